@@ -1,0 +1,65 @@
+// core/dtype.h: the element types, and torch's promotion rules for them.
+#pragma once
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+
+namespace kindling {
+
+enum class DType : uint8_t {
+    UInt8, Int8, Int16, Int32, Int64, Float16, Float32, Float64, Complex64, Complex128, Bool, BFloat16,
+    UInt16, UInt32, UInt64,
+    None,  // "no dtype given"; never the dtype of a tensor
+};
+inline constexpr int dtype_count = 15;
+
+/// IEEE half and bfloat16 as they lie in memory; arithmetic on them happens in float.
+struct Half { uint16_t bits; };
+struct BFloat16 { uint16_t bits; };
+
+namespace detail {
+inline constexpr uint8_t item_sizes[] = {1, 1, 2, 4, 8, 2, 4, 8, 8, 16, 1, 2, 2, 4, 8, 0};
+// Categories as torch's promotion sees them: 0 bool, 1 integral, 2 floating, 3 complex.
+inline constexpr uint8_t categories[] = {1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 0, 2, 1, 1, 1, 0};
+}  // namespace detail
+
+constexpr size_t item_size(DType dtype) { return detail::item_sizes[static_cast<int>(dtype)]; }
+constexpr int category(DType dtype) { return detail::categories[static_cast<int>(dtype)]; }
+constexpr bool is_floating(DType dtype) { return category(dtype) == 2; }
+constexpr bool is_complex(DType dtype) { return category(dtype) == 3; }
+constexpr bool is_integral(DType dtype) { return category(dtype) == 1; }            // without bool
+constexpr bool is_differentiable(DType dtype) { return category(dtype) >= 2; }
+constexpr bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
+constexpr bool is_unsigned(DType dtype) {
+    return dtype == DType::UInt8 || (dtype >= DType::UInt16 && dtype <= DType::UInt64);
+}
+
+/// "float32", as in `torch.float32`.
+const char* name(DType dtype);
+/// "Float", "Long", ...: the names torch's error messages use.
+const char* scalar_type_name(DType dtype);
+/// The dtype both operands are converted to; DType::None where torch has no promotion (uint16 with int32, ...).
+DType promote(DType a, DType b);
+constexpr DType to_complex(DType dtype) {
+    return dtype == DType::Float64 || dtype == DType::Complex128 ? DType::Complex128 : DType::Complex64;
+}
+constexpr DType to_real(DType dtype) {
+    return dtype == DType::Complex128 ? DType::Float64 : dtype == DType::Complex64 ? DType::Float32 : dtype;
+}
+
+template <class T> struct DTypeOf;
+#define KINDLING_FOR_EACH_DTYPE(F)                                                                                    \
+    F(uint8_t, UInt8) F(int8_t, Int8) F(int16_t, Int16) F(int32_t, Int32) F(int64_t, Int64) F(Half, Float16)          \
+    F(float, Float32) F(double, Float64) F(std::complex<float>, Complex64) F(std::complex<double>, Complex128)        \
+    F(bool, Bool) F(BFloat16, BFloat16) F(uint16_t, UInt16) F(uint32_t, UInt32) F(uint64_t, UInt64)
+#define KINDLING_DTYPE_OF(T, D) template <> struct DTypeOf<T> { static constexpr DType value = DType::D; };
+KINDLING_FOR_EACH_DTYPE(KINDLING_DTYPE_OF)
+#undef KINDLING_DTYPE_OF
+template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+float to_float(Half value);
+float to_float(BFloat16 value);
+Half to_half(float value);
+BFloat16 to_bfloat16(float value);
+
+}  // namespace kindling
