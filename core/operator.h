@@ -1,0 +1,112 @@
+// core/operator.h: an operator at run time. Everything here is computed from its one declaration (operators/declare.h).
+#pragma once
+#include <atomic>
+
+#include "core/schema.h"
+#include "core/value.h"
+
+namespace kindling {
+
+struct Operator;
+using Kernel = void (*)(const Operator& op, Value* arguments, Value* results);
+
+enum class Body : uint8_t {
+    Pointwise,    // a scalar body: loop kernel, derivative computed
+    Composition,  // an ordinary function over tensors; layers below autograd see its parts
+    Kernel,       // library or algorithm kernel
+    View,         // shares its first argument's storage
+};
+enum class Form : uint8_t { Functional, Inplace, Out };
+
+/// How a scalar body's operand and result types come from its arguments.
+enum class Promotion : uint8_t {
+    Default,      // torch.result_type
+    IntToFloat,   // integers and bool become the default dtype first (exp, div)
+    Same,         // no promotion: all tensors share one dtype already, or the first decides
+};
+
+namespace flag {
+enum : uint32_t {
+    Random = 1u << 0,             // draws from a generator
+    ShapeByValue = 1u << 1,       // the result's shape depends on values (nonzero, unique)
+    RaisesByValue = 1u << 2,      // may raise because of values (cholesky, multinomial)
+    NotDifferentiable = 1u << 3,  // results never require grad (comparisons, argmax)
+    Linear = 1u << 4,
+    Atomic = 1u << 5,             // a composition that autograd and modes see as one operator (it has a derivative)
+    NoInplace = 1u << 6,
+    Inplace = 1u << 7,            // has an in-place form though it is not pointwise
+    NoOut = 1u << 8,
+    KeepsConj = 1u << 9,          // handles lazily conjugated or negated arguments itself
+    AutocastLower = 1u << 10,     // runs in the autocast dtype (matmul, conv)
+    AutocastFloat = 1u << 11,     // runs in float32 (exp, losses)
+    TensorOnlyNumbers = 1u << 12, // a Python number may stand for a Tensor argument even without a Scalar overload
+};
+}  // namespace flag
+
+/// One `derivative(targets, GIVEN(...) {...})`: gradients of some arguments, and the names it wants saved for that.
+struct Derivative {
+    const char* targets;          // "self" or "input, weight, bias"
+    const char* given;            // "Tensor grad, Tensor result, int64_t dim": the lambda's own parameter list
+    void (*apply)(const Value* given, uint64_t wanted, Tensor* gradients);
+};
+
+class Sym;
+struct Expression;
+/// Records a scalar body: fills `arguments` (inputs, scalars and structural values, by schema position) into the body.
+using Recorder = void (*)(const Sym* arguments, Sym* results, int& result_count);
+
+struct Operator {
+    const Schema* schema = nullptr;
+    Kernel kernel = nullptr;
+    Kernel functional_kernel = nullptr;  // of in-place and out forms: the functional form's own kernel
+    const Operator* functional = nullptr; // the functional form (itself if it is one)
+    Body body = Body::Kernel;
+    Form form = Form::Functional;
+    Promotion promotion = Promotion::Default;
+    DType result_dtype = DType::None;    // a scalar body's fixed result dtype, if any
+    uint32_t flags = 0;
+    uint16_t index = 0;                  // generated operator number; 0xffff: registered at run time
+    uint8_t scalar_arity = 0;            // parameters of the scalar body
+    bool composite = false;              // autograd, modes and subclasses see through it
+    uint8_t tensor_count = 0;            // single Tensor arguments: their positions
+    uint8_t list_count = 0;              // Tensor list arguments
+    uint8_t tensor_positions[16];
+    uint8_t list_positions[4];
+    Recorder recorder = nullptr;
+    const Derivative* derivatives = nullptr;
+    uint8_t derivative_count = 0;
+    const char* doc = "";
+    mutable std::atomic<void*> plans{nullptr};       // the loop kernels made of the scalar body so far
+    mutable std::atomic<void*> autograd_plan{nullptr};
+    mutable void* python = nullptr;                  // the OpOverload object
+    void* context = nullptr;                         // of operators registered at run time
+
+    const char* name() const { return schema->name; }
+    const char* overload() const { return schema->overload; }
+    size_t argument_count() const { return schema->arguments.size(); }
+    bool has(uint32_t f) const { return flags & f; }
+};
+
+/// The operator behind a generated number; loads its family at first use (an inline check afterwards).
+const Operator& load_operator(uint16_t index);
+extern const Operator* operator_table[];
+inline const Operator& operator_at(uint16_t index) {
+    const Operator* op = operator_table[index];
+    return op ? *op : load_operator(index);
+}
+/// All forms and overloads called `name` ("add", "add_", "linalg_qr"); empty if there are none.
+struct OverloadSet { const Operator* const* operators; int count; uint32_t namespaces; };
+bool find_operators(const char* name, size_t length, OverloadSet& result);
+/// One overload by its full name "add.Tensor", "add_.Tensor", "add.out"; null if there is none.
+const Operator* find_operator(const char* name, const char* overload);
+/// Calls `visit` with every built-in name, sorted.
+void for_each_operator_name(void (*visit)(void* context, const char* name, uint32_t namespaces), void* context);
+/// Adds an operator beside the tables (torch.library, plug-ins). Its call costs what a built-in's costs.
+void register_operator(Operator* op, uint32_t namespaces);
+
+/// Where Python finds an operator.
+namespace space {
+enum : uint32_t { Torch = 1, Method = 2, Nn = 4, Linalg = 8, Fft = 16, Special = 32, Hidden = 64, Sparse = 128 };
+}
+
+}  // namespace kindling

@@ -1,0 +1,103 @@
+// core/tensor.h: the handle. Operators that are methods are generated into it from their declarations.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/scalar.h"
+#include "core/tensor_impl.h"
+
+namespace kindling {
+
+class Generator;
+struct Text;
+
+struct TensorOptions {
+    DType dtype = DType::None;                        // None: the default dtype
+    std::optional<Device> device;
+    bool requires_grad = false;
+};
+
+class Tensor {
+public:
+    constexpr Tensor() = default;
+    explicit Tensor(Ref<TensorImpl> impl) : impl_(static_cast<Ref<TensorImpl>&&>(impl)) {}
+    static Tensor share(TensorImpl* impl) { return Tensor(Ref<TensorImpl>::share(impl)); }
+
+    bool defined() const { return static_cast<bool>(impl_); }
+    explicit operator bool() const { return defined(); }
+    TensorImpl* impl() const { return impl_.get(); }
+    TensorImpl* take() { return impl_.take(); }
+    bool is_same(const Tensor& other) const { return impl() == other.impl(); }
+    void reset() { impl_ = nullptr; }
+
+    int64_t dim() const { return impl_->ndim; }
+    int64_t size(int64_t dim) const;                  // negative dims wrap; IndexError
+    int64_t stride(int64_t dim) const;
+    IntList sizes() const { return static_cast<const TensorImpl*>(impl_.get())->sizes(); }
+    IntList strides() const { return static_cast<const TensorImpl*>(impl_.get())->strides(); }
+    int64_t numel() const { return impl_->numel; }
+    int64_t storage_offset() const { return impl_->offset; }
+    size_t element_size() const { return item_size(impl_->dtype); }
+    DType dtype() const { return impl_->dtype; }
+    Device device() const { return impl_->device; }
+    bool is_meta() const { return impl_->is_meta(); }
+    bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+    MemoryFormat suggest_memory_format() const;
+    bool is_complex() const { return kindling::is_complex(dtype()); }
+    bool is_floating_point() const { return is_floating(dtype()); }
+    bool is_conj() const { return impl_->key & key::Conj; }
+    bool is_neg() const { return impl_->key & key::Neg; }
+    bool requires_grad() const { return impl_->key & key::Autograd; }
+    Storage* storage() const { return impl_->storage; }
+    uint32_t version() const { return impl_->version ? impl_->version->load() : 0; }
+    void bump_version() const { if (impl_->version) impl_->version->fetch_add(1, std::memory_order_relaxed); }
+    void* data() const { return impl_->data(); }
+    template <class T> T* data_ptr() const { return static_cast<T*>(impl_->data()); }
+    TensorOptions options() const { return {dtype(), device(), false}; }
+
+    template <class T> T item() const { return item_scalar().to<T>(); }
+    Scalar item_scalar() const;                       // RuntimeError unless there is exactly one element
+
+    // Autograd (autograd/ implements these).
+    Tensor grad() const;
+    void set_grad(const Tensor& grad) const;
+    const Tensor& requires_grad_(bool value = true) const;
+    void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
+    bool is_leaf() const;
+
+    Tensor operator-() const;
+    const Tensor& operator+=(const Tensor& other) const;
+    const Tensor& operator-=(const Tensor& other) const;
+    const Tensor& operator*=(const Tensor& other) const;
+    const Tensor& operator/=(const Tensor& other) const;
+    const Tensor& operator+=(const Scalar& other) const;
+    const Tensor& operator-=(const Scalar& other) const;
+    const Tensor& operator*=(const Scalar& other) const;
+    const Tensor& operator/=(const Scalar& other) const;
+    Tensor operator[](int64_t index) const;
+
+#ifndef KINDLING_NO_GENERATED
+#include "generated/tensor_methods.inc"
+#endif
+
+private:
+    Ref<TensorImpl> impl_;
+};
+static_assert(sizeof(Tensor) == sizeof(void*), "a TensorList is an array of header pointers");
+
+/// A fresh header over fresh memory; the ground all kernels allocate their results from.
+Tensor make_tensor(IntList sizes, DType dtype, Device device = {});
+Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device = {});
+/// A header that looks into `source`'s storage; a differentiable view of it (it keeps `base`), sharing its version.
+Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset);
+Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype);
+/// Over memory given from outside.
+Tensor make_tensor(Ref<Storage> storage, int64_t offset, IntList sizes, IntList strides, DType dtype);
+/// Gives `out` this size, growing its storage (the warning about non-empty out= is the caller's).
+void resize_tensor(const Tensor& out, IntList sizes, IntList strides);
+DType default_dtype();
+void set_default_dtype(DType dtype);
+std::string str(const Tensor& tensor);                // "Tensor of float32 [2, 3]", for messages
+
+}  // namespace kindling

@@ -1,0 +1,88 @@
+// core/tensor_impl.h: the tensor header. Plain data; whoever changes sizes calls `refresh`.
+#pragma once
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/span.h"
+#include "core/storage.h"
+
+namespace kindling {
+
+/// One bit per reason why a call may not go straight to the kernel. A call ORs its arguments' words.
+namespace key {
+enum : uint32_t {
+    Autograd = 1u << 0,        // requires grad (a leaf that does, or has a grad_fn)
+    Dispatch = 1u << 1,        // a Python subclass with __torch_dispatch__
+    Mode = 1u << 2,            // thread only: a TorchDispatchMode is active
+    Conj = 1u << 3,            // lazily conjugated
+    Neg = 1u << 4,             // lazily negated
+    Meta = 1u << 5,
+    Layout = 1u << 6,          // not strided
+    Private = 1u << 7,         // a plug-in device
+    Deferred = 1u << 8,        // reserved: recording
+    Wrapped = 1u << 9,         // reserved: inside a transform level
+    Autocast = 1u << 10,       // thread only
+    Function = 1u << 16,       // Python only: a subclass with its own __torch_function__
+};
+/// What makes a kernel call leave the straight path. Meta does not: kernels stop after allocating.
+inline constexpr uint32_t slow = Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast;
+}  // namespace key
+
+enum class Layout : uint8_t { Strided, Sparse, SparseCsr, Jagged };
+enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
+
+struct AutogradMeta;                    // autograd/meta.h
+void destroy(AutogradMeta* meta);
+
+inline constexpr int max_dims = 64;
+
+struct TensorImpl : RefCounted {
+    static constexpr int inline_dims = 5;
+
+    uint32_t key = 0;
+    DType dtype = DType::Float32;
+    Layout layout = Layout::Strided;
+    Device device;
+    uint8_t ndim = 0;
+    bool contiguous : 1 = true;          // torch's is_contiguous(), channels_last and channels_last_3d
+    bool channels_last : 1 = false;
+    bool channels_last_3d : 1 = false;
+    bool non_overlapping_dense : 1 = true;
+    bool wrapped_number : 1 = false;     // a 0-d tensor made of a Python number: weak in promotion
+    bool inference : 1 = false;          // made under inference_mode
+    bool owns_python : 1 = false;        // the Python object lives only through this header
+    bool requires_grad : 1 = false;      // as set by the user: leaves only
+    bool is_view : 1 = false;            // `autograd` holds its view record, or (cheap form) `base` is set
+    Storage* storage = nullptr;          // owned
+    int64_t offset = 0;                  // in elements
+    int64_t numel = 1;
+    int64_t* shape = inline_;            // sizes, then strides
+    TensorImpl* base = nullptr;          // owned; of a differentiable view: the root it looks into
+    AutogradMeta* autograd = nullptr;    // owned
+    std::atomic<uint32_t>* version = nullptr;  // storage's, or (after .data) own_version
+    std::atomic<uint32_t> own_version{0};
+    void* python = nullptr;              // the Python object, if there is one
+    int64_t inline_[2 * inline_dims];
+
+    TensorImpl() = default;
+    TensorImpl(const TensorImpl&) = delete;
+    ~TensorImpl();
+
+    int64_t* sizes() { return shape; }
+    int64_t* strides() { return shape + ndim; }
+    IntList sizes() const { return {shape, ndim}; }
+    IntList strides() const { return {shape + ndim, ndim}; }
+    void* data() const { return static_cast<char*>(storage->data) + offset * static_cast<int64_t>(item_size(dtype)); }
+    bool is_meta() const { return device.type == DeviceType::Meta; }
+
+    /// Sets sizes and strides, then everything derived from them.
+    void set_shape(IntList sizes, IntList strides);
+    /// Contiguous strides.
+    void set_shape(IntList sizes);
+    void refresh();
+};
+void release(TensorImpl* impl);
+
+/// Called by `release` when the last reference goes and the Python object lives through the header. Set by bindings.
+extern void (*release_python)(TensorImpl* impl);
+
+}  // namespace kindling

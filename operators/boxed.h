@@ -1,0 +1,135 @@
+// operators/boxed.h: from an ordinary function to the boxed calling form, by its parameter types.
+#pragma once
+#include <array>
+#include <tuple>
+#include <type_traits>
+
+#include "core/operator.h"
+#include "kernels/symbol.h"
+
+namespace kindling {
+
+/// Which of a derivative's targets are needed.
+struct Wanted {
+    uint64_t bits;
+    bool operator[](int i) const { return bits >> i & 1; }
+};
+
+namespace boxed {
+
+[[noreturn]] void wrong_type(const Value& value, const char* expected);
+
+/// Unboxing. What a Value holds was checked against the schema where it entered, so these only convert.
+template <class T> struct From;
+template <> struct From<Tensor> {
+    static Tensor get(const Value& v) {
+        if (v.tag == Value::Tag::Tensor) return Tensor::share(v.tensor);
+        return v.is_number() ? wrap_number(v.scalar()) : Tensor();
+    }
+};
+template <> struct From<Scalar> { static Scalar get(const Value& v); };
+template <> struct From<int64_t> { static int64_t get(const Value& v); };
+template <> struct From<double> { static double get(const Value& v); };
+template <> struct From<bool> { static bool get(const Value& v); };
+template <> struct From<Text> { static Text get(const Value& v) { return v.is_none() ? Text() : Text(v.text, v.size); } };
+template <> struct From<DType> { static DType get(const Value& v) { return v.is_none() ? DType::None : v.dtype; } };
+template <> struct From<Layout> { static Layout get(const Value& v) { return v.layout; } };
+template <> struct From<Device> { static Device get(const Value& v) { return v.device; } };
+template <> struct From<MemoryFormat> {
+    static MemoryFormat get(const Value& v) { return v.is_none() ? MemoryFormat::Contiguous : v.format; }
+};
+template <> struct From<Generator*> { static Generator* get(const Value& v) { return v.is_none() ? nullptr : v.generator; } };
+template <> struct From<Ref<Storage>> { static Ref<Storage> get(const Value& v) { return Ref<Storage>::share(v.storage); } };
+template <> struct From<IntList> { static IntList get(const Value& v) { return v.is_none() ? IntList() : IntList(v.integers, v.size); } };
+template <> struct From<Span<double>> { static Span<double> get(const Value& v) { return {v.floats, v.size}; } };
+template <> struct From<Span<bool>> { static Span<bool> get(const Value& v) { return {v.bools, v.size}; } };
+template <> struct From<Span<Scalar>> { static Span<Scalar> get(const Value& v) { return {v.scalars, v.size}; } };
+template <> struct From<TensorList> {
+    static TensorList get(const Value& v) { return v.is_none() ? TensorList() : TensorList(v.tensors, v.size); }
+};
+template <class T> struct From<std::optional<T>> {
+    static std::optional<T> get(const Value& v) {
+        if (v.is_none()) return std::nullopt;
+        return From<T>::get(v);
+    }
+};
+
+inline void put(Value* results, Tensor&& t) { results[0] = Value::own(static_cast<Tensor&&>(t)); }
+inline void put(Value* results, const Tensor& t) { results[0] = Value::own(Tensor(t)); }
+inline void put(Value* results, std::vector<Tensor>&& list) { results[0] = Value::own(static_cast<std::vector<Tensor>&&>(list)); }
+inline void put(Value* results, bool b) { results[0] = b; }
+inline void put(Value* results, int64_t i) { results[0] = i; }
+inline void put(Value* results, double d) { results[0] = d; }
+inline void put(Value* results, const Scalar& s) { results[0] = s; }
+inline void put(Value* results, DType d) { results[0] = d; }
+template <class... T> void put(Value* results, std::tuple<T...>&& tuple) {
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        (put(results + I, std::get<I>(static_cast<std::tuple<T...>&&>(tuple))), ...);
+    }(std::index_sequence_for<T...>());
+}
+
+template <class M> struct Signature;
+template <class F, class R, class... A> struct Signature<R (F::*)(A...) const> {
+    using Result = R;
+    static constexpr size_t count = sizeof...(A);
+    template <size_t... I> static void call(const Value* arguments, Value* results, std::index_sequence<I...>) {
+        if constexpr (std::is_void_v<R>) F{}(From<std::decay_t<A>>::get(arguments[I])...);
+        else put(results, F{}(From<std::decay_t<A>>::get(arguments[I])...));
+    }
+    template <size_t... I> static R apply(const Value* arguments, std::index_sequence<I...>) {
+        return F{}(From<std::decay_t<A>>::get(arguments[I])...);
+    }
+};
+
+template <class F> void kernel(const Operator&, Value* arguments, Value* results) {
+    using S = Signature<decltype(&F::operator())>;
+    S::call(arguments, results, std::make_index_sequence<S::count>());
+}
+
+// ---- derivatives
+
+struct Names { const char* parameters; };
+template <class F> struct Given { const char* parameters; };
+template <class F> Given<F> operator+(Names names, F) { return {names.parameters}; }
+
+template <> struct From<Wanted> { static Wanted get(const Value& v) { return {static_cast<uint64_t>(v.integer)}; } };
+
+inline void spread(Tensor* gradients, Tensor&& t) { gradients[0] = static_cast<Tensor&&>(t); }
+inline void spread(Tensor* gradients, std::vector<Tensor>&& list) {
+    for (size_t i = 0; i < list.size(); i++) gradients[i] = static_cast<Tensor&&>(list[i]);
+}
+template <class... T> void spread(Tensor* gradients, std::tuple<T...>&& tuple) {
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        ((gradients[I] = std::get<I>(static_cast<std::tuple<T...>&&>(tuple))), ...);
+    }(std::index_sequence_for<T...>());
+}
+/// `given` holds the saved values in the order of the lambda's parameters.
+template <class F> void gradient(const Value* given, uint64_t, Tensor* gradients) {
+    using S = Signature<decltype(&F::operator())>;
+    spread(gradients, S::apply(given, std::make_index_sequence<S::count>()));
+}
+
+// ---- scalar bodies
+
+template <class F, size_t... I> constexpr bool takes(std::index_sequence<I...>) {
+    return std::is_invocable_v<F, decltype((static_cast<void>(I), std::declval<Sym>()))...>;
+}
+template <class F> constexpr int scalar_arity() {
+    if constexpr (takes<F>(std::make_index_sequence<1>())) return 1;
+    else if constexpr (takes<F>(std::make_index_sequence<2>())) return 2;
+    else if constexpr (takes<F>(std::make_index_sequence<3>())) return 3;
+    else if constexpr (takes<F>(std::make_index_sequence<4>())) return 4;
+    else if constexpr (takes<F>(std::make_index_sequence<5>())) return 5;
+    else if constexpr (takes<F>(std::make_index_sequence<6>())) return 6;
+    else return 0;
+}
+template <class F> void record(const Sym* arguments, Sym* results, int& count) {
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        auto value = F{}(arguments[I]...);
+        if constexpr (std::is_same_v<decltype(value), Sym>) { results[0] = value; count = 1; }
+        else { count = 0; for (const Sym& each : value) results[count++] = each; }   // std::array<Sym, N>
+    }(std::make_index_sequence<scalar_arity<F>()>());
+}
+
+}  // namespace boxed
+}  // namespace kindling

@@ -1,0 +1,99 @@
+// operators/declare.h: how an operator is declared. A declaration is one call
+//
+//     declare("name.overload(Tensor self, ...) -> Tensor", { doc("..."), <body>, <derivative>..., <facts>... });
+//
+// inside a family, `OPERATORS(family) { ... }`, one family per file. Families run when one of their operators is first
+// used, so a declaration costs nothing at load: no relocation, no constructor, no registration.
+// The build reads the same text for the index, the C++ functions, the stubs and the docs; it refuses a declaration that
+// leaves a question open (no doc, no body, neither derivative nor `not_differentiable`).
+#pragma once
+#include <tuple>
+#include <utility>
+
+#include "core/operator.h"
+#include "core/shape.h"
+#include "kernels/symbol.h"
+#include "operators/boxed.h"
+
+namespace kindling {
+
+struct Field {
+    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Derivative, Flag, Promotion, ResultDType, Example, Refuses, Alias };
+    Kind kind;
+    uint8_t small = 0;
+    uint32_t number = 0;
+    const char* text = nullptr;
+    const char* more = nullptr;
+    void* function = nullptr;
+};
+
+/// Receives a family's declarations in order.
+class Declarations {
+public:
+    void operator()(const char* schema, std::initializer_list<Field> fields);
+    struct Family* family;
+};
+
+#define OPERATORS(FAMILY)                                                                                            \
+    namespace kindling { static void declare_all_##FAMILY(Declarations& declare); }                                  \
+    namespace kindling { void declare_##FAMILY(Declarations& declare) { declare_all_##FAMILY(declare); } }           \
+    static void kindling::declare_all_##FAMILY([[maybe_unused]] Declarations& declare)
+
+// The fields. Out of line where they hold pointers: constants of pointers would have to be relocated at load.
+
+/// One line of documentation; names the source of any formula.
+Field doc(const char* text);
+/// Where Python finds it: in(space::Torch | space::Method). Default: by the name's prefix (linalg_, fft_, special_), else
+/// torch, and method when the first argument is `self`.
+inline Field in(uint32_t spaces) { return {Field::Kind::In, 0, spaces}; }
+/// Another name for the same operator: alias("absolute").
+Field alias(const char* name);
+/// A call in Python that must work, and is run by the tests: example("torch.gelu(torch.tensor([1.]))").
+Field example(const char* python);
+/// A call that must raise, and what: refuses("torch.ones(2) + torch.ones(3)", "RuntimeError: .*must match").
+Field refuses(const char* python, const char* error);
+
+inline Field flags(uint32_t bits) { return {Field::Kind::Flag, 0, bits}; }
+inline Field not_differentiable() { return flags(flag::NotDifferentiable); }
+inline Field random_numbers() { return flags(flag::Random); }
+inline Field shape_by_value() { return flags(flag::ShapeByValue); }
+inline Field raises_by_value() { return flags(flag::RaisesByValue); }
+inline Field linear() { return flags(flag::Linear); }
+inline Field has_inplace() { return flags(flag::Inplace); }      // for bodies that are not pointwise
+inline Field no_inplace() { return flags(flag::NoInplace); }
+inline Field no_out() { return flags(flag::NoOut); }
+inline Field keeps_conj() { return flags(flag::KeepsConj); }
+inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_cast<uint8_t>(rule)}; }
+inline Field int_to_float() { return promotes(Promotion::IntToFloat); }
+inline Field gives(DType dtype) { return {Field::Kind::ResultDType, static_cast<uint8_t>(dtype)}; }
+
+Field pointwise_field(Recorder recorder, int arity);
+Field body_field(Body body, Kernel kernel);
+Field derivative_field(const char* targets, const char* given, void (*apply)(const Value*, uint64_t, Tensor*));
+
+/// A scalar body, written once over an abstract number: pointwise([](auto x, auto y, auto alpha) { return x + alpha * y; }).
+/// Parameters follow the schema. Tensors and numbers are Sym values; text, bools and None pass through the same type.
+template <class F> Field pointwise(F) {
+    constexpr int arity = boxed::scalar_arity<F>();
+    return pointwise_field(&boxed::record<F>, arity);
+}
+/// An ordinary function over tensors, parameters as in the schema. Autograd and modes see its parts, unless it has a
+/// derivative: then they see the operator itself.
+template <class F> Field composition(F) { return body_field(Body::Composition, &boxed::kernel<F>); }
+/// A library or algorithm kernel. It allocates its results, stops there if they are meta, and computes.
+template <class F> Field kernel(F) { return body_field(Body::Kernel, &boxed::kernel<F>); }
+/// Shares storage with its first argument (use make_view).
+template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<F>); }
+
+/// Gradients of the arguments named in `targets`:
+///     derivative("self", GIVEN(Tensor grad, Tensor result) { return grad * result; })
+/// Parameters are found by name: grad (or grads, a TensorList, for several outputs; undefined members mean zero), any
+/// argument of the schema, result (or result0, result1, ...), and `Wanted wanted` (wanted[i]: is target i needed?).
+/// What is named is saved, nothing else. Several targets: return std::tuple or std::vector of Tensors. Return an undefined
+/// Tensor for a zero gradient. Gradients are summed to the target's shape by the caller, and cast to its dtype.
+template <class F> Field derivative(const char* targets, boxed::Given<F> given) {
+    return derivative_field(targets, given.parameters, &boxed::gradient<F>);
+}
+#define GIVEN(...) ::kindling::boxed::Names{#__VA_ARGS__} + [](__VA_ARGS__)
+
+}  // namespace kindling
