@@ -1,0 +1,12 @@
+"""Version facts, under the names of ``torch.version``. The one place where they stand is ``kindling.__version__``."""
+
+from kindling import __version__
+
+api, _, release = __version__.partition("+kindling.")
+"""``api``: the PyTorch version whose API this is. ``release``: this package's own version."""
+
+debug = False
+cuda = None
+hip = None
+xpu = None
+git_version = "unknown"

@@ -1,0 +1,274 @@
+"""Under the alias every ``torch`` name is Kindling's, here and in child interpreters, whatever else is installed."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+RUN = [sys.executable, "-m", "kindling", "run"]
+
+
+def run(tmp_path, source, *, command=None, check=True, **options):
+    (tmp_path / "prog.py").write_text(textwrap.dedent(source))
+    done = subprocess.run(
+        command or [*RUN, "prog.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, **options
+    )
+    if check:
+        assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_every_name_is_the_same_module(tmp_path):
+    run(
+        tmp_path,
+        """
+        import sys
+        import torch, torch.nn as nn, torch.nn.functional as F, torch.optim
+        from torch.optim import AdamW
+        from torch.nn.functional import relu
+        import kindling, kindling.nn.functional, kindling.optim
+        assert torch is kindling
+        assert nn is kindling.nn is torch.nn is sys.modules["torch.nn"] is sys.modules["kindling.nn"]
+        assert F is kindling.nn.functional is torch.nn.functional
+        assert torch.optim is kindling.optim and AdamW is kindling.optim.AdamW and relu is F.relu
+        assert nn.__spec__.name == "kindling.nn" and nn.__name__ == "kindling.nn"
+        import importlib
+        assert importlib.import_module("torch.nn.functional") is F
+        """,
+    )
+
+
+def test_found_by_spec_and_metadata(tmp_path):
+    run(
+        tmp_path,
+        """
+        import sys
+        assert "importlib.metadata" not in sys.modules
+        import importlib.util, importlib.metadata
+        assert importlib.util.find_spec("torch") is not None
+        assert importlib.util.find_spec("torch.nn") is not None and "kindling.nn" not in sys.modules
+        assert importlib.util.find_spec("torch.nn.functional").origin.endswith("kindling/nn/functional.py")
+        assert importlib.util.find_spec("torch.not_there") is None
+        version = importlib.metadata.version("torch")
+        assert version.startswith("2.13.") and "+" in version, version
+        import torch
+        assert str(torch.__version__) == version, (torch.__version__, version)
+        assert importlib.metadata.distribution("torch").metadata["Name"] == "torch"
+        assert "torch" in importlib.metadata.packages_distributions()["torch"]
+        """,
+    )
+
+
+def test_a_missing_submodule_is_missing(tmp_path):
+    run(
+        tmp_path,
+        """
+        try:
+            import torch.not_there
+        except ModuleNotFoundError as error:
+            assert error.name == "torch.not_there", error.name
+        else:
+            raise SystemExit("found")
+        """,
+    )
+
+
+FAKE_TORCH = {"torch/__init__.py": "raise SystemExit('the installed torch was imported')", "torch/only.py": ""}
+
+
+def test_wins_over_an_installed_torch(tmp_path):
+    site = tmp_path / "site"
+    for name, text in FAKE_TORCH.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    folder = site / "torch-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 1.0\n")
+    paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = run(
+        tmp_path,
+        """
+        import importlib.metadata, importlib.util, subprocess, sys
+        import torch, torch.nn
+        assert torch.__name__ == "kindling"
+        assert importlib.util.find_spec("torch.only") is None
+        assert importlib.metadata.version("torch") != "1.0"
+        child = "import torch, importlib.metadata as m; print(torch.__name__, m.version('torch') != '1.0')"
+        subprocess.run([sys.executable, "-c", child], check=True)
+        """,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    assert done.stdout == "kindling True\n"
+
+
+def test_child_interpreters_follow(tmp_path):
+    (tmp_path / "test_inner.py").write_text(
+        "import torch, torch.nn as nn\ndef test_it():\n    assert torch.__name__ == 'kindling'\n"
+    )
+    done = run(
+        tmp_path,
+        """
+        import subprocess, sys
+        first = "import importlib.metadata as m; print(m.version('torch')); "
+        for code in ("import torch.nn.functional as F; print(F.__name__)",
+                     "from torch import nn; print(nn.__name__)",
+                     "import torch, kindling, sys; print(torch is kindling is sys.modules['torch'])",
+                     "import sys; print('kindling' in sys.modules)"):
+            subprocess.run([sys.executable, "-c", code], check=True)
+        deep = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}])"
+        subprocess.run([sys.executable, "-c", "import torch.nn; print(torch.nn.__spec__.name)"], check=True)
+        subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_inner.py"], check=True)
+        """,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[:5] == ["kindling.nn.functional", "kindling.nn", "True", "False", "kindling.nn"]
+    assert "1 passed" in done.stdout
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_worker_processes_follow(tmp_path, method):
+    done = run(
+        tmp_path,
+        f"""
+        import multiprocessing, sys
+        import torch
+
+        def work(value):
+            import torch.nn.functional as F
+            return torch.__name__, F.__name__, value + 1, __name__
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context({method!r}).Pool(2) as pool:
+                print(pool.map(work, [1, 2]))
+        """,
+    )
+    name = "__main__" if method == "fork" else "__mp_main__"
+    assert done.stdout == f"{[('kindling', 'kindling.nn.functional', value, name) for value in (2, 3)]}\n"
+
+
+def test_a_child_can_have_the_real_torch(tmp_path):
+    (tmp_path / "site" / "torch").mkdir(parents=True)
+    (tmp_path / "site" / "torch" / "__init__.py").write_text("word = 'the other'")
+    done = run(
+        tmp_path,
+        """
+        import os, subprocess, sys
+        env = {**os.environ, "KINDLING_AS_TORCH": "0"}
+        env["PYTHONPATH"] += os.pathsep + os.path.abspath("site")
+        subprocess.run([sys.executable, "-c", "import torch; print(torch.word)"], env=env, check=True)
+        """,
+    )
+    assert done.stdout == "the other\n"
+
+
+def test_the_starter_is_left_alone(tmp_path):
+    before = dict(os.environ)
+    run(tmp_path, "import torch")
+    assert dict(os.environ) == before
+
+
+def test_install_as_torch(tmp_path):
+    run(
+        tmp_path,
+        """
+        import sys
+        import kindling
+        kindling.install_as_torch()
+        kindling.install_as_torch()
+        import torch, torch.nn
+        assert torch is kindling and torch.nn is kindling.nn
+        assert sum(entry.endswith("_as_torch") for entry in sys.path) == 1
+        """,
+        command=[sys.executable, "prog.py"],
+    )
+
+
+def test_install_as_torch_after_another_torch(tmp_path):
+    (tmp_path / "torch.py").write_text("")
+    done = run(
+        tmp_path,
+        """
+        import torch, kindling
+        kindling.install_as_torch()
+        """,
+        command=[sys.executable, "prog.py"],
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "RuntimeError: install_as_torch() must come before the first `import torch`" in done.stderr
+    assert f"{tmp_path}/torch.py" in done.stderr
+
+
+def test_packages_built_on_libtorch_are_refused(tmp_path):
+    for name in ("torchvision", "torchmetrics"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("print('imported', __name__)")
+    done = run(
+        tmp_path,
+        """
+        import torchmetrics  # a package with torch in its name, and nothing more
+        try:
+            import torchvision.transforms
+        except ImportError as error:
+            print(error)
+        try:
+            import torchaudio
+        except ModuleNotFoundError as error:
+            print("absent")
+        """,
+    )
+    first, second, third = done.stdout.splitlines()
+    assert first == "imported torchmetrics"
+    assert second.startswith("torchvision is linked to PyTorch's own C++ library (libtorch) and cannot work")
+    assert third == "absent"
+
+
+def test_extension_module_linked_to_libtorch_is_refused(tmp_path):
+    compiler = os.environ.get("CXX", "g++")
+    for name, library in (("linked", "libtorch_cpu.so"), ("free", "libother.so")):
+        (tmp_path / "empty.c").write_text("int nothing;")
+        (tmp_path / f"{name}.c").write_text("int more;")
+        flags = ["-shared", "-fPIC", f"-Wl,-soname,{library}"]
+        subprocess.run([compiler, "-x", "c", *flags, "empty.c", "-o", library], cwd=tmp_path, check=True)
+        flags = ["-shared", "-fPIC", "-Wl,--no-as-needed"]
+        command = [compiler, *flags, "-x", "c", f"{name}.c", "-x", "none", library, "-o", f"{name}.so"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+    done = run(
+        tmp_path,
+        """
+        import kindling._alias as alias
+        assert "libtorch_cpu.so" in alias.needed_libraries("linked.so"), alias.needed_libraries("linked.so")
+        assert "libother.so" in alias.needed_libraries("free.so")
+        assert alias.needed_libraries("prog.py") == alias.needed_libraries("nothing") == []
+        for name in ("linked", "free"):
+            try:
+                __import__(name)
+            except ImportError as error:
+                print(error.name, error)
+        """,
+    )
+    linked, free = done.stdout.splitlines()
+    assert linked.startswith("linked linked is linked to PyTorch's own C++ library (libtorch_cpu.so)")
+    # The other one gets as far as the loader, which finds neither its library nor an init function.
+    assert "libtorch" not in free
+
+
+def test_damaged_library_files_are_not_judged(tmp_path):
+    import kindling._alias as alias
+
+    whole = open(sys.executable, "rb").read(4096)
+    for length in (0, 3, 16, 63, 64, 100, 500, 4096):
+        path = tmp_path / "cut.so"
+        path.write_bytes(whole[:length])
+        assert alias.needed_libraries(str(path)) == [] or length == 4096
+    for seed in range(200):
+        import random
+
+        data = bytearray(whole)
+        chance = random.Random(seed)
+        for _ in range(20):
+            data[chance.randrange(64 if seed % 2 else len(data))] = chance.randrange(256)
+        path.write_bytes(bytes(data))
+        assert isinstance(alias.needed_libraries(str(path)), list)
