@@ -107,12 +107,20 @@ def count(tally, name, report, status):
 def install(tally, python=sys.executable, build="test-wheel", *options):
     """The wheel, built in isolation and installed as a user would."""
     started = time.monotonic()
+    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    wheels = BUILD / build / "dist"
+    shutil.rmtree(wheels, ignore_errors=True)
     # From a folder that is not the source's, so that nothing of it is imported by accident.
     status = call(
-        *(python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", ROOT),
+        *(*pip, "wheel", "--no-input", "--no-deps", ROOT, "--wheel-dir", wheels),
         *("-C", f"build-dir={BUILD / build}", *options),
         cwd=BUILD,
     )
+    if status == 0:
+        (wheel,) = wheels.glob("kindling-*.whl")
+        os.environ["KINDLING_WHEEL"] = str(wheel)
+        status = call(*pip, "uninstall", "--yes", "--quiet", "kindling", cwd=BUILD)
+        status = status or call(*pip, "install", "--no-input", wheel, cwd=BUILD)
     tally.add("installation", int(not status), int(bool(status)), f"{time.monotonic() - started:.0f} s")
     return status == 0
 

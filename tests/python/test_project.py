@@ -1,0 +1,188 @@
+"""The project around the code: versions, licences, the installed package, C++ use, folders."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(__import__("kindling").__file__).parent
+CXX = os.environ.get("CXX", "g++")
+
+# Top to bottom: a folder may include itself and what stands after it. `include` is the public face of the core.
+LAYERS = ["bindings", "script", "graph", "autograd", "operators", "kernels", "runtime", "core"]
+
+MEGABYTE = 1_000_000
+PACKAGE_LIMIT = 6 * MEGABYTE
+WHOLE_LIMIT = 35 * MEGABYTE
+RELOCATION_LIMIT = 600
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, **options)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def libraries():
+    return sorted(path for path in PACKAGE.rglob("*.so*") if path.is_file())
+
+
+def test_one_version():
+    import kindling
+    from kindling import version
+
+    release = metadata.version("kindling")
+    assert str(kindling.__version__) == f"2.13.0+kindling.{release}" == version.__version__
+    assert (version.release, version.api) == (release, "2.13.0")
+    assert run(sys.executable, "-m", "kindling", "--version") == f"kindling {release} (API of PyTorch 2.13.0)\n"
+    sources = [path for path in ROOT.glob("**/CMakeLists.txt") if "build" not in path.parts]
+    assert not any(release in path.read_text() for path in [*sources, ROOT / "pyproject.toml"])
+
+
+def test_licences_are_in_the_wheel():
+    names = {Path(str(file)).name for file in metadata.files("kindling")}
+    assert {"LICENSE", "THIRD_PARTY_NOTICES", "py.typed"} <= names
+    assert metadata.metadata("kindling")["License-Expression"] == "BSD-3-Clause"
+
+
+def test_every_library_is_in_the_record():
+    recorded = {Path(file.locate()).resolve() for file in metadata.files("kindling")}
+    assert libraries()
+    assert [path for path in libraries() if path.resolve() not in recorded] == []
+
+
+def test_requirements_are_light():
+    assert [word for word in metadata.requires("kindling") or []] == ["scipy-openblas32"]
+
+
+def size(files):
+    return sum(Path(file.locate()).stat().st_size for file in files)
+
+
+@pytest.mark.timing
+def test_size():
+    mine = size(metadata.files("kindling"))
+    assert mine <= PACKAGE_LIMIT
+    assert mine + size(metadata.files("scipy-openblas32")) <= WHOLE_LIMIT
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("path", libraries(), ids=lambda path: path.name)
+def test_nothing_happens_at_load(path, tmp_path):
+    sections = run("readelf", "-SW", path)
+    found = re.search(r" \.init_array\s+INIT_ARRAY\s+\S+ \S+ (\S+)", sections)
+    assert found is None or int(found[1], 16) // 8 <= 1
+    relocations = run("readelf", "-rW", path)
+    kinds = re.findall(r"^[0-9a-f]{16}\s+[0-9a-f]{16}\s+(R_X86_64_\w+)", relocations, re.M)
+    others = [kind for kind in kinds if kind != "R_X86_64_RELATIVE"]
+    assert len(others) <= RELOCATION_LIMIT
+    assert "R_X86_64_IRELATIVE" not in others
+    assert "libstdc++.a" not in sections
+
+
+def test_doctor():
+    facts = json.loads(run(sys.executable, "-m", "kindling", "doctor", "--json"))
+    assert facts["faults"] == []
+    assert facts["instruction set"].split()[0] in ("DEFAULT", "AVX2", "AVX512")
+    assert facts["operators"] > 100
+    text = run(sys.executable, "-m", "kindling", "doctor")
+    for name in ("kindling", "python", "processor", "instruction set", "threads", "BLAS", "installed torch"):
+        assert re.search(rf"^{name} ", text, re.M), text
+
+
+def test_an_empty_environment_is_enough_and_left_empty(tmp_path):
+    wheel = os.environ.get("KINDLING_WHEEL")
+    if not wheel:
+        pytest.skip("KINDLING_WHEEL names no wheel (./test sets it)")
+    home = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", home)
+    python = home / "bin" / "python"
+    before = {str(path) for path in home.rglob("*") if "__pycache__" not in path.parts}
+    # Without what it needs at run time for large products: everything else must go without.
+    run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel)
+    program = tmp_path / "prog.py"
+    program.write_text(
+        "import torch, torch.nn as nn\n"
+        "x = torch.ones(3, 4, requires_grad=True)\n"
+        "nn.Linear(4, 2)(x).sum().backward()\n"
+        "print(tuple(x.grad.shape))\n"
+    )
+    assert run(home / "bin" / "kindling", "run", program, cwd=tmp_path) == "(3, 4)\n"
+    run(python, "-m", "pip", "uninstall", "-y", "kindling")
+    after = {str(path) for path in home.rglob("*") if "__pycache__" not in path.parts}
+    assert sorted(after - before) == []
+
+
+@pytest.mark.timing
+def test_public_header_is_light(tmp_path):
+    source = tmp_path / "light.cpp"
+    source.write_text("#include <kindling/kindling.h>\n")
+    command = [CXX, "-std=c++20", "-O0", "-fsyntax-only", "-I", PACKAGE / "include", source]
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        run(*command)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 1.0
+
+
+@pytest.mark.timing
+def test_find_package_and_train_without_python(tmp_path):
+    cmake = shutil.which("cmake")
+    if not cmake:
+        pytest.skip("no cmake")
+    shutil.copy(ROOT / "examples" / "mlp.cpp", tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.24)\n"
+        "project(Use LANGUAGES CXX)\n"
+        "find_package(Kindling REQUIRED)\n"
+        "add_executable(mlp mlp.cpp)\n"
+        "target_link_libraries(mlp PRIVATE Kindling::Kindling)\n"
+    )
+    build = tmp_path / "build"
+    run(cmake, "-S", tmp_path, "-B", build, f"-DCMAKE_PREFIX_PATH={PACKAGE}", f"-DCMAKE_CXX_COMPILER={CXX}")
+    run(cmake, "--build", build)
+    needed = run("readelf", "-dW", build / "mlp")
+    assert "libkindling" in needed and "python" not in needed
+    losses = [float(word) for word in re.findall(r"loss\s*[:=]?\s*([0-9.e+-]+)", run(build / "mlp"))]
+    assert len(losses) >= 2 and losses[-1] < losses[0] / 2
+
+
+def sources(*suffixes):
+    listed = run("git", "-C", ROOT, "ls-files", "-z") if (ROOT / ".git").exists() else ""
+    paths = [ROOT / name for name in listed.split("\0") if name]
+    return [path for path in paths if path.suffix in suffixes and path.exists()]
+
+
+def test_includes_point_one_way():
+    wrong = []
+    for path in sources(".h", ".cpp"):
+        folder = path.relative_to(ROOT).parts[0]
+        if folder not in LAYERS:
+            continue
+        for name in re.findall(r'^#include "(\w+)/', path.read_text(), re.M):
+            if name in LAYERS and LAYERS.index(name) < LAYERS.index(folder):
+                wrong.append(f"{path.relative_to(ROOT)} includes {name}/")
+    assert wrong == []
+
+
+def test_every_folder_says_what_it_is():
+    paths = sources(".h", ".cpp", ".py", ".sh")
+    folders = {path.parent for path in paths if path.parent != ROOT and "_as_torch" not in path.parts}
+    assert [str(folder.relative_to(ROOT)) for folder in sorted(folders) if not (folder / "README.md").exists()] == []
+
+
+def test_no_static_construction_in_sources():
+    banned = re.compile(
+        r"#include <(iostream|locale|regex)>|__builtin_cpu_supports|target_clones|__attribute__\(\(ifunc", re.M
+    )
+    core = [path for path in sources(".h", ".cpp") if path.relative_to(ROOT).parts[0] in (*LAYERS, "include")]
+    assert [str(path.relative_to(ROOT)) for path in core if banned.search(path.read_text())] == []
