@@ -51,9 +51,9 @@ struct Derivative {
 };
 
 class Sym;
-struct Expression;
-/// Records a scalar body: fills `arguments` (inputs, scalars and structural values, by schema position) into the body.
-using Recorder = void (*)(const Sym* arguments, Sym* results, int& result_count);
+class ExpressionBuilder;
+/// Builds a scalar body's expression; arguments by schema position (kernels/symbol.h).
+using ScalarBuild = void (*)(ExpressionBuilder& builder, const Sym* arguments);
 
 struct Operator {
     const Schema* schema = nullptr;
@@ -72,7 +72,7 @@ struct Operator {
     uint8_t list_count = 0;              // Tensor list arguments
     uint8_t tensor_positions[16];
     uint8_t list_positions[4];
-    Recorder recorder = nullptr;
+    ScalarBuild scalar_build = nullptr;
     const Derivative* derivatives = nullptr;
     uint8_t derivative_count = 0;
     const char* doc = "";

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/scalar.h"
@@ -10,7 +11,7 @@
 namespace kindling {
 
 class Generator;
-struct Text;
+using Text = std::string_view;
 
 struct TensorOptions {
     DType dtype = DType::None;                        // None: the default dtype

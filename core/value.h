@@ -2,6 +2,7 @@
 // results; modes, scripts, capture and plug-ins all use it, and the typed C++ functions are thin shells around it.
 #pragma once
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/scalar.h"
@@ -12,15 +13,7 @@ namespace kindling {
 class Generator;
 
 /// A borrowed piece of text.
-struct Text {
-    const char* data = "";
-    size_t size = 0;
-    constexpr Text() = default;
-    constexpr Text(const char* text) : data(text), size(__builtin_strlen(text)) {}
-    constexpr Text(const char* text, size_t length) : data(text), size(length) {}
-    bool operator==(Text other) const { return size == other.size && __builtin_memcmp(data, other.data, size) == 0; }
-    std::string str() const { return std::string(data, size); }
-};
+using Text = std::string_view;
 
 using TensorList = Span<Tensor>;
 
@@ -61,7 +54,7 @@ struct Value {
     Value(int i) : Value(static_cast<int64_t>(i)) {}
     Value(double d) : tag(Tag::Float), real(d) {}
     Value(const Scalar& s);
-    Value(Text t) : tag(Tag::Text), size(static_cast<uint32_t>(t.size)), text(t.data) {}
+    Value(Text t) : tag(Tag::Text), size(static_cast<uint32_t>(t.size())), text(t.data()) {}
     Value(const char* t) : Value(Text(t)) {}
     Value(DType d) : tag(d == kindling::DType::None ? Tag::None : Tag::DType), dtype(d) {}
     Value(kindling::Layout l) : tag(Tag::Layout), layout(l) {}

@@ -1,11 +1,9 @@
 // operators/boxed.h: from an ordinary function to the boxed calling form, by its parameter types.
 #pragma once
-#include <array>
 #include <tuple>
 #include <type_traits>
 
 #include "core/operator.h"
-#include "kernels/symbol.h"
 
 namespace kindling {
 
@@ -107,28 +105,6 @@ template <class... T> void spread(Tensor* gradients, std::tuple<T...>&& tuple) {
 template <class F> void gradient(const Value* given, uint64_t, Tensor* gradients) {
     using S = Signature<decltype(&F::operator())>;
     spread(gradients, S::apply(given, std::make_index_sequence<S::count>()));
-}
-
-// ---- scalar bodies
-
-template <class F, size_t... I> constexpr bool takes(std::index_sequence<I...>) {
-    return std::is_invocable_v<F, decltype((static_cast<void>(I), std::declval<Sym>()))...>;
-}
-template <class F> constexpr int scalar_arity() {
-    if constexpr (takes<F>(std::make_index_sequence<1>())) return 1;
-    else if constexpr (takes<F>(std::make_index_sequence<2>())) return 2;
-    else if constexpr (takes<F>(std::make_index_sequence<3>())) return 3;
-    else if constexpr (takes<F>(std::make_index_sequence<4>())) return 4;
-    else if constexpr (takes<F>(std::make_index_sequence<5>())) return 5;
-    else if constexpr (takes<F>(std::make_index_sequence<6>())) return 6;
-    else return 0;
-}
-template <class F> void record(const Sym* arguments, Sym* results, int& count) {
-    [&]<size_t... I>(std::index_sequence<I...>) {
-        auto value = F{}(arguments[I]...);
-        if constexpr (std::is_same_v<decltype(value), Sym>) { results[0] = value; count = 1; }
-        else { count = 0; for (const Sym& each : value) results[count++] = each; }   // std::array<Sym, N>
-    }(std::make_index_sequence<scalar_arity<F>()>());
 }
 
 }  // namespace boxed

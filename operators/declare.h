@@ -67,15 +67,16 @@ inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_c
 inline Field int_to_float() { return promotes(Promotion::IntToFloat); }
 inline Field gives(DType dtype) { return {Field::Kind::ResultDType, static_cast<uint8_t>(dtype)}; }
 
-Field pointwise_field(Recorder recorder, int arity);
+Field pointwise_field(ScalarBuild build, int arity);
 Field body_field(Body body, Kernel kernel);
 Field derivative_field(const char* targets, const char* given, void (*apply)(const Value*, uint64_t, Tensor*));
 
 /// A scalar body, written once over an abstract number: pointwise([](auto x, auto y, auto alpha) { return x + alpha * y; }).
 /// Parameters follow the schema. Tensors and numbers are Sym values; text, bools and None pass through the same type.
-template <class F> Field pointwise(F) {
-    constexpr int arity = boxed::scalar_arity<F>();
-    return pointwise_field(&boxed::record<F>, arity);
+template <class F> Field pointwise(F body) {
+    constexpr ScalarBody scalar = scalar_body(F{});
+    (void)body;
+    return pointwise_field(scalar.build, scalar.arity);
 }
 /// An ordinary function over tensors, parameters as in the schema. Autograd and modes see its parts, unless it has a
 /// derivative: then they see the operator itself.

@@ -1,0 +1,150 @@
+#include "core/dispatch.h"
+
+#include "core/shape.h"
+
+namespace kindling {
+
+constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results) = nullptr;
+
+uint32_t key_word(const Operator& op, const Value* arguments) {
+    uint32_t word = 0;
+    for (int i = 0; i < op.tensor_count; i++) {
+        const Value& v = arguments[op.tensor_positions[i]];
+        if (v.tag == Value::Tag::Tensor) word |= v.tensor->key;
+    }
+    for (int i = 0; i < op.list_count; i++) {
+        const Value& v = arguments[op.list_positions[i]];
+        if (v.tag != Value::Tag::TensorList) continue;
+        for (uint32_t j = 0; j < v.size; j++)
+            if (v.tensors[j].defined()) word |= v.tensors[j].impl()->key;
+    }
+    return word;
+}
+
+Tensor resolve_lazy_bits(const Tensor& tensor);  // operators/copy.cpp: conj and neg made real
+
+/// Arguments with the conj and neg bits worked off, for kernels that do not know of them.
+static void call_resolved(const Operator& op, Value* arguments, Value* results) {
+    std::vector<Tensor> keep;
+    std::vector<std::vector<Tensor>> lists;
+    Value resolved[64];
+    size_t count = op.argument_count();
+    for (size_t i = 0; i < count; i++) resolved[i] = arguments[i];
+    TensorImpl* written[8];
+    Tensor fresh[8];
+    int writes = 0;
+    for (int i = 0; i < op.tensor_count; i++) {
+        int at = op.tensor_positions[i];
+        if (resolved[at].tag != Value::Tag::Tensor || !(resolved[at].tensor->key & (key::Conj | key::Neg))) continue;
+        keep.push_back(resolve_lazy_bits(Tensor::share(resolved[at].tensor)));
+        if (op.schema->arguments[static_cast<size_t>(at)].mutated && writes < 8) {
+            written[writes] = resolved[at].tensor;
+            fresh[writes++] = keep.back();
+        }
+        resolved[at].tensor = keep.back().impl();
+    }
+    for (int i = 0; i < op.list_count; i++) {
+        Value& v = resolved[op.list_positions[i]];
+        if (v.tag != Value::Tag::TensorList) continue;
+        std::vector<Tensor> list;
+        for (uint32_t j = 0; j < v.size; j++)
+            list.push_back(v.tensors[j].defined() ? resolve_lazy_bits(v.tensors[j]) : Tensor());
+        lists.push_back(std::move(list));
+        v.tensors = lists.back().data();
+    }
+    op.kernel(op, resolved, results);
+    for (int i = 0; i < writes; i++) {  // the caller's tensor is the one that was to be written
+        Tensor target = Tensor::share(written[i]);
+        extern void copy_into(const Tensor& target, const Tensor& source);
+        copy_into(target, fresh[i]);
+        for (size_t r = 0; r < op.schema->results.size(); r++)
+            if (results[r].tag == Value::Tag::Tensor && results[r].tensor == fresh[i].impl()) {
+                results[r].discard();
+                results[r] = Value::own(Tensor(target));
+            }
+    }
+}
+
+static void call_autocast(const Operator& op, Value* arguments, Value* results) {
+    bool lower = op.has(flag::AutocastLower);
+    if (!lower && !op.has(flag::AutocastFloat)) {
+        Exclude guard(key::Autocast);
+        // Compositions see their parts with autocast on.
+        if (op.composite) { thread_state.exclude &= ~static_cast<uint32_t>(key::Autocast); return op.kernel(op, arguments, results); }
+        return call(op, arguments, results);
+    }
+    extern Tensor cast_for_autocast(const Tensor& tensor, DType dtype);  // operators/copy.cpp
+    DType target = lower ? static_cast<DType>(thread_state.autocast_dtype) : DType::Float32;
+    std::vector<Tensor> keep;
+    std::vector<std::vector<Tensor>> lists;
+    Value cast[64];
+    for (size_t i = 0; i < op.argument_count(); i++) cast[i] = arguments[i];
+    Exclude guard(key::Autocast);
+    for (int i = 0; i < op.tensor_count; i++) {
+        Value& v = cast[op.tensor_positions[i]];
+        if (v.tag != Value::Tag::Tensor || !is_floating(v.tensor->dtype) || v.tensor->dtype == DType::Float64) continue;
+        keep.push_back(cast_for_autocast(Tensor::share(v.tensor), target));
+        v.tensor = keep.back().impl();
+    }
+    for (int i = 0; i < op.list_count; i++) {
+        Value& v = cast[op.list_positions[i]];
+        if (v.tag != Value::Tag::TensorList) continue;
+        std::vector<Tensor> list;
+        for (uint32_t j = 0; j < v.size; j++)
+            list.push_back(v.tensors[j].defined() && is_floating(v.tensors[j].dtype()) ? cast_for_autocast(v.tensors[j], target)
+                                                                                       : v.tensors[j]);
+        lists.push_back(std::move(list));
+        v.tensors = lists.back().data();
+    }
+    call(op, cast, results);
+}
+
+void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* results) {
+    if ((word & key::Autocast) && op.form == Form::Functional) return call_autocast(op, arguments, results);
+    if (op.composite) return op.kernel(op, arguments, results);
+    if (word & key::Autograd) {
+        if (thread_state.grad_mode && !thread_state.inference_mode) return call_autograd(op, arguments, results);
+        word &= ~static_cast<uint32_t>(key::Autograd);
+    }
+    if (word & (key::Dispatch | key::Mode)) return call_python_dispatch(op, arguments, results);
+    if ((word & (key::Conj | key::Neg)) && !op.has(flag::KeepsConj) && op.body != Body::View)
+        return call_resolved(op, arguments, results);
+    if (word & key::Layout)
+        fail(ErrorKind::NotImplemented, "Could not run 'aten::%s' with a sparse or nested layout: no kernel serves it", op.name());
+    if (word & key::Private)
+        fail(ErrorKind::NotImplemented, "Could not run 'aten::%s' on a private device: no kernel is registered for it", op.name());
+    op.kernel(op, arguments, results);
+}
+
+Tensor call_tensor(uint16_t index, Value* arguments) {
+    Value result;
+    call(operator_at(index), arguments, &result);
+    return result.take_tensor();
+}
+
+void call_many(uint16_t index, Value* arguments, Tensor* results, int count) {
+    Value values[8];
+    call(operator_at(index), arguments, values);
+    for (int i = 0; i < count; i++) results[i] = values[i].take_tensor();
+}
+
+std::vector<Tensor> call_list(uint16_t index, Value* arguments) {
+    Value result;
+    call(operator_at(index), arguments, &result);
+    return result.take_list();
+}
+
+Value call_value(uint16_t index, Value* arguments) {
+    Value result;
+    call(operator_at(index), arguments, &result);
+    return result;
+}
+
+void call_void(uint16_t index, Value* arguments) {
+    Value results[4];
+    call(operator_at(index), arguments, results);
+    for (auto& result : results) result.discard();
+}
+
+}  // namespace kindling

@@ -1,0 +1,137 @@
+#include "core/tensor.h"
+
+#include "core/dispatch.h"
+#include "core/shape.h"
+
+namespace kindling {
+
+static constinit DType the_default_dtype = DType::Float32;
+DType default_dtype() { return the_default_dtype; }
+void set_default_dtype(DType dtype) {
+    KINDLING_CHECK(Type, is_floating(dtype), "only floating-point types are supported as the default type");
+    the_default_dtype = dtype;
+}
+
+static void place(TensorImpl* impl, Device device) {
+    impl->device = device;
+    if (device.type == DeviceType::Meta) impl->key |= key::Meta;
+    else if (device.type == DeviceType::Private) impl->key |= key::Private;
+    if (thread_state.inference_mode) impl->inference = true;
+}
+
+Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
+    KINDLING_CHECK(NotImplemented, device.type == DeviceType::CPU || device.type == DeviceType::Meta,
+                   "Could not allocate on device '%s': Kindling is built for the CPU", name(device.type));
+    auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
+    impl->dtype = dtype;
+    impl->set_shape(sizes, strides);
+    checked_numel(sizes);
+    place(impl.get(), device);
+    impl->storage = Storage::make(checked_bytes(sizes, strides, 0, item_size(dtype)), device).take();
+    impl->version = &impl->storage->version;
+    return Tensor(std::move(impl));
+}
+
+Tensor make_tensor(IntList sizes, DType dtype, Device device) {
+    checked_numel(sizes);
+    return make_tensor(sizes, contiguous_strides(sizes), dtype, device);
+}
+
+Tensor make_tensor(Ref<Storage> storage, int64_t offset, IntList sizes, IntList strides, DType dtype) {
+    KINDLING_CHECK(Runtime, offset >= 0, "Tensor: invalid storage offset %ld", offset);
+    KINDLING_CHECK(Runtime, checked_bytes(sizes, strides, offset, item_size(dtype)) <= storage->bytes,
+                   "setStorage: sizes %s, strides %s, storage offset %ld, and itemsize %zu requiring a storage size of %zu "
+                   "are out of bounds for storage of size %zu", str(sizes).c_str(), str(strides).c_str(), offset,
+                   item_size(dtype), checked_bytes(sizes, strides, offset, item_size(dtype)), storage->bytes);
+    auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
+    impl->dtype = dtype;
+    impl->set_shape(sizes, strides);
+    place(impl.get(), storage->device);
+    impl->offset = offset;
+    impl->storage = storage.take();
+    impl->version = &impl->storage->version;
+    return Tensor(std::move(impl));
+}
+
+Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype) {
+    TensorImpl* from = source.impl();
+    auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
+    impl->dtype = dtype;
+    impl->set_shape(sizes, strides);
+    impl->key = from->key & (key::Meta | key::Private | key::Conj | key::Neg);
+    impl->device = from->device;
+    impl->inference = from->inference;
+    impl->offset = offset;
+    from->storage->retain();
+    impl->storage = from->storage;
+    impl->version = from->version;
+    if (!from->inference) {
+        impl->base = from->base ? from->base : from;
+        impl->base->retain();
+        impl->is_view = true;
+    }
+    return Tensor(std::move(impl));
+}
+
+Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset) {
+    return make_view(source, sizes, strides, offset, source.dtype());
+}
+
+void resize_tensor(const Tensor& out, IntList sizes, IntList strides) {
+    checked_numel(sizes);
+    size_t bytes = checked_bytes(sizes, strides, out.storage_offset(), out.element_size());
+    if (bytes > out.storage()->bytes) out.storage()->resize(bytes);
+    out.impl()->set_shape(sizes, strides);
+}
+
+int64_t Tensor::size(int64_t dim) const { return impl_->shape[wrap_dim(dim, impl_->ndim)]; }
+int64_t Tensor::stride(int64_t dim) const { return impl_->strides()[wrap_dim(dim, impl_->ndim)]; }
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+    if (format == MemoryFormat::ChannelsLast) return impl_->channels_last;
+    if (format == MemoryFormat::ChannelsLast3d) return impl_->channels_last_3d;
+    return impl_->contiguous;
+}
+
+MemoryFormat Tensor::suggest_memory_format() const {
+    if (impl_->contiguous) return MemoryFormat::Contiguous;
+    if (impl_->channels_last) return MemoryFormat::ChannelsLast;
+    if (impl_->channels_last_3d) return MemoryFormat::ChannelsLast3d;
+    return MemoryFormat::Contiguous;
+}
+
+std::string str(const Tensor& tensor) {
+    if (!tensor.defined()) return "undefined Tensor";
+    return std::string("Tensor of ") + name(tensor.dtype()) + " " + str(tensor.sizes());
+}
+
+template <class T> static Scalar read(const void* data) { return Scalar(*static_cast<const T*>(data)); }
+
+Scalar Tensor::item_scalar() const {
+    KINDLING_CHECK(Runtime, numel() == 1, "a Tensor with %ld elements cannot be converted to Scalar", numel());
+    KINDLING_CHECK(Runtime, !is_meta(), "Tensor.item() cannot be called on meta tensors");
+    const void* p = data();
+    double sign = is_neg() ? -1 : 1;
+    switch (dtype()) {
+        case DType::UInt8: return Scalar(int64_t{*static_cast<const uint8_t*>(p)});
+        case DType::Int8: return Scalar(int64_t{*static_cast<const int8_t*>(p)});
+        case DType::Int16: return Scalar(int64_t{*static_cast<const int16_t*>(p)});
+        case DType::Int32: return Scalar(int64_t{*static_cast<const int32_t*>(p)});
+        case DType::Int64: return Scalar(*static_cast<const int64_t*>(p));
+        case DType::UInt16: return Scalar(int64_t{*static_cast<const uint16_t*>(p)});
+        case DType::UInt32: return Scalar(int64_t{*static_cast<const uint32_t*>(p)});
+        case DType::UInt64: return Scalar(*static_cast<const uint64_t*>(p));
+        case DType::Bool: return Scalar(*static_cast<const bool*>(p));
+        case DType::Float16: return Scalar(sign * to_float(*static_cast<const Half*>(p)));
+        case DType::BFloat16: return Scalar(sign * to_float(*static_cast<const BFloat16*>(p)));
+        case DType::Float32: return Scalar(sign * *static_cast<const float*>(p));
+        case DType::Float64: return Scalar(sign * *static_cast<const double*>(p));
+        default: break;
+    }
+    std::complex<double> z = dtype() == DType::Complex64 ? std::complex<double>(*static_cast<const std::complex<float>*>(p))
+                                                         : *static_cast<const std::complex<double>*>(p);
+    if (is_conj()) z = std::conj(z);
+    return Scalar(sign * z);
+}
+
+}  // namespace kindling

@@ -1,0 +1,37 @@
+// operators/forms.h: the in-place and out= forms, computed from the functional one, and the kernel of scalar bodies.
+#pragma once
+#include "core/operator.h"
+#include "kernels/symbol.h"
+
+namespace kindling {
+
+/// Runs a scalar body as a loop kernel: promotion, broadcasting, layout, allocation, execution.
+void pointwise_kernel(const Operator& op, Value* arguments, Value* results);
+void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* results);
+void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results);
+
+/// For any other body: compute, then copy into self or out.
+void inplace_kernel(const Operator& op, Value* arguments, Value* results);
+void out_kernel(const Operator& op, Value* arguments, Value* results);
+
+/// Data only: no autograd, no version bump. Converts dtype, broadcasts.
+void copy_into(const Tensor& target, const Tensor& source);
+/// Bumps the version of a tensor a kernel has written; refuses inference tensors outside inference mode.
+void written(const Tensor& tensor);
+/// Makes an out= tensor fit: resizes it, with torch's warning when it was neither empty nor of that size.
+void fit_out(const Tensor& out, IntList sizes, IntList strides);
+
+/// How one call of a scalar body reads its arguments.
+struct PointwisePlan {
+    Expression expression;
+    int input_count = 0;                     // tensors, by schema position
+    uint8_t input_position[12];
+    int scalar_count = 0;                    // run-time scalars, by schema position
+    uint8_t scalar_position[12];
+    DType scalar_type[12];
+    DType compute;                           // what the operands were promoted to
+};
+/// The plan for these arguments (dtypes, structural values), made once and cached in the operator.
+const PointwisePlan& pointwise_plan(const Operator& op, const Value* arguments);
+
+}  // namespace kindling

@@ -1,0 +1,263 @@
+// operators/registry.cpp: turns declarations into Operators when their family is first used, and finds them by name.
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "core/dispatch.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/index.h"
+
+namespace kindling {
+
+using namespace generated;
+
+struct Family {
+    int number;
+    int next = 0;  // declarations seen so far
+};
+
+Field doc(const char* text) { return {Field::Kind::Doc, 0, 0, text}; }
+Field alias(const char* name) { return {Field::Kind::Alias, 0, 0, name}; }
+Field example(const char* python) { return {Field::Kind::Example, 0, 0, python}; }
+Field refuses(const char* python, const char* error) { return {Field::Kind::Refuses, 0, 0, python, error}; }
+Field pointwise_field(ScalarBuild build, int arity) {
+    return {Field::Kind::Pointwise, static_cast<uint8_t>(arity), 0, nullptr, nullptr, reinterpret_cast<void*>(build)};
+}
+Field body_field(Body body, Kernel kernel) {
+    return {Field::Kind::Body, static_cast<uint8_t>(body), 0, nullptr, nullptr, reinterpret_cast<void*>(kernel)};
+}
+Field derivative_field(const char* targets, const char* given, void (*apply)(const Value*, uint64_t, Tensor*)) {
+    return {Field::Kind::Derivative, 0, 0, targets, given, reinterpret_cast<void*>(apply)};
+}
+
+static void place_tensors(Operator& op) {
+    for (size_t i = 0; i < op.schema->arguments.size(); i++) {
+        const Argument& argument = op.schema->arguments[i];
+        if (argument.type != Type::Tensor) continue;
+        if (argument.list) { if (op.list_count < 4) op.list_positions[op.list_count++] = static_cast<uint8_t>(i); }
+        else if (op.tensor_count < 16) op.tensor_positions[op.tensor_count++] = static_cast<uint8_t>(i);
+    }
+}
+
+/// "add_.Tensor(Tensor(a!) self, ...) -> Tensor(a!)" from the functional schema.
+static const char* inplace_schema(const Schema& schema) {
+    std::string text = schema.text;
+    size_t name = std::strlen(schema.name), first = text.find("Tensor", text.find('('));
+    size_t arrow = text.rfind("->");
+    text.replace(arrow, std::string::npos, "-> Tensor(a!)");
+    text.replace(first, 6, "Tensor(a!)");
+    text.insert(name, "_");
+    return strdup(text.c_str());
+}
+
+/// "add.out(Tensor self, ..., *, Tensor(a!) out) -> Tensor(a!)"; several results are named as in the schema.
+static const char* out_schema(const Schema& schema) {
+    std::string text = schema.text, overload = schema.overload;
+    size_t open = text.find('('), arrow = text.rfind("->"), close = text.rfind(')', arrow);
+    std::string arguments = text.substr(open, close - open);
+    bool keywords = false;
+    for (const Argument& argument : schema.arguments) keywords |= argument.keyword_only;
+    arguments += arguments.size() > 1 ? ", " : "";
+    if (!keywords) arguments += "*, ";
+    std::string results;
+    if (schema.results.size() == 1) { arguments += "Tensor(a!) out"; results = "Tensor(a!)"; }
+    else {
+        results = "(";
+        for (size_t i = 0; i < schema.results.size(); i++) {
+            std::string letter(1, static_cast<char>('a' + i)), name = schema.results[i].name;
+            if (name.empty()) name = "out" + std::to_string(i);
+            arguments += (i ? ", " : "") + ("Tensor(" + letter + "!) " + name);
+            results += (i ? ", " : "") + ("Tensor(" + letter + "!)") + (schema.results[i].name[0] ? " " + name : "");
+        }
+        results += ")";
+    }
+    std::string form = overload.empty() || overload == "Tensor" ? "out" : overload + "_out";
+    return strdup((std::string(schema.name) + "." + form + arguments + ") -> " + results).c_str());
+}
+
+void Declarations::operator()(const char* text, std::initializer_list<Field> fields) {
+    const FamilyEntry& entry = families[family->number];
+    KINDLING_ASSERT(family->next < entry.count);
+    int declaration = entry.first + family->next++;
+    Operator* op = new Operator;
+    op->schema = parse_schema(text);
+    op->index = static_cast<uint16_t>(3 * declaration);
+    op->functional = op;
+    Derivative derivatives[8];
+    int derivative_count = 0;
+    for (const Field& field : fields) switch (field.kind) {
+        case Field::Kind::Doc: op->doc = field.text; break;
+        case Field::Kind::Pointwise:
+            op->body = Body::Pointwise;
+            op->scalar_build = reinterpret_cast<ScalarBuild>(field.function);
+            op->scalar_arity = field.small;
+            op->kernel = pointwise_kernel;
+            break;
+        case Field::Kind::Body:
+            op->body = static_cast<Body>(field.small);
+            op->kernel = reinterpret_cast<Kernel>(field.function);
+            break;
+        case Field::Kind::Derivative:
+            KINDLING_ASSERT(derivative_count < 8);
+            derivatives[derivative_count++] = {field.text, field.more,
+                reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
+            break;
+        case Field::Kind::Flag: op->flags |= field.number; break;
+        case Field::Kind::Promotion: op->promotion = static_cast<Promotion>(field.small); break;
+        case Field::Kind::ResultDType: op->result_dtype = static_cast<DType>(field.small); break;
+        case Field::Kind::In: case Field::Kind::Example: case Field::Kind::Refuses: case Field::Kind::Alias: break;
+    }
+    KINDLING_ASSERT(op->kernel);
+    if (derivative_count) {
+        auto* kept = new Derivative[static_cast<size_t>(derivative_count)];
+        for (int i = 0; i < derivative_count; i++) kept[i] = derivatives[i];
+        op->derivatives = kept;
+        op->derivative_count = static_cast<uint8_t>(derivative_count);
+    }
+    op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(flag::Atomic | flag::NotDifferentiable);
+    place_tensors(*op);
+    operator_table[op->index] = op;
+
+    auto make_form = [&](Form form, const char* schema, Kernel kernel) {
+        Operator* made = new Operator;
+        made->schema = parse_schema(schema);
+        made->kernel = kernel;
+        made->functional_kernel = op->kernel;
+        made->functional = op;
+        made->body = op->body;
+        made->form = form;
+        made->promotion = op->promotion;
+        made->result_dtype = op->result_dtype;
+        made->flags = op->flags;
+        made->index = static_cast<uint16_t>(op->index + static_cast<int>(form));
+        made->scalar_build = op->scalar_build;
+        made->scalar_arity = op->scalar_arity;
+        made->derivatives = op->derivatives;
+        made->derivative_count = op->derivative_count;
+        made->doc = op->doc;
+        place_tensors(*made);
+        operator_table[made->index] = made;
+    };
+    bool scalar = op->body == Body::Pointwise;
+    if (forms[declaration] & HasInplace)
+        make_form(Form::Inplace, inplace_schema(*op->schema), scalar ? pointwise_inplace_kernel : inplace_kernel);
+    if (forms[declaration] & HasOut)
+        make_form(Form::Out, out_schema(*op->schema), scalar ? pointwise_out_kernel : out_kernel);
+}
+
+static void load_family(int number) {
+    static constinit bool loaded[256] = {};
+    static std::recursive_mutex lock;   // constant-initialised in libstdc++; a family may call operators of another
+    std::lock_guard<std::recursive_mutex> guard(lock);
+    if (loaded[number]) return;
+    Family family{number};
+    Declarations declarations{&family};
+    families[number].declare(declarations);
+    KINDLING_ASSERT(family.next == families[number].count);
+    __atomic_store_n(&loaded[number], true, __ATOMIC_RELEASE);
+}
+
+const Operator& load_operator(uint16_t index) {
+    KINDLING_ASSERT(index < 3 * declaration_count);
+    load_family(family_of[index / 3]);
+    const Operator* op = operator_table[index];
+    KINDLING_ASSERT(op);
+    return *op;
+}
+
+// ---- operators registered at run time
+
+namespace {
+struct Registered {
+    Operator* op;
+    uint32_t spaces;
+    Registered* next;
+};
+constinit Registered* registered = nullptr;
+
+/// The overload sets handed out so far; a set changes only by registration, which makes a new one.
+struct Known {
+    const char* name;
+    const Operator** operators;
+    int count;
+    uint32_t spaces;
+    Known* next;
+};
+constinit Known* known[256] = {};
+constinit std::mutex known_lock;
+
+size_t bucket(const char* name, size_t length) {
+    size_t hash = 0;
+    for (size_t i = 0; i < length; i++) hash = hash * 31 + static_cast<unsigned char>(name[i]);
+    return hash & 255;
+}
+
+const NameEntry* find_name(const char* name, size_t length) {
+    int low = 0, high = name_count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        const char* candidate = name_pool + names[middle].name;
+        int order = std::strncmp(candidate, name, length);
+        if (order == 0 && candidate[length]) order = 1;
+        if (order == 0) return &names[middle];
+        if (order < 0) low = middle + 1; else high = middle;
+    }
+    return nullptr;
+}
+}  // namespace
+
+bool find_operators(const char* name, size_t length, OverloadSet& result) {
+    std::lock_guard<std::mutex> guard(known_lock);
+    size_t place = bucket(name, length);
+    for (Known* k = known[place]; k; k = k->next)
+        if (std::strncmp(k->name, name, length) == 0 && !k->name[length]) {
+            result = {k->operators, k->count, k->spaces};
+            return true;
+        }
+    const NameEntry* entry = find_name(name, length);
+    std::vector<const Operator*> list;
+    uint32_t spaces = entry ? entry->spaces : 0;
+    if (entry)
+        for (int i = 0; i < entry->count; i++) list.push_back(&operator_at(overloads[entry->first + i]));
+    for (Registered* r = registered; r; r = r->next)
+        if (std::strlen(r->op->schema->name) == length && std::strncmp(r->op->schema->name, name, length) == 0) {
+            list.push_back(r->op);
+            spaces |= r->spaces;
+        }
+    if (list.empty()) return false;
+    Known* fresh = new Known{strndup(name, length), new const Operator*[list.size()], static_cast<int>(list.size()), spaces, known[place]};
+    for (size_t i = 0; i < list.size(); i++) fresh->operators[i] = list[i];
+    known[place] = fresh;
+    result = {fresh->operators, fresh->count, fresh->spaces};
+    return true;
+}
+
+const Operator* find_operator(const char* name, const char* overload) {
+    OverloadSet set;
+    if (!find_operators(name, std::strlen(name), set)) return nullptr;
+    if (std::strcmp(overload, "default") == 0) overload = "";
+    for (int i = 0; i < set.count; i++)
+        if (std::strcmp(set.operators[i]->schema->overload, overload) == 0) return set.operators[i];
+    return nullptr;
+}
+
+void for_each_operator_name(void (*visit)(void*, const char*, uint32_t), void* context) {
+    for (int i = 0; i < name_count; i++) visit(context, name_pool + names[i].name, names[i].spaces);
+    for (Registered* r = registered; r; r = r->next) visit(context, r->op->schema->name, r->spaces);
+}
+
+void register_operator(Operator* op, uint32_t spaces) {
+    op->index = 0xffff;
+    if (!op->functional) op->functional = op;
+    place_tensors(*op);
+    std::lock_guard<std::mutex> guard(known_lock);
+    registered = new Registered{op, spaces, registered};
+    size_t place = bucket(op->schema->name, std::strlen(op->schema->name));
+    for (Known** k = &known[place]; *k;) {  // forget the old set; its memory stays, callers may hold it
+        if (std::strcmp((*k)->name, op->schema->name) == 0) *k = (*k)->next;
+        else k = &(*k)->next;
+    }
+}
+
+}  // namespace kindling

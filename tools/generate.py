@@ -1,0 +1,453 @@
+"""Reads the operator declarations' text and writes what is computed from it.
+
+    python tools/generate.py OUTPUT_FOLDER operators/*.cpp
+
+Writes generated/: index.cpp (names -> declarations), functions.h and functions_*.cpp (the C++ functions),
+tensor_methods.inc (methods of Tensor), numbers.h; and operators.json (for stubs, docs and tests).
+Refuses a declaration that leaves a question open.
+"""
+import json
+import os
+import re
+import sys
+
+SPACES = {"Torch": 1, "Method": 2, "Nn": 4, "Linalg": 8, "Fft": 16, "Special": 32, "Hidden": 64, "Sparse": 128}
+CPP_WORDS = {"and", "or", "not", "xor", "default", "double", "float", "int", "long", "short", "char", "bool", "auto",
+             "case", "char", "class", "delete", "new", "operator", "register", "return", "signed", "static", "switch",
+             "this", "union", "unsigned", "while", "template", "and_eq", "xor_eq", "or_eq", "not_eq", "bitand", "bitor"}
+# Members every Tensor has of its own; an operator of the same name is reached as a free function.
+OWN_MEMBERS = {"size", "stride", "dim", "sizes", "strides", "numel", "storage_offset", "dtype", "device", "is_contiguous",
+               "is_complex", "is_floating_point", "is_conj", "is_neg", "requires_grad", "requires_grad_", "storage", "data",
+               "grad", "backward", "is_leaf", "item", "defined", "options", "reset", "impl", "take", "version",
+               "is_same", "element_size", "share", "is_meta"}
+
+
+class Refused(Exception):
+    pass
+
+
+def split_top(text, separator=","):
+    parts, depth, start, quote = [], 0, 0, ""
+    for place, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote and text[place - 1] != "\\" else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == separator and depth == 0:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    tail = text[start:].strip()
+    return parts + [tail] if tail else parts
+
+
+def skip_literal(text, at):
+    """The place behind a string or character literal, or comment, that starts at `at`; `at` if none does."""
+    if text.startswith('R"', at):
+        fence = text[at + 2:text.index("(", at)]
+        return text.index(")" + fence + '"', at) + len(fence) + 2
+    if text[at] in "\"'":
+        if text[at] == "'" and at and (text[at - 1].isalnum()):
+            return at                                        # a digit separator
+        end = at + 1
+        while text[end] != text[at]:
+            end += 2 if text[end] == "\\" else 1
+        return end + 1
+    if text.startswith("//", at):
+        end = text.find("\n", at)
+        return len(text) if end < 0 else end
+    if text.startswith("/*", at):
+        return text.index("*/", at) + 2
+    return at
+
+
+def closing(text, at):
+    """The place behind the bracket that closes the one at `at`."""
+    depth = 0
+    while True:
+        past = skip_literal(text, at)
+        if past != at:
+            at = past
+            continue
+        if text[at] in "([{":
+            depth += 1
+        elif text[at] in ")]}":
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        at += 1
+
+
+def literals(text):
+    """The value of adjacent string literals at the start of `text`, and the rest."""
+    value, at = "", 0
+    while True:
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at < len(text) and text[at] == '"':
+            end = skip_literal(text, at)
+            value += json.loads(text[at:end])
+            at = end
+        else:
+            return value, text[at:]
+
+
+def declarations(path):
+    with open(path) as file:
+        text = file.read()
+    family = re.search(r"^OPERATORS\((\w+)\)", text, re.M)
+    if not family:
+        return None, []
+    found, at = [], family.end()
+    while at < len(text):
+        past = skip_literal(text, at)
+        if past != at:
+            at = past
+            continue
+        if text.startswith("declare(", at) and not (text[at - 1].isalnum() or text[at - 1] in "_."):
+            end = closing(text, at + 7)
+            schema, rest = literals(text[at + 8:end - 1])
+            line = text.count("\n", 0, at) + 1
+            found.append(Declaration(schema, rest, f"{path}:{line}", family[1]))
+            at = end
+        else:
+            at += 1
+    return family[1], found
+
+
+class Declaration:
+    def __init__(self, schema, rest, where, family):
+        self.where, self.family, self.schema = where, family, " ".join(schema.split())
+        match = re.fullmatch(r"([\w]+)(?:\.(\w+))?\((.*)\) -> (.*)", self.schema)
+        if not match:
+            raise Refused(f"{where}: malformed schema: {self.schema}")
+        self.name, self.overload, arguments, results = match[1], match[2] or "", match[3], match[4]
+        self.arguments, keyword_only = [], False
+        for part in split_top(arguments):
+            if part == "*":
+                keyword_only = True
+                continue
+            kind, _, name = part.partition(" ")
+            if kind.endswith("->") or "(" in kind and ")" not in kind:   # "Tensor(a -> *) name"
+                kind, name = re.match(r"(\S+\(.*?\)\S*) (.*)", part).groups()
+            name, _, default = name.partition("=")
+            self.arguments.append({"type": kind, "name": name.strip(), "default": default or None,
+                                   "keyword_only": keyword_only})
+        self.results = split_top(results[1:-1]) if results.startswith("(") else [results]
+        fields = split_top(rest.strip().lstrip(",").strip()[1:-1])
+        self.fields = []
+        for field in fields:
+            field = re.sub(r"^(\s*//.*\n)+", "", field).strip()
+            head = re.match(r"\w+", field)
+            if head:
+                self.fields.append((head[0], field[len(head[0]):].strip()))
+        names = [name for name, _ in self.fields]
+        get = {name: body for name, body in self.fields}
+        flags = " ".join(body for name, body in self.fields if name == "flags")
+        self.doc = literals(get["doc"][1:])[0] if "doc" in get else ""
+        self.pointwise = "pointwise" in names
+        self.view = "view" in names
+        self.random = "random_numbers" in names or "Random" in flags
+        if not self.doc:
+            raise Refused(f"{where}: {self.name} has no doc")
+        bodies = [name for name in names if name in ("pointwise", "composition", "kernel", "view")]
+        if len(bodies) != 1:
+            raise Refused(f"{where}: {self.name} has {len(bodies)} bodies; it needs one")
+        self.body = bodies[0]
+        answered = "derivative" in names or "not_differentiable" in names or "NotDifferentiable" in flags
+        if self.body in ("kernel", "view") and not answered:
+            raise Refused(f"{where}: {self.name}: neither a derivative nor not_differentiable()")
+        self.differentiable = "not_differentiable" not in names and "NotDifferentiable" not in flags
+        self.aliases = [literals(body[1:])[0] for name, body in self.fields if name == "alias"]
+        self.examples = [literals(body[1:])[0] for name, body in self.fields if name == "example"]
+        self.refusals = []
+        for name, body in self.fields:
+            if name == "refuses":
+                call, after = literals(body[1:])
+                self.refusals.append([call, literals(after.lstrip(", \n"))[0]])
+        self.spaces = self.find_spaces(get.get("in"))
+        functional = not any("!" in argument["type"] for argument in self.arguments)
+        tensors_only = all(re.match(r"Tensor(?!\S*\[)", result) for result in self.results) and self.results != [""]
+        self_first = bool(self.arguments) and self.arguments[0]["type"] == "Tensor" and self.arguments[0]["name"] == "self"
+        self.has_inplace = functional and len(self.results) == 1 and self_first and (
+            self.pointwise and "no_inplace" not in names and "NoInplace" not in flags
+            or "has_inplace" in names or "Inplace" in flags.replace("NoInplace", ""))
+        self.has_out = (functional and tensors_only and not self.view and "no_out" not in names
+                        and "NoOut" not in flags and self.spaces != SPACES["Hidden"] and not self.name.startswith("_"))
+
+    def find_spaces(self, given):
+        if given is not None:
+            spaces = 0
+            for word in re.findall(r"\w+", given):
+                spaces |= SPACES.get(word, 0)
+            return spaces
+        for prefix, space in (("linalg_", "Linalg"), ("fft_", "Fft"), ("special_", "Special")):
+            if self.name.startswith(prefix):
+                return SPACES[space]
+        first = self.arguments[0] if self.arguments else None
+        method = first and first["name"] == "self" and first["type"].startswith("Tensor") and "[" not in first["type"]
+        return SPACES["Torch"] | (SPACES["Method"] if method else 0)
+
+    def forms(self):
+        """(form number, name, overload, arguments, results) for each form."""
+        yield 0, self.name, self.overload, self.arguments, self.results
+        if self.has_inplace:
+            first = dict(self.arguments[0], type="Tensor(a!)")
+            yield 1, self.name + "_", self.overload, [first, *self.arguments[1:]], ["Tensor(a!)"]
+        if self.has_out:
+            overload = "out" if self.overload in ("", "Tensor") else self.overload + "_out"
+            outs = [{"type": f"Tensor({chr(97 + i)}!)", "keyword_only": True, "default": None,
+                     "name": "out" if len(self.results) == 1 else (result.split(" ")[1] if " " in result else f"out{i}")}
+                    for i, result in enumerate(self.results)]
+            yield 2, self.name, overload, self.arguments + outs, [out["type"] for out in outs]
+
+
+def cpp_type(kind):
+    kind = re.sub(r"\([^)]*\)", "", kind)
+    optional, plain = kind.endswith("?"), kind.rstrip("?")
+    listed = re.fullmatch(r"(\w+)(\??)\[(\d*)\]", plain)
+    if listed:
+        base = {"Tensor": "TensorList", "int": "IntList", "SymInt": "IntList", "float": "Span<double>", "bool": "Span<bool>",
+                "Scalar": "Span<Scalar>"}[listed[1]]
+        return f"std::optional<{base}>" if optional else base
+    base = {"Tensor": "const Tensor&", "Scalar": "const Scalar&", "number": "const Scalar&", "int": "int64_t",
+            "SymInt": "int64_t", "float": "double", "bool": "bool", "str": "Text", "ScalarType": "DType",
+            "Layout": "Layout", "Device": "Device", "MemoryFormat": "MemoryFormat", "Generator": "Generator*",
+            "Storage": "const Ref<Storage>&", "Any": "const Value&"}[plain]
+    if not optional or plain in ("Tensor", "ScalarType", "Generator"):
+        return base
+    return f"std::optional<{base.removeprefix('const ').removesuffix('&')}>"
+
+
+def cpp_default(argument):
+    kind, default = cpp_type(argument["type"]), argument["default"]
+    if default is None:
+        return None
+    if default == "None":
+        return {"const Tensor&": "{}", "DType": "DType::None", "Generator*": "nullptr"}.get(kind, "std::nullopt")
+    if default in ("True", "False"):
+        return default.lower()
+    if kind == "IntList":
+        if default.startswith("["):
+            items = default[1:-1].replace(" ", "")
+            return "{}" if not items else "generated::ints<" + items + ">"
+        size = re.search(r"\[(\d+)\]", argument["type"])
+        return "generated::ints<" + ", ".join([default] * (int(size[1]) if size else 1)) + ">"
+    if default.startswith("["):
+        return "{}"
+    words = {"contiguous_format": "MemoryFormat::Contiguous", "preserve_format": "MemoryFormat::Preserve", "Mean": "1",
+             "Sum": "2", "inf": "__builtin_inf()", "long": "DType::Int64", "float": "DType::Float32",
+             "strided": "Layout::Strided"}
+    if default in words:
+        return words[default]
+    if default[0] in "'\"":
+        return '"' + default[1:-1] + '"'
+    return default
+
+
+def cpp_name(name):
+    return name + "_value" if name in CPP_WORDS else name
+
+
+def cpp_result(results):
+    if results in ([""], []):
+        return "void"
+    kinds = [re.sub(r"\([^)]*\)", "", result.split(" ")[0]) for result in results]
+    each = {"Tensor": "Tensor", "Tensor[]": "std::vector<Tensor>", "bool": "bool", "int": "int64_t", "SymInt": "int64_t",
+            "float": "double", "Scalar": "Scalar", "number": "Scalar", "ScalarType": "DType"}
+    if len(kinds) == 1:
+        return each[kinds[0]]
+    return "std::tuple<" + ", ".join(each[kind] for kind in kinds) + ">"
+
+
+def signature(arguments, defaults, skip_self=False):
+    parts, open_ended = [], True
+    usable = [cpp_default(argument) for argument in arguments]
+    for place in range(len(arguments) - 1, -1, -1):                # C++ defaults must be trailing
+        open_ended = open_ended and usable[place] is not None
+        if not open_ended:
+            usable[place] = None
+    for place, argument in enumerate(arguments):
+        if skip_self and argument["name"] == "self":
+            continue
+        text = f"{cpp_type(argument['type'])} {cpp_name(argument['name'])}"
+        parts.append(text + (f" = {usable[place]}" if defaults and usable[place] is not None else ""))
+    return ", ".join(parts)
+
+
+def key_of(arguments, skip_self=False):
+    return tuple(cpp_type(argument["type"]) for argument in arguments
+                 if not (skip_self and argument["name"] == "self"))
+
+
+def required(arguments, skip_self=False):
+    usable, open_ended = [cpp_default(argument) for argument in arguments], True
+    count = len(arguments)
+    for place in range(len(arguments) - 1, -1, -1):
+        if usable[place] is None:
+            break
+        count = place
+    return count - (1 if skip_self else 0)
+
+
+def body_text(result, results, arguments, number):
+    names = [cpp_name(argument["name"]) for argument in arguments]
+    values = ", ".join(f"Value({name})" for name in names)
+    lines = [f"    Value arguments_[] = {{{values}}};"] if names else ["    Value arguments_[1];"]
+    if result == "void":
+        lines.append(f"    call_void({number}, arguments_);")
+    elif result == "Tensor":
+        lines.append(f"    return call_tensor({number}, arguments_);")
+    elif result == "std::vector<Tensor>":
+        lines.append(f"    return call_list({number}, arguments_);")
+    elif result.startswith("std::tuple<"):
+        count = len(results)
+        if "std::vector" in result or "int64_t" in result or "double" in result:
+            return None
+        lines += [f"    Tensor results_[{count}];", f"    call_many({number}, arguments_, results_, {count});",
+                  "    return {" + ", ".join(f"std::move(results_[{i}])" for i in range(count)) + "};"]
+    else:
+        convert = {"bool": ".integer != 0", "int64_t": ".integer", "double": ".real", "Scalar": ".scalar()",
+                   "DType": ".dtype"}[result]
+        lines.append(f"    return call_value({number}, arguments_){convert};")
+    return "\n".join(lines)
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    if os.path.exists(path):
+        with open(path) as file:
+            if file.read() == text:
+                return
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def main(folder, paths):
+    os.makedirs(folder, exist_ok=True)
+    families, every = [], []
+    for path in sorted(paths):
+        family, found = declarations(path)
+        if found:
+            families.append((family, len(every), len(found)))
+            every += found
+    seen = {}
+    for declaration in every:
+        for _, name, overload, _, _ in declaration.forms():
+            full = f"{name}.{overload}"
+            if full in seen:
+                raise Refused(f"{declaration.where}: {full} is already declared at {seen[full]}")
+            seen[full] = declaration.where
+    write_index(folder, families, every)
+    write_functions(folder, every)
+    write(folder, "operators.json", json.dumps([{
+        "name": d.name, "overload": d.overload, "schema": d.schema, "family": d.family, "doc": d.doc, "body": d.body,
+        "spaces": d.spaces, "inplace": d.has_inplace, "out": d.has_out, "aliases": d.aliases, "examples": d.examples,
+        "refuses": d.refusals, "differentiable": d.differentiable, "random": d.random} for d in every], indent=1))
+
+
+def write_index(folder, families, every):
+    names = {}
+    for number, declaration in enumerate(every):
+        for form, name, _, _, _ in declaration.forms():
+            spellings = [name] + [other + ("_" if form == 1 else "") for other in declaration.aliases]
+            for spelling in spellings:
+                entry = names.setdefault(spelling, [[], 0])
+                entry[0].append(3 * number + form)
+                spaces = declaration.spaces
+                if spelling != name:                    # an alias lives where its own prefix says
+                    for prefix, space in (("linalg_", 8), ("fft_", 16), ("special_", 32)):
+                        if spelling.startswith(prefix):
+                            spaces = space
+                            break
+                    else:
+                        if spaces in (8, 16, 32):
+                            spaces = SPACES["Torch"] | SPACES["Method"]
+                entry[1] |= spaces
+    pool, rows, overloads = "", [], []
+    for name in sorted(names, key=lambda text: text.encode()):
+        numbers, spaces = names[name]
+        rows.append(f"    {{{len(pool)}, {len(overloads)}, {len(numbers)}, {spaces}}},  // {name}")
+        overloads += numbers
+        pool += name + "\0"
+    chunks = [pool[i:i + 100] for i in range(0, len(pool), 100)]
+    pool_text = "\n".join('    "' + chunk.replace("\0", "\\000") + '"' for chunk in chunks) or '    ""'
+    forms = [(1 if d.has_inplace else 0) | (2 if d.has_out else 0) for d in every]
+    family_of = [number for number, (_, _, count) in enumerate(families) for _ in range(count)]
+    lines = ["// Written by tools/generate.py from the operator declarations.", '#include "core/operator.h"', '#include "operators/index.h"', "",
+             "namespace kindling {", *[f"void declare_{family}(Declarations&);" for family, _, _ in families],
+             f"const Operator* operator_table[{3 * len(every) + 1}];", "namespace generated {",
+             "const FamilyEntry families[] = {",
+             *[f"    {{declare_{family}, {first}, {count}}}," for family, first, count in families], "};",
+             f"const int family_count = {len(families)};", f"const int declaration_count = {len(every)};",
+             f"const int name_count = {len(rows)};", "const char name_pool[] =", pool_text + ";",
+             "const NameEntry names[] = {", *rows, "};",
+             f"const uint16_t overloads[] = {{{', '.join(map(str, overloads)) or 0}}};",
+             f"const uint8_t forms[] = {{{', '.join(map(str, forms)) or 0}}};",
+             f"const uint8_t family_of[] = {{{', '.join(map(str, family_of)) or 0}}};",
+             "}  // namespace generated", "}  // namespace kindling", ""]
+    write(folder, "index.cpp", "\n".join(lines))
+
+
+def write_functions(folder, every):
+    head, methods, sources, taken = [], [], [], {}
+    bodies = []
+    for number, declaration in enumerate(every):
+        for form, name, _, arguments, results in declaration.forms():
+            if form == 2:                                   # C++ spells it add_out(out, self, other)
+                outs = [argument for argument in arguments if argument["keyword_only"] and "!" in argument["type"]]
+                ordered = outs + [argument for argument in arguments if argument not in outs]
+                ordered = [dict(argument, default=None) if argument in outs else argument for argument in ordered]
+                spelled = name + "_out"
+            else:
+                ordered, spelled = arguments, name
+            spelled = cpp_name(spelled)
+            result = cpp_result(results)
+            body = body_text(result, results, arguments, 3 * number + form)
+            if body is None:
+                continue
+            least, most = required(ordered), len(ordered)
+            clash = False
+            for kinds, low, _ in taken.get(spelled, []):    # C++ can't tell these two apart
+                depth = max(low, least)
+                if kinds[:depth] == key_of(ordered)[:depth] and len(kinds) >= depth and most >= depth:
+                    clash = True
+            defaults = True
+            if clash:
+                if any(kinds == key_of(ordered) for kinds, _, _ in taken[spelled]):
+                    spelled += "_" + (declaration.overload or "default")
+                else:
+                    defaults = False
+                    least = most
+            taken.setdefault(spelled, []).append((key_of(ordered), least, most))
+            head.append(f"KINDLING_API {result} {spelled}({signature(ordered, defaults)});")
+            bodies.append(f"{result} {spelled}({signature(ordered, False)}) {{\n{body}\n}}")
+            is_method = (form != 2 and declaration.spaces & SPACES["Method"] and arguments and arguments[0]["name"] == "self"
+                         and name not in OWN_MEMBERS)
+            if is_method:
+                first = [argument["name"] for argument in ordered if argument["name"] != "self"]
+                if result == "void":
+                    continue
+                inner = ", ".join(["*this", *map(cpp_name, first)])
+                methods.append(f"    {result} {spelled}({signature(ordered, defaults, True)}) const;")
+                bodies.append(f"{result} Tensor::{spelled}({signature(ordered, False, True)}) const {{\n"
+                              f"    return kindling::{spelled}({inner});\n}}")
+    prelude = "// Written by tools/generate.py from the operator declarations.\n"
+    write(folder, "functions.h", prelude + '#pragma once\n#include <tuple>\n\n#include "core/value.h"\n\nnamespace kindling {\n\n'
+          + "\n".join(head) + "\n\n}  // namespace kindling\n")
+    write(folder, "tensor_methods.inc", prelude + "\n".join(methods) + "\n")
+    parts = 4
+    for part in range(parts):
+        text = "\n\n".join(bodies[part::parts])
+        write(folder, f"functions_{part}.cpp", prelude + '#include "generated/functions.h"\n\n#include "core/dispatch.h"\n\n'
+              f"namespace kindling {{\n\n{text}\n\n}}  // namespace kindling\n")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1], sys.argv[2:])
+    except Refused as refusal:
+        sys.exit(f"error: {refusal}")
