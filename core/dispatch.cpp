@@ -6,6 +6,8 @@ namespace kindling {
 
 constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results) = nullptr;
+void* (*release_lock)() = nullptr;
+void (*retake_lock)(void*) = nullptr;
 
 uint32_t key_word(const Operator& op, const Value* arguments) {
     uint32_t word = 0;
@@ -22,7 +24,10 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
     return word;
 }
 
-Tensor resolve_lazy_bits(const Tensor& tensor);  // operators/copy.cpp: conj and neg made real
+// operators/copy.cpp
+Tensor resolve_lazy_bits(const Tensor& tensor);  // conj and neg made real
+Tensor cast_for_autocast(const Tensor& tensor, DType dtype);
+void copy_into(const Tensor& target, const Tensor& source);
 
 /// Arguments with the conj and neg bits worked off, for kernels that do not know of them.
 static void call_resolved(const Operator& op, Value* arguments, Value* results) {
@@ -56,7 +61,6 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
     op.kernel(op, resolved, results);
     for (int i = 0; i < writes; i++) {  // the caller's tensor is the one that was to be written
         Tensor target = Tensor::share(written[i]);
-        extern void copy_into(const Tensor& target, const Tensor& source);
         copy_into(target, fresh[i]);
         for (size_t r = 0; r < op.schema->results.size(); r++)
             if (results[r].tag == Value::Tag::Tensor && results[r].tensor == fresh[i].impl()) {
@@ -74,7 +78,6 @@ static void call_autocast(const Operator& op, Value* arguments, Value* results) 
         if (op.composite) { thread_state.exclude &= ~static_cast<uint32_t>(key::Autocast); return op.kernel(op, arguments, results); }
         return call(op, arguments, results);
     }
-    extern Tensor cast_for_autocast(const Tensor& tensor, DType dtype);  // operators/copy.cpp
     DType target = lower ? static_cast<DType>(thread_state.autocast_dtype) : DType::Float32;
     std::vector<Tensor> keep;
     std::vector<std::vector<Tensor>> lists;

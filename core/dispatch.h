@@ -1,8 +1,9 @@
 // core/dispatch.h: the call path. One word per tensor, one per thread; the straight path costs an OR and a jump.
 #pragma once
+#include "core/export.h"
 #include "core/operator.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 /// The thread's state. constinit and initial-exec: reading it is one instruction.
 struct ThreadState {
@@ -56,6 +57,20 @@ struct NoGradGuard : GradMode { NoGradGuard() : GradMode(false) {} };
 void call_autograd(const Operator& op, Value* arguments, Value* results);
 /// bindings/: __torch_dispatch__ of modes and subclasses.
 extern void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results);
+
+/// Gives the interpreter lock away around long work: bindings set the two functions. Every storage in use is held by the
+/// caller's references.
+extern void* (*release_lock)();
+extern void (*retake_lock)(void*);
+class Unlocked {
+public:
+    explicit Unlocked(bool worth_it) : state_(worth_it && release_lock ? release_lock() : nullptr) {}
+    ~Unlocked() { if (state_) retake_lock(state_); }
+    Unlocked(const Unlocked&) = delete;
+
+private:
+    void* state_;
+};
 
 // Typed calls used by the generated C++ functions.
 Tensor call_tensor(uint16_t index, Value* arguments);

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace kindling {
+#include "core/export.h"
+
+namespace KINDLING_VISIBLE kindling {
 
 enum class DType : uint8_t {
     UInt8, Int8, Int16, Int32, Int64, Float16, Float32, Float64, Complex64, Complex128, Bool, BFloat16,

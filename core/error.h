@@ -4,7 +4,9 @@
 #include <exception>
 #include <string>
 
-namespace kindling {
+#include "core/export.h"
+
+namespace KINDLING_VISIBLE kindling {
 
 enum class ErrorKind : uint8_t {
     Runtime, Type, Value, Index, NotImplemented, Attribute, Overflow, Key,

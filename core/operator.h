@@ -2,10 +2,11 @@
 #pragma once
 #include <atomic>
 
+#include "core/export.h"
 #include "core/schema.h"
 #include "core/value.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 struct Operator;
 using Kernel = void (*)(const Operator& op, Value* arguments, Value* results);
@@ -23,6 +24,9 @@ enum class Promotion : uint8_t {
     Default,      // torch.result_type
     IntToFloat,   // integers and bool become the default dtype first (exp, div)
     Same,         // no promotion: all tensors share one dtype already, or the first decides
+    WithScalars,  // Default, and Scalar arguments take part (as they always do in overloads named after Scalar)
+    Condition,    // Default, but for the first argument, a mask
+    Free,         // the body converts its operands itself
 };
 
 namespace flag {

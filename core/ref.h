@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace kindling {
+#include "core/export.h"
+
+namespace KINDLING_VISIBLE kindling {
 
 class RefCounted {
 public:

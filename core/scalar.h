@@ -3,9 +3,10 @@
 #include <complex>
 #include <cstdint>
 
+#include "core/export.h"
 #include "core/dtype.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 class Scalar {
 public:

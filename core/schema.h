@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "core/export.h"
 #include "core/value.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 enum class Type : uint8_t {
     Tensor, Scalar, Int, Float, Bool, Text, DType, Layout, Device, MemoryFormat, Generator, Storage, Any,

@@ -2,9 +2,10 @@
 #pragma once
 #include <string>
 
+#include "core/export.h"
 #include "core/tensor_impl.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 /// Product of sizes; RuntimeError on overflow or a negative size.
 int64_t checked_numel(IntList sizes);

@@ -6,7 +6,9 @@
 #include <initializer_list>
 #include <vector>
 
-namespace kindling {
+#include "core/export.h"
+
+namespace KINDLING_VISIBLE kindling {
 
 /// A borrowed list. Never outlives the call it is passed to.
 template <class T> struct Span {
@@ -34,6 +36,14 @@ template <class T> struct Span {
 };
 
 using IntList = Span<int64_t>;
+
+namespace generated {
+/// A default value such as `int[2] stride=1`, as a function so that no pointer needs relocating at load.
+template <int64_t... I> inline IntList ints() {
+    static constexpr int64_t list[] = {I...};
+    return IntList(list, sizeof...(I));
+}
+}  // namespace generated
 
 /// Sizes or strides while they are being worked out: inline up to 8 dimensions. Trivial element types only.
 template <class T, size_t N = 8> class SmallVector {

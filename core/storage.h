@@ -2,9 +2,10 @@
 #pragma once
 #include <atomic>
 
+#include "core/export.h"
 #include "core/ref.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 enum class DeviceType : uint8_t { CPU, Meta, CUDA, Private };
 

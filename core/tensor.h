@@ -3,15 +3,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "core/export.h"
 #include "core/scalar.h"
 #include "core/tensor_impl.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 class Generator;
+class Tensor;
+struct Value;
 using Text = std::string_view;
+using TensorList = Span<Tensor>;
 
 struct TensorOptions {
     DType dtype = DType::None;                        // None: the default dtype

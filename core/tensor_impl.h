@@ -1,11 +1,12 @@
 // core/tensor_impl.h: the tensor header. Plain data; whoever changes sizes calls `refresh`.
 #pragma once
+#include "core/export.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/span.h"
 #include "core/storage.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 /// One bit per reason why a call may not go straight to the kernel. A call ORs its arguments' words.
 namespace key {

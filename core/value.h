@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/export.h"
 #include "core/scalar.h"
 #include "core/tensor.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 class Generator;
 

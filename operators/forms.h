@@ -1,9 +1,10 @@
 // operators/forms.h: the in-place and out= forms, computed from the functional one, and the kernel of scalar bodies.
 #pragma once
+#include "core/export.h"
 #include "core/operator.h"
 #include "kernels/symbol.h"
 
-namespace kindling {
+namespace KINDLING_VISIBLE kindling {
 
 /// Runs a scalar body as a loop kernel: promotion, broadcasting, layout, allocation, execution.
 void pointwise_kernel(const Operator& op, Value* arguments, Value* results);
@@ -17,6 +18,8 @@ void out_kernel(const Operator& op, Value* arguments, Value* results);
 /// Data only: no autograd, no version bump. Converts dtype, broadcasts.
 void copy_into(const Tensor& target, const Tensor& source);
 /// Bumps the version of a tensor a kernel has written; refuses inference tensors outside inference mode.
+/// Shows a warning where the caller looks for warnings; set by bindings. Without it (plain C++) nothing is said.
+extern void (*warn)(const char* message);
 void written(const Tensor& tensor);
 /// Makes an out= tensor fit: resizes it, with torch's warning when it was neither empty nor of that size.
 void fit_out(const Tensor& out, IntList sizes, IntList strides);

@@ -233,9 +233,9 @@ def cpp_default(argument):
     if kind == "IntList":
         if default.startswith("["):
             items = default[1:-1].replace(" ", "")
-            return "{}" if not items else "generated::ints<" + items + ">"
+            return "{}" if not items else "generated::ints<" + items + ">()"
         size = re.search(r"\[(\d+)\]", argument["type"])
-        return "generated::ints<" + ", ".join([default] * (int(size[1]) if size else 1)) + ">"
+        return "generated::ints<" + ", ".join([default] * (int(size[1]) if size else 1)) + ">()"
     if default.startswith("["):
         return "{}"
     words = {"contiguous_format": "MemoryFormat::Contiguous", "preserve_format": "MemoryFormat::Preserve", "Mean": "1",
@@ -423,7 +423,7 @@ def write_functions(folder, every):
                     defaults = False
                     least = most
             taken.setdefault(spelled, []).append((key_of(ordered), least, most))
-            head.append(f"KINDLING_API {result} {spelled}({signature(ordered, defaults)});")
+            head.append(f"{result} {spelled}({signature(ordered, defaults)});")
             bodies.append(f"{result} {spelled}({signature(ordered, False)}) {{\n{body}\n}}")
             is_method = (form != 2 and declaration.spaces & SPACES["Method"] and arguments and arguments[0]["name"] == "self"
                          and name not in OWN_MEMBERS)
@@ -436,7 +436,7 @@ def write_functions(folder, every):
                 bodies.append(f"{result} Tensor::{spelled}({signature(ordered, False, True)}) const {{\n"
                               f"    return kindling::{spelled}({inner});\n}}")
     prelude = "// Written by tools/generate.py from the operator declarations.\n"
-    write(folder, "functions.h", prelude + '#pragma once\n#include <tuple>\n\n#include "core/value.h"\n\nnamespace kindling {\n\n'
+    write(folder, "functions.h", prelude + '#pragma once\n#include <tuple>\n\n#include "core/value.h"\n\nnamespace KINDLING_VISIBLE kindling {\n\n'
           + "\n".join(head) + "\n\n}  // namespace kindling\n")
     write(folder, "tensor_methods.inc", prelude + "\n".join(methods) + "\n")
     parts = 4

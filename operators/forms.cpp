@@ -1,0 +1,114 @@
+// operators/forms.cpp: in-place and out= forms of bodies that are not pointwise, and copies between tensors.
+#include "operators/forms.h"
+
+#include "core/dispatch.h"
+#include "operators/loops.h"
+
+namespace kindling {
+
+void (*warn)(const char* message) = nullptr;
+
+void written(const Tensor& tensor) {
+    if (tensor.impl()->inference) {
+        KINDLING_CHECK(Runtime, thread_state.inference_mode,
+                       "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+                       "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.");
+        return;
+    }
+    tensor.bump_version();
+}
+
+void fit_out(const Tensor& out, IntList sizes, IntList strides) {
+    if (out.sizes() == sizes) return;
+    if (out.numel() != 0 && warn)
+        warn(format("An output with one or more elements was resized since it had shape %s, which does not match the required "
+                    "output shape %s. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+                    "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
+                    "elements with t.resize_(0).", str(out.sizes()).c_str(), str(sizes).c_str()).c_str());
+    resize_tensor(out, sizes, strides);
+}
+
+static const Expression& cast_expression(DType from, DType to) {
+    static constinit std::atomic<const Expression*> made[dtype_count][dtype_count] = {};
+    auto& slot = made[static_cast<int>(from)][static_cast<int>(to)];
+    const Expression* expression = slot.load(std::memory_order_acquire);
+    if (!expression) {
+        ExpressionBuilder builder;
+        builder.output(cast(builder.input(from), to));
+        auto* fresh = new Expression(builder.finish());
+        if (!slot.compare_exchange_strong(expression, fresh)) delete fresh;
+        else expression = fresh;
+    }
+    return *expression;
+}
+
+void copy_into(const Tensor& target, const Tensor& source) {
+    if (target.is_meta() || source.is_meta()) return;
+    Sizes check = expanded_strides(source.sizes(), source.strides(), target.sizes());
+    TensorImpl *to = target.impl(), *from = source.impl();
+    Tensor detour;
+    if (from->storage == to->storage && from != to) {   // overlapping copies go through fresh memory
+        bool same = from->offset == to->offset && source.strides() == target.strides() && source.sizes() == target.sizes();
+        if (!same) {
+            detour = make_tensor(source.sizes(), source.dtype());
+            TensorImpl* header = detour.impl();
+            run_loop(cast_expression(source.dtype(), source.dtype()), source.sizes(), &header, 1, &from, 1, nullptr);
+            from = detour.impl();
+        }
+    }
+    run_loop(cast_expression(source.dtype(), target.dtype()), target.sizes(), &to, 1, &from, 1, nullptr);
+}
+
+Tensor resolve_lazy_bits(const Tensor& tensor) {
+    uint32_t bits = tensor.impl()->key & (key::Conj | key::Neg);
+    if (!bits) return tensor;
+    ExpressionBuilder builder;
+    Sym value = builder.input(tensor.dtype());
+    if (bits & key::Conj) value = conj(value);
+    if (bits & key::Neg) value = -value;
+    builder.output(value);
+    Expression expression = builder.finish();
+    TensorImpl* from = tensor.impl();
+    Tensor result = make_tensor(tensor.sizes(), output_strides(tensor.sizes(), &from, 1), tensor.dtype(), tensor.device());
+    TensorImpl* to = result.impl();
+    if (!tensor.is_meta()) run_loop(expression, tensor.sizes(), &to, 1, &from, 1, nullptr);
+    return result;
+}
+
+static void run_functional(const Operator& op, Value* arguments, Value* results) {
+    op.functional_kernel(*op.functional, arguments, results);
+}
+
+void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
+    Tensor self = Tensor::share(arguments[0].tensor);
+    check_overlap(self, nullptr, 0);
+    Value computed;
+    run_functional(op, arguments, &computed);
+    Tensor result = computed.take_tensor();
+    KINDLING_CHECK(Runtime, can_cast(result.dtype(), self.dtype()), "result type %s can't be cast to the desired output type %s",
+                   scalar_type_name(result.dtype()), scalar_type_name(self.dtype()));
+    KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
+                   str(self.sizes()).c_str(), str(result.sizes()).c_str());
+    copy_into(self, resolve_lazy_bits(result));
+    written(self);
+    results[0] = Value::own(std::move(self));
+}
+
+void out_kernel(const Operator& op, Value* arguments, Value* results) {
+    size_t count = op.schema->results.size(), first = op.argument_count() - count;
+    Value computed[8];
+    run_functional(op, arguments, computed);
+    for (size_t i = 0; i < count; i++) {
+        Tensor result = resolve_lazy_bits(computed[i].take_tensor()), out = Tensor::share(arguments[first + i].tensor);
+        if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
+        KINDLING_CHECK(Runtime, can_cast(result.dtype(), out.dtype()), "result type %s can't be cast to the desired output type %s",
+                       scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
+        fit_out(out, result.sizes(), result.strides());
+        copy_into(out, result);
+        written(out);
+        results[i] = Value::own(std::move(out));
+    }
+}
+
+
+}  // namespace kindling

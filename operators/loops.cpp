@@ -1,0 +1,202 @@
+#include "operators/loops.h"
+
+#include "core/dispatch.h"
+#include "operators/forms.h"
+
+namespace kindling {
+
+static DType combine(DType higher, DType lower) {
+    if (is_complex(higher)) return higher;
+    if (is_floating(higher)) return is_complex(lower) ? to_complex(higher) : higher;
+    if (higher == DType::Bool || category(lower) >= 2)
+        return higher == DType::None ? lower : lower == DType::None ? higher : promote(higher, lower);
+    return higher != DType::None ? higher : lower;
+}
+
+static void join(DType& slot, DType dtype) {
+    if (slot == DType::None || slot == dtype) { slot = dtype; return; }
+    DType joined = promote(slot, dtype);
+    KINDLING_CHECK(Runtime, joined != DType::None,
+                   "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
+                   scalar_type_name(slot), scalar_type_name(dtype));
+    slot = joined;
+}
+
+void ResultType::add(const TensorImpl& tensor) {
+    DType dtype = tensor.dtype;
+    if (tensor.wrapped_number) {
+        if (is_complex(dtype)) dtype = to_complex(default_dtype());
+        else if (is_floating(dtype)) dtype = default_dtype();
+        join(wrapped_, dtype);
+    } else join(tensor.ndim ? dimensioned_ : zero_dim_, dtype);
+}
+
+void ResultType::add(const Scalar& number) {
+    join(wrapped_, number.is_complex() ? to_complex(default_dtype()) : number.is_float() ? default_dtype() : number.dtype());
+}
+
+DType ResultType::get() const {
+    if (zero_dim_ == DType::None && wrapped_ == DType::None) return dimensioned_;
+    return combine(dimensioned_, combine(zero_dim_, wrapped_));
+}
+
+bool can_cast(DType from, DType to) {
+    if (is_complex(from) && !is_complex(to)) return false;
+    if (is_floating(from) && category(to) < 2) return false;
+    if (from != DType::Bool && to == DType::Bool) return false;
+    return true;
+}
+
+Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation) {
+    Sizes sizes;
+    bool first = true;
+    for (int i = 0; i < count; i++) {
+        IntList mine = static_cast<const TensorImpl*>(tensors[i])->sizes();
+        if (first) { sizes = mine; first = false; }
+        else if (!(IntList(sizes) == mine)) sizes = broadcast_sizes(sizes, mine, operation);
+    }
+    return sizes;
+}
+
+Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count) {
+    bool contiguous = true, channels_last = true, same = true;
+    const TensorImpl* first = nullptr;
+    for (int i = 0; i < count; i++) {
+        const TensorImpl* tensor = tensors[i];
+        bool whole = tensor->sizes() == sizes;
+        contiguous &= whole && tensor->contiguous;
+        channels_last &= whole && tensor->channels_last;
+        if (!first) first = tensor;
+        same &= whole && tensor->non_overlapping_dense && tensor->strides() == first->strides();
+    }
+    if (!first || contiguous) return contiguous_strides(sizes);
+    if (channels_last) return channels_last_strides(sizes);
+    if (same) return first->strides();
+    // TensorIterator::reorder_dimensions: sort dimensions by the operands' strides, the first operand deciding.
+    int n = static_cast<int>(sizes.size());
+    SmallVector<int64_t, 16> order(static_cast<size_t>(n));
+    for (int i = 0; i < n; i++) order[static_cast<size_t>(i)] = n - 1 - i;
+    auto stride_of = [&](const TensorImpl* tensor, int64_t dim) -> int64_t {
+        int64_t at = dim - (n - tensor->ndim);
+        if (at < 0 || (tensor->shape[at] == 1 && sizes[static_cast<size_t>(dim)] != 1)) return 0;
+        return tensor->shape[tensor->ndim + at] * static_cast<int64_t>(item_size(tensor->dtype));
+    };
+    auto swaps = [&](int64_t a, int64_t b) {
+        for (int i = 0; i < count; i++) {
+            int64_t sa = stride_of(tensors[i], a), sb = stride_of(tensors[i], b);
+            if (sa == 0 || sb == 0) continue;
+            if (sa < sb) return -1;
+            if (sa > sb) return 1;
+            if (sizes[static_cast<size_t>(a)] > sizes[static_cast<size_t>(b)]) return 1;
+        }
+        return 0;
+    };
+    for (size_t i = 1; i < static_cast<size_t>(n); i++) {
+        size_t at = i;
+        for (size_t j = i; j-- > 0;) {
+            int verdict = swaps(order[j], order[at]);
+            if (verdict > 0) { std::swap(order[j], order[at]); at = j; }
+            else if (verdict < 0) break;
+        }
+    }
+    Sizes strides(static_cast<size_t>(n));
+    int64_t step = 1;
+    for (int i = 0; i < n; i++) {
+        int64_t dim = order[static_cast<size_t>(i)];
+        strides[static_cast<size_t>(dim)] = step;
+        step *= sizes[static_cast<size_t>(dim)] > 1 ? sizes[static_cast<size_t>(dim)] : 1;
+    }
+    return strides;
+}
+
+static void extent(const TensorImpl& tensor, const char*& low, const char*& high) {
+    int64_t bottom = 0, top = 0;
+    for (int i = 0; i < tensor.ndim; i++) {
+        int64_t reach = (tensor.shape[i] - 1) * tensor.shape[tensor.ndim + i];
+        (reach < 0 ? bottom : top) += reach;
+    }
+    int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
+    low = static_cast<const char*>(tensor.data()) + bottom * item;
+    high = static_cast<const char*>(tensor.data()) + (top + 1) * item;
+}
+
+void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count) {
+    TensorImpl* target = out.impl();
+    if (!target->non_overlapping_dense)
+        for (int i = 0; i < target->ndim; i++)
+            KINDLING_CHECK(Runtime, target->shape[i] < 2 || target->shape[target->ndim + i] != 0,
+                           "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           "location. Please clone() the tensor before performing the operation.");
+    for (int i = 0; i < count; i++) {
+        TensorImpl* input = inputs[i];
+        if (input == target || input->storage != target->storage || !input->numel || !target->numel) continue;
+        if (!input->non_overlapping_dense || !target->non_overlapping_dense) continue;  // too hard to tell, as torch
+        if (input->offset == target->offset && input->numel == target->numel && input->dtype == target->dtype) {
+            const TensorImpl *a = input, *b = target;
+            if (a->strides() == b->strides()) continue;
+        }
+        const char *low, *high, *bottom, *top;
+        extent(*input, low, high);
+        extent(*target, bottom, top);
+        KINDLING_CHECK(Runtime, high <= bottom || top <= low,
+                       "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                       "memory location. Please clone() the tensor before performing the operation.");
+    }
+}
+
+void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides) {
+    int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
+    int shift = static_cast<int>(sizes.size()) - tensor.ndim;
+    for (int i = 0; i < static_cast<int>(sizes.size()); i++) {
+        int at = i - shift;
+        strides[i] = at < 0 || (tensor.shape[at] == 1 && sizes[static_cast<size_t>(i)] != 1) ? 0
+                     : tensor.shape[tensor.ndim + at] * item;
+    }
+}
+
+void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count,
+              TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
+    int count = output_count + input_count, n = static_cast<int>(sizes.size());
+    KINDLING_ASSERT(count <= max_loop_operands);
+    LoopOperand operands[16];
+    std::vector<LoopOperand> many;
+    LoopOperand* list = operands;
+    if (count > 16) { many.resize(static_cast<size_t>(count)); list = many.data(); }
+    SmallVector<int64_t, 40> strides(static_cast<size_t>(count * n));
+    int64_t numel = 1;
+    bool plain = true;                                  // everything contiguous and of this shape: one flat dimension
+    for (int64_t size : sizes) numel *= size;
+    for (int i = 0; i < count; i++) {
+        const TensorImpl* tensor = i < output_count ? outputs[i] : inputs[i - output_count];
+        plain &= tensor->contiguous && tensor->sizes() == sizes;
+        list[i] = {tensor->data(), tensor->dtype, nullptr};
+    }
+    if (numel == 0) return;
+    LoopKernel kernel;
+    int64_t flat_strides[16];
+    IntList loop_sizes = sizes;
+    if (plain && count <= 16) {
+        for (int i = 0; i < count; i++) {
+            flat_strides[i] = static_cast<int64_t>(item_size(list[i].type));
+            list[i].strides = &flat_strides[i];
+        }
+        loop_sizes = IntList(&numel, 1);
+    } else {
+        for (int i = 0; i < count; i++) {
+            const TensorImpl* tensor = i < output_count ? outputs[i] : inputs[i - output_count];
+            loop_strides(*tensor, sizes, strides.data() + i * n);
+            list[i].strides = strides.data() + i * n;
+        }
+    }
+    kernel.expression = &expression;
+    kernel.ndim = static_cast<int>(loop_sizes.size());
+    kernel.sizes = loop_sizes.data();
+    kernel.output_count = output_count;
+    kernel.input_count = input_count;
+    kernel.operands = list;
+    kernel.scalars = scalars;
+    Unlocked unlocked(numel > 65536);
+    run(kernel);
+}
+
+}  // namespace kindling

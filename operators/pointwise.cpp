@@ -1,0 +1,233 @@
+// operators/pointwise.cpp: a scalar body as an operator. What depends on dtypes and structural arguments alone is worked out
+// once and kept in the operator; a call then checks shapes, allocates and runs.
+#include <cstring>
+#include <mutex>
+
+#include "core/dispatch.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+
+namespace kindling {
+namespace {
+
+constexpr int max_arity = 12;
+
+struct CachedPlan {
+    uint64_t key;
+    PointwisePlan plan;
+    const CachedPlan* next;
+};
+constinit std::mutex plan_lock;
+
+uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15ull + (hash >> 29); }
+
+/// Everything about the arguments that shapes the expression.
+uint64_t plan_key(const Operator& op, const Value* arguments) {
+    uint64_t key = static_cast<uint64_t>(default_dtype()) + 1;
+    for (int i = 0; i < op.scalar_arity; i++) {
+        const Value& v = arguments[i];
+        uint64_t mine = static_cast<uint64_t>(v.tag) << 56;
+        switch (v.tag) {
+            case Value::Tag::Tensor:
+                mine |= static_cast<uint64_t>(v.tensor->dtype) | (v.tensor->ndim ? 32u : 0u) | (v.tensor->wrapped_number ? 64u : 0u);
+                break;
+            case Value::Tag::Text:
+                for (uint32_t j = 0; j < v.size; j++) mine = mix(mine, static_cast<unsigned char>(v.text[j]));
+                break;
+            case Value::Tag::Bool: case Value::Tag::Int:
+                if (op.schema->arguments[static_cast<size_t>(i)].type == Type::Bool || op.schema->arguments[static_cast<size_t>(i)].type == Type::Int)
+                    mine = mix(mine, static_cast<uint64_t>(v.integer));
+                break;
+            case Value::Tag::DType: mine |= static_cast<uint64_t>(v.dtype); break;
+            default: break;
+        }
+        key = mix(key, mine);
+    }
+    return key;
+}
+
+/// Whether a number given for this argument takes part in promotion.
+bool promotes(const Operator& op, const Argument& argument) {
+    if (argument.type == Type::Tensor) return true;
+    if (argument.type != Type::Scalar) return false;
+    return op.promotion == Promotion::WithScalars || std::strstr(op.functional->overload(), "Scalar") != nullptr;
+}
+
+void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
+    ResultType result_type;
+    DType first = DType::None;
+    for (int i = 0; i < op.scalar_arity; i++) {
+        const Value& v = arguments[i];
+        const Argument& argument = op.schema->arguments[static_cast<size_t>(i)];
+        if (v.is_tensor()) {
+            if (op.promotion == Promotion::Condition && i == 0) continue;   // where's mask
+            result_type.add(*v.tensor);
+            if (first == DType::None) first = v.tensor->dtype;
+        } else if (v.is_number() && promotes(op, argument)) result_type.add(v.scalar());
+    }
+    DType compute = op.promotion == Promotion::Same && first != DType::None ? first : result_type.get();
+    if (op.promotion == Promotion::IntToFloat && category(compute) < 2) compute = default_dtype();
+    KINDLING_CHECK(Runtime, compute != DType::None, "%s(): no tensor or number to take a dtype from", op.name());
+    plan.compute = compute;
+
+    Sym symbols[max_arity];
+    DType types[max_arity];
+    for (int i = 0; i < op.scalar_arity; i++) {
+        const Value& v = arguments[i];
+        Type type = op.schema->arguments[static_cast<size_t>(i)].type;
+        types[i] = DType::None;
+        if (v.is_tensor()) {
+            types[i] = v.tensor->dtype;
+            plan.input_position[plan.input_count++] = static_cast<uint8_t>(i);
+        } else if (v.tag == Value::Tag::Text) symbols[i] = Sym(Text(v.text, v.size));
+        else if (v.is_number() && type == Type::Bool) symbols[i] = Sym(v.integer != 0);
+        else if (v.is_number() && type == Type::Int) symbols[i] = Sym(v.integer);
+        else if (v.is_number()) {
+            symbols[i] = Sym(1.0);
+            types[i] = value_type(compute);
+            if (v.tag == Value::Tag::Float && category(compute) < 2) types[i] = DType::Float64;
+            if (v.tag == Value::Tag::Complex && category(compute) < 3) types[i] = DType::Complex128;
+            plan.scalar_position[plan.scalar_count++] = static_cast<uint8_t>(i);
+        }
+    }
+    // where's mask must stay bool: it is not converted to the compute dtype.
+    ScalarBody body{op.scalar_build, op.scalar_arity};
+    DType inner = op.promotion == Promotion::Condition || op.promotion == Promotion::Free ? DType::None : compute;
+    plan.expression = build_expression(body, symbols, types, inner, op.result_dtype);
+    if (op.result_dtype == DType::None && is_half(compute) && plan.expression.output_type(0) == DType::Float32)
+        plan.expression = build_expression(body, symbols, types, inner, compute);
+}
+
+struct Call {
+    const PointwisePlan* plan;
+    TensorImpl* inputs[max_arity];
+    Immediate scalars[max_arity];
+};
+
+void gather(const Operator& op, const Value* arguments, Call& call) {
+    call.plan = &pointwise_plan(op, arguments);
+    const PointwisePlan& plan = *call.plan;
+    for (int i = 0; i < plan.input_count; i++) call.inputs[i] = arguments[plan.input_position[i]].tensor;
+    if (!plan.scalar_count) return;
+    for (int i = 0; i < plan.scalar_count; i++) {
+        const Value& v = arguments[plan.scalar_position[i]];
+        DType type = value_type(plan.compute);
+        if (v.tag == Value::Tag::Float && category(type) < 2) type = DType::Float64;
+        if (v.tag == Value::Tag::Complex && category(type) < 3) type = DType::Complex128;
+        switch (v.tag) {
+            case Value::Tag::Float: call.scalars[i] = Immediate::of(type, v.real); break;
+            case Value::Tag::Complex: call.scalars[i] = Immediate::of(type, std::complex<double>(v.real, v.imag)); break;
+            case Value::Tag::UInt: call.scalars[i] = Immediate::of(type, static_cast<uint64_t>(v.integer)); break;
+            default: call.scalars[i] = Immediate::of(type, v.integer); break;
+        }
+    }
+}
+
+Tensor fresh_output(const Call& call, IntList sizes, int output, Device device) {
+    DType dtype = call.plan->expression.output_type(output);
+    return make_tensor(sizes, output_strides(sizes, call.inputs, call.plan->input_count), dtype, device);
+}
+
+Device device_of(const Call& call) {
+    for (int i = 0; i < call.plan->input_count; i++)
+        if (call.inputs[i]->is_meta()) return call.inputs[i]->device;
+    return call.plan->input_count ? call.inputs[0]->device : Device{};
+}
+
+}  // namespace
+
+const PointwisePlan& pointwise_plan(const Operator& op, const Value* arguments) {
+    uint64_t key = plan_key(op, arguments);
+    const Operator& home = *op.functional;
+    for (auto* cached = static_cast<const CachedPlan*>(home.plans.load(std::memory_order_acquire)); cached; cached = cached->next)
+        if (cached->key == key) return cached->plan;
+    auto* fresh = new CachedPlan{key, {}, nullptr};
+    try {
+        make_plan(op, arguments, fresh->plan);
+    } catch (...) {
+        delete fresh;
+        throw;
+    }
+    std::lock_guard<std::mutex> guard(plan_lock);
+    fresh->next = static_cast<const CachedPlan*>(home.plans.load());
+    home.plans.store(fresh, std::memory_order_release);
+    return fresh->plan;
+}
+
+void pointwise_kernel(const Operator& op, Value* arguments, Value* results) {
+    Call call;
+    gather(op, arguments, call);
+    const PointwisePlan& plan = *call.plan;
+    Sizes sizes = broadcast_all(call.inputs, plan.input_count, op.name());
+    Device device = device_of(call);
+    int count = static_cast<int>(plan.expression.outputs.size());
+    Tensor outputs[4];
+    TensorImpl* headers[4];
+    for (int i = 0; i < count; i++) {
+        outputs[i] = fresh_output(call, sizes, i, device);
+        headers[i] = outputs[i].impl();
+    }
+    if (device.type == DeviceType::CPU) run_loop(plan.expression, sizes, headers, count, call.inputs, plan.input_count, call.scalars);
+    for (int i = 0; i < count; i++) results[i] = Value::own(std::move(outputs[i]));
+}
+
+/// The plan's expression with its output stored as `dtype`; loops convert on the store when asked to, so this is cheap.
+static void run_into(const Call& call, IntList sizes, TensorImpl* const* targets, int count) {
+    const Expression& expression = call.plan->expression;
+    bool fits = true;
+    for (int i = 0; i < count; i++) fits &= expression.output_type(i) == targets[i]->dtype;
+    if (fits) return run_loop(expression, sizes, targets, count, call.inputs, call.plan->input_count, call.scalars);
+    Tensor computed[4];
+    TensorImpl* headers[4];
+    for (int i = 0; i < count; i++) {
+        computed[i] = make_tensor(sizes, expression.output_type(i));
+        headers[i] = computed[i].impl();
+    }
+    run_loop(expression, sizes, headers, count, call.inputs, call.plan->input_count, call.scalars);
+    for (int i = 0; i < count; i++) copy_into(Tensor::share(targets[i]), computed[i]);
+}
+
+static void check_cast(DType from, DType to) {
+    KINDLING_CHECK(Runtime, can_cast(from, to), "result type %s can't be cast to the desired output type %s",
+                   scalar_type_name(from), scalar_type_name(to));
+}
+
+void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
+    Call call;
+    gather(op, arguments, call);
+    Tensor self = Tensor::share(arguments[0].tensor);
+    check_cast(call.plan->expression.output_type(0), self.dtype());
+    Sizes sizes = broadcast_all(call.inputs, call.plan->input_count, op.name());
+    KINDLING_CHECK(Runtime, IntList(sizes) == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
+                   str(self.sizes()).c_str(), str(sizes).c_str());
+    check_overlap(self, call.inputs, call.plan->input_count);
+    TensorImpl* header = self.impl();
+    if (!self.is_meta()) run_into(call, sizes, &header, 1);
+    written(self);
+    results[0] = Value::own(std::move(self));
+}
+
+void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) {
+    Call call;
+    gather(op, arguments, call);
+    Sizes sizes = broadcast_all(call.inputs, call.plan->input_count, op.name());
+    Sizes strides = output_strides(sizes, call.inputs, call.plan->input_count);
+    int count = static_cast<int>(call.plan->expression.outputs.size());
+    int first = static_cast<int>(op.argument_count()) - count;
+    TensorImpl* headers[4];
+    for (int i = 0; i < count; i++) {
+        Tensor out = Tensor::share(arguments[first + i].tensor);
+        check_cast(call.plan->expression.output_type(i), out.dtype());
+        fit_out(out, sizes, strides);
+        check_overlap(out, call.inputs, call.plan->input_count);
+        headers[i] = out.impl();
+    }
+    if (device_of(call).type == DeviceType::CPU && !headers[0]->is_meta()) run_into(call, sizes, headers, count);
+    for (int i = 0; i < count; i++) {
+        Tensor out = Tensor::share(headers[i]);
+        written(out);
+        results[i] = Value::own(std::move(out));
+    }
+}
+
+}  // namespace kindling
