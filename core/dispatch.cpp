@@ -71,8 +71,8 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
 }
 
 static void call_autocast(const Operator& op, Value* arguments, Value* results) {
-    bool lower = op.has(flag::AutocastLower);
-    if (!lower && !op.has(flag::AutocastFloat)) {
+    bool lower = op.has(trait::AutocastLower);
+    if (!lower && !op.has(trait::AutocastFloat)) {
         Exclude guard(key::Autocast);
         // Compositions see their parts with autocast on.
         if (op.composite) { thread_state.exclude &= ~static_cast<uint32_t>(key::Autocast); return op.kernel(op, arguments, results); }
@@ -111,7 +111,7 @@ void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* res
         word &= ~static_cast<uint32_t>(key::Autograd);
     }
     if (word & (key::Dispatch | key::Mode)) return call_python_dispatch(op, arguments, results);
-    if ((word & (key::Conj | key::Neg)) && !op.has(flag::KeepsConj) && op.body != Body::View)
+    if ((word & (key::Conj | key::Neg)) && !op.has(trait::KeepsConj) && op.body != Body::View)
         return call_resolved(op, arguments, results);
     if (word & key::Layout)
         fail(ErrorKind::NotImplemented, "Could not run 'aten::%s' with a sparse or nested layout: no kernel serves it", op.name());

@@ -29,7 +29,7 @@ enum class Promotion : uint8_t {
     Free,         // the body converts its operands itself
 };
 
-namespace flag {
+namespace trait {
 enum : uint32_t {
     Random = 1u << 0,             // draws from a generator
     ShapeByValue = 1u << 1,       // the result's shape depends on values (nonzero, unique)
@@ -45,7 +45,7 @@ enum : uint32_t {
     AutocastFloat = 1u << 11,     // runs in float32 (exp, losses)
     TensorOnlyNumbers = 1u << 12, // a Python number may stand for a Tensor argument even without a Scalar overload
 };
-}  // namespace flag
+}  // namespace trait
 
 /// One `derivative(targets, GIVEN(...) {...})`: gradients of some arguments, and the names it wants saved for that.
 struct Derivative {

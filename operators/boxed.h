@@ -39,9 +39,9 @@ template <> struct From<MemoryFormat> {
 template <> struct From<Generator*> { static Generator* get(const Value& v) { return v.is_none() ? nullptr : v.generator; } };
 template <> struct From<Ref<Storage>> { static Ref<Storage> get(const Value& v) { return Ref<Storage>::share(v.storage); } };
 template <> struct From<IntList> { static IntList get(const Value& v) { return v.is_none() ? IntList() : IntList(v.integers, v.size); } };
-template <> struct From<Span<double>> { static Span<double> get(const Value& v) { return {v.floats, v.size}; } };
-template <> struct From<Span<bool>> { static Span<bool> get(const Value& v) { return {v.bools, v.size}; } };
-template <> struct From<Span<Scalar>> { static Span<Scalar> get(const Value& v) { return {v.scalars, v.size}; } };
+template <> struct From<Span<double>> { static Span<double> get(const Value& v) { return Span<double>(v.floats, v.size); } };
+template <> struct From<Span<bool>> { static Span<bool> get(const Value& v) { return Span<bool>(v.bools, v.size); } };
+template <> struct From<Span<Scalar>> { static Span<Scalar> get(const Value& v) { return Span<Scalar>(v.scalars, v.size); } };
 template <> struct From<TensorList> {
     static TensorList get(const Value& v) { return v.is_none() ? TensorList() : TensorList(v.tensors, v.size); }
 };

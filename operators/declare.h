@@ -54,15 +54,15 @@ Field example(const char* python);
 Field refuses(const char* python, const char* error);
 
 inline Field flags(uint32_t bits) { return {Field::Kind::Flag, 0, bits}; }
-inline Field not_differentiable() { return flags(flag::NotDifferentiable); }
-inline Field random_numbers() { return flags(flag::Random); }
-inline Field shape_by_value() { return flags(flag::ShapeByValue); }
-inline Field raises_by_value() { return flags(flag::RaisesByValue); }
-inline Field linear() { return flags(flag::Linear); }
-inline Field has_inplace() { return flags(flag::Inplace); }      // for bodies that are not pointwise
-inline Field no_inplace() { return flags(flag::NoInplace); }
-inline Field no_out() { return flags(flag::NoOut); }
-inline Field keeps_conj() { return flags(flag::KeepsConj); }
+inline Field not_differentiable() { return flags(trait::NotDifferentiable); }
+inline Field random_numbers() { return flags(trait::Random); }
+inline Field shape_by_value() { return flags(trait::ShapeByValue); }
+inline Field raises_by_value() { return flags(trait::RaisesByValue); }
+inline Field linear() { return flags(trait::Linear); }
+inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
+inline Field no_inplace() { return flags(trait::NoInplace); }
+inline Field no_out() { return flags(trait::NoOut); }
+inline Field keeps_conj() { return flags(trait::KeepsConj); }
 inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_cast<uint8_t>(rule)}; }
 inline Field int_to_float() { return promotes(Promotion::IntToFloat); }
 inline Field gives(DType dtype) { return {Field::Kind::ResultDType, static_cast<uint8_t>(dtype)}; }

@@ -21,11 +21,19 @@ constinit std::mutex plan_lock;
 
 uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15ull + (hash >> 29); }
 
+/// A keyword number left at its default (alpha=1) shapes the expression instead of taking a run-time slot, so that
+/// a + b is one addition.
+bool at_default(const Argument& argument, const Value& v) {
+    return argument.keyword_only && argument.type == Type::Scalar && v.tag == Value::Tag::Int &&
+           argument.default_value.tag == Value::Tag::Int && v.integer == argument.default_value.integer;
+}
+
 /// Everything about the arguments that shapes the expression.
 uint64_t plan_key(const Operator& op, const Value* arguments) {
     uint64_t key = static_cast<uint64_t>(default_dtype()) + 1;
     for (int i = 0; i < op.scalar_arity; i++) {
         const Value& v = arguments[i];
+        const Argument& argument = op.schema->arguments[static_cast<size_t>(i)];
         uint64_t mine = static_cast<uint64_t>(v.tag) << 56;
         switch (v.tag) {
             case Value::Tag::Tensor:
@@ -35,8 +43,8 @@ uint64_t plan_key(const Operator& op, const Value* arguments) {
                 for (uint32_t j = 0; j < v.size; j++) mine = mix(mine, static_cast<unsigned char>(v.text[j]));
                 break;
             case Value::Tag::Bool: case Value::Tag::Int:
-                if (op.schema->arguments[static_cast<size_t>(i)].type == Type::Bool || op.schema->arguments[static_cast<size_t>(i)].type == Type::Int)
-                    mine = mix(mine, static_cast<uint64_t>(v.integer));
+                if (argument.type == Type::Bool || argument.type == Type::Int || at_default(argument, v))
+                    mine = mix(mine, static_cast<uint64_t>(v.integer) + 1);
                 break;
             case Value::Tag::DType: mine |= static_cast<uint64_t>(v.dtype); break;
             default: break;
@@ -82,6 +90,7 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
         } else if (v.tag == Value::Tag::Text) symbols[i] = Sym(Text(v.text, v.size));
         else if (v.is_number() && type == Type::Bool) symbols[i] = Sym(v.integer != 0);
         else if (v.is_number() && type == Type::Int) symbols[i] = Sym(v.integer);
+        else if (at_default(op.schema->arguments[static_cast<size_t>(i)], v)) symbols[i] = Sym(v.integer);
         else if (v.is_number()) {
             symbols[i] = Sym(1.0);
             types[i] = value_type(compute);

@@ -115,7 +115,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         op->derivatives = kept;
         op->derivative_count = static_cast<uint8_t>(derivative_count);
     }
-    op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(flag::Atomic | flag::NotDifferentiable);
+    op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(trait::Atomic | trait::NotDifferentiable);
     place_tensors(*op);
     operator_table[op->index] = op;
 
