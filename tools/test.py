@@ -69,7 +69,7 @@ def lint(tally):
 def cpp(tally, preset="release", env=None):
     """The library and its C++ tests."""
     folder = BUILD / preset
-    make = ["-DCMAKE_MAKE_PROGRAM=" + tool("ninja"), f"-DPython_EXECUTABLE={sys.executable}"]
+    make = ["-DCMAKE_MAKE_PROGRAM=" + tool("ninja"), f"-DPython3_EXECUTABLE={sys.executable}"]
     started = time.monotonic()
     if call(tool("cmake"), "--preset", preset, *make, cwd=ROOT) or call(
         tool("cmake"), "--build", folder, "-j", JOBS, cwd=ROOT
@@ -214,7 +214,7 @@ def sanitized(tally):
         call(sys.executable, "-m", "venv", venv)
     packages = [line for line in (ROOT / "tools" / "test-requirements.txt").read_text().split() if "torch" not in line]
     call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
-    options = ("-C", "cmake.define.KINDLING_SANITIZE=ON", "-C", "cmake.build-type=RelWithDebInfo")
+    options = ("-C", "cmake.define.KINDLING_SANITIZE=address,undefined", "-C", "cmake.build-type=RelWithDebInfo")
     if install(tally, python, "sanitize-wheel", *options):
         env["LD_PRELOAD"] = " ".join(done.stdout.strip() for done in runtime)
         env["KINDLING_SANITIZED"] = "1"
