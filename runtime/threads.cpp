@@ -1,0 +1,297 @@
+#include "runtime/threads.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+namespace kindling {
+namespace {
+
+constexpr int most_threads = 1024;
+
+void futex_wait(const std::atomic<uint32_t>& word, uint32_t expected) {
+    syscall(SYS_futex, reinterpret_cast<const uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+void futex_wake(const std::atomic<uint32_t>& word, int count) {
+    syscall(SYS_futex, reinterpret_cast<const uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+inline void pause() { __builtin_ia32_pause(); }
+
+// ---- how many threads the process may use ----
+
+long read_file(const char* path, char* text, size_t size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    long length = read(file, text, size - 1);
+    close(file);
+    if (length >= 0) text[length] = 0;
+    return length;
+}
+
+int affinity_count() {
+    for (size_t cpus = 1024; cpus <= (1u << 18); cpus *= 4) {
+        cpu_set_t* set = CPU_ALLOC(cpus);
+        if (!set) break;
+        size_t size = CPU_ALLOC_SIZE(cpus);
+        int status = sched_getaffinity(0, size, set);
+        int count = status == 0 ? CPU_COUNT_S(size, set) : 0;
+        CPU_FREE(set);
+        if (count > 0) return count;
+    }
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? static_cast<int>(online) : 1;
+}
+
+int quota_of(long long quota, long long period) {
+    if (quota <= 0 || period <= 0) return INT_MAX;
+    long long whole = (quota + period - 1) / period;
+    return whole < 1 ? 1 : whole > INT_MAX ? INT_MAX : static_cast<int>(whole);
+}
+
+int quota_at(bool unified, const char* root, const char* path) {
+    char name[1400], text[128];
+    long long quota = 0, period = 0;
+    if (unified) {
+        snprintf(name, sizeof name, "%s%s/cpu.max", root, path);
+        if (read_file(name, text, sizeof text) > 0 && sscanf(text, "%lld %lld", &quota, &period) == 2)
+            return quota_of(quota, period);
+        return INT_MAX;
+    }
+    snprintf(name, sizeof name, "%s%s/cpu.cfs_quota_us", root, path);
+    if (read_file(name, text, sizeof text) <= 0) return INT_MAX;
+    quota = atoll(text);
+    snprintf(name, sizeof name, "%s%s/cpu.cfs_period_us", root, path);
+    if (read_file(name, text, sizeof text) <= 0) return INT_MAX;
+    return quota_of(quota, atoll(text));
+}
+
+// The tightest quota from the process's group up to the root (in a container the root stands for the group itself).
+int cgroup_count() {
+    char groups[4096];
+    if (read_file("/proc/self/cgroup", groups, sizeof groups) <= 0) return INT_MAX;
+    int best = INT_MAX;
+    for (char* line = groups; line && *line;) {
+        char* end = strchr(line, '\n');
+        if (end) *end = 0;
+        char* controllers = strchr(line, ':');
+        char* path = controllers ? strchr(controllers + 1, ':') : nullptr;
+        if (path) {
+            *path++ = 0;
+            ++controllers;
+            bool unified = *controllers == 0;
+            bool cpu = false;
+            for (char* c = controllers; c && *c;) {
+                char* comma = strchr(c, ',');
+                size_t length = comma ? static_cast<size_t>(comma - c) : strlen(c);
+                if (length == 3 && memcmp(c, "cpu", 3) == 0) cpu = true;
+                c = comma ? comma + 1 : nullptr;
+            }
+            if ((unified || cpu) && strlen(path) < 1024) {
+                const char* roots[] = {unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu",
+                                       unified ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup/cpu,cpuacct"};
+                for (const char* root : roots) {
+                    char part[1024];
+                    strcpy(part, path);
+                    for (;;) {
+                        if (strcmp(part, "/") == 0) part[0] = 0;
+                        int here = quota_at(unified, root, part);
+                        if (here < best) best = here;
+                        char* slash = strrchr(part, '/');
+                        if (!slash) break;
+                        *slash = 0;
+                    }
+                }
+            }
+        }
+        line = end ? end + 1 : nullptr;
+    }
+    return best;
+}
+
+int from_environment(const char* name) {
+    const char* text = getenv(name);
+    if (!text) return 0;
+    char* end = nullptr;
+    long value = strtol(text, &end, 10);  // OMP_NUM_THREADS may be a list, by nesting level: the first counts
+    if (end == text || value < 1) return 0;
+    return value > most_threads ? most_threads : static_cast<int>(value);
+}
+
+// ---- the pool ----
+
+// `state` packs what joining a loop needs to change at once: how many more may join (high half) and how many have.
+constexpr uint32_t ticket = 1u << 16;
+
+struct Job {
+    detail::RangeFunction function = nullptr;
+    void* context = nullptr;
+    int64_t end = 0;
+    int64_t chunk = 0;
+    std::atomic<int64_t> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr* error = nullptr;  // on the caller's stack
+};
+
+struct Pool {
+    std::atomic<uint32_t> epoch{0};    // counts loops; sleepers wait for it to change
+    std::atomic<uint32_t> state{0};
+    std::atomic<uint32_t> busy{0};     // a loop is running
+    std::atomic<int> threads{0};       // 0: not asked yet
+    int started = 0;                   // workers, changed only by the holder of `busy`
+    bool refused = false;              // the system gave no (more) threads
+    bool fork_handled = false;
+    Job job;
+};
+constinit Pool pool;
+constinit thread_local bool inside [[gnu::tls_model("initial-exec")]] = false;
+
+void work(Job& job) {
+    for (;;) {
+        int64_t begin = job.next.fetch_add(job.chunk, std::memory_order_relaxed);
+        if (begin >= job.end) return;
+        int64_t end = job.end - begin < job.chunk ? job.end : begin + job.chunk;
+        try {
+            job.function(job.context, begin, end);
+        } catch (...) {
+            if (!job.failed.exchange(true)) *job.error = std::current_exception();
+            job.next.store(job.end, std::memory_order_relaxed);  // drop what nobody has begun
+            return;
+        }
+    }
+}
+
+void* worker(void*) {
+    inside = true;
+    for (;;) {
+        uint32_t seen = pool.epoch.load(std::memory_order_acquire);
+        uint32_t state = pool.state.load(std::memory_order_acquire);
+        while (state >= ticket) {
+            if (pool.state.compare_exchange_weak(state, state - ticket + 1, std::memory_order_acq_rel)) {
+                work(pool.job);
+                // The caller sleeps on the state once it has closed the loop; the last to leave wakes it.
+                if (pool.state.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(pool.state, 1);
+                state = 0;
+            }
+        }
+        for (int i = 0; i < 200 && pool.epoch.load(std::memory_order_relaxed) == seen; ++i) pause();
+        if (pool.epoch.load(std::memory_order_acquire) == seen) futex_wait(pool.epoch, seen);
+    }
+    return nullptr;
+}
+
+void after_fork() {
+    pool.epoch.store(0);
+    pool.state.store(0);
+    pool.busy.store(0);
+    pool.started = 0;
+    pool.refused = false;
+    inside = false;
+}
+
+void start_workers(int wanted) {
+    if (!pool.fork_handled) {
+        pool.fork_handled = true;
+        pthread_atfork(nullptr, nullptr, after_fork);
+    }
+    if (pool.refused) return;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, 4 << 20);
+    sigset_t all, before;  // signals are for the threads the program knows
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool.started < wanted) {
+        pthread_t thread;
+        if (pthread_create(&thread, &attributes, worker, nullptr) != 0) {
+            pool.refused = true;
+            break;
+        }
+        ++pool.started;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+}
+
+}  // namespace
+
+int default_num_threads() {
+    if (int given = from_environment("OMP_NUM_THREADS")) return given;
+    if (int given = from_environment("MKL_NUM_THREADS")) return given;
+    int count = affinity_count(), quota = cgroup_count();
+    if (quota < count) count = quota;
+    return count < 1 ? 1 : count > most_threads ? most_threads : count;
+}
+
+int num_threads() {
+    int count = pool.threads.load(std::memory_order_relaxed);
+    if (count) return count;
+    count = default_num_threads();
+    pool.threads.store(count, std::memory_order_relaxed);
+    return count;
+}
+
+void set_num_threads(int count) {
+    pool.threads.store(count < 1 ? 1 : count > most_threads ? most_threads : count, std::memory_order_relaxed);
+}
+
+bool in_parallel_region() { return inside; }
+
+void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context) {
+    int threads = num_threads();
+    if (threads == 1 || inside || pool.busy.exchange(1, std::memory_order_acquire) != 0) {
+        function(context, begin, end);
+        return;
+    }
+    if (pool.started < threads - 1) start_workers(threads - 1);
+    if (grain < 1) grain = 1;
+    int64_t count = end - begin, helpers = pool.started < threads - 1 ? pool.started : threads - 1;
+    int64_t pieces = (count + grain - 1) / grain;
+    if (pieces - 1 < helpers) helpers = pieces - 1;
+    if (helpers == 0) {
+        pool.busy.store(0, std::memory_order_release);
+        function(context, begin, end);
+        return;
+    }
+    Job& job = pool.job;
+    job.function = function;
+    job.context = context;
+    job.end = end;
+    int64_t share = (count + (helpers + 1) * 4 - 1) / ((helpers + 1) * 4);  // some to spare for the quicker threads
+    job.chunk = share > grain ? share : grain;
+    job.next.store(begin, std::memory_order_relaxed);
+    job.failed.store(false, std::memory_order_relaxed);
+    std::exception_ptr error;
+    job.error = &error;
+    pool.state.store(static_cast<uint32_t>(helpers) * ticket, std::memory_order_release);
+    pool.epoch.fetch_add(1, std::memory_order_release);
+    futex_wake(pool.epoch, static_cast<int>(helpers));
+
+    inside = true;
+    work(job);
+    inside = false;
+    // Close the loop to those who have not joined, then wait for those who have.
+    uint32_t state = pool.state.fetch_and(ticket - 1, std::memory_order_acq_rel) & (ticket - 1);
+    for (int i = 0; state != 0; ++i) {
+        if (i < 500)
+            pause();
+        else
+            futex_wait(pool.state, state);
+        state = pool.state.load(std::memory_order_acquire);
+    }
+    pool.busy.store(0, std::memory_order_release);
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace kindling

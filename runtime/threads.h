@@ -1,0 +1,43 @@
+// runtime/threads.h: the one thread pool, and parallel_for over it.
+//
+// The pool starts at the first loop that is worth it, with as many threads as the process may use (affinity, cgroup
+// quota, OMP_NUM_THREADS). One parallel loop runs at a time: a loop met inside another, or while another thread's loop
+// holds the pool, runs in its caller. Idle threads sleep. After fork the child starts a pool of its own; where no
+// thread can be started, loops run in their caller.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+namespace kindling {
+
+/// How many threads a parallel loop may use, the caller's included.
+int num_threads();
+/// At least 1; takes effect at the next loop.
+void set_num_threads(int count);
+/// What num_threads() starts from: affinity, cgroup quota and OMP_NUM_THREADS.
+int default_num_threads();
+/// Whether the caller runs inside a parallel loop.
+bool in_parallel_region();
+
+namespace detail {
+using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
+void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context);
+}  // namespace detail
+
+/// Calls f(b, e) for disjoint ranges that make up [begin, end), none but the last shorter than `grain`, possibly at
+/// the same time. An exception thrown by f is thrown here after the other ranges have ended or been dropped.
+/// Results must not depend on where the ranges are cut.
+template <class F> inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
+    if (end <= begin) return;
+    if (end - begin <= grain) {
+        f(begin, end);
+        return;
+    }
+    using Function = std::remove_reference_t<F>;
+    detail::run_parallel(
+        begin, end, grain,
+        [](void* context, int64_t b, int64_t e) { (*static_cast<Function*>(context))(b, e); },
+        const_cast<void*>(static_cast<const void*>(&f)));
+}
+
+}  // namespace kindling
