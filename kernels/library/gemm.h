@@ -1,0 +1,37 @@
+// kernels/library/gemm.h: matrix products of every dtype, with any strides, in batches.
+//
+// An element of the result is the same number whatever the thread count, the batch or the rest of the matrix: products
+// are added in the order of k (fused for float and double), in blocks whose size depends on the dtype alone, but for
+// products with few rows or columns, which have a fixed order of their own. Half types add up in float.
+#pragma once
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace kindling::library {
+
+/// out = alpha * (a @ b) + beta * c for each of `batch` matrices. Strides count elements.
+struct Gemm {
+    DType dtype;
+    int64_t m, n, k;              // a is m x k, b is k x n, out and c are m x n
+    const void* a;
+    int64_t a_row, a_column;
+    const void* b;
+    int64_t b_row, b_column;
+    void* out;
+    int64_t out_row, out_column;
+    // Added to the product; null for none. May be `out` itself; a row vector has c_row 0.
+    const void* c = nullptr;
+    int64_t c_row = 0, c_column = 0;
+    double alpha = 1, beta = 1;   // with a complex dtype these are the real parts
+    double alpha_imaginary = 0, beta_imaginary = 0;
+    int64_t integer_alpha = 1, integer_beta = 1;  // what the integer dtypes use
+    bool a_conjugate = false, b_conjugate = false;
+    int64_t batch = 1;
+    int64_t a_batch = 0, b_batch = 0, out_batch = 0, c_batch = 0;
+};
+
+/// All dtypes but bool. With beta 0 the values of c are not read.
+void gemm(const Gemm& problem);
+
+}  // namespace kindling::library

@@ -1,0 +1,355 @@
+// The matrix product on one thread, after Goto and van de Geijn: blocks of b and of a are copied into the order in
+// which a small register-tiled kernel reads them. Products of few rows skip the copies.
+#include "kernels/library/gemm_isa.h"
+
+#include <immintrin.h>
+
+#include <cstring>
+#include <utility>
+
+#include "runtime/allocator.h"
+
+namespace kindling::library::KINDLING_ISA_NAMESPACE {
+namespace {
+
+// A register of T, and how many rows the kernel's tile has (it is two registers wide).
+template <class T> struct Vec;
+#if defined(__AVX512F__)
+template <> struct Vec<float> {
+    static constexpr int width = 16, rows = 12;
+    __m512 v;
+    static Vec zero() { return {_mm512_setzero_ps()}; }
+    static Vec all(float x) { return {_mm512_set1_ps(x)}; }
+    static Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
+    void store(float* p) const { _mm512_storeu_ps(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm512_fmadd_ps(a.v, b.v, v); }
+};
+template <> struct Vec<double> {
+    static constexpr int width = 8, rows = 12;
+    __m512d v;
+    static Vec zero() { return {_mm512_setzero_pd()}; }
+    static Vec all(double x) { return {_mm512_set1_pd(x)}; }
+    static Vec load(const double* p) { return {_mm512_loadu_pd(p)}; }
+    void store(double* p) const { _mm512_storeu_pd(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm512_fmadd_pd(a.v, b.v, v); }
+};
+#elif defined(__AVX2__)
+template <> struct Vec<float> {
+    static constexpr int width = 8, rows = 6;
+    __m256 v;
+    static Vec zero() { return {_mm256_setzero_ps()}; }
+    static Vec all(float x) { return {_mm256_set1_ps(x)}; }
+    static Vec load(const float* p) { return {_mm256_loadu_ps(p)}; }
+    void store(float* p) const { _mm256_storeu_ps(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm256_fmadd_ps(a.v, b.v, v); }
+};
+template <> struct Vec<double> {
+    static constexpr int width = 4, rows = 6;
+    __m256d v;
+    static Vec zero() { return {_mm256_setzero_pd()}; }
+    static Vec all(double x) { return {_mm256_set1_pd(x)}; }
+    static Vec load(const double* p) { return {_mm256_loadu_pd(p)}; }
+    void store(double* p) const { _mm256_storeu_pd(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm256_fmadd_pd(a.v, b.v, v); }
+};
+#else
+template <> struct Vec<float> {
+    static constexpr int width = 4, rows = 4;
+    __m128 v;
+    static Vec zero() { return {_mm_setzero_ps()}; }
+    static Vec all(float x) { return {_mm_set1_ps(x)}; }
+    static Vec load(const float* p) { return {_mm_loadu_ps(p)}; }
+    void store(float* p) const { _mm_storeu_ps(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm_add_ps(_mm_mul_ps(a.v, b.v), v); }
+};
+template <> struct Vec<double> {
+    static constexpr int width = 2, rows = 4;
+    __m128d v;
+    static Vec zero() { return {_mm_setzero_pd()}; }
+    static Vec all(double x) { return {_mm_set1_pd(x)}; }
+    static Vec load(const double* p) { return {_mm_loadu_pd(p)}; }
+    void store(double* p) const { _mm_storeu_pd(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm_add_pd(_mm_mul_pd(a.v, b.v), v); }
+};
+#endif
+
+constexpr int64_t k_block = 256;
+
+// What becomes of a tile of sums.
+template <class T> struct Target {
+    T* out;
+    int64_t out_row, out_column;
+    const T* c;  // null: nothing is added
+    int64_t c_row, c_column;
+    T alpha, beta;
+    Target at(int64_t row, int64_t column) const {
+        Target moved = *this;
+        moved.out += row * out_row + column * out_column;
+        if (c) moved.c += row * c_row + column * c_column;
+        return moved;
+    }
+};
+
+template <class T> inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
+    T value = target.alpha * sum;
+    if (target.c) value += target.beta * target.c[i * target.c_row + j * target.c_column];
+    target.out[i * target.out_row + j * target.out_column] = value;
+}
+
+// R rows of a times two registers of columns of b. Row i of a starts at a + i * a_row; b's rows are b_row apart.
+template <class T, int R>
+[[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
+                                        const Target<T>& target, int64_t columns) {
+    using V = Vec<T>;
+    constexpr int W = V::width;
+    V low[R], high[R];
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) low[i] = high[i] = V::zero();
+    for (int64_t p = 0; p < k; ++p) {
+        V b0 = V::load(b), b1 = V::load(b + W);
+#pragma GCC unroll 16
+        for (int i = 0; i < R; ++i) {
+            V factor = V::all(a[i * a_row]);
+            low[i].add_product(factor, b0);
+            high[i].add_product(factor, b1);
+        }
+        a += a_column;
+        b += b_row;
+    }
+    if (columns == 2 * W && target.out_column == 1 && target.alpha == 1 && (!target.c || (target.c_column == 1 && target.beta == 1))) {
+#pragma GCC unroll 16
+        for (int i = 0; i < R; ++i) {
+            T* out = target.out + i * target.out_row;
+            if (target.c) {
+                const T* c = target.c + i * target.c_row;
+                T sums[2 * W];
+                low[i].store(sums);
+                high[i].store(sums + W);
+                for (int j = 0; j < 2 * W; ++j) out[j] = sums[j] + c[j];
+            } else {
+                low[i].store(out);
+                high[i].store(out + W);
+            }
+        }
+        return;
+    }
+    T sums[R][2 * W];
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) {
+        low[i].store(sums[i]);
+        high[i].store(sums[i] + W);
+    }
+    for (int i = 0; i < R; ++i)
+        for (int64_t j = 0; j < columns; ++j) put(target, i, j, sums[i][j]);
+}
+
+// The tile with a known layout of a, so that the addresses are cheap: `packed` has its rows side by side.
+template <class T, int R>
+[[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns) {
+    tile<T, R>(k, a, 1, Vec<T>::rows, b, 2 * Vec<T>::width, target, columns);
+}
+template <class T, int R>
+[[gnu::noinline]] void tile_plain(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
+                                  const Target<T>& target, int64_t columns) {
+    tile<T, R>(k, a, a_row, a_column, b, b_row, target, columns);
+}
+
+template <class T, int... R>
+void any_tile_packed(std::integer_sequence<int, R...>, int rows, int64_t k, const T* a, const T* b,
+                     const Target<T>& target, int64_t columns) {
+    using F = void (*)(int64_t, const T*, const T*, const Target<T>&, int64_t);
+    static constexpr F tiles[] = {tile_packed<T, R + 1>...};
+    tiles[rows - 1](k, a, b, target, columns);
+}
+template <class T, int... R>
+void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const T* a, int64_t a_row, int64_t a_column,
+                    const T* b, int64_t b_row, const Target<T>& target, int64_t columns) {
+    using F = void (*)(int64_t, const T*, int64_t, int64_t, const T*, int64_t, const Target<T>&, int64_t);
+    static constexpr F tiles[] = {tile_plain<T, R + 1>...};
+    tiles[rows - 1](k, a, a_row, a_column, b, b_row, target, columns);
+}
+template <class T> using Rows = std::make_integer_sequence<int, Vec<T>::rows>;
+
+// Columns [0, n) of k rows of b, in panels of two registers, each panel's rows one after the other; padded with zeros.
+template <class T> void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
+    constexpr int64_t N = 2 * Vec<T>::width;
+    for (int64_t j = 0; j < n; j += N, to += N * k) {
+        int64_t columns = n - j < N ? n - j : N;
+        const T* from = b + j * b_column;
+        if (columns < N) memset(static_cast<void*>(to), 0, sizeof(T) * static_cast<size_t>(N * k));
+        if (b_column == 1) {
+            if (columns == N)
+                for (int64_t p = 0; p < k; ++p) memcpy(to + p * N, from + p * b_row, sizeof(T) * N);
+            else
+                for (int64_t p = 0; p < k; ++p)
+                    for (int64_t c = 0; c < columns; ++c) to[p * N + c] = from[p * b_row + c];
+        } else {
+            // In small squares, so that neither side's cache lines are read or written many times.
+            for (int64_t p0 = 0; p0 < k; p0 += 16) {
+                int64_t p1 = p0 + 16 < k ? p0 + 16 : k;
+                for (int64_t c = 0; c < columns; ++c) {
+                    const T* column = from + c * b_column;
+                    for (int64_t p = p0; p < p1; ++p) to[p * N + c] = column[p * b_row];
+                }
+            }
+        }
+    }
+}
+
+// The same for the rows of a: panels of `rows` rows, side by side for each k.
+template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
+    constexpr int64_t M = Vec<T>::rows;
+    for (int64_t i = 0; i < m; i += M, to += M * k) {
+        int64_t rows = m - i < M ? m - i : M;
+        const T* from = a + i * a_row;
+        if (a_row == 1) {
+            for (int64_t p = 0; p < k; ++p)
+                for (int64_t r = 0; r < rows; ++r) to[p * M + r] = from[p * a_column + r];
+        } else {
+            for (int64_t p0 = 0; p0 < k; p0 += 16) {
+                int64_t p1 = p0 + 16 < k ? p0 + 16 : k;
+                for (int64_t r = 0; r < rows; ++r) {
+                    const T* row = from + r * a_row;
+                    for (int64_t p = p0; p < p1; ++p) to[p * M + r] = row[p * a_column];
+                }
+            }
+        }
+    }
+}
+
+// Few rows, b's columns contiguous along k (a weight kept as [out, in]): sums of products, four columns at once, in
+// 16 interleaved partial sums whatever the register width.
+template <class T> void dots(const GemmPart<T>& part) {
+    constexpr int lanes = 16;
+    using V = Vec<T>;
+    constexpr int parts = lanes / V::width;
+    Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
+    int64_t k = part.k, whole = k & ~int64_t{lanes - 1};
+    auto finish = [&](const V* sums, const T* a, const T* b) {
+        T partial[lanes];
+        for (int v = 0; v < parts; ++v) sums[v].store(partial + v * V::width);
+        for (int half = lanes / 2; half; half /= 2)
+            for (int l = 0; l < half; ++l) partial[l] += partial[l + half];
+        T sum = partial[0];
+        for (int64_t p = whole; p < k; ++p) sum += a[p] * b[p];
+        return sum;
+    };
+    for (int64_t j = 0; j < part.n;) {
+        int columns = part.n - j >= 4 ? 4 : 1;
+        for (int64_t i = 0; i < part.m; ++i) {
+            const T* a = part.a + i * part.a_row;
+            const T* b = part.b + j * part.b_column;
+            if (columns == 4) {
+                V sums[4][parts];
+#pragma GCC unroll 4
+                for (int c = 0; c < 4; ++c)
+#pragma GCC unroll 8
+                    for (int v = 0; v < parts; ++v) sums[c][v] = V::zero();
+                for (int64_t p = 0; p < whole; p += lanes) {
+#pragma GCC unroll 8
+                    for (int v = 0; v < parts; ++v) {
+                        V factor = V::load(a + p + v * V::width);
+#pragma GCC unroll 4
+                        for (int c = 0; c < 4; ++c)
+                            sums[c][v].add_product(factor, V::load(b + c * part.b_column + p + v * V::width));
+                    }
+                }
+                for (int c = 0; c < 4; ++c) put(target, i, j + c, finish(sums[c], a, b + c * part.b_column));
+            } else {
+                V sums[parts];
+                for (int v = 0; v < parts; ++v) sums[v] = V::zero();
+                for (int64_t p = 0; p < whole; p += lanes)
+#pragma GCC unroll 8
+                    for (int v = 0; v < parts; ++v)
+                        sums[v].add_product(V::load(a + p + v * V::width), V::load(b + p + v * V::width));
+                put(target, i, j, finish(sums, a, b));
+            }
+        }
+        j += columns;
+    }
+}
+
+template <class T> struct Buffer {
+    T* data;
+    size_t bytes;
+    explicit Buffer(int64_t count) : data(nullptr), bytes(sizeof(T) * static_cast<size_t>(count)) {
+        data = static_cast<T*>(allocate(bytes));
+    }
+    ~Buffer() { deallocate(data, bytes); }
+    Buffer(const Buffer&) = delete;
+};
+
+template <class T> void run(const GemmPart<T>& part) {
+    constexpr int64_t M = Vec<T>::rows, N = 2 * Vec<T>::width;
+    Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
+    if (part.k == 0) {
+        for (int64_t i = 0; i < part.m; ++i)
+            for (int64_t j = 0; j < part.n; ++j) put(target, i, j, T{0});
+        return;
+    }
+    if (part.may_dot && part.b_row == 1 && part.a_column == 1) return dots(part);
+
+    // b's rows are read in place where that costs nothing: few rows of a, or a b small enough to stay in cache.
+    bool plain_b = part.b_column == 1 && (part.m <= 2 * M || (part.k * part.n <= 4096 && part.n >= N));
+    bool plain_a = part.n <= 2 * N || part.m * part.k <= 4096;
+    int64_t m_block = 8 * M * (k_block / 256), n_block = plain_b ? part.n : 2048;
+    if (n_block > part.n) n_block = part.n;
+    int64_t kb = part.k < k_block ? part.k : k_block;
+    int64_t b_columns = plain_b ? N : (n_block + N - 1) / N * N;
+    bool pad = plain_b && part.n % N != 0;
+    Buffer<T> packed_b((plain_b && !pad) ? 0 : b_columns * kb);
+    Buffer<T> packed_a(plain_a ? 0 : (m_block < part.m ? m_block : (part.m + M - 1) / M * M) * kb);
+
+    for (int64_t j0 = 0; j0 < part.n; j0 += n_block) {
+        int64_t n = part.n - j0 < n_block ? part.n - j0 : n_block;
+        for (int64_t p0 = 0; p0 < part.k; p0 += k_block) {
+            int64_t k = part.k - p0 < k_block ? part.k - p0 : k_block;
+            Target<T> block = target.at(0, j0);
+            if (p0 > 0) {  // later blocks of k add to what is there
+                block.c = block.out;
+                block.c_row = block.out_row;
+                block.c_column = block.out_column;
+                block.beta = 1;
+            }
+            const T* b = part.b + p0 * part.b_row + j0 * part.b_column;
+            if (!plain_b)
+                pack_b(packed_b.data, b, part.b_row, part.b_column, k, n);
+            else if (pad)
+                pack_b(packed_b.data, b + n / N * N, part.b_row, 1, k, n % N);
+            for (int64_t i0 = 0; i0 < part.m; i0 += m_block) {
+                int64_t m = part.m - i0 < m_block ? part.m - i0 : m_block;
+                const T* a = part.a + i0 * part.a_row + p0 * part.a_column;
+                if (!plain_a) pack_a(packed_a.data, a, part.a_row, part.a_column, m, k);
+                for (int64_t j = 0; j < n; j += N) {
+                    int64_t columns = n - j < N ? n - j : N;
+                    const T* panel = packed_b.data + (plain_b ? 0 : j * k);
+                    int64_t b_row = N;
+                    if (plain_b && columns == N) {
+                        panel = b + j;
+                        b_row = part.b_row;
+                    }
+                    for (int64_t i = 0; i < m; i += M) {
+                        int rows = static_cast<int>(m - i < M ? m - i : M);
+                        Target<T> place = block.at(i0 + i, j);
+                        if (!plain_a && b_row == N)
+                            any_tile_packed<T>(Rows<T>{}, rows, k, packed_a.data + i * k, panel, place, columns);
+                        else if (!plain_a)
+                            any_tile_plain<T>(Rows<T>{}, rows, k, packed_a.data + i * k, 1, M, panel, b_row, place, columns);
+                        else
+                            any_tile_plain<T>(Rows<T>{}, rows, k, a + i * part.a_row, part.a_row, part.a_column, panel,
+                                              b_row, place, columns);
+                    }
+                }
+            }
+        }
+    }
+}
+
+void gemm_float(const GemmPart<float>& part) { run(part); }
+void gemm_double(const GemmPart<double>& part) { run(part); }
+
+}  // namespace
+
+extern constexpr GemmSteps gemm_steps = {gemm_float, gemm_double};
+
+}  // namespace kindling::library::KINDLING_ISA_NAMESPACE

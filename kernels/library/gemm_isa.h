@@ -1,0 +1,31 @@
+// kernels/library/gemm_isa.h: the float and double matrix product on one thread, built once for each instruction set.
+#pragma once
+#include <cstdint>
+
+namespace kindling::library {
+
+/// out = alpha * (a @ b) + beta * c, one matrix. Strides count elements; c may be null, or be out.
+template <class T> struct GemmPart {
+    int64_t m, n, k;
+    const T* a;
+    int64_t a_row, a_column;
+    const T* b;
+    int64_t b_row, b_column;
+    T* out;
+    int64_t out_row, out_column;
+    const T* c;
+    int64_t c_row, c_column;
+    T alpha, beta;
+    bool may_dot;  // the whole product has few rows: columns of b may be dotted one by one
+};
+
+struct GemmSteps {
+    void (*gemm_float)(const GemmPart<float>& part);
+    void (*gemm_double)(const GemmPart<double>& part);
+};
+
+namespace isa_baseline { extern const GemmSteps gemm_steps; }
+namespace isa_avx2 { extern const GemmSteps gemm_steps; }
+namespace isa_avx512 { extern const GemmSteps gemm_steps; }
+
+}  // namespace kindling::library
