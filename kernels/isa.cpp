@@ -1,0 +1,57 @@
+// kernels/isa.cpp: cpuid and xgetbv by hand: __builtin_cpu_supports would cost a static constructor.
+#include "kernels/isa.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace kindling {
+
+Isa machine_isa() {
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return Isa::Baseline;
+    constexpr unsigned fma = 1u << 12, movbe = 1u << 22, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+    constexpr unsigned wanted = fma | movbe | osxsave | avx | f16c;
+    if ((c & wanted) != wanted) return Isa::Baseline;
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    if ((low & 0x6) != 0x6) return Isa::Baseline;  // the system saves xmm and ymm
+    unsigned a1, b1, c1, d1;
+    if (!__get_cpuid(0x80000001, &a1, &b1, &c1, &d1) || !(c1 & (1u << 5))) return Isa::Baseline;  // lzcnt
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return Isa::Baseline;
+    constexpr unsigned bmi1 = 1u << 3, avx2 = 1u << 5, bmi2 = 1u << 8;
+    if ((b & (bmi1 | avx2 | bmi2)) != (bmi1 | avx2 | bmi2)) return Isa::Baseline;
+    constexpr unsigned avx512 = 1u << 16 /* f */ | 1u << 17 /* dq */ | 1u << 28 /* cd */ | 1u << 30 /* bw */ | 1u << 31 /* vl */;
+    return (b & avx512) == avx512 && (low & 0xE6) == 0xE6 ? Isa::Avx512 : Isa::Avx2;
+#else
+    return Isa::Baseline;
+#endif
+}
+
+namespace {
+Isa choose() {
+    Isa best = machine_isa();
+    const char* wish = std::getenv("KINDLING_ISA");
+    if (!wish) return best;
+    constexpr Isa all[] = {Isa::Baseline, Isa::Avx2, Isa::Avx512};
+    for (Isa isa : all)
+        if (!std::strcmp(wish, name(isa)) && isa <= best) return isa;
+    return best;
+}
+constinit uint8_t chosen = 255;
+}  // namespace
+
+Isa isa() {
+    uint8_t have = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    if (have == 255) [[unlikely]]
+        __atomic_store_n(&chosen, have = static_cast<uint8_t>(choose()), __ATOMIC_RELAXED);
+    return static_cast<Isa>(have);
+}
+
+const char* name(Isa isa) { return isa == Isa::Avx512 ? "avx512" : isa == Isa::Avx2 ? "avx2" : "baseline"; }
+
+}  // namespace kindling
