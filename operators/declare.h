@@ -90,6 +90,9 @@ template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<
 ///     derivative("self", GIVEN(Tensor grad, Tensor result) { return grad * result; })
 /// Parameters are found by name: grad (or grads, a TensorList, for several outputs; undefined members mean zero), any
 /// argument of the schema, result (or result0, result1, ...), and `Wanted wanted` (wanted[i]: is target i needed?).
+/// Where only an argument's shape is needed, name that, so that its data is neither kept alive nor version-checked:
+/// `IntList self_sizes` (of a Tensor argument `self`), `Tensor self_shape` (a meta tensor with its sizes, strides, dtype)
+/// or `TensorList tensors_shape` (of a list argument `tensors`).
 /// What is named is saved, nothing else. Several targets: return std::tuple or std::vector of Tensors. Return an undefined
 /// Tensor for a zero gradient. Gradients are summed to the target's shape by the caller, and cast to its dtype.
 template <class F> Field derivative(const char* targets, boxed::Given<F> given) {
