@@ -119,9 +119,4 @@ private:
     mutable const TileProgram* program_ = nullptr;
 };
 
-/// The number one element gives, computed in a scalar interpreter that shares nothing with the executors: for tests,
-/// and for folding constants. `index` are the coordinates for Index nodes and may be null.
-std::vector<Immediate> evaluate(const Expression& expression, const Immediate* inputs, const Immediate* scalars,
-                                const int64_t* index = nullptr);
-
 }  // namespace kindling

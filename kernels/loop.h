@@ -23,7 +23,6 @@ struct LoopOperand {
 enum class Combine : uint8_t {
     Sum, Prod, Min, Max, Any, All,
     ArgMin, ArgMax,  // int64
-    LogSumExp,
     MeanVar,         // two values: the mean and the sum of squared differences from it, float64; not for complex
 };
 

@@ -1,0 +1,68 @@
+// kernels/executor.h: the parts that pointwise kernels, folds and scans share. Internal to the tile executor.
+#pragma once
+#include <cstdint>
+
+#include "kernels/loop.h"
+#include "kernels/stream.h"
+#include "kernels/tile.h"
+
+namespace kindling {
+
+using RunArena = Arena<96 * 1024>;
+
+/// Dimensions of an iteration space as the executor goes through them, outermost first, sizes of 1 dropped.
+struct LoopOrder {
+    int ndim;
+    int64_t size;                  // of the whole space
+    int64_t* sizes;
+    int* dims;                     // the kernel's own dimension, for each
+};
+
+/// The program over flat ranges of an ordered space: inputs become tiles, steps run; what to do with the tiles of the
+/// outputs is the caller's.
+class TileRunner {
+public:
+    /// `inputs` are the expression's; strides of the kernel's dimensions are read through `order`.
+    TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs, const Immediate* scalars,
+               int64_t largest_tile, RunArena& arena);
+
+    int64_t tile() const { return tile_; }
+    void seek(int64_t flat);
+    /// Reads the next n <= tile() elements and runs the steps. `direct`: one pointer per output (or null), where its
+    /// step may write.
+    void run(int64_t n, void* const* direct);
+    /// Where output k now is; it may be memory of an input. A repeated number is spread out first.
+    const void* output(int k, int64_t n);
+
+private:
+    const TileProgram& program_;
+    int64_t tile_;
+    char** pointers_;       // of each slot
+    char** buffers_;        // of each slot, where one is made for it
+    uint8_t* repeated_;     // of each slot
+    int16_t* active_;       // steps that run for every tile
+    int active_count_ = 0;
+    Stream* streams_;       // of each Input and Index slot that is not repeated
+    int16_t* stream_slots_;
+    int stream_count_ = 0;
+    const char** gathered_; // of each stream: what its buffer holds
+    int64_t gathered_count_ = 0;
+    char* spread_ = nullptr;  // for outputs that are one repeated number
+    RunArena* spread_arena_;
+};
+
+/// `body(context, begin, end)` over [0, count), in parts of at least `grain`, perhaps on several threads.
+void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context);
+template <class F> void parallel(int64_t count, int64_t grain, F&& body) {
+    run_parallel(count, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); }, &body);
+}
+
+/// Sorts by stride (the first operands decide first) and drops sizes of 1; `mask` says which dimensions take part.
+LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunArena& arena);
+int64_t* ordered_strides(const LoopOrder& order, const LoopOperand& operand, RunArena& arena);
+
+void run_pointwise(const LoopKernel& kernel);
+void run_fold(const LoopKernel& kernel);
+void run_scan(const LoopKernel& kernel);
+
+}  // namespace kindling

@@ -1,0 +1,338 @@
+// kernels/loop.cpp: the tile executor: ordering of dimensions, tiles of an expression, pointwise kernels.
+#include "kernels/loop.h"
+
+#include "core/error.h"
+#include "kernels/executor.h"
+
+namespace kindling {
+
+namespace detail {
+using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
+// runtime/threads.h; where nothing defines it, loops run in their caller.
+void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context) __attribute__((weak));
+}  // namespace detail
+
+void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context) {
+    if (count <= grain || !detail::run_parallel) body(context, 0, count);
+    else detail::run_parallel(0, count, grain, body, context);
+}
+
+namespace {
+
+void fill_splat(void* to, const void* from, int item) {
+    char* out = static_cast<char*>(to);
+    for (int i = 0; i < splat_bytes; i += item) std::memcpy(out + i, from, static_cast<size_t>(item));
+}
+
+void spread(void* to, const void* splat, int item, int64_t n) {
+    char* out = static_cast<char*>(to);
+    int64_t bytes = n * item;
+    for (; bytes >= splat_bytes; bytes -= splat_bytes, out += splat_bytes) std::memcpy(out, splat, splat_bytes);
+    if (bytes) std::memcpy(out, splat, static_cast<size_t>(bytes));
+}
+
+}  // namespace
+
+LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunArena& arena) {
+    LoopOrder order;
+    order.sizes = arena.take<int64_t>(kernel.ndim + 1);
+    order.dims = arena.take<int>(kernel.ndim + 1);
+    order.ndim = 0;
+    order.size = 1;
+    const int operand_count = kernel.output_count + kernel.input_count;
+    for (int d = 0; d < kernel.ndim; d++) {
+        if (!(mask >> d & 1)) continue;
+        order.size *= kernel.sizes[d];
+        if (kernel.sizes[d] == 1) continue;
+        int at = order.ndim++;
+        if (sort) {
+            // The dimension moves outwards past those with smaller strides; the first operand that tells decides.
+            for (; at > 0; at--) {
+                int before = order.dims[at - 1];
+                int decided = 0;
+                for (int k = 0; k < operand_count && !decided; k++) {
+                    int64_t here = kernel.operands[k].strides[d], there = kernel.operands[k].strides[before];
+                    if (here == 0 || there == 0 || here == there) continue;
+                    decided = here > there ? 1 : -1;
+                }
+                if (decided != 1) break;
+                order.dims[at] = before;
+                order.sizes[at] = order.sizes[at - 1];
+            }
+        }
+        order.dims[at] = d;
+        order.sizes[at] = kernel.sizes[d];
+    }
+    return order;
+}
+
+int64_t* ordered_strides(const LoopOrder& order, const LoopOperand& operand, RunArena& arena) {
+    int64_t* strides = arena.take<int64_t>(order.ndim + 1);
+    for (int d = 0; d < order.ndim; d++) strides[d] = operand.strides[order.dims[d]];
+    return strides;
+}
+
+TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs,
+                       const Immediate* scalars, int64_t largest_tile, RunArena& arena)
+    : program_(program), spread_arena_(&arena) {
+    constexpr int64_t budget = 32 * 1024;
+    int64_t per_element = static_cast<int64_t>(program.buffer_item) * (program.buffer_count + 1);
+    tile_ = 256;
+    while (tile_ < largest_tile && tile_ * 2 * per_element <= budget) tile_ *= 2;
+
+    const int64_t slot_count = static_cast<int64_t>(program.slots.size());
+    pointers_ = arena.take<char*>(slot_count);
+    buffers_ = arena.take<char*>(slot_count);
+    repeated_ = arena.take<uint8_t>(slot_count);
+    active_ = arena.take<int16_t>(static_cast<int64_t>(program.steps.size()));
+    streams_ = arena.take<Stream>(program.stream_slots);
+    stream_slots_ = arena.take<int16_t>(program.stream_slots);
+    gathered_ = arena.take<const char*>(program.stream_slots);
+    const int64_t buffer_bytes = ((tile_ < order.size ? tile_ : order.size) * program.buffer_item + 63) & ~int64_t{63};
+    char* all_buffers = arena.take<char>(buffer_bytes * program.buffer_count);
+
+    for (int64_t i = 0; i < slot_count; i++) {
+        const TileSlot& slot = program.slots[static_cast<size_t>(i)];
+        repeated_[i] = 0;
+        switch (slot.kind) {
+            case TileSlot::Unused: break;
+            case TileSlot::Buffer: buffers_[i] = all_buffers + slot.which * buffer_bytes; break;
+            case TileSlot::Splat:
+                repeated_[i] = 1;
+                pointers_[i] = arena.take<char>(splat_bytes);
+                fill_splat(pointers_[i], slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)] : scalars + ~slot.which, slot.item_size);
+                break;
+            case TileSlot::Input: {
+                const LoopOperand& input = inputs[slot.which];
+                KINDLING_ASSERT(item_size(input.type) == slot.item_size);
+                Stream& stream = streams_[stream_count_];
+                stream.set(input.data, slot.item_size, order.ndim, order.sizes, ordered_strides(order, input, arena),
+                           arena.take<int64_t>(3 * order.ndim + 1));
+                if (stream.mode == Stream::Repeated) {
+                    repeated_[i] = 1;
+                    pointers_[i] = arena.take<char>(splat_bytes);
+                    fill_splat(pointers_[i], stream.base, slot.item_size);
+                    break;
+                }
+                buffers_[i] = all_buffers + program.gather_buffers[static_cast<size_t>(i)] * buffer_bytes;
+                gathered_[stream_count_] = nullptr;
+                stream_slots_[stream_count_++] = static_cast<int16_t>(i);
+                // Rows that all meet the same values: tiles of whole rows gather them once.
+                if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 && stream.sizes[1] <= tile_ && largest_tile > 256)
+                    tile_ = tile_ / stream.sizes[1] * stream.sizes[1];
+                break;
+            }
+            case TileSlot::Index: {
+                int64_t* strides = arena.take<int64_t>(order.ndim + 1);
+                for (int d = 0; d < order.ndim; d++) strides[d] = order.dims[d] == slot.which;
+                streams_[stream_count_].set(nullptr, 8, order.ndim, order.sizes, strides, arena.take<int64_t>(3 * order.ndim + 1));
+                buffers_[i] = all_buffers + program.gather_buffers[static_cast<size_t>(i)] * buffer_bytes;
+                gathered_[stream_count_] = nullptr;
+                stream_slots_[stream_count_++] = static_cast<int16_t>(i);
+                break;
+            }
+        }
+    }
+    for (size_t i = 0; i < program.steps.size(); i++) {
+        const TileStep& step = program.steps[i];
+        bool all_repeated = true;
+        for (int k = 0; k < step.operand_count; k++) all_repeated &= repeated_[step.operands[k]] != 0;
+        if (!all_repeated) {
+            active_[active_count_++] = static_cast<int16_t>(i);
+            continue;
+        }
+        // One number in, one number out: computed once, and repeated from then on.
+        char* result = arena.take<char>(splat_bytes);
+        char* from[3] = {};
+        for (int k = 0; k < step.operand_count; k++) from[k] = pointers_[step.operands[k]];
+        step.function(result, from[0], from[1], from[2], step.scale, 0);
+        fill_splat(result, result, step.item_size);
+        pointers_[step.out] = result;
+        repeated_[step.out] = 1;
+    }
+}
+
+void TileRunner::seek(int64_t flat) {
+    for (int s = 0; s < stream_count_; s++) streams_[s].seek(flat);
+}
+
+void TileRunner::run(int64_t n, void* const* direct) {
+    for (int s = 0; s < stream_count_; s++) {
+        Stream& stream = streams_[s];
+        int16_t slot = stream_slots_[s];
+        if (stream.direct(n) && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Input) {
+            pointers_[slot] = stream.at;
+            stream.skip(n);
+            continue;
+        }
+        pointers_[slot] = buffers_[slot];
+        if (program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Index) {
+            stream.count(reinterpret_cast<int64_t*>(buffers_[slot]), n);
+            continue;
+        }
+        bool same_rows = stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0;
+        if (same_rows && gathered_[s] == stream.at && gathered_count_ == n) {
+            stream.skip(n);
+            continue;
+        }
+        gathered_[s] = stream.at;
+        stream.gather(buffers_[slot], n);
+    }
+    gathered_count_ = n;
+    for (int i = 0; i < active_count_; i++) pointers_[program_.steps[static_cast<size_t>(active_[i])].out] = nullptr;
+    if (direct)
+        for (size_t k = 0; k < program_.outputs.size(); k++) {
+            int16_t slot = program_.outputs[k];
+            if (direct[k] && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer && !repeated_[slot] && !pointers_[slot])
+                pointers_[slot] = static_cast<char*>(direct[k]);
+        }
+    for (int i = 0; i < active_count_; i++) {
+        const TileStep& step = program_.steps[static_cast<size_t>(active_[i])];
+        if (!pointers_[step.out]) pointers_[step.out] = buffers_[step.out];
+        const char* from[3] = {};
+        unsigned splat = 0;
+        for (int k = 0; k < step.operand_count; k++) {
+            from[k] = pointers_[step.operands[k]];
+            splat |= static_cast<unsigned>(repeated_[step.operands[k]]) << k;
+        }
+        step.function(pointers_[step.out], from[0], from[1], from[2], n * step.scale, splat);
+    }
+}
+
+const void* TileRunner::output(int k, int64_t n) {
+    int16_t slot = program_.outputs[static_cast<size_t>(k)];
+    if (repeated_[slot]) {
+        if (!spread_) {
+            spread_ = static_cast<char*>(spread_arena_->take_bytes(static_cast<size_t>(tile_) * 16 * program_.outputs.size()));
+        }
+        char* to = spread_ + tile_ * 16 * k;
+        spread(to, pointers_[slot], program_.slots[static_cast<size_t>(slot)].item_size, n);
+        return to;
+    }
+    return pointers_[slot];
+}
+
+namespace {
+
+/// Whether the operand goes through the space as memory does (1), repeats one number (0), or neither (-1).
+int plain_layout(const LoopKernel& kernel, const LoopOperand& operand) {
+    int64_t expected = static_cast<int64_t>(item_size(operand.type));
+    bool contiguous = true, repeated = true;
+    for (int d = kernel.ndim; d-- > 0;) {
+        if (kernel.sizes[d] == 1) continue;
+        contiguous &= operand.strides[d] == expected;
+        repeated &= operand.strides[d] == 0;
+        expected *= kernel.sizes[d];
+    }
+    return contiguous ? 1 : repeated ? 0 : -1;
+}
+
+constexpr int64_t parallel_elements = 32768;
+
+/// From memory to memory without a tile, where one step does it all. False if this kernel is not of that kind.
+bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
+    if (kernel.output_count != 1 || plain_layout(kernel, kernel.operands[0]) != 1) return false;
+    int64_t size = 1;
+    for (int d = 0; d < kernel.ndim; d++) size *= kernel.sizes[d];
+    char* out = static_cast<char*>(kernel.operands[0].data);
+    const LoopOperand* inputs = kernel.operands + 1;
+    if (program.steps.empty()) {
+        const TileSlot& slot = program.slots[static_cast<size_t>(program.outputs[0])];
+        if (slot.kind != TileSlot::Input || plain_layout(kernel, inputs[slot.which]) != 1) return false;
+        const char* in = static_cast<const char*>(inputs[slot.which].data);
+        if (in == out) return true;
+        if (size * slot.item_size <= 1 << 20) std::memcpy(out, in, static_cast<size_t>(size * slot.item_size));
+        else
+            parallel(size * slot.item_size, 1 << 18, [&](int64_t begin, int64_t end) {
+                std::memcpy(out + begin, in + begin, static_cast<size_t>(end - begin));
+            });
+        return true;
+    }
+    if (!program.one_step) return false;
+    const TileStep& step = program.steps[0];
+    alignas(64) char splats[3][splat_bytes];
+    const char* from[3] = {nullptr, nullptr, nullptr};
+    unsigned splat = 0;
+    for (int k = 0; k < step.operand_count; k++) {
+        const TileSlot& slot = program.slots[static_cast<size_t>(step.operands[k])];
+        if (slot.kind == TileSlot::Input) {
+            int layout = plain_layout(kernel, inputs[slot.which]);
+            if (layout < 0) return false;
+            from[k] = static_cast<const char*>(inputs[slot.which].data);
+            if (layout == 1) continue;
+        } else {
+            const Immediate* value = slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)] : kernel.scalars + ~slot.which;
+            from[k] = reinterpret_cast<const char*>(value);
+        }
+        fill_splat(splats[k], from[k], slot.item_size);
+        from[k] = splats[k];
+        splat |= 1u << k;
+    }
+    if (splat == (1u << step.operand_count) - 1) return false;
+    if (size <= parallel_elements) [[likely]] {
+        step.function(out, from[0], from[1], from[2], size * step.scale, splat);
+        return true;
+    }
+    int64_t items[3] = {};
+    for (int k = 0; k < step.operand_count; k++)
+        items[k] = splat >> k & 1 ? 0 : program.slots[static_cast<size_t>(step.operands[k])].item_size;
+    parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
+        step.function(out + begin * step.item_size, from[0] + begin * items[0], from[1] + begin * items[1],
+                      from[2] + begin * items[2], (end - begin) * step.scale, splat);
+    });
+    return true;
+}
+
+void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, int64_t begin, int64_t end) {
+    RunArena arena;
+    TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 4096, arena);
+    const int outputs = kernel.output_count;
+    Stream* streams = arena.take<Stream>(outputs);
+    void** direct = arena.take<void*>(outputs);
+    bool* may_be_direct = arena.take<bool>(outputs);
+    for (int k = 0; k < outputs; k++) {
+        const LoopOperand& operand = kernel.operands[k];
+        streams[k].set(operand.data, static_cast<int>(item_size(operand.type)), order.ndim, order.sizes,
+                       ordered_strides(order, operand, arena), arena.take<int64_t>(3 * order.ndim + 1));
+        streams[k].seek(begin);
+        // A step before the last may not write over what a later one still reads.
+        may_be_direct[k] = true;
+        if (!program.steps.empty() && program.steps.back().out != program.outputs[static_cast<size_t>(k)])
+            for (int i = 0; i < kernel.input_count; i++)
+                if (kernel.operands[outputs + i].data == operand.data) may_be_direct[k] = false;
+    }
+    runner.seek(begin);
+    for (int64_t at = begin; at < end;) {
+        int64_t n = end - at < runner.tile() ? end - at : runner.tile();
+        for (int k = 0; k < outputs; k++)
+            direct[k] = may_be_direct[k] && (streams[k].direct(n) || (n == 1 && order.size == 1)) ? streams[k].at : nullptr;
+        runner.run(n, direct);
+        for (int k = 0; k < outputs; k++) {
+            const void* from = runner.output(k, n);
+            if (from == streams[k].at) streams[k].skip(n);
+            else streams[k].scatter(from, n);
+        }
+        at += n;
+    }
+}
+
+}  // namespace
+
+void run_pointwise(const LoopKernel& kernel) {
+    const TileProgram& program = kernel.expression->program();
+    if (run_plain(kernel, program)) return;
+    KINDLING_ASSERT(static_cast<size_t>(kernel.output_count) == program.outputs.size());
+    RunArena arena;
+    LoopOrder order = order_dims(kernel, ~uint64_t{0}, true, arena);
+    if (order.size == 0) return;
+    int64_t grain = parallel_elements / (1 + static_cast<int64_t>(program.steps.size()) / 4);
+    parallel(order.size, grain, [&](int64_t begin, int64_t end) { run_range(kernel, program, order, begin, end); });
+}
+
+void run(const LoopKernel& kernel) {
+    if (kernel.scan != Scan::None) [[unlikely]] run_scan(kernel);
+    else if (kernel.combines) run_fold(kernel);
+    else run_pointwise(kernel);
+}
+
+}  // namespace kindling

@@ -1,0 +1,77 @@
+// kernels/tile.h: an expression as the tile executor runs it: calls of vector code over short contiguous arrays.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/dtype.h"
+#include "kernels/expression.h"
+
+namespace kindling {
+
+/// out[i] = f(a[i], b[i], c[i]) for i < n. An operand whose bit is set in `splat` is one number repeated over splat_bytes
+/// and read again and again. `out` may be an operand of the same element size.
+using TileFunction = void (*)(void* out, const void* a, const void* b, const void* c, int64_t n, unsigned splat);
+inline constexpr int splat_bytes = 64;
+
+/// Work on tiles that is no primitive of an expression.
+enum class TileMove : uint8_t { HalfToFloat, BFloat16ToFloat, FloatToHalf, FloatToBFloat16, RoundHalf, RoundBFloat16 };
+
+struct TileStep {
+    TileFunction function;
+    int16_t out, operands[3];  // slots, -1 for none
+    uint8_t operand_count;
+    uint8_t scale;       // elements of `function` in one of the step's: 2 when complex addition runs as float's
+    uint8_t item_size;   // bytes of one value of `out`
+};
+
+/// A value at run time: memory of an operand, a buffer, or a repeated number.
+struct TileSlot {
+    enum Kind : uint8_t { Input, Index, Splat, Buffer, Unused };
+    Kind kind;
+    uint8_t item_size;
+    int16_t which;          // Input: operand. Index: dimension. Splat: constant (>= 0) or ~scalar. Buffer: buffer
+};
+
+struct TileProgram {
+    std::vector<TileStep> steps;
+    std::vector<TileSlot> slots;
+    std::vector<Immediate> constants;
+    std::vector<int16_t> outputs;        // slot of each output, as it is stored
+    std::vector<int16_t> gather_buffers; // of each Input and Index slot: the buffer it is gathered into where it must be
+    int buffer_count = 0;
+    int stream_slots = 0;                // Input and Index slots
+    int buffer_item = 0;                 // the widest value a buffer holds
+    bool one_step = false;               // a single step, from inputs and splats to the single output
+};
+
+/// One way to run a primitive or cast; `function` is null if there is no vector code for it.
+struct TileCode {
+    TileFunction function = nullptr;
+    uint8_t scale = 1;
+};
+TileCode find_tile(Primitive primitive, DType type);      // type of the (first value) operand
+TileCode find_cast(DType from, DType to);                 // value types
+TileFunction find_move(TileMove move);
+
+const TileProgram* make_program(const Expression& expression);
+void delete_program(const TileProgram* program);
+
+uint64_t hash_node(const Node& node);
+DType primitive_result_type(Primitive primitive, DType type);
+bool primitive_allows(Primitive primitive, DType type);
+
+#define KINDLING_DECLARE_TILES(NAMESPACE)                                                                             \
+    namespace NAMESPACE {                                                                                             \
+    TileCode find_arithmetic(Primitive primitive, DType type);                                                        \
+    TileFunction find_cast(DType from, DType to);                                                                     \
+    TileFunction find_move(TileMove move);                                                                            \
+    TileFunction find_maths(Primitive primitive, DType type);                                                         \
+    }
+KINDLING_DECLARE_TILES(isa_baseline)
+KINDLING_DECLARE_TILES(isa_avx2)
+KINDLING_DECLARE_TILES(isa_avx512)
+#undef KINDLING_DECLARE_TILES
+/// Functions rare enough to be compiled once, for every instruction set.
+TileFunction find_special(Primitive primitive, DType type);
+
+}  // namespace kindling

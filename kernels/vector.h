@@ -1,0 +1,217 @@
+// kernels/vector.h: the native vector of an instruction set and loops over contiguous arrays. For *_isa.cpp files only.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#if defined(__x86_64__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 says it of its own intrinsics
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
+#ifndef KINDLING_ISA_NAMESPACE
+#define KINDLING_ISA_NAMESPACE isa_once
+#endif
+
+namespace kindling::KINDLING_ISA_NAMESPACE {
+
+#if defined(__AVX512F__)
+inline constexpr int width = 64;
+#elif defined(__AVX2__)
+inline constexpr int width = 32;
+#else
+inline constexpr int width = 16;
+#endif
+
+template <class T, int N> struct VectorOf { typedef T type __attribute__((vector_size(sizeof(T) * N))); };
+template <class T, int N> using Vec = typename VectorOf<T, N>::type;
+
+template <int Size> struct IntegerOf;
+template <> struct IntegerOf<1> { using type = int8_t; using bits = uint8_t; };
+template <> struct IntegerOf<2> { using type = int16_t; using bits = uint16_t; };
+template <> struct IntegerOf<4> { using type = int32_t; using bits = uint32_t; };
+template <> struct IntegerOf<8> { using type = int64_t; using bits = uint64_t; };
+
+template <class V> struct Lanes {
+    using Item = std::remove_cvref_t<decltype(V{}[0])>;
+    static constexpr int count = sizeof(V) / sizeof(Item);
+    using Mask = Vec<typename IntegerOf<sizeof(Item)>::type, count>;
+    using Bits = Vec<typename IntegerOf<sizeof(Item)>::bits, count>;
+};
+template <class V> using Item = typename Lanes<V>::Item;
+template <class V> using Mask = typename Lanes<V>::Mask;
+template <class V> using Bits = typename Lanes<V>::Bits;
+
+#define KINDLING_INLINE inline __attribute__((always_inline))
+
+template <class V> KINDLING_INLINE V load(const void* from) {
+    V value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+template <class V> KINDLING_INLINE void store(void* to, const V& value) { std::memcpy(to, &value, sizeof value); }
+template <class V> KINDLING_INLINE V all(Item<V> value) { return value - V{}; }
+template <class To, class V> KINDLING_INLINE To bit_cast(const V& value) {
+    static_assert(sizeof(To) == sizeof(V));
+    To result;
+    std::memcpy(&result, &value, sizeof result);
+    return result;
+}
+template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(const V& value) {
+    return __builtin_convertvector(value, Vec<T, Lanes<V>::count>);
+}
+
+
+// out[i] = f(a[i], ...) by vectors. The last, partial vector goes through local copies, so that `f` is compiled once.
+// The step of an operand is 0 where it is a repeated number (see TileFunction).
+template <class T> KINDLING_INLINE const char* partial(char* copy, const char* from, int64_t n) {
+    std::memset(copy, 0, width);
+    std::memcpy(copy, from, static_cast<size_t>(n) * sizeof(T));
+    return copy;
+}
+constexpr int wider(int a, int b) { return a > b ? a : b; }
+
+template <class O, class A, class F> KINDLING_INLINE void loop1(F f, void* out, const void* a, int64_t n) {
+    constexpr int lanes = width / wider(sizeof(O), sizeof(A));
+    char* to = static_cast<char*>(out);
+    const char* pa = static_cast<const char*>(a);
+    alignas(64) char copy[2][width];
+    for (; n > 0; n -= lanes) {
+        bool last = n < lanes;
+        const char* from = pa;
+        if (last) [[unlikely]] from = partial<A>(copy[0], pa, n);
+        Vec<O, lanes> result = f(load<Vec<A, lanes>>(from));
+        if (last) [[unlikely]] {
+            store(copy[1], result);
+            std::memcpy(to, copy[1], static_cast<size_t>(n) * sizeof(O));
+            return;
+        }
+        store(to, result);
+        pa += sizeof(A) * lanes;
+        to += sizeof(O) * lanes;
+    }
+}
+
+template <class O, class A, class F>
+KINDLING_INLINE void loop2(F f, void* out, const void* a, const void* b, int64_t n, unsigned splat) {
+    constexpr int lanes = width / wider(sizeof(O), sizeof(A));
+    const int64_t step_a = splat & 1 ? 0 : static_cast<int64_t>(sizeof(A)) * lanes;
+    const int64_t step_b = splat & 2 ? 0 : static_cast<int64_t>(sizeof(A)) * lanes;
+    char* to = static_cast<char*>(out);
+    const char* pa = static_cast<const char*>(a);
+    const char* pb = static_cast<const char*>(b);
+    alignas(64) char copy[3][width];
+    for (; n > 0; n -= lanes) {
+        bool last = n < lanes;
+        const char *from_a = pa, *from_b = pb;
+        if (last) [[unlikely]] from_a = partial<A>(copy[0], pa, n), from_b = partial<A>(copy[1], pb, n);
+        Vec<O, lanes> result = f(load<Vec<A, lanes>>(from_a), load<Vec<A, lanes>>(from_b));
+        if (last) [[unlikely]] {
+            store(copy[2], result);
+            std::memcpy(to, copy[2], static_cast<size_t>(n) * sizeof(O));
+            return;
+        }
+        store(to, result);
+        pa += step_a;
+        pb += step_b;
+        to += sizeof(O) * lanes;
+    }
+}
+
+/// The first operand may have an element size of its own (a condition).
+template <class O, class A, class B, class F>
+KINDLING_INLINE void loop3(F f, void* out, const void* a, const void* b, const void* c, int64_t n, unsigned splat) {
+    constexpr int lanes = width / wider(sizeof(O), sizeof(A));
+    const int64_t step_a = splat & 1 ? 0 : static_cast<int64_t>(sizeof(A)) * lanes;
+    const int64_t step_b = splat & 2 ? 0 : static_cast<int64_t>(sizeof(B)) * lanes;
+    const int64_t step_c = splat & 4 ? 0 : static_cast<int64_t>(sizeof(B)) * lanes;
+    char* to = static_cast<char*>(out);
+    const char* pa = static_cast<const char*>(a);
+    const char* pb = static_cast<const char*>(b);
+    const char* pc = static_cast<const char*>(c);
+    alignas(64) char copy[4][width];
+    for (; n > 0; n -= lanes) {
+        bool last = n < lanes;
+        const char *from_a = pa, *from_b = pb, *from_c = pc;
+        if (last) [[unlikely]] {
+            from_a = partial<A>(copy[0], pa, n);
+            from_b = partial<B>(copy[1], pb, n);
+            from_c = partial<B>(copy[2], pc, n);
+        }
+        Vec<O, lanes> result = f(load<Vec<A, lanes>>(from_a), load<Vec<B, lanes>>(from_b), load<Vec<B, lanes>>(from_c));
+        if (last) [[unlikely]] {
+            store(copy[3], result);
+            std::memcpy(to, copy[3], static_cast<size_t>(n) * sizeof(O));
+            return;
+        }
+        store(to, result);
+        pa += step_a;
+        pb += step_b;
+        pc += step_c;
+        to += sizeof(O) * lanes;
+    }
+}
+
+// What generic vectors have no operator for.
+template <class V> KINDLING_INLINE Bits<V> bits_of(const V& x) { return bit_cast<Bits<V>>(x); }
+template <class V> KINDLING_INLINE V from_bits(const Bits<V>& x) { return bit_cast<V>(x); }
+template <class V> inline constexpr typename IntegerOf<sizeof(Item<V>)>::bits sign_bit =
+    static_cast<typename IntegerOf<sizeof(Item<V>)>::bits>(1ull << (8 * sizeof(Item<V>) - 1));
+template <class V> KINDLING_INLINE V absolute(const V& x) { return from_bits<V>(bits_of(x) & ~sign_bit<V>); }
+template <class V> KINDLING_INLINE V with_sign(const V& x, const V& sign) {
+    return from_bits<V>((bits_of(x) & ~sign_bit<V>) | (bits_of(sign) & sign_bit<V>));
+}
+
+template <class V> KINDLING_INLINE V square_root(const V& x) {
+#if defined(__x86_64__)
+    if constexpr (sizeof(V) == 64) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm512_sqrt_ps(bit_cast<__m512>(x)));
+        else return bit_cast<V>(_mm512_sqrt_pd(bit_cast<__m512d>(x)));
+#endif
+    } else if constexpr (sizeof(V) == 32) {
+#if defined(__AVX__)
+        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm256_sqrt_ps(bit_cast<__m256>(x)));
+        else return bit_cast<V>(_mm256_sqrt_pd(bit_cast<__m256d>(x)));
+#endif
+    } else if constexpr (sizeof(V) == 16) {
+        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm_sqrt_ps(bit_cast<__m128>(x)));
+        else return bit_cast<V>(_mm_sqrt_pd(bit_cast<__m128d>(x)));
+    }
+#endif
+    V result = x;
+    for (int i = 0; i < Lanes<V>::count; i++)
+        result[i] = sizeof(Item<V>) == 4 ? static_cast<Item<V>>(__builtin_sqrtf(static_cast<float>(x[i])))
+                                         : static_cast<Item<V>>(__builtin_sqrt(static_cast<double>(x[i])));
+    return result;
+}
+
+enum class Rounding { Nearest = 0, Down = 1, Up = 2, Zero = 3 };  // as the immediates of roundps
+template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) {
+        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm512_roundscale_ps(bit_cast<__m512>(x), static_cast<int>(R) | 8));
+        else return bit_cast<V>(_mm512_roundscale_pd(bit_cast<__m512d>(x), static_cast<int>(R) | 8));
+    }
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(V) == 32) {
+        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm256_round_ps(bit_cast<__m256>(x), static_cast<int>(R) | 8));
+        else return bit_cast<V>(_mm256_round_pd(bit_cast<__m256d>(x), static_cast<int>(R) | 8));
+    }
+#endif
+    using T = Item<V>;
+    constexpr T magic = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);  // beyond it every number is whole
+    V size = absolute(x);
+    V nearest = with_sign((size + magic) - magic, x);
+    V result = nearest;
+    if constexpr (R == Rounding::Down) result = nearest > x ? nearest - T(1) : nearest;
+    if constexpr (R == Rounding::Up) result = nearest < x ? nearest + T(1) : nearest;
+    if constexpr (R == Rounding::Zero) result = absolute(nearest) > size ? absolute(nearest) - T(1) : nearest;
+    return size < magic ? with_sign(result, x) : x;
+}
+
+}  // namespace kindling::KINDLING_ISA_NAMESPACE
