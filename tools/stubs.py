@@ -1,0 +1,265 @@
+"""Writes the package's type stub from the operator declarations.
+
+    python tools/stubs.py OPERATORS.JSON OUTPUT.PYI
+
+Functions and methods of tensors come from the schemas, so no list of them is kept. What is written in Python has its
+types, where it has any, in its own source; other names of the top module are `Any`.
+"""
+
+import json
+import keyword
+import re
+import sys
+
+# Where an operator is reached (the generator's bits).
+TORCH, METHOD = 1, 2
+
+PREFACE = '''\
+"""Types of the top module; functions and methods are written by the build from the operator declarations."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Union, overload
+
+# A tensor has methods and attributes of these names, which hide them in its annotations.
+_bool = bool
+_int = int
+_float = float
+_complex = complex
+_str = str
+Number = Union[_bool, _int, _float, _complex]
+
+__version__: str
+
+class dtype:
+    is_floating_point: bool
+    is_complex: bool
+    is_signed: bool
+    itemsize: int
+
+class device:
+    type: str
+    index: int | None
+    def __init__(self, type: str | int | device, index: int | None = None) -> None: ...
+
+class layout: ...
+class memory_format: ...
+
+_dtype = dtype
+_device = device
+_layout = layout
+_memory_format = memory_format
+
+class Generator:
+    def __init__(self, device: device | str | int | None = None) -> None: ...
+    def manual_seed(self, seed: int) -> Generator: ...
+    def seed(self) -> int: ...
+    def initial_seed(self) -> int: ...
+    def get_state(self) -> Tensor: ...
+    def set_state(self, state: Tensor) -> Generator: ...
+
+class Size(tuple[int, ...]):
+    def numel(self) -> int: ...
+
+def install_as_torch() -> None: ...
+def __getattr__(name: str) -> Any: ...
+
+'''
+
+# What a tensor has beyond its operators.
+TENSOR = """\
+class Tensor:
+    dtype: _dtype
+    device: _device
+    layout: _layout
+    shape: Size
+    ndim: _int
+    grad: Tensor | None
+    grad_fn: Any
+    data: Tensor
+    requires_grad: _bool
+    is_leaf: _bool
+    T: Tensor
+    mT: Tensor
+    H: Tensor
+    mH: Tensor
+    real: Tensor
+    imag: Tensor
+    def __getitem__(self, index: Any) -> Tensor: ...
+    def __setitem__(self, index: Any, value: Tensor | Number) -> None: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __len__(self) -> _int: ...
+    def __bool__(self) -> _bool: ...
+    def __int__(self) -> _int: ...
+    def __float__(self) -> _float: ...
+    def __complex__(self) -> _complex: ...
+    def __index__(self) -> _int: ...
+"""
+UNARY = "neg pos invert abs"
+BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+COMPARISONS = "eq ne lt le gt ge"
+
+TYPES = {
+    "Tensor": "Tensor",
+    "Scalar": "Number",
+    "int": "_int",
+    "SymInt": "_int",
+    "float": "_float",
+    "bool": "_bool",
+    "str": "_str",
+    "complex": "_complex",
+    "ScalarType": "_dtype",
+    "Layout": "_layout",
+    "Device": "_device | _str | _int",
+    "MemoryFormat": "_memory_format",
+    "Generator": "Generator",
+    "Dimname": "_str",
+    "Storage": "Any",
+    "Stream": "Any",
+}
+
+def type_of(text, result=False):
+    """The Python type of a schema type such as ``Tensor(a!)``, ``int[2]?`` or ``(Tensor, Tensor)``."""
+    text = text.strip()
+    if text == "()":
+        return "None"
+    if text.startswith("("):
+        parts = [part.strip() for part in text[1:-1].split(",")]
+        return f"tuple[{', '.join(type_of(part, True) for part in parts)}]"
+    text = re.sub(r"\([^)]*\)", "", text).split(" ")[0]
+    optional = text.endswith("?")
+    text = text.removesuffix("?")
+    found = re.match(r"^(\w+)(\?)?(\[(\d*)\])?$", text)
+    if not found:
+        return "Any"
+    name = TYPES.get(found[1], "Any")
+    if found[2]:
+        name += " | None"
+    if found[3]:
+        name = f"list[{name}]" if result else f"Sequence[{name}]"
+        if found[4] and found[1] in ("int", "SymInt", "float", "bool") and not result:
+            name = f"{TYPES[found[1]]} | {name}"
+        if found[1] == "Tensor" and not result:
+            name = name.replace("Sequence[Tensor]", "Sequence[Tensor] | tuple[Tensor, ...]")
+    return f"{name} | None" if optional and "None" not in name.split(" | ") else name
+
+
+def default_of(text):
+    if text in ("None", "True", "False") or re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text) or text[:1] in "'\"":
+        return text
+    return "..."
+
+
+def split(text):
+    """The arguments of a schema, commas inside brackets and quotes left alone."""
+    parts, depth, quote, start = [], 0, "", 0
+    for place, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+        elif char == "," and not depth:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    return [part for part in [*parts, text[start:].strip()] if part]
+
+
+def signature(schema, method):
+    """(parameters, result type) of the Python form; None for a method whose schema has no self."""
+    inside, _, result = schema[schema.index("(") + 1 :].rpartition("->")
+    arguments = split(inside.strip().removesuffix(")"))
+    words, has_self, optional = [], False, False
+    for argument in arguments:
+        if argument == "*":
+            words.append("*")
+            continue
+        kind, _, name = argument.rpartition(" ") if "=" not in argument else argument.partition("=")[0].rpartition(" ")
+        default = argument.partition("=")[2] if "=" in argument else None
+        if name == "self":
+            has_self = True
+            words.append("self" if method else f"input: {type_of(kind)}")
+            continue
+        if keyword.iskeyword(name):
+            name += "_"
+        # As in PyTorch, the second operand may be a number.
+        word = f"{name}: {type_of(kind)}" + (" | Number" if (name, kind) == ("other", "Tensor") else "")
+        if default is not None:
+            word += f" = {default_of(default)}"
+            optional = "*" not in words
+        elif optional and "*" not in words:
+            word += " = ..."
+        words.append(word)
+    if method and not has_self:
+        return None
+    if method:
+        words.sort(key=lambda word: word != "self")
+    if words and words[-1] == "*":
+        words.pop()
+    return words, type_of(result, True)
+
+
+def forms(operator, method):
+    """(name, parameters, result) of each Python form of an operator."""
+    found = signature(operator["schema"], method)
+    if found is None:
+        return
+    words, result = found
+    for name in [operator["name"], *operator["aliases"]]:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            continue
+        extra = []
+        if operator["out"] and not method:
+            extra = [*([] if "*" in words else ["*"]), f"out: {result} | None = None"]
+        yield name, words + extra, result
+        if operator["inplace"] and not name.endswith("_"):
+            yield name + "_", words, result
+
+
+def block(entries, indent=""):
+    """The definitions, with ``overload`` where a name has several."""
+    grouped = {}
+    for name, words, result in entries:
+        line = f"def {name}({', '.join(words)}) -> {result}: ..."
+        lines = grouped.setdefault(name, [])
+        if line not in lines:
+            lines.append(line)
+    text = []
+    for name in sorted(grouped):
+        for line in grouped[name]:
+            if len(grouped[name]) > 1:
+                text.append(indent + "@overload")
+            text.append(indent + line)
+    return "\n".join(text) + "\n"
+
+
+def stub(operators):
+    """The whole text of the stub."""
+    functions, methods = [], []
+    for operator in operators:
+        if operator["spaces"] & TORCH:
+            functions += forms(operator, False)
+        if operator["spaces"] & METHOD:
+            methods += forms(operator, True)
+    other = [(f"__{name}__", ["self"], "Tensor") for name in UNARY.split()]
+    for name in BINARY.split():
+        for prefix in ("", "r", "i"):
+            other.append((f"__{prefix}{name}__", ["self", "other: Tensor | Number"], "Tensor"))
+    for name in COMPARISONS.split():
+        other.append((f"__{name}__", ["self", "other: Any"], "Tensor"))
+    names = {name for name, _, _ in methods}
+    own = [line for line in TENSOR.splitlines() if line.strip().partition(":")[0] not in names]
+    return PREFACE + "\n".join(own) + "\n" + block([*other, *methods], "    ") + "\n" + block(functions)
+
+
+def main(source, target):
+    with open(source, encoding="utf-8") as file:
+        text = stub(json.load(file))
+    with open(target, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
