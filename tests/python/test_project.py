@@ -110,6 +110,20 @@ def test_the_check_of_libraries_finds_what_it_looks_for(tmp_path, source, words)
     assert done.returncode == (1 if words else 0) and (words or "") in done.stderr, done.stderr
 
 
+def test_stub_names_what_is_there():
+    import ast
+
+    import kindling
+
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name != "__getattr__"]
+    (tensor,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Tensor"]
+    methods = [node.name for node in tensor.body if isinstance(node, ast.FunctionDef) and node.name != "__getattr__"]
+    assert len(functions) > 100 and len(methods) > 100
+    assert [name for name in functions if not callable(getattr(kindling, name, None))] == []
+    assert [name for name in methods if not callable(getattr(kindling.Tensor, name, None))] == []
+
+
 def test_doctor():
     facts = json.loads(run(sys.executable, "-m", "kindling", "doctor", "--json"))
     assert facts["faults"] == []
