@@ -1,0 +1,161 @@
+"""What runs in a worker process."""
+import os
+import queue
+import random
+import sys
+import traceback
+
+import kindling as torch
+from kindling.utils.data._utils import MP_STATUS_CHECK_INTERVAL
+from kindling.utils.data._utils import info as _info
+from kindling.utils.data._utils.info import WorkerInfo, get_worker_info
+
+__all__ = ["WorkerInfo", "get_worker_info", "ExceptionWrapper"]
+
+
+class KeyErrorMessage(str):
+    """Text that KeyError shows as it is, with its line breaks."""
+
+    def __repr__(self):
+        return str(self)
+
+
+class ExceptionWrapper:
+    """The exception being handled, as its class and formatted traceback, to be raised again in another process."""
+
+    def __init__(self, exc_info=None, where="in background"):
+        exc_info = exc_info or sys.exc_info()
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self):
+        """Raises an exception of the same class, with the traceback in its message."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            message = KeyErrorMessage(message)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            exception = self.exc_type(message)
+        except Exception:
+            # Made from something else than one text: nobody here knows what.
+            raise RuntimeError(message) from None
+        raise exception
+
+
+class _IterableDatasetStopIteration:
+    """A worker's iterable dataset has ended."""
+
+    def __init__(self, worker_id):
+        self.worker_id = worker_id
+
+
+class _ResumeIteration:
+    """A worker shall begin anew; sent back by it when it has."""
+
+    def __init__(self, seed=None):
+        self.seed = seed
+
+
+def _generate_state(base_seed, worker_id):
+    """Four words of seed for numpy: the mixing of numpy's own SeedSequence over worker and base seed."""
+    mask = 0xffffffff
+    multiplier = 0x43b0d7e5
+
+    def hashed(value, factor):
+        nonlocal multiplier
+        value = (value ^ multiplier) & mask
+        multiplier = multiplier * factor & mask
+        value = value * multiplier & mask
+        return value ^ value >> 16
+
+    def mixed(x, y):
+        result = (0xca01f9dd * x - 0x4973f715 * y) & mask
+        return result ^ result >> 16
+
+    pool = [hashed(word, 0x931e8875) for word in (worker_id, base_seed & mask, base_seed >> 32, 0)]
+    for source in range(4):
+        for target in range(4):
+            if source != target:
+                pool[target] = mixed(pool[target], hashed(pool[source], 0x931e8875))
+    multiplier = 0x8b51f9dd
+    return [hashed(word, 0x58f38ded) for word in pool]
+
+
+class _NumpySeed:
+    """Seeds numpy's global generator as soon as numpy is loaded; a worker that does without it never loads it."""
+
+    def __init__(self, base_seed, worker_id):
+        self.arguments = base_seed, worker_id
+
+    def __call__(self):
+        if self.arguments and "numpy" in sys.modules:
+            import numpy
+            numpy.random.seed(_generate_state(*self.arguments))
+            self.arguments = None
+
+
+def _worker_loop(dataset_kind, dataset, index_queue, data_queue, done_event, auto_collation, collate_fn, drop_last,
+                 base_seed, init_fn, worker_id, num_workers, persistent_workers):
+    """Answers (number, indices) from `index_queue` by (number, batch) on `data_queue`, until None comes."""
+    try:
+        torch.set_num_threads(1)
+        seed = base_seed + worker_id
+        random.seed(seed)
+        torch.manual_seed(seed)
+        seed_numpy = _NumpySeed(base_seed, worker_id)
+        seed_numpy()
+        _info._set_worker_info(WorkerInfo(worker_id, num_workers, seed, dataset))
+        _serve(dataset_kind, dataset, index_queue, data_queue, done_event,
+               (auto_collation, collate_fn, drop_last), init_fn, worker_id, seed_numpy)
+    except KeyboardInterrupt:
+        # Ctrl-C reaches every process of the terminal; the main process raises it.
+        pass
+    if done_event.is_set():
+        data_queue.cancel_join_thread()
+        data_queue.close()
+
+
+def _serve(dataset_kind, dataset, index_queue, data_queue, done_event, options, init_fn, worker_id, seed_numpy):
+    from kindling.utils.data.dataloader import _DatasetKind
+    where = f"in DataLoader worker process {worker_id}"
+    failure = fetcher = None
+    try:
+        if init_fn is not None:
+            init_fn(worker_id)
+        fetcher = _DatasetKind.create_fetcher(dataset_kind, dataset, *options)
+    except Exception:
+        # Told when the first batch is asked for: that is where the main process listens.
+        failure = ExceptionWrapper(where=where)
+    ended = False
+    parent = os.getppid()
+    while os.getppid() == parent:
+        try:
+            task = index_queue.get(timeout=MP_STATUS_CHECK_INTERVAL)
+        except queue.Empty:
+            continue
+        if task is None:
+            return
+        if isinstance(task, _ResumeIteration):
+            data_queue.put((task, None))
+            ended = False
+            fetcher = _DatasetKind.create_fetcher(dataset_kind, dataset, *options)
+            continue
+        if done_event.is_set() or ended:
+            continue
+        number, indices = task
+        if failure is not None:
+            data, failure = failure, None
+        else:
+            seed_numpy()
+            try:
+                data = fetcher.fetch(indices)
+            except Exception as error:
+                if isinstance(error, StopIteration) and dataset_kind == _DatasetKind.Iterable:
+                    data = _IterableDatasetStopIteration(worker_id)
+                    ended = True
+                else:
+                    data = ExceptionWrapper(where=where)
+        data_queue.put((number, data))
+        del data, task, indices     # a batch must not live here until the next is asked for
