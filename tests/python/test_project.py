@@ -223,3 +223,26 @@ def test_no_static_construction_in_sources():
     )
     core = [path for path in sources(".h", ".cpp") if path.relative_to(ROOT).parts[0] in (*LAYERS, "include")]
     assert [str(path.relative_to(ROOT)) for path in core if banned.search(path.read_text())] == []
+
+
+def test_the_documented_operator_is_accepted(tmp_path):
+    """The file in docs/adding-an-operator.md, as it stands, passes the generator and the compiler."""
+    text = (ROOT / "docs" / "adding-an-operator.md").read_text()
+    (code,) = re.findall(r"^```cpp\n(.*?)^```$", text, re.M | re.S)
+    assert len(code.strip().splitlines()) <= 15
+    family = tmp_path / "squareplus.cpp"
+    family.write_text(code)
+    families = sorted((ROOT / "operators").glob("*.cpp"))
+    generated = tmp_path / "generated"
+    run(sys.executable, ROOT / "tools" / "generate.py", generated, *families, family)
+    declared = json.loads((generated / "operators.json").read_text())
+    (mine,) = [operator for operator in declared if operator["name"] == "squareplus"]
+    assert mine["inplace"] and mine["out"] and mine["differentiable"]
+    assert re.search(r"\bsquareplus\(", (generated / "functions.h").read_text())
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    run(CXX, *flags, "-I", ROOT, "-I", tmp_path, family)
+    family.write_text(code.replace('doc("', 'alias("'))
+    refused = subprocess.run(
+        [sys.executable, ROOT / "tools" / "generate.py", generated, *families, family], capture_output=True, text=True
+    )
+    assert refused.returncode != 0 and "squareplus has no doc" in refused.stderr + refused.stdout
