@@ -284,7 +284,7 @@ def key_of(arguments, skip_self=False):
 
 
 def required(arguments, skip_self=False):
-    usable, open_ended = [cpp_default(argument) for argument in arguments], True
+    usable = [cpp_default(argument) for argument in arguments]
     count = len(arguments)
     for place in range(len(arguments) - 1, -1, -1):
         if usable[place] is None:
@@ -393,7 +393,7 @@ def write_index(folder, families, every):
 
 
 def write_functions(folder, every):
-    head, methods, sources, taken = [], [], [], {}
+    head, methods, taken = [], [], {}
     bodies = []
     for number, declaration in enumerate(every):
         for form, name, _, arguments, results in declaration.forms():
