@@ -109,7 +109,8 @@ def measure(cases, rounds):
 def look(program, run=False):
     """Modules, mapped libraries and threads of a process that has executed ``program``."""
     command = [sys.executable, *(("-m", "kindling", "run") if run else ()), "-c", program + LOOK]
-    return json.loads(subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, env=environment(), cwd="/", check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
 
 
 def main():

@@ -17,6 +17,10 @@ BUILD = ROOT / "build"
 # Shares of the subjects of the conformance suites that must pass.
 CONFORMANCE = {"modules": 0.60, "optims": 0.60, "ops": 0.35}
 ISAS = {"baseline": "", "avx2": "avx2", "avx512": "avx512f"}
+PYTHON_TESTS = [ROOT / "tests" / "python", ROOT / "tests" / "parity"]
+# Folders of the builds, inside BUILD.
+WHEEL = "test-wheel"
+SANITIZED = "sanitized-wheel"
 JOBS = str(len(os.sched_getaffinity(0)))
 
 
@@ -66,18 +70,9 @@ def lint(tally):
     tally.add("lint", int(not status), int(bool(status)))
 
 
-def cpp(tally, preset="release", env=None):
-    """The library and its C++ tests."""
-    folder = BUILD / preset
-    make = ["-DCMAKE_MAKE_PROGRAM=" + tool("ninja"), f"-DPython3_EXECUTABLE={sys.executable}"]
-    started = time.monotonic()
-    if call(tool("cmake"), "--preset", preset, *make, cwd=ROOT) or call(
-        tool("cmake"), "--build", folder, "-j", JOBS, cwd=ROOT
-    ):
-        tally.add(f"C++ build ({preset})", 0, 1)
-        return
-    tally.add(f"C++ build ({preset})", 1, 0, f"{time.monotonic() - started:.0f} s")
-    ctest(tally, f"C++ tests ({preset})", folder, env)
+def cpp(tally):
+    """The C++ tests, built along with the wheel."""
+    ctest(tally, "C++ tests", BUILD / WHEEL)
 
 
 def ctest(tally, name, folder, env=None):
@@ -104,17 +99,19 @@ def count(tally, name, report, status):
     tally.add(name, passed, failed, f"{skipped} skipped" if skipped else "")
 
 
-def install(tally, python=sys.executable, build="test-wheel", *options):
-    """The wheel, built in isolation and installed as a user would."""
+def install(tally, python=sys.executable, build=WHEEL, *options):
+    """The wheel, built in isolation and installed as a user would; the C++ tests are built in the same place."""
     started = time.monotonic()
     pip = (python, "-m", "pip", "--disable-pip-version-check")
     wheels = BUILD / build / "dist"
     shutil.rmtree(wheels, ignore_errors=True)
+    cache = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
     # From a folder that is not the source's, so that nothing of it is imported by accident.
     status = call(
         *(*pip, "wheel", "--no-input", "--no-deps", ROOT, "--wheel-dir", wheels),
-        *("-C", f"build-dir={BUILD / build}", *options),
+        *("-C", f"build-dir={BUILD / build}", "-C", "cmake.define.KINDLING_TESTS=ON", *options),
         cwd=BUILD,
+        env=cache,
     )
     if status == 0:
         (wheel,) = wheels.glob("kindling-*.whl")
@@ -128,7 +125,9 @@ def install(tally, python=sys.executable, build="test-wheel", *options):
 def pytest(tally, name, *options, python=sys.executable, env=None):
     report = BUILD / "pytest.xml"
     report.unlink(missing_ok=True)
-    status = call(python, "-m", "pytest", "-q", "--junitxml", report, *options, cwd=ROOT, env=env)
+    # Not from the source folder: an interpreter started there would import the package's sources.
+    command = [python, "-m", "pytest", "-q", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT, "--junitxml", report]
+    status = call(*command, *options, *PYTHON_TESTS, cwd=BUILD, env=env)
     count(tally, name, report, status)
 
 
@@ -150,7 +149,7 @@ def isas(tally):
             say(f"{isa}: this machine does not have it")
             continue
         env = {"KINDLING_ISA": isa}
-        ctest(tally, f"C++ tests with {isa}", BUILD / "release", env)
+        ctest(tally, f"C++ tests with {isa}", BUILD / WHEEL, env)
         pytest(tally, f"Python kernel tests with {isa}", "-m", "kernels", env=env)
 
 
@@ -207,7 +206,6 @@ def sanitized(tally):
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
-    cpp(tally, "sanitize", env)
     venv = ROOT / ".venv-sanitize"
     python = venv / "bin" / "python"
     if not python.exists():
@@ -215,7 +213,8 @@ def sanitized(tally):
     packages = [line for line in (ROOT / "tools" / "test-requirements.txt").read_text().split() if "torch" not in line]
     call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
     options = ("-C", "cmake.define.KINDLING_SANITIZE=address,undefined", "-C", "cmake.build-type=RelWithDebInfo")
-    if install(tally, python, "sanitize-wheel", *options):
+    if install(tally, python, SANITIZED, *options):
+        ctest(tally, "C++ tests under sanitizers", BUILD / SANITIZED, env)
         env["LD_PRELOAD"] = " ".join(done.stdout.strip() for done in runtime)
         env["KINDLING_SANITIZED"] = "1"
         pytest(tally, "Python tests under sanitizers", "-m", "not slow and not timing", python=python, env=env)
@@ -229,8 +228,8 @@ def fuzz(tally):
 
 STEPS = {
     "lint": lint,
-    "cpp": cpp,
     "install": install,
+    "cpp": cpp,
     "python": python_tests,
     "isa": isas,
     "conformance": conformance,
