@@ -22,9 +22,10 @@ struct LoopOrder {
 /// outputs is the caller's.
 class TileRunner {
 public:
-    /// `inputs` are the expression's; strides of the kernel's dimensions are read through `order`.
+    /// `inputs` are the expression's; strides of the kernel's dimensions are read through `order`. The tile is a power
+    /// of two from 256 to `largest_tile`, or, if it `fits_rows`, perhaps a multiple of a broadcast row.
     TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs, const Immediate* scalars,
-               int64_t largest_tile, RunArena& arena);
+               int64_t largest_tile, bool fits_rows, RunArena& arena);
 
     int64_t tile() const { return tile_; }
     void seek(int64_t flat);

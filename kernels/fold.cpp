@@ -1,6 +1,526 @@
+// kernels/fold.cpp: reductions: rows of contiguous values, columns of them, and what is done with the results.
+#include "kernels/fold.h"
+
+#include <limits>
+
 #include "core/error.h"
 #include "kernels/executor.h"
+#include "kernels/isa.h"
 
 namespace kindling {
-void run_fold(const LoopKernel&) { fail(ErrorKind::NotImplemented, "folds are not there yet"); }
+
+RowFold find_row_fold(Combine combine, DType type) { return KINDLING_BY_ISA(find_row_fold, combine, type); }
+
+DType accumulate_type(Combine combine, DType type) {
+    switch (combine) {
+        case Combine::ArgMin: case Combine::ArgMax: return DType::Int64;
+        case Combine::MeanVar: return DType::Float64;
+        default: return value_type(type);
+    }
+}
+
+namespace {
+
+bool is_simple(Combine combine) { return combine <= Combine::All; }
+
+Primitive primitive_of(Combine combine) {
+    switch (combine) {
+        case Combine::Sum: return Primitive::Add;
+        case Combine::Prod: return Primitive::Mul;
+        case Combine::Min: case Combine::All: case Combine::ArgMin: return Primitive::Min;
+        default: return Primitive::Max;
+    }
+}
+
+/// One output of the expression on its way into a fold. A state is what a part of the values has come to.
+struct Folder {
+    Combine combine;
+    DType type;             // of the values in a tile
+    int item;               // of one value
+    int state_size;
+    RowFold fold;           // simple ones and Arg
+    TileCode merge_code;    // of two values
+    TileCode test_code;     // Arg: Eq
+    TileCode nan_code;      // Arg: IsNan, floats only
+    TileCode cast_code;     // MeanVar: to double, if it is not
+    TileFunction subtract;
+    char* results[2];       // where the folded values go, one array or two
+
+    void set(Combine which, DType value) {
+        combine = which;
+        type = value_type(value);
+        item = static_cast<int>(item_size(type));
+        state_size = combine == Combine::MeanVar ? 24 : combine >= Combine::ArgMin ? 16 : item;
+        nan_code = cast_code = {};
+        if (combine == Combine::MeanVar) {
+            KINDLING_ASSERT(is_floating(type));
+            fold = find_row_fold(Combine::Sum, DType::Float64);
+            subtract = find_tile(Primitive::Sub, DType::Float64).function;
+            merge_code = find_tile(Primitive::Mul, DType::Float64);
+            if (type != DType::Float64) cast_code = find_cast(type, DType::Float64);
+            return;
+        }
+        Combine value_combine = combine == Combine::ArgMin ? Combine::Min : combine == Combine::ArgMax ? Combine::Max : combine;
+        fold = find_row_fold(value_combine, type);
+        merge_code = find_tile(primitive_of(combine), type);
+        KINDLING_ASSERT(fold && merge_code.function);
+        if (!is_simple(combine)) {
+            test_code = find_tile(Primitive::Eq, type);
+            if (is_floating(type)) nan_code = find_tile(Primitive::IsNan, type);
+        }
+    }
+
+    struct Arg { uint64_t value; int64_t index; };
+    struct Moments { double count, mean, squares; };
+
+    /// States of `rows` rows of n values; the first value of each is number `first` of its fold.
+    void fold_rows(char* states, const char* values, int64_t rows, int64_t n, int64_t first) const {
+        if (is_simple(combine)) {
+            fold(states, values, rows, n);
+            return;
+        }
+        for (int64_t r = 0; r < rows; r++, values += n * item, states += state_size) {
+            if (combine == Combine::MeanVar) {
+                Moments moments = fold_moments(values, n);
+                std::memcpy(states, &moments, sizeof moments);
+            } else {
+                Arg arg = find_first(values, n);
+                arg.index += first;
+                std::memcpy(states, &arg, sizeof arg);
+            }
+        }
+    }
+
+    Arg find_first(const char* values, int64_t n) const {
+        Arg best{0, 0};
+        alignas(64) char splat[splat_bytes];
+        uint8_t equal[fold_block];
+        fold(splat, values, 1, n);
+        std::memcpy(&best.value, splat, static_cast<size_t>(item));
+        for (int i = item; i < splat_bytes; i += item) std::memcpy(splat + i, splat, static_cast<size_t>(item));
+        uint8_t is_nan = 0;
+        if (nan_code.function) nan_code.function(&is_nan, splat, nullptr, nullptr, 1, 0);
+        for (int64_t at = 0; at < n; at += fold_block) {
+            int64_t some = n - at < fold_block ? n - at : fold_block;
+            if (is_nan) nan_code.function(equal, values + at * item, nullptr, nullptr, some, 0);
+            else test_code.function(equal, values + at * item, splat, nullptr, some, 2);
+            if (const void* hit = std::memchr(equal, 1, static_cast<size_t>(some))) {
+                best.index = at + (static_cast<const uint8_t*>(hit) - equal);
+                return best;
+            }
+        }
+        return best;
+    }
+
+    Moments fold_moments(const char* values, int64_t n) const {
+        PairwiseCounter<Moments, Moments (*)(const Moments&, const Moments&)> counter(merged);
+        alignas(64) double wide[fold_block], difference[fold_block], splat[splat_bytes / 8];
+        for (int64_t at = 0; at < n; at += fold_block) {
+            int64_t some = n - at < fold_block ? n - at : fold_block;
+            const double* x = reinterpret_cast<const double*>(values + at * item);
+            if (cast_code.function) {
+                cast_code.function(wide, values + at * item, nullptr, nullptr, some, 0);
+                x = wide;
+            }
+            Moments part{static_cast<double>(some), 0, 0};
+            fold(&part.mean, x, 1, some);
+            part.mean /= part.count;
+            for (double& repeated : splat) repeated = part.mean;
+            subtract(difference, x, splat, nullptr, some, 2);
+            merge_code.function(difference, difference, difference, nullptr, some, 0);
+            fold(&part.squares, difference, 1, some);
+            counter.push(part);
+        }
+        return counter.total();
+    }
+    static Moments merged(const Moments& a, const Moments& b) {
+        double count = a.count + b.count, difference = b.mean - a.mean;
+        return {count, a.mean + difference * (b.count / count),
+                a.squares + b.squares + difference * difference * (a.count * b.count / count)};
+    }
+
+    /// `into` comes before `later`.
+    void merge(char* into, const char* later) const {
+        if (is_simple(combine)) {
+            merge_code.function(into, into, later, nullptr, merge_code.scale, 0);
+        } else if (combine == Combine::MeanVar) {
+            Moments a, b;
+            std::memcpy(&a, into, sizeof a);
+            std::memcpy(&b, later, sizeof b);
+            a = merged(a, b);
+            std::memcpy(into, &a, sizeof a);
+        } else {
+            // The later one wins only by a value that the earlier is not: then merging gives something unequal to it.
+            alignas(16) char value[16], earlier[16] = {};
+            std::memcpy(earlier, into, static_cast<size_t>(item));
+            merge_code.function(value, into, later, nullptr, 1, 0);
+            uint8_t same = 0, nan = 0;
+            test_code.function(&same, value, earlier, nullptr, 1, 0);
+            if (nan_code.function) nan_code.function(&nan, earlier, nullptr, nullptr, 1, 0);
+            if (!same && !nan) std::memcpy(into, later, 16);
+        }
+    }
+
+    void finish(const char* state, int64_t at) const {
+        if (combine == Combine::MeanVar) {
+            std::memcpy(results[0] + 8 * at, state + 8, 8);
+            std::memcpy(results[1] + 8 * at, state + 16, 8);
+        } else if (is_simple(combine)) {
+            std::memcpy(results[0] + item * at, state, static_cast<size_t>(item));
+        } else {
+            std::memcpy(results[0] + 8 * at, state + 8, 8);
+        }
+    }
+
+    /// Of no values at all.
+    void fill_empty(int64_t count) const {
+        if (combine == Combine::MeanVar) {
+            for (int64_t i = 0; i < count; i++) {
+                double mean = std::numeric_limits<double>::quiet_NaN(), squares = 0;
+                std::memcpy(results[0] + 8 * i, &mean, 8);
+                std::memcpy(results[1] + 8 * i, &squares, 8);
+            }
+            return;
+        }
+        Immediate value = Immediate::of(type, combine == Combine::Prod || combine == Combine::All ? 1 : 0);
+        if ((combine == Combine::Min || combine == Combine::Max) && is_floating(type)) {
+            double infinity = std::numeric_limits<double>::infinity();
+            value = Immediate::of(type, combine == Combine::Min ? infinity : -infinity);
+        }
+        int size = is_simple(combine) ? item : 8;
+        for (int64_t i = 0; i < count; i++) std::memcpy(results[0] + i * size, &value, static_cast<size_t>(size));
+    }
+};
+
+struct FoldPlan {
+    const LoopKernel& kernel;
+    const TileProgram& program;
+    const LoopOperand* inputs;
+    Folder* folders;
+    int folder_count;
+    LoopOrder order;      // of the whole space: kept dimensions outside for rows, inside for columns
+    int64_t kept, reduced;
+};
+
+/// Rows: the reduced dimensions are innermost. A task is one part of one row, or several whole rows.
+void fold_rows(const FoldPlan& plan) {
+    constexpr int64_t largest = 2048;
+    const int64_t n = plan.reduced;
+    if (n <= largest) {
+        int64_t grain = 32768 / n + 1;
+        parallel(plan.kept, grain, [&](int64_t begin, int64_t end) {
+            RunArena arena;
+            TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, arena);
+            runner.seek(begin * n);
+            int64_t at_once = runner.tile() / n;
+            char* states = arena.take<char>((at_once ? at_once : 1) * 32);
+            char* whole = at_once ? nullptr : arena.take<char>(n * 16 * plan.folder_count);
+            for (int64_t m = begin; m < end;) {
+                int64_t rows = !at_once ? 1 : end - m < at_once ? end - m : at_once;
+                if (at_once) {
+                    runner.run(rows * n, nullptr);
+                } else {  // a row is longer than this program's tile
+                    for (int64_t at = 0; at < n; at += runner.tile()) {
+                        int64_t some = n - at < runner.tile() ? n - at : runner.tile();
+                        runner.run(some, nullptr);
+                        for (int f = 0; f < plan.folder_count; f++) {
+                            int item = plan.folders[f].item;
+                            std::memcpy(whole + n * 16 * f + at * item, runner.output(f, some), static_cast<size_t>(some * item));
+                        }
+                    }
+                }
+                for (int f = 0; f < plan.folder_count; f++) {
+                    const Folder& folder = plan.folders[f];
+                    const char* values = at_once ? static_cast<const char*>(runner.output(f, rows * n)) : whole + n * 16 * f;
+                    if (is_simple(folder.combine)) {
+                        folder.fold(folder.results[0] + m * folder.item, values, rows, n);
+                        continue;
+                    }
+                    folder.fold_rows(states, values, rows, n, 0);
+                    for (int64_t r = 0; r < rows; r++) folder.finish(states + r * folder.state_size, m + r);
+                }
+                m += rows;
+            }
+        });
+        return;
+    }
+    // Long rows fall into parts of a power of two of blocks: each is a whole subtree of the pairwise order.
+    int64_t part = 1 << 15;
+    int64_t parts = (n + part - 1) / part;
+    RunArena arena;
+    int64_t stride = 32 * plan.folder_count;
+    char* states = arena.take<char>(plan.kept * parts * stride);
+    parallel(plan.kept * parts, 1, [&](int64_t begin, int64_t end) {
+        RunArena own;
+        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
+        int64_t tile = runner.tile();
+        struct State { char bytes[32]; };
+        // One counter per folded output, kept by hand since they advance together.
+        State* levels = own.take<State>(plan.folder_count * 64);
+        for (int64_t task = begin; task < end; task++) {
+            int64_t row = task / parts, from = task % parts * part, to = from + part < n ? from + part : n;
+            runner.seek(row * n + from);
+            int depth = 0;
+            uint64_t count = 0;
+            for (int64_t at = from; at < to; at += tile) {
+                int64_t some = to - at < tile ? to - at : tile;
+                runner.run(some, nullptr);
+                int merges = __builtin_ctzll(~count);
+                for (int f = 0; f < plan.folder_count; f++) {
+                    const Folder& folder = plan.folders[f];
+                    State* own_levels = levels + 64 * f;
+                    folder.fold_rows(own_levels[depth].bytes, static_cast<const char*>(runner.output(f, some)), 1, some, at);
+                    for (int i = 0; i < merges; i++) folder.merge(own_levels[depth - 1 - i].bytes, own_levels[depth - i].bytes);
+                }
+                depth += 1 - merges;
+                count++;
+            }
+            for (int f = 0; f < plan.folder_count; f++) {
+                State* own_levels = levels + 64 * f;
+                for (int i = depth - 1; i > 0; i--) plan.folders[f].merge(own_levels[i - 1].bytes, own_levels[i].bytes);
+                std::memcpy(states + task * stride + 32 * f, own_levels[0].bytes, 32);
+            }
+        }
+    });
+    for (int64_t row = 0; row < plan.kept; row++)
+        for (int f = 0; f < plan.folder_count; f++) {
+            const Folder& folder = plan.folders[f];
+            char* first = states + row * parts * stride + 32 * f;
+            // Merging in place, as the counter would: pairs, pairs of pairs, the rest from the smallest up.
+            int64_t tops[64];
+            int depth = 0;
+            for (int64_t p = 0; p < parts; p++) {
+                tops[depth++] = p;
+                for (int64_t bit = p; bit & 1; bit >>= 1, depth--) folder.merge(first + tops[depth - 2] * stride, first + tops[depth - 1] * stride);
+            }
+            for (; depth > 1; depth--) folder.merge(first + tops[depth - 2] * stride, first + tops[depth - 1] * stride);
+            folder.finish(first, row);
+        }
+}
+
+/// Columns: the kept dimensions are innermost; whole rows of values are folded into one another.
+void fold_columns(const FoldPlan& plan) {
+    constexpr int64_t largest = 2048;
+    constexpr int64_t chunk = 256;  // columns at a time: 16 lanes of them stay near
+    const int64_t columns = plan.kept, n = plan.reduced;
+    const int64_t chunks = (columns + chunk - 1) / chunk;
+    // Few columns and many rows: rows are cut too, into a power of two of blocks.
+    int64_t part = n;
+    if (chunks < 8 && n > 4 * fold_block) {
+        part = fold_block;
+        while (part * columns < 1 << 16) part *= 2;
+    }
+    const int64_t parts = (n + part - 1) / part;
+    RunArena arena;
+    char* partial[64];
+    for (int f = 0; f < plan.folder_count; f++)
+        partial[f] = parts == 1 ? plan.folders[f].results[0] : arena.take<char>(parts * columns * plan.folders[f].item);
+    const bool whole_rows = columns <= chunk;
+    parallel(chunks * parts, 1 + 65536 / (part * (columns < chunk ? columns : chunk)), [&](int64_t begin, int64_t end) {
+        RunArena own;
+        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
+        char** lanes = own.take<char*>(plan.folder_count);
+        for (int f = 0; f < plan.folder_count; f++) lanes[f] = own.take<char>(fold_lanes * chunk * plan.folders[f].item);
+        char** levels = own.take<char*>(plan.folder_count * 64);
+        for (int i = 0; i < plan.folder_count * 64; i++) levels[i] = nullptr;
+        auto lane_of = [&](int f, int64_t lane) { return lanes[f] + lane * chunk * plan.folders[f].item; };
+        for (int64_t task = begin; task < end; task++) {
+            int64_t first_column = task / parts * chunk;
+            int64_t some = columns - first_column < chunk ? columns - first_column : chunk;
+            int64_t from = task % parts * part, to = from + part < n ? from + part : n;
+            int64_t at_once = whole_rows ? runner.tile() / columns : 1;
+            if (whole_rows) runner.seek(from * columns);
+            uint64_t blocks = 0;
+            int depth = 0;
+            for (int64_t k = from; k < to;) {
+                int64_t rows = to - k < at_once ? to - k : at_once;
+                if (!whole_rows) runner.seek(k * columns + first_column);
+                runner.run(rows * some, nullptr);
+                for (int64_t r = 0; r < rows; r++, k++) {
+                    int64_t lane = k % fold_lanes, in_block = k % fold_block;
+                    bool last = in_block == fold_block - 1 || k + 1 == to;
+                    int merges = last ? __builtin_ctzll(~blocks) : 0;
+                    for (int f = 0; f < plan.folder_count; f++) {
+                        const Folder& folder = plan.folders[f];
+                        const char* values = static_cast<const char*>(runner.output(f, rows * some)) + r * some * folder.item;
+                        const TileCode& code = folder.merge_code;
+                        auto fold_into = [&](char* into, const char* later) { code.function(into, into, later, nullptr, some * code.scale, 0); };
+                        if (in_block < fold_lanes) std::memcpy(lane_of(f, lane), values, static_cast<size_t>(some * folder.item));
+                        else fold_into(lane_of(f, lane), values);
+                        if (!last) continue;
+                        int64_t used = in_block + 1 < fold_lanes ? in_block + 1 : fold_lanes;
+                        for (int64_t half = fold_lanes / 2; half > 0; half /= 2) {
+                            for (int64_t j = 0; j < half && j + half < used; j++) fold_into(lane_of(f, j), lane_of(f, j + half));
+                            if (used > half) used = half;
+                        }
+                        char** own_levels = levels + 64 * f;
+                        if (!own_levels[depth]) own_levels[depth] = own.take<char>(chunk * folder.item);
+                        std::memcpy(own_levels[depth], lane_of(f, 0), static_cast<size_t>(some * folder.item));
+                        for (int i = 0; i < merges; i++) fold_into(own_levels[depth - 1 - i], own_levels[depth - i]);
+                    }
+                    if (last) depth += 1 - merges, blocks++;
+                }
+            }
+            for (int f = 0; f < plan.folder_count; f++) {
+                const Folder& folder = plan.folders[f];
+                char** own_levels = levels + 64 * f;
+                for (int i = depth - 1; i > 0; i--)
+                    folder.merge_code.function(own_levels[i - 1], own_levels[i - 1], own_levels[i], nullptr, some * folder.merge_code.scale, 0);
+                std::memcpy(partial[f] + (task % parts * columns + first_column) * folder.item, own_levels[0], static_cast<size_t>(some * folder.item));
+            }
+        }
+    });
+    if (parts == 1) return;
+    for (int f = 0; f < plan.folder_count; f++) {
+        const Folder& folder = plan.folders[f];
+        int64_t tops[64], row_bytes = columns * folder.item;
+        int depth = 0;
+        auto merge = [&]() {
+            char *into = partial[f] + tops[depth - 2] * row_bytes, *later = partial[f] + tops[depth - 1] * row_bytes;
+            folder.merge_code.function(into, into, later, nullptr, columns * folder.merge_code.scale, 0);
+        };
+        for (int64_t p = 0; p < parts; p++) {
+            tops[depth++] = p;
+            for (int64_t bit = p; bit & 1; bit >>= 1, depth--) merge();
+        }
+        for (; depth > 1; depth--) merge();
+        std::memcpy(folder.results[0], partial[f], static_cast<size_t>(row_bytes));
+    }
+}
+
+/// Columns if that is how the largest input lies in memory.
+bool wants_columns(const LoopKernel& kernel, const LoopOperand* inputs, int input_count) {
+    int best_dims = -1;
+    bool columns = false;
+    for (int i = 0; i < input_count; i++) {
+        int dims = 0, nearest = -1;
+        for (int d = 0; d < kernel.ndim; d++) {
+            int64_t stride = inputs[i].strides[d];
+            if (stride == 0 || kernel.sizes[d] == 1) continue;
+            dims++;
+            if (nearest < 0 || stride <= inputs[i].strides[nearest]) nearest = d;
+        }
+        if (dims <= best_dims || nearest < 0) continue;
+        best_dims = dims;
+        columns = !(kernel.reduced >> nearest & 1) && kernel.sizes[nearest] >= fold_lanes;
+    }
+    return columns;
+}
+
+/// Folded values to memory as they are, or as a half type.
+void store_values(const LoopOperand& operand, const char* values, DType type, const LoopOrder& kept) {
+    RunArena arena;
+    int item = static_cast<int>(item_size(operand.type)), from_item = static_cast<int>(item_size(type));
+    TileFunction convert = nullptr;
+    if (operand.type != type) {
+        KINDLING_ASSERT(is_half(operand.type) && type == DType::Float32);
+        convert = find_move(operand.type == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);
+    }
+    Stream stream;
+    stream.set(operand.data, item, kept.ndim, kept.sizes, ordered_strides(kept, operand, arena), arena.take<int64_t>(3 * kept.ndim + 1));
+    uint16_t halves[512];
+    for (int64_t at = 0; at < kept.size; at += 512) {
+        int64_t some = kept.size - at < 512 ? kept.size - at : 512;
+        const void* from = values + at * from_item;
+        if (convert) {
+            convert(halves, from, nullptr, nullptr, some, 0);
+            from = halves;
+        }
+        stream.scatter(from, some);
+    }
+}
+
+bool lies_in_order(const LoopOrder& order, const LoopOperand& operand) {
+    int64_t expected = static_cast<int64_t>(item_size(operand.type));
+    for (int d = order.ndim; d-- > 0;) {
+        if (operand.strides[order.dims[d]] != expected) return false;
+        expected *= order.sizes[d];
+    }
+    return true;
+}
+
+}  // namespace
+
+void run_fold(const LoopKernel& kernel) {
+    const TileProgram& program = kernel.expression->program();
+    const LoopOperand* inputs = kernel.operands + kernel.output_count;
+    const int input_count = kernel.input_count - kernel.finish_input_count;
+    const int folder_count = static_cast<int>(program.outputs.size());
+    RunArena arena;
+    Folder* folders = arena.take<Folder>(folder_count);
+    bool simple = true, any_order = true;
+    for (int f = 0; f < folder_count; f++) {
+        folders[f].set(kernel.combines[f], kernel.expression->output_type(f));
+        simple &= is_simple(kernel.combines[f]);
+        any_order &= simple && (kernel.combines[f] >= Combine::Min || category(folders[f].type) < 2);
+    }
+    LoopOrder kept = order_dims(kernel, ~kernel.reduced, true, arena);
+    LoopOrder reduced = order_dims(kernel, kernel.reduced, any_order, arena);
+    if (kept.size == 0) return;
+
+    // Where the folded values go: straight to the outputs if they lie that way.
+    int values = 0;
+    for (int f = 0; f < folder_count; f++)
+        for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++, values++) {
+            DType type = accumulate_type(kernel.combines[f], folders[f].type);
+            bool direct = !kernel.finish && kernel.operands[values].type == type && lies_in_order(kept, kernel.operands[values]);
+            folders[f].results[part] = direct ? static_cast<char*>(kernel.operands[values].data)
+                                              : arena.take<char>(kept.size * static_cast<int64_t>(item_size(type)));
+        }
+
+    if (reduced.size == 0) {
+        for (int f = 0; f < folder_count; f++) folders[f].fill_empty(kept.size);
+    } else {
+        bool columns = simple && wants_columns(kernel, inputs, input_count);
+        FoldPlan plan{kernel, program, inputs, folders, folder_count, {}, kept.size, reduced.size};
+        plan.order.ndim = kept.ndim + reduced.ndim;
+        plan.order.size = kept.size * reduced.size;
+        plan.order.sizes = arena.take<int64_t>(plan.order.ndim + 1);
+        plan.order.dims = arena.take<int>(plan.order.ndim + 1);
+        const LoopOrder *outer = columns ? &reduced : &kept, *inner = columns ? &kept : &reduced;
+        for (int d = 0; d < plan.order.ndim; d++) {
+            const LoopOrder* from = d < outer->ndim ? outer : inner;
+            int at = d < outer->ndim ? d : d - outer->ndim;
+            plan.order.sizes[d] = from->sizes[at];
+            plan.order.dims[d] = from->dims[at];
+        }
+        if (columns) fold_columns(plan);
+        else fold_rows(plan);
+    }
+
+    if (kernel.finish) {
+        LoopOperand* operands = arena.take<LoopOperand>(kernel.output_count + values + kernel.finish_input_count);
+        for (int k = 0; k < kernel.output_count; k++)
+            operands[k] = {kernel.operands[k].data, kernel.operands[k].type, ordered_strides(kept, kernel.operands[k], arena)};
+        int at = kernel.output_count;
+        for (int f = 0; f < folder_count; f++)
+            for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++) {
+                DType type = accumulate_type(kernel.combines[f], folders[f].type);
+                int64_t* strides = arena.take<int64_t>(kept.ndim + 1);
+                int64_t stride = static_cast<int64_t>(item_size(type));
+                for (int d = kept.ndim; d-- > 0; stride *= kept.sizes[d]) strides[d] = stride;
+                operands[at++] = {folders[f].results[part], type, strides};
+            }
+        for (int k = 0; k < kernel.finish_input_count; k++) {
+            const LoopOperand& from = inputs[input_count + k];
+            operands[at++] = {from.data, from.type, ordered_strides(kept, from, arena)};
+        }
+        LoopKernel finish;
+        finish.expression = kernel.finish;
+        finish.ndim = kept.ndim;
+        finish.sizes = kept.sizes;
+        finish.output_count = kernel.output_count;
+        finish.input_count = values + kernel.finish_input_count;
+        finish.operands = operands;
+        finish.scalars = kernel.scalars;
+        run_pointwise(finish);
+        return;
+    }
+    values = 0;
+    for (int f = 0; f < folder_count; f++)
+        for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++, values++)
+            if (folders[f].results[part] != kernel.operands[values].data)
+                store_values(kernel.operands[values], folders[f].results[part], accumulate_type(kernel.combines[f], folders[f].type), kept);
+}
+
 }  // namespace kindling

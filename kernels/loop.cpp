@@ -73,7 +73,7 @@ int64_t* ordered_strides(const LoopOrder& order, const LoopOperand& operand, Run
 }
 
 TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs,
-                       const Immediate* scalars, int64_t largest_tile, RunArena& arena)
+                       const Immediate* scalars, int64_t largest_tile, bool fits_rows, RunArena& arena)
     : program_(program), spread_arena_(&arena) {
     constexpr int64_t budget = 32 * 1024;
     int64_t per_element = static_cast<int64_t>(program.buffer_item) * (program.buffer_count + 1);
@@ -118,7 +118,7 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
                 gathered_[stream_count_] = nullptr;
                 stream_slots_[stream_count_++] = static_cast<int16_t>(i);
                 // Rows that all meet the same values: tiles of whole rows gather them once.
-                if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 && stream.sizes[1] <= tile_ && largest_tile > 256)
+                if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 && stream.sizes[1] <= tile_ && fits_rows)
                     tile_ = tile_ / stream.sizes[1] * stream.sizes[1];
                 break;
             }
@@ -285,7 +285,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
 
 void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, int64_t begin, int64_t end) {
     RunArena arena;
-    TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 4096, arena);
+    TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 4096, true, arena);
     const int outputs = kernel.output_count;
     Stream* streams = arena.take<Stream>(outputs);
     void** direct = arena.take<void*>(outputs);

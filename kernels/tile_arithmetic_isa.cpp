@@ -89,19 +89,12 @@ template <class T> void fused(void* out, const void* a, const void* b, const voi
         out, a, b, c, n, splat);
 }
 
-template <class V, int... I> KINDLING_INLINE V even(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I & ~1)...); }
-template <class V, int... I> KINDLING_INLINE V odd(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I | 1)...); }
-template <class V, int... I> KINDLING_INLINE V swapped(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I ^ 1)...); }
-template <class V, int... I> KINDLING_INLINE Bits<V> even_sign(std::integer_sequence<int, I...>) { return Bits<V>{(I & 1 ? 0 : sign_bit<V>)...}; }
-
 // n counts parts: two to a number
 template <class T> void complex_mul(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<T, T>(
         [](auto x, auto y) {
             using V = decltype(x);
-            constexpr auto lanes = std::make_integer_sequence<int, Lanes<V>::count>();
-            V straight = even(x, lanes) * y, crossed = odd(x, lanes) * swapped(y, lanes);
-            return straight + from_bits<V>(bits_of(crossed) ^ even_sign<V>(lanes));
+            return complex_product<V>(x, y);
         },
         out, a, b, n, splat);
 }

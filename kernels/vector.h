@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #if defined(__x86_64__)
 #pragma GCC diagnostic push
@@ -212,6 +213,17 @@ template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
     if constexpr (R == Rounding::Up) result = nearest < x ? nearest + T(1) : nearest;
     if constexpr (R == Rounding::Zero) result = absolute(nearest) > size ? absolute(nearest) - T(1) : nearest;
     return size < magic ? with_sign(result, x) : x;
+}
+
+// Complex numbers as pairs of neighbouring lanes.
+template <class V, int... I> KINDLING_INLINE V even(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I & ~1)...); }
+template <class V, int... I> KINDLING_INLINE V odd(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I | 1)...); }
+template <class V, int... I> KINDLING_INLINE V swapped(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I ^ 1)...); }
+template <class V, int... I> KINDLING_INLINE Bits<V> even_sign(std::integer_sequence<int, I...>) { return Bits<V>{(I & 1 ? 0 : sign_bit<V>)...}; }
+template <class V> KINDLING_INLINE V complex_product(const V& x, const V& y) {
+    constexpr auto lanes = std::make_integer_sequence<int, Lanes<V>::count>();
+    V straight = even(x, lanes) * y, crossed = odd(x, lanes) * swapped(y, lanes);
+    return straight + from_bits<V>(bits_of(crossed) ^ even_sign<V>(lanes));
 }
 
 }  // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -1,0 +1,50 @@
+// kernels/fold.h: reductions over contiguous rows. Internal to the tile executor.
+//
+// The order of a fold of n values is a function of n alone: value k goes to lane k mod 16 of block k / 256; a lane
+// folds its values in order; the 16 lanes of a block are folded by halves (lane j with lane j + 8, then 4, 2, 1);
+// blocks are folded as a binary counter does (neighbours first, then pairs of pairs), the rest from the smallest up.
+#pragma once
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "kernels/loop.h"
+
+namespace kindling {
+
+inline constexpr int fold_lanes = 16;
+inline constexpr int fold_block = 256;
+
+/// out[r] = the fold of row r of n >= 1 values.
+using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n);
+RowFold find_row_fold(Combine combine, DType type);
+
+#define KINDLING_DECLARE_FOLDS(NAMESPACE) \
+    namespace NAMESPACE { RowFold find_row_fold(Combine combine, DType type); }
+KINDLING_DECLARE_FOLDS(isa_baseline)
+KINDLING_DECLARE_FOLDS(isa_avx2)
+KINDLING_DECLARE_FOLDS(isa_avx512)
+#undef KINDLING_DECLARE_FOLDS
+
+/// Items in the order they come, merged as a binary counter merges: neighbours first.
+template <class Item, class Merge> class PairwiseCounter {
+public:
+    explicit PairwiseCounter(Merge merge) : merge_(merge) {}
+    void push(Item item) {
+        for (uint64_t bit = count_++; bit & 1; bit >>= 1) item = merge_(levels_[--depth_], item);
+        levels_[depth_++] = item;
+    }
+    /// Everything that was pushed; at least one item.
+    Item total() {
+        Item item = levels_[--depth_];
+        while (depth_ > 0) item = merge_(levels_[--depth_], item);
+        return item;
+    }
+
+private:
+    Merge merge_;
+    uint64_t count_ = 0;
+    int depth_ = 0;
+    Item levels_[64];
+};
+
+}  // namespace kindling

@@ -1,0 +1,147 @@
+// kernels/fold_isa.cpp: folds of contiguous rows by vectors, in the order fold.h lays down.
+#include "kernels/fold.h"
+#include "kernels/vector.h"
+
+#include <limits>
+
+namespace kindling::KINDLING_ISA_NAMESPACE {
+namespace {
+
+struct Add {
+    static constexpr int parts = 1;
+    template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return a + b; }
+    template <class T> static constexpr T identity() { return static_cast<T>(-0.0); }  // the one that leaves -0 alone
+};
+struct Multiply {
+    static constexpr int parts = 1;
+    template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return a * b; }
+    template <class T> static constexpr T identity() { return 1; }
+};
+struct Least {
+    static constexpr int parts = 1;
+    template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return (a < b) | (a != a) ? a : b; }
+    template <class T> static constexpr T identity() {
+        return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+    }
+};
+struct Greatest {
+    static constexpr int parts = 1;
+    template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return (a > b) | (a != a) ? a : b; }
+    template <class T> static constexpr T identity() {
+        return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    }
+};
+struct ComplexAdd : Add { static constexpr int parts = 2; };
+struct ComplexMultiply {
+    static constexpr int parts = 2;
+    template <class V> static KINDLING_INLINE V apply(const V& a, const V& b) { return complex_product<V>(a, b); }
+    template <class T> static constexpr T identity() { return 1; }  // of the first part; see pad
+};
+
+template <class Op, class T> struct Fold {
+    static constexpr int items = fold_lanes * Op::parts;               // scalars in one round of the lanes
+    static constexpr int in_vector = items < width / static_cast<int>(sizeof(T)) ? items : width / static_cast<int>(sizeof(T));
+    static constexpr int vectors = items / in_vector;
+    using V = Vec<T, in_vector>;
+
+    /// A vector folded by halves down to one number.
+    template <int N> static KINDLING_INLINE void halve(T* out, const Vec<T, N>& value) {
+        if constexpr (N == Op::parts) store(out, value);
+        else if constexpr (N == 2) out[0] = Op::apply(value[0], value[1]);
+        else {
+            struct Halves { Vec<T, N / 2> low, high; };
+            Halves halves = bit_cast<Halves>(value);
+            halve<N / 2>(out, Op::apply(halves.low, halves.high));
+        }
+    }
+
+    /// One block of 1 to 256 numbers.
+    static KINDLING_INLINE void block(T* out, const T* x, int64_t n) {
+        V lanes[vectors];
+        int64_t left = n;
+        auto partial = [&](T* padded) {
+            for (int i = 0; i < items; i++) padded[i] = Op::parts == 2 && std::is_same_v<Op, ComplexMultiply> && (i & 1) ? T(0) : Op::template identity<T>();
+            std::memcpy(padded, x, static_cast<size_t>(left * Op::parts) * sizeof(T));
+        };
+        alignas(64) T padded[items];
+        if (left >= fold_lanes) {
+            for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + k * in_vector);
+            x += items;
+            left -= fold_lanes;
+            for (; left >= fold_lanes; left -= fold_lanes, x += items)
+                for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(x + k * in_vector));
+            if (left > 0) {
+                partial(padded);
+                for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(padded + k * in_vector));
+            }
+        } else {
+            partial(padded);
+            for (int k = 0; k < vectors; k++) lanes[k] = load<V>(padded + k * in_vector);
+        }
+        for (int half = vectors / 2; half > 0; half /= 2)
+            for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
+        halve<in_vector>(out, lanes[0]);
+    }
+
+    struct Number { T parts[Op::parts]; };
+    static Number merged(const Number& a, const Number& b) {
+        Number result;
+        if constexpr (Op::parts == 1) result.parts[0] = Op::apply(a.parts[0], b.parts[0]);
+        else store(&result, Op::apply(load<Vec<T, 2>>(&a), load<Vec<T, 2>>(&b)));
+        return result;
+    }
+
+    static void rows(void* out, const void* values, int64_t rows, int64_t n) {
+        T* to = static_cast<T*>(out);
+        const T* x = static_cast<const T*>(values);
+        for (; rows > 0; rows--, to += Op::parts, x += n * Op::parts) {
+            if (n <= fold_block) {
+                block(to, x, n);
+                continue;
+            }
+            PairwiseCounter<Number, Number (*)(const Number&, const Number&)> counter(merged);
+            for (int64_t at = 0; at < n; at += fold_block) {
+                Number number;
+                block(number.parts, x + at * Op::parts, n - at < fold_block ? n - at : fold_block);
+                counter.push(number);
+            }
+            Number total = counter.total();
+            std::memcpy(to, &total, sizeof total);
+        }
+    }
+};
+
+template <class Op> RowFold any_sign(DType type) {
+    switch (item_size(type)) {
+        case 1: return Fold<Op, uint8_t>::rows;
+        case 2: return Fold<Op, uint16_t>::rows;
+        case 4: return Fold<Op, uint32_t>::rows;
+        default: return Fold<Op, uint64_t>::rows;
+    }
+}
+template <class Op> RowFold by_sign(DType type) {
+    switch (type) {
+        case DType::Int8: return Fold<Op, int8_t>::rows;
+        case DType::Int16: return Fold<Op, int16_t>::rows;
+        case DType::Int32: return Fold<Op, int32_t>::rows;
+        case DType::Int64: return Fold<Op, int64_t>::rows;
+        default: return any_sign<Op>(type);
+    }
+}
+
+}  // namespace
+
+RowFold find_row_fold(Combine combine, DType type) {
+    bool single = type == DType::Float32 || type == DType::Complex64, complex = is_complex(type), floating = is_floating(type);
+#define KINDLING_FLOAT_FOLD(OP) single ? Fold<OP, float>::rows : Fold<OP, double>::rows
+    switch (combine) {
+        case Combine::Sum: return complex ? (KINDLING_FLOAT_FOLD(ComplexAdd)) : floating ? (KINDLING_FLOAT_FOLD(Add)) : any_sign<Add>(type);
+        case Combine::Prod:
+            return complex ? (KINDLING_FLOAT_FOLD(ComplexMultiply)) : floating ? (KINDLING_FLOAT_FOLD(Multiply)) : any_sign<Multiply>(type);
+        case Combine::Min: case Combine::All: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Least)) : by_sign<Least>(type);
+        case Combine::Max: case Combine::Any: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
+        default: return nullptr;
+    }
+}
+
+}  // namespace kindling::KINDLING_ISA_NAMESPACE
