@@ -1,0 +1,225 @@
+"""How tensors are taken apart for pickling and put together again: the functions that torch's files name.
+
+A file says `torch._utils._rebuild_tensor_v2` and so on; `kindling/_unpickle.py` and `kindling/serialization.py` map
+those names to the functions here. Nothing here trusts sizes, strides or offsets: a view that its storage does not hold
+is refused, because `set_` would otherwise grow the storage.
+"""
+from _collections import OrderedDict
+
+import kindling as torch
+from kindling.storage import TypedStorage, _storage_name
+
+_LIMIT = 1 << 63
+
+
+def _storage_parts(storage):
+    """(untyped storage, dtype or None) of a typed or an untyped storage."""
+    untyped = getattr(storage, "_untyped_storage", None)
+    if untyped is not None:
+        return untyped, storage.dtype
+    if not hasattr(storage, "nbytes") or isinstance(storage, torch.Tensor):
+        raise RuntimeError(f"rebuilding a tensor: expected a storage, got {type(storage).__name__}")
+    return storage, None
+
+
+def _whole(values, what):
+    if not isinstance(values, (tuple, list)):
+        raise RuntimeError(f"rebuilding a tensor: {what} must be a tuple, not {type(values).__name__}")
+    for v in values:
+        if type(v) is not int or not 0 <= v < _LIMIT:
+            raise RuntimeError(f"rebuilding a tensor: {what} must hold whole numbers from 0 up to 2**63 - 1")
+    return tuple(values)
+
+
+def _checked_view(offset, size, stride, elements):
+    """Refuses a view that needs more than `elements` elements; RuntimeError names the numbers that clash."""
+    size, stride = _whole(size, "its size"), _whole(stride, "its stride")
+    (offset,) = _whole((offset,), "its storage offset")
+    if len(size) != len(stride):
+        raise RuntimeError(f"rebuilding a tensor: {len(size)} sizes but {len(stride)} strides")
+    if len(size) > 64:
+        raise RuntimeError(f"rebuilding a tensor: it has {len(size)} dimensions; 64 is the limit")
+    needed = offset
+    if 0 not in size:
+        needed = offset + 1
+        for n, s in zip(size, stride):
+            needed += (n - 1) * s
+    elif elements == 0:
+        needed = 0  # torch writes empty views of empty storages at any offset
+    if needed > elements:
+        raise RuntimeError(f"rebuilding a tensor: size {size}, stride {stride} and offset {offset} need {needed} "
+                           f"elements, but the storage has {elements}")
+    return offset, size, stride
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride, dtype=None):
+    """A tensor over a storage (shared with every other tensor over it)."""
+    untyped, stored = _storage_parts(storage)
+    dtype = dtype or stored
+    if not isinstance(dtype, torch.dtype):
+        raise RuntimeError("rebuilding a tensor: its dtype is missing")
+    tensor = torch.empty((0,), dtype=dtype, device=untyped.device)
+    offset, size, stride = _checked_view(storage_offset, size, stride, untyped.nbytes() // tensor.element_size())
+    return tensor.set_(untyped, offset, size, stride)
+
+
+def _finish(tensor, requires_grad, backward_hooks, metadata):
+    if metadata:
+        if metadata.get("conj"):
+            tensor = torch.conj(tensor)
+        if metadata.get("neg"):
+            tensor = torch._neg_view(tensor)
+    if requires_grad:
+        tensor.requires_grad_(True)
+    if backward_hooks:  # files of old torch versions; new ones always write an empty OrderedDict
+        tensor._backward_hooks = backward_hooks
+    return tensor
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    """A tensor as nearly every torch file describes it: a typed storage and a view of it."""
+    return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, backward_hooks, metadata)
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    """As v2, for dtypes that have no storage class (uint16, uint32, uint64): the storage is untyped."""
+    return _finish(_rebuild_tensor(storage, storage_offset, size, stride, dtype), requires_grad, backward_hooks,
+                   metadata)
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    """A tensor of the meta device: shape and dtype only."""
+    return torch.empty_strided(_whole(size, "its size"), _whole(stride, "its stride"), dtype=dtype, device="meta",
+                               requires_grad=requires_grad)
+
+
+def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
+    """A tensor of a device that has no storages, from its CPU copy."""
+    tensor = data.to(dtype=dtype, device=device)
+    tensor.requires_grad_(requires_grad)
+    return tensor
+
+
+def _rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad):
+    """As `_rebuild_device_tensor_from_cpu_tensor`, from a NumPy array."""
+    return _rebuild_device_tensor_from_cpu_tensor(torch.from_numpy(data), dtype, device, requires_grad)
+
+
+def _rebuild_sparse_tensor(layout, data):
+    """A sparse tensor from its indices and values, which are checked: a file can hold any."""
+    if layout == torch.sparse_coo:
+        indices, values, size, *rest = data
+        coalesced = rest[0] if rest else None
+        return torch.sparse_coo_tensor(indices, values, size, check_invariants=True, is_coalesced=coalesced)
+    compressed, plain, values, size = data
+    return torch.sparse_compressed_tensor(compressed, plain, values, size, layout=layout, check_invariants=True)
+
+
+def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
+    """An instance of a wrapper subclass: no data of its own."""
+    return torch.Tensor._make_wrapper_subclass(
+        cls, _whole(size, "its size"), strides=_whole(stride, "its stride"), dtype=dtype,
+        storage_offset=storage_offset, layout=layout, device=device, requires_grad=requires_grad)
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    """An nn.Parameter over a tensor."""
+    parameter = torch.nn.Parameter(data, requires_grad)
+    if backward_hooks:
+        parameter._backward_hooks = backward_hooks
+    return parameter
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    """An nn.Parameter with the Python attributes it had."""
+    return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """A tensor of a subclass, or one with Python attributes."""
+    result = func(*args)
+    if type(result) is not new_type:
+        result = result.as_subclass(new_type)
+    setstate = getattr(new_type, "__setstate__", None)
+    if setstate is not None and setstate is not getattr(torch.Tensor, "__setstate__", None):
+        result.__setstate__(state)
+        return result
+    return _set_obj_state(result, state)
+
+
+def _get_obj_state(obj):
+    """What pickling keeps of an object's Python attributes: its `__dict__`, or (`__dict__`, slots)."""
+    getstate = getattr(obj, "__getstate__", None)
+    if getstate is not None:
+        return getstate()
+    from copyreg import _slotnames
+    slots = {name: getattr(obj, name) for name in _slotnames(type(obj)) if hasattr(obj, name)}
+    return (obj.__dict__, slots) if slots else obj.__dict__
+
+
+def _set_obj_state(obj, state):
+    """Undoes `_get_obj_state`. Attribute names must be strings and not special (`__class__` and the like)."""
+    parts = state if isinstance(state, tuple) else (state, None)
+    if len(parts) != 2:
+        raise RuntimeError("rebuilding a tensor: its state must be a dict or a pair of dicts")
+    for part in parts:
+        if not part:
+            continue
+        if not isinstance(part, dict):
+            raise RuntimeError(f"rebuilding a tensor: its state must be a dict, not {type(part).__name__}")
+        for name, value in part.items():
+            if type(name) is not str or name.startswith("__"):
+                raise RuntimeError("rebuilding a tensor: an attribute has a name that is not allowed")
+            setattr(obj, name, value)
+    return obj
+
+
+def _reduce_tensor(tensor, protocol=2):
+    """`Tensor.__reduce_ex__`: how any tensor is pickled, in torch's form.
+
+    Returns (function, arguments). Backward hooks are not kept, as in torch. Raises NotImplementedError for layouts
+    that cannot be written.
+    """
+    function, args = _reduce_plain(tensor)
+    state = _get_obj_state(tensor)
+    if type(tensor) is torch.Tensor and not state:
+        return function, args
+    return _rebuild_from_type_v2, (function, type(tensor), args, state)
+
+
+def _reduce_plain(tensor):
+    layout = tensor.layout
+    if layout == torch.sparse_coo:
+        return _rebuild_sparse_tensor, (layout, (tensor._indices(), tensor._values(), tensor.size(),
+                                                 tensor.is_coalesced()))
+    if layout != torch.strided:
+        rows = layout in (torch.sparse_csr, torch.sparse_bsr)
+        parts = (tensor.crow_indices(), tensor.col_indices()) if rows else (tensor.ccol_indices(), tensor.row_indices())
+        return _rebuild_sparse_tensor, (layout, (*parts, tensor.values(), tensor.size()))
+    if tensor.device.type == "meta":
+        return _rebuild_meta_tensor_no_storage, (tensor.dtype, tuple(tensor.size()), tensor.stride(),
+                                                 tensor.requires_grad)
+    cls = type(tensor)
+    if cls is not torch.Tensor and getattr(cls, "__torch_dispatch__", None) is not getattr(
+            torch.Tensor, "__torch_dispatch__", None) and tensor.data_ptr() == 0:
+        return _rebuild_wrapper_subclass, (cls, tensor.dtype, tuple(tensor.size()), tensor.stride(),
+                                           tensor.storage_offset(), layout, tensor.device, tensor.requires_grad)
+    untyped = tensor.untyped_storage()
+    args = tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), tensor.requires_grad, OrderedDict()
+    if _storage_name(tensor.dtype) is None:
+        function, args = _rebuild_tensor_v3, (untyped, *args, tensor.dtype)
+    else:
+        function, args = _rebuild_tensor_v2, (TypedStorage(wrap_storage=untyped, dtype=tensor.dtype), *args)
+    metadata = {}
+    if tensor.is_conj():
+        metadata["conj"] = True
+    if tensor.is_neg():
+        metadata["neg"] = True
+    return function, (*args, metadata) if metadata else args
+
+
+def _reduce_parameter(parameter, protocol=2):
+    """`nn.Parameter.__reduce_ex__`: the data, whether it takes a gradient, and Python attributes if there are any."""
+    state = _get_obj_state(parameter)
+    args = parameter.data, parameter.requires_grad, OrderedDict()
+    return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
