@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace kindling {
+#include "core/export.h"
+
+namespace KINDLING_VISIBLE kindling {
 
 /// At least `bytes` bytes, 64-byte aligned; null for 0 bytes. Throws OutOfMemory.
 void* allocate(size_t bytes);

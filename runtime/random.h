@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace kindling {
+#include "core/export.h"
+
+namespace KINDLING_VISIBLE kindling {
 
 class Generator {
 public:

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace kindling {
+#include "core/export.h"
+
+namespace KINDLING_VISIBLE kindling {
 
 /// How many threads a parallel loop may use, the caller's included.
 int num_threads();

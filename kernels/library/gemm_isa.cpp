@@ -170,6 +170,33 @@ void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const
 }
 template <class T> using Rows = std::make_integer_sequence<int, Vec<T>::rows>;
 
+// to[p * to_stride + r] = from[r * from_stride + p]: rows become columns, four by four (two by two in double) in
+// registers.
+inline void turn_square(float* to, int64_t to_stride, const float* from, int64_t from_stride) {
+    __m128 a = _mm_loadu_ps(from), b = _mm_loadu_ps(from + from_stride), c = _mm_loadu_ps(from + 2 * from_stride),
+           d = _mm_loadu_ps(from + 3 * from_stride);
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps(to, a);
+    _mm_storeu_ps(to + to_stride, b);
+    _mm_storeu_ps(to + 2 * to_stride, c);
+    _mm_storeu_ps(to + 3 * to_stride, d);
+}
+inline void turn_square(double* to, int64_t to_stride, const double* from, int64_t from_stride) {
+    __m128d a = _mm_loadu_pd(from), b = _mm_loadu_pd(from + from_stride);
+    _mm_storeu_pd(to, _mm_unpacklo_pd(a, b));
+    _mm_storeu_pd(to + to_stride, _mm_unpackhi_pd(a, b));
+}
+template <class T> void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t k) {
+    constexpr int64_t side = 16 / sizeof(T);
+    int64_t row_end = rows / side * side, k_end = k / side * side;
+    for (int64_t p = 0; p < k_end; p += side)
+        for (int64_t r = 0; r < row_end; r += side) turn_square(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
+    for (int64_t r = row_end; r < rows; ++r)
+        for (int64_t p = 0; p < k_end; ++p) to[p * to_stride + r] = from[r * from_stride + p];
+    for (int64_t p = k_end; p < k; ++p)
+        for (int64_t r = 0; r < rows; ++r) to[p * to_stride + r] = from[r * from_stride + p];
+}
+
 // Columns [0, n) of k rows of b, in panels of two registers, each panel's rows one after the other; padded with zeros.
 template <class T> void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     constexpr int64_t N = 2 * Vec<T>::width;
@@ -183,6 +210,8 @@ template <class T> void pack_b(T* to, const T* b, int64_t b_row, int64_t b_colum
             else
                 for (int64_t p = 0; p < k; ++p)
                     for (int64_t c = 0; c < columns; ++c) to[p * N + c] = from[p * b_row + c];
+        } else if (b_row == 1) {
+            turn(to, N, from, b_column, columns, k);
         } else {
             // In small squares, so that neither side's cache lines are read or written many times.
             for (int64_t p0 = 0; p0 < k; p0 += 16) {
@@ -205,6 +234,8 @@ template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_colum
         if (a_row == 1) {
             for (int64_t p = 0; p < k; ++p)
                 for (int64_t r = 0; r < rows; ++r) to[p * M + r] = from[p * a_column + r];
+        } else if (a_column == 1) {
+            turn(to, M, from, a_row, rows, k);
         } else {
             for (int64_t p0 = 0; p0 < k; p0 += 16) {
                 int64_t p1 = p0 + 16 < k ? p0 + 16 : k;

@@ -1,0 +1,257 @@
+#include "kernels/library/pooling.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "core/error.h"
+#include "kernels/library/half.h"
+#include "kernels/library/scratch.h"
+#include "runtime/threads.h"
+
+namespace kindling::library {
+namespace {
+
+struct Shape {
+    int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
+    int64_t in_space = 1, out_space = 1;
+    explicit Shape(const Pooling& p, bool adaptive = false) {
+        for (int d = 0; d < 3; ++d) {
+            int from = d - (3 - p.dims);
+            bool there = from >= 0;
+            in[d] = there ? p.in[from] : 1;
+            out[d] = there ? p.out[from] : 1;
+            kernel[d] = there && !adaptive ? p.kernel[from] : 1;
+            stride[d] = there && !adaptive ? p.stride[from] : 1;
+            padding[d] = there && !adaptive ? p.padding[from] : 0;
+            dilation[d] = there && !adaptive ? p.dilation[from] : 1;
+            in_space *= in[d];
+            out_space *= out[d];
+        }
+    }
+};
+
+template <class F> void for_real(DType dtype, const char* kernel, F f) {
+    switch (dtype) {
+        case DType::Float32: return f(float{});
+        case DType::Float64: return f(double{});
+        case DType::Float16: return f(Half{});
+        case DType::BFloat16: return f(BFloat16{});
+        case DType::UInt8: return f(uint8_t{});
+        case DType::Int8: return f(int8_t{});
+        case DType::Int16: return f(int16_t{});
+        case DType::Int32: return f(int32_t{});
+        case DType::Int64: return f(int64_t{});
+        default: fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
+    }
+}
+
+template <class F> void for_planes(int64_t planes, int64_t work, F f) {
+    parallel_for(0, planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; ++plane) f(plane);
+    });
+}
+
+template <class M> inline bool is_nan(M value) {
+    if constexpr (std::is_floating_point_v<M>)
+        return value != value;
+    else
+        return false;
+}
+template <class M> constexpr M lowest() {
+    if constexpr (std::is_floating_point_v<M>)
+        return -std::numeric_limits<M>::infinity();
+    else
+        return std::numeric_limits<M>::lowest();
+}
+
+// A window along one dimension: `count` places from `begin`, `step` apart, all inside the input.
+struct Window {
+    int64_t begin, end, step;
+    int64_t count_with_padding;
+};
+inline Window max_window(const Shape& s, int d, int64_t place) {
+    int64_t begin = place * s.stride[d] - s.padding[d];
+    int64_t end = std::min(begin + (s.kernel[d] - 1) * s.dilation[d] + 1, s.in[d]);
+    while (begin < 0) begin += s.dilation[d];
+    return {begin, end, s.dilation[d], 0};
+}
+inline Window average_window(const Shape& s, int d, int64_t place) {
+    int64_t begin = place * s.stride[d] - s.padding[d];
+    int64_t end = std::min(begin + s.kernel[d], s.in[d] + s.padding[d]);
+    int64_t all = end - begin;
+    return {std::max<int64_t>(begin, 0), std::min(end, s.in[d]), 1, all};
+}
+inline Window adaptive_window(const Shape& s, int d, int64_t place) {
+    int64_t begin = place / s.out[d] * s.in[d] + place % s.out[d] * s.in[d] / s.out[d];
+    int64_t end = 1 + ((place + 1) * s.in[d] - 1) / s.out[d];
+    return {begin, end, 1, end - begin};
+}
+
+// f(output place, windows) for each place of a plane's output.
+template <class WindowOf, class F> void for_windows(const Shape& s, WindowOf window_of, F f) {
+    int64_t place = 0;
+    for (int64_t x = 0; x < s.out[0]; ++x) {
+        Window a = window_of(s, 0, x);
+        for (int64_t y = 0; y < s.out[1]; ++y) {
+            Window b = window_of(s, 1, y);
+            for (int64_t z = 0; z < s.out[2]; ++z, ++place) f(place, a, b, window_of(s, 2, z));
+        }
+    }
+}
+
+template <class WindowOf> void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output,
+                                       int64_t* indices, WindowOf window_of) {
+    for_real(p.dtype, kernel, [&](auto type) {
+        using T = decltype(type);
+        using M = math_type<T>;
+        int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
+        for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
+            const T* from = static_cast<const T*>(input) + plane * s.in_space;
+            T* to = static_cast<T*>(output) + plane * s.out_space;
+            int64_t* index = indices + plane * s.out_space;
+            for_windows(s, window_of, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+                int64_t best_index = (a.begin * s.in[1] + b.begin) * s.in[2] + c.begin;
+                M best = lowest<M>();
+                for (int64_t x = a.begin; x < a.end; x += a.step)
+                    for (int64_t y = b.begin; y < b.end; y += b.step) {
+                        int64_t row = (x * s.in[1] + y) * s.in[2];
+                        for (int64_t z = c.begin; z < c.end; z += c.step) {
+                            M value = load(from[row + z]);
+                            if (value > best || is_nan(value)) {
+                                best = value;
+                                best_index = row + z;
+                            }
+                        }
+                    }
+                to[place] = store_as<T>(best);
+                index[place] = best_index;
+            });
+        });
+    });
+}
+
+template <class T> using sum_type = std::conditional_t<std::is_integral_v<T>, int64_t, math_type<T>>;
+
+template <class WindowOf, class Divisor>
+void run_average(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output,
+                 WindowOf window_of, Divisor divisor) {
+    for_real(p.dtype, kernel, [&](auto type) {
+        using T = decltype(type);
+        using S = sum_type<T>;
+        int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
+        for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
+            const T* from = static_cast<const T*>(input) + plane * s.in_space;
+            T* to = static_cast<T*>(output) + plane * s.out_space;
+            for_windows(s, window_of, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+                if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) {
+                    to[place] = store_as<T>(S{0});
+                    return;
+                }
+                S sum = 0;
+                for (int64_t x = a.begin; x < a.end; ++x)
+                    for (int64_t y = b.begin; y < b.end; ++y) {
+                        const T* row = from + (x * s.in[1] + y) * s.in[2];
+                        for (int64_t z = c.begin; z < c.end; ++z) sum += load(row[z]);
+                    }
+                to[place] = store_as<T>(sum / static_cast<S>(divisor(a, b, c)));
+            });
+        });
+    });
+}
+
+template <class WindowOf, class Divisor>
+void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, const void* grad_output,
+                          void* grad_input, WindowOf window_of, Divisor divisor) {
+    for_real(p.dtype, kernel, [&](auto type) {
+        using T = decltype(type);
+        using S = sum_type<T>;
+        int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
+        for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
+            const T* from = static_cast<const T*>(grad_output) + plane * s.out_space;
+            T* to = static_cast<T*>(grad_input) + plane * s.in_space;
+            constexpr bool same = std::is_same_v<T, S>;  // else sums are kept wider than the result
+            Scratch<S> wide(same ? 0 : s.in_space);
+            S* sums;
+            if constexpr (same)
+                sums = to;
+            else
+                sums = wide.data;
+            std::fill_n(sums, s.in_space, S{0});
+            for_windows(s, window_of, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+                if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) return;
+                S share = static_cast<S>(load(from[place])) / static_cast<S>(divisor(a, b, c));
+                for (int64_t x = a.begin; x < a.end; ++x)
+                    for (int64_t y = b.begin; y < b.end; ++y) {
+                        S* row = sums + (x * s.in[1] + y) * s.in[2];
+                        for (int64_t z = c.begin; z < c.end; ++z) row[z] += share;
+                    }
+            });
+            if constexpr (!same)
+                for (int64_t i = 0; i < s.in_space; ++i) to[i] = store_as<T>(sums[i]);
+        });
+    });
+}
+
+struct AverageDivisor {
+    int64_t override_value;
+    bool include_pad;
+    int64_t operator()(const Window& a, const Window& b, const Window& c) const {
+        if (override_value) return override_value;
+        if (include_pad) return a.count_with_padding * b.count_with_padding * c.count_with_padding;
+        return (a.end - a.begin) * (b.end - b.begin) * (c.end - c.begin);
+    }
+};
+
+}  // namespace
+
+int64_t pooling_out(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
+    int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
+    int64_t out = (room >= 0 ? room / stride : -((-room + stride - 1) / stride)) + 1;
+    if (ceil_mode && (out - 1) * stride >= in + padding) --out;
+    return out;
+}
+
+void max_pool(const Pooling& p, const void* input, void* output, int64_t* indices) {
+    run_max(p, Shape(p), "max_pool2d", input, output, indices, max_window);
+}
+
+void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t out_space, const void* grad_output,
+                       const int64_t* indices, void* grad_input) {
+    for_real(dtype, "max_pool2d_backward", [&](auto type) {
+        using T = decltype(type);
+        using S = sum_type<T>;
+        for_planes(planes, in_space + out_space, [&](int64_t plane) {
+            const T* from = static_cast<const T*>(grad_output) + plane * out_space;
+            const int64_t* index = indices + plane * out_space;
+            T* to = static_cast<T*>(grad_input) + plane * in_space;
+            std::fill_n(to, in_space, store_as<T>(S{0}));
+            for (int64_t i = 0; i < out_space; ++i)
+                if (index[i] >= 0 && index[i] < in_space) to[index[i]] = store_as<T>(load(to[index[i]]) + load(from[i]));
+        });
+    });
+}
+
+void avg_pool(const Pooling& p, const void* input, void* output) {
+    run_average(p, Shape(p), "avg_pool2d", input, output, average_window, AverageDivisor{p.divisor_override, p.count_include_pad});
+}
+
+void avg_pool_gradient(const Pooling& p, const void* grad_output, void* grad_input) {
+    run_average_gradient(p, Shape(p), "avg_pool2d_backward", grad_output, grad_input, average_window,
+                         AverageDivisor{p.divisor_override, p.count_include_pad});
+}
+
+void adaptive_avg_pool(const Pooling& p, const void* input, void* output) {
+    run_average(p, Shape(p, true), "adaptive_avg_pool2d", input, output, adaptive_window, AverageDivisor{0, false});
+}
+
+void adaptive_avg_pool_gradient(const Pooling& p, const void* grad_output, void* grad_input) {
+    run_average_gradient(p, Shape(p, true), "adaptive_avg_pool2d_backward", grad_output, grad_input, adaptive_window,
+                         AverageDivisor{0, false});
+}
+
+void adaptive_max_pool(const Pooling& p, const void* input, void* output, int64_t* indices) {
+    run_max(p, Shape(p, true), "adaptive_max_pool2d", input, output, indices, adaptive_window);
+}
+
+}  // namespace kindling::library
