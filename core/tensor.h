@@ -54,7 +54,7 @@ public:
     bool is_floating_point() const { return is_floating(dtype()); }
     bool is_conj() const { return impl_->key & key::Conj; }
     bool is_neg() const { return impl_->key & key::Neg; }
-    bool requires_grad() const { return impl_->key & key::Autograd; }
+    bool requires_grad() const { return key_of(impl_.get()) & key::Autograd; }
     Storage* storage() const { return impl_->storage; }
     uint32_t version() const { return impl_->version ? impl_->version->load() : 0; }
     void bump_version() const { if (impl_->version) impl_->version->fetch_add(1, std::memory_order_relaxed); }

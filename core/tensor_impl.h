@@ -34,6 +34,9 @@ enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast, Channels
 struct AutogradMeta;                    // autograd/meta.h
 void destroy(AutogradMeta* meta);
 
+/// Under which circumstances a view was made; some of them forbid writing to it in place (autograd/meta.h).
+enum class Creation : uint8_t { Default, CustomFunction, MultiOutput, NoGrad, Inference };
+
 inline constexpr int max_dims = 64;
 
 struct TensorImpl : RefCounted {
@@ -52,7 +55,8 @@ struct TensorImpl : RefCounted {
     bool inference : 1 = false;          // made under inference_mode
     bool owns_python : 1 = false;        // the Python object lives only through this header
     bool requires_grad : 1 = false;      // as set by the user: leaves only
-    bool is_view : 1 = false;            // `autograd` holds its view record, or (cheap form) `base` is set
+    bool is_view : 1 = false;            // a differentiable view: `base` is set
+    Creation creation : 3 = Creation::Default;  // of views
     Storage* storage = nullptr;          // owned
     int64_t offset = 0;                  // in elements
     int64_t numel = 1;
@@ -61,6 +65,7 @@ struct TensorImpl : RefCounted {
     AutogradMeta* autograd = nullptr;    // owned
     std::atomic<uint32_t>* version = nullptr;  // storage's, or (after .data) own_version
     std::atomic<uint32_t> own_version{0};
+    uint32_t view_version = 0;           // of views: the version at which their history was last right
     void* python = nullptr;              // the Python object, if there is one
     int64_t inline_[2 * inline_dims];
 
@@ -82,6 +87,11 @@ struct TensorImpl : RefCounted {
     void refresh();
 };
 void release(TensorImpl* impl);
+
+/// A tensor's key word. A view requires grad as soon as what it looks into does, also when that changes later.
+inline uint32_t key_of(const TensorImpl* impl) {
+    return impl->base ? impl->key | (impl->base->key & key::Autograd) : impl->key;
+}
 
 /// Called by `release` when the last reference goes and the Python object lives through the header. Set by bindings.
 extern void (*release_python)(TensorImpl* impl);

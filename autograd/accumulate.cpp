@@ -1,0 +1,57 @@
+// autograd/accumulate.cpp: how a leaf's gradient grows.
+#include "autograd/meta.h"
+#include "autograd/ops.h"
+
+namespace kindling {
+
+AccumulateGrad::AccumulateGrad(Tensor variable_) : GradNode(Kind::Accumulate), variable(std::move(variable_)) {
+    sequence = ~uint64_t{0};         // runs as soon as it can
+    add_input(*variable.impl());
+}
+
+/// Whether a gradient may be kept as it lies in memory: as the variable lies if that is dense, else row-major.
+static bool layout_fits(const Tensor& grad, const Tensor& variable) {
+    const TensorImpl *g = grad.impl(), *v = variable.impl();
+    if (!v->non_overlapping_dense) return g->contiguous;
+    for (int64_t d = 0; d < variable.dim(); d++)
+        if (v->sizes()[static_cast<size_t>(d)] > 1 && g->strides()[static_cast<size_t>(d)] != v->strides()[static_cast<size_t>(d)]) return false;
+    return true;
+}
+
+static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable, bool differentiable) {
+    if (differentiable || (grad.impl()->key & key::Dispatch) || !variable.impl()->non_overlapping_dense) return tape::clone(grad);
+    Tensor fresh = make_tensor(grad.sizes(), variable.strides(), grad.dtype(), grad.device());
+    tape::copy_(fresh, grad);
+    return fresh;
+}
+
+void AccumulateGrad::apply(Backward& b) {
+    if (!b.gradients[0].defined()) return;
+    TensorImpl* impl = variable.impl();
+    if (!requires_grad(impl)) return;
+    Tensor fresh = std::move(b.gradients[0]);
+    AutogradMeta& meta = need_meta(impl);
+    Tensor old;
+    std::lock_guard<std::mutex> one_at_a_time(busy);
+    {
+        SpinGuard guard(meta.lock);
+        old = meta.grad;
+    }
+    if (meta.grad_dtype_set && meta.grad_dtype != DType::None && fresh.dtype() != meta.grad_dtype) fresh = tape::cast(fresh, meta.grad_dtype);
+    if (b.differentiable) {
+        Tensor sum = old.defined() ? tape::add(old, fresh) : copy_to_fit(fresh, variable, true);
+        SpinGuard guard(meta.lock);
+        std::swap(meta.grad, sum);
+        return;
+    }
+    if (old.defined()) return tape::add_(old, fresh);
+    bool only_ours = fresh.impl()->use_count() == 1 && fresh.storage()->use_count() == 1;
+    Tensor keep;
+    if (layout_fits(fresh, variable) && only_ours) keep = requires_grad(fresh.impl()) ? detached(fresh) : std::move(fresh);
+    else keep = copy_to_fit(fresh, variable, false);
+    if (requires_grad(keep.impl())) keep = detached(keep);
+    SpinGuard guard(meta.lock);
+    std::swap(meta.grad, keep);
+}
+
+}  // namespace kindling

@@ -1,0 +1,35 @@
+// autograd/engine.h: runs a recorded graph backward.
+#pragma once
+#include <exception>
+
+#include "autograd/node.h"
+
+namespace kindling {
+
+struct BackwardOptions {
+    bool keep_graph = false;
+    bool create_graph = false;
+    bool accumulate = true;          // false: autograd.grad, gradients of `targets` are returned
+    bool allow_unreachable = true;
+};
+
+/// From `roots`, with `gradients` for each. With `targets`: only what leads there; gives a gradient for each (undefined
+/// where none was reached). Any thread, also from within a running backward.
+std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradients, const Edge* targets, size_t target_count,
+                                 const BackwardOptions& options);
+
+/// torch.autograd.backward / grad over tensors: checks, implicit gradients, then run_backward. Undefined gradients ask for
+/// the implicit ones. With `inputs`, `accumulate` says whether they gather into .grad or are returned.
+std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, const Tensor* gradients, size_t gradient_count,
+                                          bool keep_graph, bool create_graph, const Tensor* inputs, size_t input_count,
+                                          bool accumulate, bool allow_unused);
+
+/// Runs when the backward call that is running now is done. RuntimeError outside of one.
+void queue_callback(void (*run)(void*), void (*drop)(void*), void* context);
+
+/// Which edges of `node` are needed by the task that runs; all when none does.
+bool task_needs(const GradNode& node, size_t edge);
+/// A number for the task that runs, -1 outside.
+int64_t current_task();
+
+}  // namespace kindling

@@ -1,0 +1,288 @@
+// autograd/meta.cpp: a tensor's place in the graph, and what in-place writes do to it.
+#include "autograd/meta.h"
+
+#include "autograd/copy_slices.h"
+#include "autograd/ops.h"
+#include "core/shape.h"
+
+namespace kindling {
+
+AutogradMeta& need_meta(TensorImpl* impl) {
+    if (!impl->autograd) {
+        impl->autograd = new AutogradMeta;
+        impl->autograd->owner = impl;
+    }
+    return *impl->autograd;
+}
+
+static void forget_retain(AutogradMeta* meta) {
+    GradNode* node = meta->grad_fn.get();
+    if (!node || !node->hooks) return;
+    SpinGuard guard(node->lock);
+    auto& retains = node->hooks->retains;
+    for (size_t i = retains.size(); i-- > 0;)
+        if (retains[i].meta == meta) retains.erase(retains.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+void destroy(AutogradMeta* meta) {
+    if (meta->retains_grad) forget_retain(meta);
+    if (meta->python_hooks) release_python_object(meta->python_hooks);
+    if (meta->python_accumulated) release_python_object(meta->python_accumulated);
+    delete meta;
+}
+
+bool is_leaf(TensorImpl* impl) {
+    if (!impl->base) return !impl->autograd || !impl->autograd->grad_fn;
+    return !grad_fn(impl);
+}
+
+Ref<GradNode> grad_fn(TensorImpl* impl) {
+    TensorImpl* base = impl->base;
+    if (!base) return impl->autograd ? impl->autograd->grad_fn : Ref<GradNode>();
+    if (!(base->key & key::Autograd) && !(impl->autograd && impl->autograd->grad_fn)) return {};
+    uint32_t now = impl->version->load();
+    if (impl->view_version != now) {
+        // Something was written since: this view is what a view of the base is now.
+        AutogradMeta& meta = need_meta(impl);
+        Ref<GradNode> node = replay_node(impl, base);
+        if (meta.retains_grad) {
+            forget_retain(&meta);
+            if (node) node->need_hooks().retains.push_back({&meta, 0});
+        }
+        SpinGuard guard(meta.lock);
+        if (impl->view_version != now) {
+            meta.grad_fn = std::move(node);
+            meta.output = 0;
+            impl->view_version = now;
+            if (meta.grad_fn) impl->key |= key::Autograd;
+        }
+    }
+    return impl->autograd ? impl->autograd->grad_fn : Ref<GradNode>();
+}
+
+Ref<GradNode> grad_accumulator(TensorImpl* impl) {
+    if (!requires_grad(impl)) return {};
+    AutogradMeta& meta = need_meta(impl);
+    if (meta.stands_for) return meta.stands_for;
+    {
+        SpinGuard guard(meta.lock);
+        if (meta.accumulator) return Ref<GradNode>::share(meta.accumulator);
+    }
+    auto fresh = Ref<GradNode>::adopt(new AccumulateGrad(Tensor::share(impl)));
+    SpinGuard guard(meta.lock);
+    if (meta.accumulator) return Ref<GradNode>::share(meta.accumulator);
+    meta.accumulator = fresh.get();
+    return fresh;
+}
+
+Edge gradient_edge(TensorImpl* impl) {
+    if (Ref<GradNode> node = grad_fn(impl)) return {std::move(node), impl->autograd->output};
+    return {grad_accumulator(impl), 0};
+}
+
+void set_gradient_edge(TensorImpl* impl, Edge edge) {
+    AutogradMeta& meta = need_meta(impl);
+    if (meta.retains_grad && meta.grad_fn) {
+        forget_retain(&meta);
+        edge.node->need_hooks().retains.push_back({&meta, edge.input});
+    }
+    if (edge.node && edge.node->kind == GradNode::Kind::Accumulate) {
+        meta.stands_for = std::move(edge.node);
+        impl->requires_grad = true;
+        impl->key |= key::Autograd;
+        return;
+    }
+    meta.output = edge.input;
+    Ref<GradNode> old;
+    {
+        SpinGuard guard(meta.lock);
+        old = std::move(meta.grad_fn);
+        meta.grad_fn = std::move(edge.node);
+    }
+    if (meta.grad_fn) impl->key |= key::Autograd;
+    if (impl->base) impl->view_version = impl->version->load();
+}
+
+void set_history(TensorImpl* impl, GradNode* node) {
+    if (!is_differentiable(impl->dtype)) {
+        node->inputs.emplace_back();
+        return;
+    }
+    AutogradMeta& meta = need_meta(impl);
+    meta.output = node->add_input(*impl);
+    meta.grad_fn = Ref<GradNode>::share(node);
+    impl->key |= key::Autograd;
+}
+
+void rebase_history(TensorImpl* impl, Ref<GradNode> node) {
+    uint32_t output = node->add_input(*impl);
+    if (!impl->base) return set_gradient_edge(impl, {std::move(node), output});
+    TensorImpl* base = impl->base;
+    // The node of a write to a view works on that part of the base's gradient; the view itself is a view of the new base.
+    auto slices = Ref<GradNode>::adopt(new CopySlices(base, impl, std::move(node)));
+    slices->add_input(*base);
+    set_gradient_edge(base, {slices, 0});
+    impl->view_version = impl->version->load() - 1;
+    grad_fn(impl);
+}
+
+[[noreturn]] static void fail_view_written(TensorImpl* impl) {
+    GradNode* node = impl->autograd ? impl->autograd->grad_fn.get() : nullptr;
+    Creation creation = impl->creation;
+    std::string text;
+    if (creation == Creation::Inference || creation == Creation::NoGrad || !node) {
+        std::string prefix = node ? format("Output %u of %s is a view of a view which was created in", impl->autograd->output,
+                                           short_name(*node).c_str())
+                                  : std::string("A view was created in");
+        text = creation == Creation::Inference ? prefix + " inference mode and is being modified inplace in normal mode."
+                                               : prefix + " no_grad mode and is being modified inplace with grad mode enabled.";
+    } else {
+        text = format("Output %u of %s is a view and is being modified inplace.", impl->autograd->output, short_name(*node).c_str());
+    }
+    switch (creation) {
+        case Creation::MultiOutput:
+            text += " This view is the output of a function that returns multiple views. Such functions do not allow the output "
+                    "views to be modified inplace. You should replace the inplace operation by an out-of-place one.";
+            break;
+        case Creation::NoGrad: case Creation::Inference:
+            text += format(" Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+                           "moving both the view and the inplace either both inside the %s block (if you don't want the inplace "
+                           "to be tracked) or both outside (if you want the inplace to be tracked).",
+                           creation == Creation::NoGrad ? "no_grad" : "inference_mode");
+            break;
+        default:
+            text += " This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+                    "logic to handle view+inplace would override the custom backward associated with the custom Function, "
+                    "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
+                    "custom Function.";
+    }
+    throw Error(ErrorKind::Runtime, std::move(text));
+}
+
+void check_inplace(TensorImpl* impl, bool any_requires_grad) {
+    if (!any_requires_grad || !thread_state.grad_mode) return;
+    if (impl->base) {
+        if (impl->creation != Creation::Default) fail_view_written(impl);
+        if (requires_grad(impl) && is_leaf(impl->base))
+            fail(ErrorKind::Runtime, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    }
+    if (requires_grad(impl) && is_leaf(impl))
+        fail(ErrorKind::Runtime, "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+Tensor detached(const Tensor& tensor, bool own_version) {
+    TensorImpl* from = tensor.impl();
+    auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
+    impl->dtype = from->dtype;
+    impl->layout = from->layout;
+    impl->set_shape(tensor.sizes(), tensor.strides());
+    impl->key = from->key & ~static_cast<uint32_t>(key::Autograd | key::Function | key::Dispatch);
+    impl->device = from->device;
+    impl->inference = from->inference;
+    impl->offset = from->offset;
+    impl->wrapped_number = from->wrapped_number;
+    if (from->storage) from->storage->retain();
+    impl->storage = from->storage;
+    impl->version = own_version ? &impl->own_version : from->version;
+    return Tensor(std::move(impl));
+}
+
+void detach_in_place(const Tensor& tensor) {
+    TensorImpl* impl = tensor.impl();
+    KINDLING_CHECK(Runtime, !impl->base,
+                   "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                   "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                   "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                   "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.");
+    impl->key &= ~static_cast<uint32_t>(key::Autograd);
+    impl->requires_grad = false;
+    if (!impl->autograd) return;
+    if (impl->autograd->retains_grad) forget_retain(impl->autograd);
+    impl->autograd->retains_grad = false;
+    impl->autograd->grad_fn = nullptr;
+    impl->autograd->output = 0;
+}
+
+void set_requires_grad(const Tensor& tensor, bool value) {
+    TensorImpl* impl = tensor.impl();
+    if (!value && requires_grad(impl) && !is_leaf(impl))
+        fail(ErrorKind::Runtime, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                                 "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    if (value) {
+        KINDLING_CHECK(Runtime, is_differentiable(impl->dtype), "only Tensors of floating point dtype can require gradients");
+        KINDLING_CHECK(Runtime, !impl->inference || thread_state.inference_mode,
+                       "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+    }
+    if (!is_leaf(impl)) return;
+    impl->requires_grad = value;
+    if (value) {
+        need_meta(impl);
+        impl->key |= key::Autograd;
+    } else {
+        impl->key &= ~static_cast<uint32_t>(key::Autograd);
+    }
+}
+
+void retain_grad(const Tensor& tensor) {
+    TensorImpl* impl = tensor.impl();
+    KINDLING_CHECK(Runtime, requires_grad(impl), "can't retain_grad on Tensor that has requires_grad=False");
+    if (is_leaf(impl) || impl->autograd->retains_grad) return;
+    AutogradMeta& meta = *impl->autograd;
+    meta.retains_grad = true;
+    SpinGuard guard(meta.grad_fn->lock);
+    meta.grad_fn->need_hooks().retains.push_back({&meta, meta.output});
+}
+
+Ref<GradHook> add_tensor_hook(const Tensor& tensor, Ref<GradHook> hook) {
+    TensorImpl* impl = tensor.impl();
+    KINDLING_CHECK(Runtime, requires_grad(impl), "cannot register a hook on a tensor that doesn't require gradient");
+    if (Ref<GradNode> node = grad_fn(impl)) {
+        uint32_t output = impl->autograd->output;
+        SpinGuard guard(node->lock);
+        node->need_hooks().tensor_hooks.push_back({hook, output});
+    } else {
+        AutogradMeta& meta = need_meta(impl);
+        SpinGuard guard(meta.lock);
+        meta.hooks.push_back(hook);
+    }
+    return hook;
+}
+
+Tensor base_of(const Tensor& tensor) { return tensor.impl()->base ? Tensor::share(tensor.impl()->base) : Tensor(); }
+
+void check_grad(const TensorImpl* impl, const Tensor& grad) {
+    KINDLING_CHECK(Runtime, grad.impl() != impl, "can't assign Variable as its own grad");
+    const AutogradMeta* meta = impl->autograd;
+    DType wanted = meta && meta->grad_dtype_set ? meta->grad_dtype : impl->dtype;
+    KINDLING_CHECK(Runtime, wanted == DType::None || wanted == grad.dtype(),
+                   "attempting to assign a gradient with dtype '%s' to a tensor with grad_dtype '%s'. The gradient must match the "
+                   "tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+                   "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor "
+                   "and its gradient may break downstream systems that assume they match.",
+                   scalar_type_name(grad.dtype()), scalar_type_name(wanted));
+    KINDLING_CHECK(Runtime, grad.device().type == impl->device.type,
+                   "attempting to assign a gradient with device type '%s' to a tensor with device type '%s'. Please ensure that "
+                   "the gradient and the tensor are on the same device", name(grad.device().type), name(impl->device.type));
+    KINDLING_CHECK(Runtime, grad.sizes() == impl->sizes(),
+                   "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure that the gradient and "
+                   "the tensor are the same size", str(grad.sizes()).c_str(), str(impl->sizes()).c_str());
+}
+
+// ---- Tensor's own members
+
+Tensor Tensor::grad() const { return impl_->autograd ? impl_->autograd->grad : Tensor(); }
+
+void Tensor::set_grad(const Tensor& grad) const {
+    if (grad.defined()) check_grad(impl_.get(), grad);
+    else if (!impl_->autograd) return;
+    AutogradMeta& meta = need_meta(impl_.get());
+    Tensor old;
+    SpinGuard guard(meta.lock);
+    old = std::move(meta.grad);
+    meta.grad = grad;
+}
+
+const Tensor& Tensor::requires_grad_(bool value) const { set_requires_grad(*this, value); return *this; }
+bool Tensor::is_leaf() const { return kindling::is_leaf(impl_.get()); }
+
+}  // namespace kindling

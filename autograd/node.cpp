@@ -1,0 +1,123 @@
+// autograd/node.cpp: nodes' lives and names.
+#include "autograd/node.h"
+
+#include <sched.h>
+
+#include <cctype>
+#include <cstring>
+#include <mutex>
+
+#include "autograd/meta.h"
+
+namespace kindling {
+
+constinit thread_local AutogradThread autograd_thread __attribute__((tls_model("initial-exec")));
+void (*release_python_object)(void* object) = nullptr;
+void (*on_anomaly_node)(GradNode* node) = nullptr;
+void (*on_anomaly_error)(GradNode* node) = nullptr;
+
+void SpinLock::lock() {
+    for (int tries = 0; taken_.exchange(true, std::memory_order_acquire); tries++)
+        if (tries > 50) sched_yield();
+}
+
+InputMeta::InputMeta(const TensorImpl& tensor)
+    : sizes(tensor.sizes()), dtype(tensor.dtype), device(tensor.device), subclass(tensor.key & key::Dispatch) {}
+
+GradNode::GradNode(Kind kind_) : sequence(autograd_thread.sequence++), kind(kind_) {
+    if (thread_state.anomaly) [[unlikely]] {
+        if (autograd_thread.running && kind != Kind::Accumulate) anomaly_parent = Ref<GradNode>::share(autograd_thread.running);
+        if (on_anomaly_node) on_anomaly_node(this);
+    }
+}
+
+GradNode::~GradNode() {
+    if (metadata && release_python_object) release_python_object(metadata);
+}
+
+/// Deleting a node lets go of its edges and saved tensors, which may be the last to hold further nodes: those wait in a
+/// list instead of being deleted from within, so that a graph of any length is freed on a flat stack.
+void release(GradNode* node) {
+    if (node->kind == GradNode::Kind::Accumulate) {
+        // A leaf points back at its accumulator without owning it: whether this was the last reference is settled under
+        // the leaf's lock, where new references are taken.
+        Tensor variable = static_cast<AccumulateGrad*>(node)->variable;
+        AutogradMeta* meta = variable.impl()->autograd;
+        SpinGuard guard(meta->lock);
+        if (!node->drop()) return;
+        if (meta->accumulator == node) meta->accumulator = nullptr;
+    } else if (!node->drop()) {
+        return;
+    }
+    AutogradThread& thread = autograd_thread;
+    node->next_released = thread.released;
+    thread.released = node;
+    if (thread.releasing) return;
+    thread.releasing = true;
+    while (GradNode* next = thread.released) {
+        thread.released = next->next_released;
+        delete next;
+    }
+    thread.releasing = false;
+}
+
+// ---- names
+
+namespace {
+
+/// Where torch's numbers its overloads' nodes other than 0. Sorted.
+struct Numbered { char overload[45]; uint8_t number; };
+constexpr Numbered numbered[] = {
+    {"_convolution", 1}, {"acosh_", 1}, {"add.Scalar", 1}, {"bernoulli_.Tensor", 1}, {"bernoulli_.float", 2}, {"clamp", 1},
+    {"clamp_max.Tensor", 1}, {"clamp_min.Tensor", 1}, {"copysign.Scalar", 1}, {"div.Scalar", 1}, {"div.Scalar_mode", 3},
+    {"div.Tensor_mode", 2}, {"fill.Scalar", 2}, {"fill.Tensor", 3}, {"fmod.Tensor", 1}, {"index_fill.int_Tensor", 1},
+    {"lerp.Tensor", 1}, {"masked_fill.Tensor", 1}, {"max", 1}, {"mean.dim", 1}, {"median.dim", 1}, {"min", 1},
+    {"mul.Scalar", 1}, {"nanmedian.dim", 1}, {"norm.ScalarOpt_dim", 1}, {"norm.ScalarOpt_dim_dtype", 3},
+    {"norm.ScalarOpt_dtype", 2}, {"normal.Tensor_Tensor", 3}, {"normal.Tensor_float", 1}, {"normal.float_Tensor", 2},
+    {"pow.Scalar", 2}, {"pow.Tensor_Tensor", 1}, {"prod.dim_int", 1}, {"random_", 2}, {"random_.to", 1},
+    {"remainder.Tensor", 1}, {"round.decimals", 1}, {"rsub.Scalar", 1}, {"scatter.value", 1}, {"sort.stable", 1},
+    {"special_xlog1py.other_scalar", 2}, {"special_xlog1py.self_scalar", 1}, {"special_zeta.other_scalar", 2},
+    {"special_zeta.self_scalar", 1}, {"squeeze.dim", 1}, {"squeeze.dims", 2}, {"sub.Scalar", 1}, {"sum.dim_IntList", 1},
+    {"xlogy.Scalar_Other", 2}, {"xlogy.Scalar_Self", 1},
+};
+
+int number_of(const char* name, size_t length, const char* overload) {
+    char full[96];
+    std::snprintf(full, sizeof full, "%.*s%s%s", static_cast<int>(length), name, *overload ? "." : "", overload);
+    for (const Numbered& each : numbered)
+        if (std::strcmp(each.overload, full) == 0) return each.number;
+    return 0;
+}
+
+}  // namespace
+
+/// Each word of the functional form's name with a capital wherever a letter follows none, "Backward" and a number.
+const char* node_name(const Operator& op) {
+    const char* source = op.functional ? op.functional->name() : op.name();
+    const char* overload = op.functional ? op.functional->overload() : op.overload();
+    size_t length = std::strlen(source);
+    if (length > 1 && source[length - 1] == '_' && source[0] != '_') length--;
+    if (length == 4 && std::memcmp(source, "copy", 4) == 0) return "CopyBackwards";
+    std::string name;
+    bool letter_before = false;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = static_cast<unsigned char>(source[i]);
+        if (c == '_') { letter_before = false; continue; }
+        bool letter = std::isalpha(c);
+        name += static_cast<char>(letter && !letter_before ? std::toupper(c) : c);
+        letter_before = letter;
+    }
+    if (name.size() > 7 && name.compare(name.size() - 7, 7, "Forward") == 0) name.resize(name.size() - 7);
+    name += "Backward" + std::to_string(number_of(source, length, overload));
+    char* kept = new char[name.size() + 1];
+    std::memcpy(kept, name.c_str(), name.size() + 1);
+    return kept;
+}
+
+std::string short_name(const GradNode& node) {
+    std::string name = node.name();
+    size_t at = name.rfind("Backward");
+    return at != std::string::npos && at + 8 < name.size() ? name.substr(0, at) : name;
+}
+
+}  // namespace kindling

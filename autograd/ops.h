@@ -1,0 +1,40 @@
+// autograd/ops.h: calls of the few operators the tape itself needs, by name.
+#pragma once
+#include "core/dispatch.h"
+
+namespace kindling {
+
+/// An operator looked up at first use.
+struct NamedOperator {
+    const char* name;
+    const char* overload;
+    mutable std::atomic<const Operator*> found{nullptr};
+    const Operator& get() const {
+        const Operator* op = found.load(std::memory_order_relaxed);
+        return op ? *op : find();
+    }
+    const Operator& find() const;
+};
+
+/// Calls with `given` as the first arguments, and the schema's defaults for the rest.
+Tensor call_named(const NamedOperator& op, const Value* given, size_t count);
+template <class... A> Tensor call_named(const NamedOperator& op, const A&... arguments) {
+    Value values[] = {Value(arguments)...};
+    return call_named(op, values, sizeof...(A));
+}
+
+namespace tape {
+Tensor add(const Tensor& a, const Tensor& b);
+void add_(const Tensor& a, const Tensor& b);
+Tensor clone(const Tensor& t);
+void copy_(const Tensor& target, const Tensor& source);
+void zero_(const Tensor& t);
+Tensor cast(const Tensor& t, DType dtype);
+Tensor real(const Tensor& t);
+Tensor sum_to(const Tensor& t, IntList sizes);
+Tensor ones_like(const Tensor& t);
+Tensor zeros(IntList sizes, DType dtype, Device device);
+Tensor as_strided(const Tensor& t, IntList sizes, IntList strides, int64_t offset);
+}  // namespace tape
+
+}  // namespace kindling

@@ -1,0 +1,401 @@
+// autograd/pointwise.cpp: derivatives of scalar bodies. The expression the forward loop ran is differentiated once per
+// combination of dtypes; going backward, all gradients come out of one loop. Where the backward itself is recorded or
+// watched (create_graph, modes, subclasses), the same expression is evaluated operator by operator.
+#include <cstring>
+#include <mutex>
+
+#include "autograd/meta.h"
+#include "autograd/ops.h"
+#include "autograd/plan.h"
+#include "core/schema.h"
+#include "core/shape.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+
+namespace kindling {
+
+/// The derivative of one plan of an operator, for one set of arguments that require grad.
+struct OperatorPlan::Computation {
+    const PointwisePlan* forward;
+    uint32_t wanted;                 // bit per input of the forward expression
+    Expression loop;                 // inputs: those of `reads`; one output per wanted input
+    /// What the loop reads, in order: 0 is the gradient, then the inputs of the forward expression, then its result.
+    std::vector<uint8_t> reads;
+    std::vector<uint8_t> inputs;     // the wanted ones
+    /// Output k is the gradient itself: always (-1), if this scalar is one (0..), or not (-2).
+    std::vector<int8_t> passes;
+    DType gradient_type, result_type;
+    bool reads_result = false;
+    bool whole_loop = true;          // some output is more than the gradient itself
+    Computation* next = nullptr;
+};
+
+namespace {
+
+constinit std::mutex computation_lock;
+
+/// Whether this value is the gradient, or the gradient times one run-time scalar; seen through conversions to and from
+/// the wider type half types are computed in.
+int8_t pass_of(const Expression& e, int32_t output, DType gradient_type) {
+    auto at = [&](int32_t i) -> const Node& { return e.nodes[static_cast<size_t>(i)]; };
+    if (at(output).type != gradient_type) return -2;
+    DType wide = value_type(gradient_type);
+    int32_t i = output;
+    while (at(i).primitive == Primitive::Cast && (at(at(i).operands[0]).type == wide || at(at(i).operands[0]).type == gradient_type)) i = at(i).operands[0];
+    auto is_gradient = [&](int32_t j) {
+        while (at(j).primitive == Primitive::Cast && at(j).type == wide && at(at(j).operands[0]).type == gradient_type) j = at(j).operands[0];
+        return at(j).primitive == Primitive::Input && at(j).index() == 0;
+    };
+    if (is_gradient(i)) return -1;
+    if (at(i).primitive == Primitive::Mul)
+        for (int side = 0; side < 2; side++) {
+            int32_t other = at(i).operands[1 - side];
+            if (is_gradient(at(i).operands[side]) && at(other).primitive == Primitive::Scalar) return static_cast<int8_t>(at(other).index());
+        }
+    return -2;
+}
+
+OperatorPlan::Computation* compute(const PointwisePlan& forward, uint32_t wanted) {
+    auto made = std::make_unique<OperatorPlan::Computation>();
+    made->forward = &forward;
+    made->wanted = wanted;
+    std::vector<int> list;
+    for (int i = 0; i < forward.input_count; i++)
+        if (wanted >> i & 1) {
+            list.push_back(i);
+            made->inputs.push_back(static_cast<uint8_t>(i));
+        }
+    Expression full = differentiate(forward.expression, list.data(), static_cast<int>(list.size()));
+    made->gradient_type = made->result_type = forward.expression.output_type(0);
+    ExpressionBuilder builder;
+    std::vector<Sym> inputs(static_cast<size_t>(full.input_count)), scalars(static_cast<size_t>(full.scalar_count));
+    for (const Node& node : full.nodes) {
+        if (node.primitive == Primitive::Scalar) scalars[static_cast<size_t>(node.index())] = builder.scalar(node.index(), node.type);
+    }
+    for (int i = 0; i < full.input_count; i++) {
+        DType type = i == 0 || i == forward.input_count + 1 ? made->gradient_type : DType::None;
+        for (const Node& node : full.nodes)
+            if (node.primitive == Primitive::Input && node.index() == i) type = node.type;
+        if (i != 0 && !full.uses_input(i)) continue;
+        inputs[static_cast<size_t>(i)] = builder.input(static_cast<int>(made->reads.size()), type);
+        made->reads.push_back(static_cast<uint8_t>(i));
+        if (i == forward.input_count + 1) made->reads_result = true;
+    }
+    for (const Sym& output : builder.append(full, inputs.data(), scalars.data())) builder.output(output);
+    made->loop = builder.finish();
+    made->whole_loop = false;
+    for (int32_t output : made->loop.outputs) {
+        made->passes.push_back(pass_of(made->loop, output, made->gradient_type));
+        made->whole_loop |= made->passes.back() == -2;
+    }
+    return made.release();
+}
+
+OperatorPlan::Computation* computation(const OperatorPlan& plan, const PointwisePlan& forward, uint32_t wanted) {
+    auto& head = const_cast<OperatorPlan&>(plan).computations;
+    for (auto* c = head.load(std::memory_order_acquire); c; c = c->next)
+        if (c->forward == &forward && c->wanted == wanted) return c;
+    auto* fresh = compute(forward, wanted);
+    std::lock_guard<std::mutex> guard(computation_lock);
+    fresh->next = head.load();
+    head.store(fresh, std::memory_order_release);
+    return fresh;
+}
+
+uint32_t wanted_inputs(const PointwisePlan& forward, const Value* arguments) {
+    uint32_t wanted = 0;
+    for (int i = 0; i < forward.input_count; i++) {
+        TensorImpl* input = arguments[forward.input_position[i]].tensor;
+        if (requires_grad(input) && is_differentiable(input->dtype)) wanted |= 1u << i;
+    }
+    return wanted;
+}
+
+// ---- operator by operator
+
+struct Spelled { Primitive primitive; const char* name; const char* overload; };
+constexpr Spelled spelled[] = {
+    {Primitive::Add, "add", "Tensor"}, {Primitive::Sub, "sub", "Tensor"}, {Primitive::Mul, "mul", "Tensor"},
+    {Primitive::Div, "div", "Tensor"}, {Primitive::FloorDiv, "floor_divide", ""}, {Primitive::Fmod, "fmod", "Tensor"},
+    {Primitive::Remainder, "remainder", "Tensor"}, {Primitive::Neg, "neg", ""}, {Primitive::Abs, "abs", ""},
+    {Primitive::Sign, "sgn", ""}, {Primitive::Min, "minimum", ""}, {Primitive::Max, "maximum", ""},
+    {Primitive::Fmin, "fmin", ""}, {Primitive::Fmax, "fmax", ""}, {Primitive::Copysign, "copysign", "Tensor"},
+    {Primitive::Nextafter, "nextafter", ""}, {Primitive::Eq, "eq", "Tensor"}, {Primitive::Ne, "ne", "Tensor"},
+    {Primitive::Lt, "lt", "Tensor"}, {Primitive::Le, "le", "Tensor"}, {Primitive::Gt, "gt", "Tensor"},
+    {Primitive::Ge, "ge", "Tensor"}, {Primitive::And, "bitwise_and", "Tensor"}, {Primitive::Or, "bitwise_or", "Tensor"},
+    {Primitive::Xor, "bitwise_xor", "Tensor"}, {Primitive::Not, "bitwise_not", ""},
+    {Primitive::Shl, "bitwise_left_shift", "Tensor"}, {Primitive::Shr, "bitwise_right_shift", "Tensor"},
+    {Primitive::Select, "where", "self"}, {Primitive::IsNan, "isnan", ""}, {Primitive::IsInf, "isinf", ""},
+    {Primitive::SignBit, "signbit", ""}, {Primitive::Sqrt, "sqrt", ""}, {Primitive::Rsqrt, "rsqrt", ""},
+    {Primitive::Reciprocal, "reciprocal", ""}, {Primitive::Exp, "exp", ""}, {Primitive::Exp2, "exp2", ""},
+    {Primitive::Expm1, "expm1", ""}, {Primitive::Log, "log", ""}, {Primitive::Log2, "log2", ""},
+    {Primitive::Log10, "log10", ""}, {Primitive::Log1p, "log1p", ""}, {Primitive::Sin, "sin", ""}, {Primitive::Cos, "cos", ""},
+    {Primitive::Tan, "tan", ""}, {Primitive::Asin, "asin", ""}, {Primitive::Acos, "acos", ""}, {Primitive::Atan, "atan", ""},
+    {Primitive::Atan2, "atan2", ""}, {Primitive::Sinh, "sinh", ""}, {Primitive::Cosh, "cosh", ""}, {Primitive::Tanh, "tanh", ""},
+    {Primitive::Asinh, "asinh", ""}, {Primitive::Acosh, "acosh", ""}, {Primitive::Atanh, "atanh", ""},
+    {Primitive::Sigmoid, "sigmoid", ""}, {Primitive::Erf, "erf", ""}, {Primitive::Erfc, "erfc", ""},
+    {Primitive::Erfinv, "erfinv", ""}, {Primitive::Erfcx, "special_erfcx", ""}, {Primitive::Ndtri, "special_ndtri", ""},
+    {Primitive::Lgamma, "lgamma", ""}, {Primitive::Digamma, "digamma", ""}, {Primitive::Zeta, "special_zeta", ""},
+    {Primitive::I0, "i0", ""}, {Primitive::I0e, "special_i0e", ""}, {Primitive::I1, "special_i1", ""},
+    {Primitive::I1e, "special_i1e", ""}, {Primitive::Pow, "pow", "Tensor_Tensor"}, {Primitive::Hypot, "hypot", ""},
+    {Primitive::Logaddexp, "logaddexp", ""}, {Primitive::Logaddexp2, "logaddexp2", ""}, {Primitive::Floor, "floor", ""},
+    {Primitive::Ceil, "ceil", ""}, {Primitive::Round, "round", ""}, {Primitive::Trunc, "trunc", ""},
+    {Primitive::Frac, "frac", ""}, {Primitive::Gcd, "gcd", ""}, {Primitive::Lcm, "lcm", ""}, {Primitive::Real, "real", ""},
+    {Primitive::Imag, "imag", ""}, {Primitive::Conj, "conj_physical", ""}, {Primitive::Angle, "angle", ""},
+    {Primitive::MakeComplex, "complex", ""},
+};
+
+/// A value on the way: a tensor, or a number not yet met by one.
+struct Term {
+    Tensor tensor;
+    Scalar number;
+    bool is_number() const { return !tensor.defined(); }
+};
+
+Scalar number_of(const Immediate& value, DType type) {
+    if (is_complex(type)) return Scalar(value.to_complex(type));
+    if (is_floating(type)) return Scalar(value.to_double(type));
+    return type == DType::Bool ? Scalar(value.to_int(type) != 0) : Scalar(value.to_int(type));
+}
+
+Tensor apply(const char* name, const char* overload, const Value* given, size_t count) {
+    NamedOperator op{name, overload};
+    return call_named(op, given, count);
+}
+
+Term evaluate_node(const Node& node, const Term* terms) {
+    auto& first = terms[node.operands[0]];
+    auto tensor = [&](int operand) -> Tensor {
+        const Term& term = terms[node.operands[operand]];
+        return term.is_number() ? wrap_number(term.number) : term.tensor;
+    };
+    auto either = [&](int operand) -> Value {
+        const Term& term = terms[node.operands[operand]];
+        return term.is_number() ? Value(term.number) : Value(term.tensor);
+    };
+    if (node.primitive == Primitive::Cast) {
+        if (first.is_number()) return {{}, is_complex(node.type) ? Scalar(first.number.to_complex()) : is_floating(node.type) ? Scalar(first.number.to_double()) : first.number};
+        return {first.tensor.dtype() == node.type ? first.tensor : tape::cast(first.tensor, node.type), {}};
+    }
+    if (node.primitive == Primitive::Fma) {
+        Value product[2] = {Value(tensor(0)), Value(tensor(1))};
+        Tensor a = tensor(0), b = tensor(1), c = tensor(2);
+        product[0] = a;
+        product[1] = b;
+        Tensor ab = apply("mul", "Tensor", product, 2);
+        return {tape::add(ab, c), {}};
+    }
+    if (node.primitive == Primitive::TruncDiv) {
+        Tensor a = tensor(0), b = tensor(1);
+        Value given[] = {Value(a), Value(b), Value("trunc")};
+        return {apply("div", "Tensor_mode", given, 3), {}};
+    }
+    if (node.primitive == Primitive::Pow && terms[node.operands[1]].is_number() && !first.is_number()) {
+        Value given[] = {Value(first.tensor), Value(terms[node.operands[1]].number)};
+        return {apply("pow", "Tensor_Scalar", given, 2), {}};
+    }
+    for (const Spelled& each : spelled) {
+        if (each.primitive != node.primitive) continue;
+        int count = operand_count(node.primitive);
+        Tensor held[3];
+        Value given[3];
+        bool all_numbers = true;
+        for (int i = 0; i < count; i++) all_numbers &= terms[node.operands[i]].is_number();
+        for (int i = 0; i < count; i++) {
+            bool as_tensor = all_numbers || i == 0 || node.primitive == Primitive::Select || !terms[node.operands[i]].is_number();
+            if (as_tensor) { held[i] = tensor(i); given[i] = held[i]; }
+            else { given[i] = either(i); given[i].wrapped = true; }
+        }
+        return {apply(each.name, each.overload, given, static_cast<size_t>(count)), {}};
+    }
+    fail(ErrorKind::NotImplemented, "a second derivative through '%s' is not implemented", name(node.primitive));
+}
+
+std::vector<Tensor> evaluate_by_operators(const Expression& e, const Tensor* inputs, const Immediate* scalars) {
+    std::vector<Term> terms(e.nodes.size());
+    for (size_t i = 0; i < e.nodes.size(); i++) {
+        const Node& node = e.nodes[i];
+        switch (node.primitive) {
+            case Primitive::Input: terms[i].tensor = inputs[node.index()]; break;
+            case Primitive::Scalar: terms[i].number = number_of(scalars[node.index()], node.type); break;
+            case Primitive::Constant: terms[i].number = number_of(node.value, node.type); break;
+            default: terms[i] = evaluate_node(node, terms.data());
+        }
+    }
+    std::vector<Tensor> results;
+    for (int32_t output : e.outputs) {
+        const Term& term = terms[static_cast<size_t>(output)];
+        results.push_back(term.is_number() ? wrap_number(term.number) : term.tensor);
+    }
+    return results;
+}
+
+}  // namespace
+
+struct PointwiseNode final : GradNode {
+    const OperatorPlan& plan;
+    const OperatorPlan::Computation* what = nullptr;
+    Few<SavedTensor, 2> saved;       // as `what->reads`, without the gradient
+    Few<Immediate, 1> scalars;
+    Few<uint8_t, 4> edge_of;         // which edge a wanted input's gradient takes
+    bool released = false;
+    int pins = 0;
+
+    explicit PointwiseNode(const OperatorPlan& p) : GradNode(Kind::Operation), plan(p) {}
+    const char* name() const override { return plan.name; }
+    void release_saved() override {
+        Few<SavedTensor, 2> dropped;
+        SpinGuard guard(lock);
+        released = true;
+        if (pins) return;
+        for (auto& each : saved) { dropped.emplace_back(std::move(each)); each.reset(); }
+    }
+    void apply(Backward& b) override {
+        {
+            SpinGuard guard(lock);
+            if (released && saved.size()) fail_released();
+            pins++;
+        }
+        struct Unpin {
+            PointwiseNode& node;
+            ~Unpin() {
+                bool last;
+                {
+                    SpinGuard guard(node.lock);
+                    last = --node.pins == 0 && node.released;
+                }
+                if (last) node.release_saved();
+            }
+        } unpin{*this};
+        run(b);
+    }
+    void run(Backward& b);
+};
+
+void PointwiseNode::run(Backward& b) {
+    const auto& c = *what;
+    Tensor grad = b.gradients[0];
+    bool all_pass = true;
+    for (size_t k = 0; k < c.inputs.size(); k++) {
+        size_t edge = edge_of[k];
+        if (b.needed && !b.needed[edge]) continue;
+        int8_t pass = c.passes[k];
+        if (pass == -1 || (pass >= 0 && scalars[static_cast<size_t>(pass)] == Immediate::of(loop_scalar_type(pass), 1.0))) b.results[edge] = grad;
+        else all_pass = false;
+    }
+    if (all_pass) return;
+    auto self = Ref<GradNode>::share(this);
+    Few<Tensor, 4> held;
+    held.push_back(grad.dtype() == c.gradient_type ? grad : tape::cast(grad, c.gradient_type));
+    uint32_t word = key_of(held[0].impl());
+    for (size_t i = 1; i < c.reads.size(); i++) {
+        Tensor value = saved[i - 1].unpack(self, b.differentiable);
+        DType type = DType::None;
+        if (c.reads_result && i + 1 == c.reads.size()) type = c.result_type;
+        if (type != DType::None && value.dtype() != type) value = tape::cast(value, type);
+        word |= key_of(value.impl());
+        held.push_back(std::move(value));
+    }
+    word |= thread_state.include;
+    std::vector<Tensor> results;
+    uint32_t watch = key::slow & ~static_cast<uint32_t>(b.differentiable ? 0 : key::Autograd);
+    if (word & watch & ~thread_state.exclude) {
+        results = evaluate_by_operators(c.loop, held.data(), scalars.data());
+    } else {
+        Few<TensorImpl*, 4> inputs;
+        for (auto& each : held) inputs.push_back(each.impl());
+        int count = static_cast<int>(inputs.size());
+        Sizes sizes = broadcast_all(inputs.data(), count, name());
+        Sizes strides = output_strides(sizes, inputs.data(), count);
+        Few<TensorImpl*, 4> outputs;
+        for (size_t k = 0; k < c.inputs.size(); k++) {
+            results.push_back(make_tensor(sizes, strides, c.loop.output_type(static_cast<int>(k)), grad.device()));
+            outputs.push_back(results.back().impl());
+        }
+        if (!grad.is_meta())
+            run_loop(c.loop, sizes, outputs.data(), static_cast<int>(outputs.size()), inputs.data(), count, scalars.data());
+    }
+    for (size_t k = 0; k < c.inputs.size(); k++) {
+        size_t edge = edge_of[k];
+        if (b.needed && !b.needed[edge]) continue;
+        if (!b.results[edge].defined()) b.results[edge] = std::move(results[k]);
+    }
+}
+
+static uint32_t remember_scalars(const PointwisePlan& forward, const Value* arguments, PointwiseNode& node) {
+    for (int i = 0; i < forward.scalar_count; i++) node.scalars.push_back(pointwise_scalar(forward, arguments, i));
+    return static_cast<uint32_t>(forward.scalar_count);
+}
+
+Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, const Value* arguments, bool) {
+    const PointwisePlan& forward = pointwise_plan(op, arguments);
+    if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return {};
+    uint32_t wanted = wanted_inputs(forward, arguments);
+    if (!wanted) return {};
+    auto* node = new PointwiseNode(plan);
+    auto ref = Ref<GradNode>::adopt(node);
+    node->what = computation(plan, forward, wanted);
+    const auto& c = *node->what;
+    size_t next = 0;
+    for (uint8_t target : plan.targets) {            // an edge for every tensor argument, as torch shows them
+        const Value& v = arguments[target];
+        for (int i = 0; i < forward.input_count; i++)
+            if (forward.input_position[i] == target && (wanted >> i & 1)) {
+                KINDLING_ASSERT(c.inputs[next] == i);
+                node->edge_of.push_back(static_cast<uint8_t>(node->edges.size()));
+                next++;
+            }
+        node->edges.emplace_back(v.is_tensor() && requires_grad(v.tensor) ? gradient_edge(v.tensor) : Edge());
+    }
+    for (size_t i = 1; i < c.reads.size(); i++) {
+        int read = c.reads[i] - 1;
+        if (read < forward.input_count)
+            node->saved.emplace_back(SavedTensor(Tensor::share(arguments[forward.input_position[read]].tensor), false));
+    }
+    remember_scalars(forward, arguments, *node);
+    return ref;
+}
+
+void save_pointwise_result(GradNode* node, const Tensor& result) {
+    auto* mine = static_cast<PointwiseNode*>(node);
+    if (mine->what->reads_result) mine->saved.emplace_back(SavedTensor(result, true));
+}
+
+bool pointwise_saves_self(const OperatorPlan& plan, const Operator& op, const Value* arguments) {
+    const PointwisePlan& forward = pointwise_plan(op, arguments);
+    if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return false;
+    uint32_t wanted = wanted_inputs(forward, arguments);
+    if (!wanted) return false;
+    const auto* c = computation(plan, forward, wanted);
+    for (size_t i = 1; i < c->reads.size(); i++) {
+        int read = c->reads[i] - 1;
+        if (read < forward.input_count && arguments[forward.input_position[read]].tensor == arguments[0].tensor) return true;
+    }
+    return false;
+}
+
+std::vector<SavedView> saved_values(const GradNode& node) {
+    std::vector<SavedView> result;
+    if (auto* rules = dynamic_cast<const OperatorNode*>(&node)) {
+        if (rules->released) fail_released();
+        for (size_t i = 0; i < rules->saved.size(); i++) {
+            const SavedItem& item = rules->saved[i];
+            const char* name = rules->plan.saved[i].name;
+            if (item.kind == SavedItem::Kind::Tensor) result.push_back({name, &item.tensor, nullptr, nullptr});
+            else if (item.kind == SavedItem::Kind::List) result.push_back({name, nullptr, &item.list, nullptr});
+            else result.push_back({name, nullptr, nullptr, &item.plain.value()});
+        }
+    } else if (auto* pointwise = dynamic_cast<const PointwiseNode*>(&node)) {
+        if (pointwise->released) fail_released();
+        const auto& c = *pointwise->what;
+        for (size_t i = 1; i < c.reads.size() && i - 1 < pointwise->saved.size(); i++) {
+            int read = c.reads[i] - 1;
+            const char* name = read < c.forward->input_count
+                                   ? pointwise->plan.op->schema->arguments[c.forward->input_position[read]].name : "result";
+            result.push_back({name, &pointwise->saved[i - 1], nullptr, nullptr});
+        }
+    }
+    return result;
+}
+
+}  // namespace kindling

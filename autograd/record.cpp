@@ -1,0 +1,270 @@
+// autograd/record.cpp: what a call does when one of its arguments requires grad.
+#include "autograd/meta.h"
+#include "autograd/ops.h"
+#include "autograd/plan.h"
+#include "core/schema.h"
+#include "core/shape.h"
+
+namespace kindling {
+
+namespace {
+
+bool any_requires_grad(const Operator& op, const Value* arguments) {
+    for (int i = 0; i < op.tensor_count; i++) {
+        const Value& v = arguments[op.tensor_positions[i]];
+        if (v.is_tensor() && requires_grad(v.tensor)) return true;
+    }
+    for (int i = 0; i < op.list_count; i++) {
+        const Value& v = arguments[op.list_positions[i]];
+        if (v.tag != Value::Tag::TensorList) continue;
+        for (uint32_t j = 0; j < v.size; j++)
+            if (v.tensors[j].defined() && requires_grad(v.tensors[j].impl())) return true;
+    }
+    return false;
+}
+
+bool requires_grad(const Value& v) {
+    if (v.is_tensor()) return requires_grad(v.tensor);
+    if (v.tag != Value::Tag::TensorList) return false;
+    for (uint32_t j = 0; j < v.size; j++)
+        if (v.tensors[j].defined() && requires_grad(v.tensors[j].impl())) return true;
+    return false;
+}
+
+/// An argument that requires grad but has no derivative would silently get none.
+void check_targets(const OperatorPlan& plan, const Operator& op, const Value* arguments) {
+    auto check = [&](int at) {
+        if (requires_grad(arguments[at]) && !plan.is_target(at))
+            fail(ErrorKind::Runtime, "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have "
+                 "requires_grad True.", op.name(), op.schema->arguments[static_cast<size_t>(at)].name);
+    };
+    for (int i = 0; i < op.tensor_count; i++) check(op.tensor_positions[i]);
+    for (int i = 0; i < op.list_count; i++) check(op.list_positions[i]);
+}
+
+bool any_target_requires_grad(const OperatorPlan& plan, const Value* arguments) {
+    for (uint8_t target : plan.targets)
+        if (requires_grad(arguments[target])) return true;
+    return false;
+}
+
+/// A node whose operation has no derivative: it only says so.
+struct MissingNode final : GradNode {
+    std::string text, operation;
+    explicit MissingNode(const Operator& op) : GradNode(Kind::Other), text("NotImplemented"), operation(op.name()) {}
+    const char* name() const override { return text.c_str(); }
+    void apply(Backward&) override {
+        fail(ErrorKind::Runtime, "derivative for aten::%s is not implemented", operation.c_str());
+    }
+};
+/// What is written does not depend on what was there: uniform_, and comparisons in place.
+struct ForgetNode final : GradNode {
+    const char* text;
+    explicit ForgetNode(const char* text) : GradNode(Kind::Other), text(text) {}
+    const char* name() const override { return text; }
+    void apply(Backward&) override {}
+};
+
+/// The first edge of an in-place write's node always belongs to the old value, whether it has a derivative or not.
+Ref<GradNode> make_rules_node(const OperatorPlan& plan, const Value* arguments, bool inplace) {
+    auto* node = new OperatorNode(plan);
+    auto ref = Ref<GradNode>::adopt(node);
+    if (inplace && !plan.is_target(0)) node->edges.emplace_back(gradient_edge(arguments[0].tensor));
+    for (uint8_t target : plan.targets) {
+        const Value& v = arguments[target];
+        uint32_t first = static_cast<uint32_t>(node->edges.size());
+        if (v.is_tensor()) {
+            node->edges.emplace_back(requires_grad(v.tensor) ? gradient_edge(v.tensor) : Edge());
+        } else if (v.tag == Value::Tag::TensorList) {
+            for (uint32_t j = 0; j < v.size; j++)
+                node->edges.emplace_back(v.tensors[j].defined() && requires_grad(v.tensors[j].impl()) ? gradient_edge(v.tensors[j].impl()) : Edge());
+        } else {
+            node->edges.emplace_back();
+        }
+        node->targets.push_back({target, first, static_cast<uint32_t>(node->edges.size()) - first});
+    }
+    return ref;
+}
+
+/// Whether any rule that could run asks for this saved value.
+bool is_used(const OperatorPlan& plan, size_t saved, const Value* arguments) {
+    for (const DerivativeRule& rule : plan.rules) {
+        bool runs = false;
+        for (uint8_t target : rule.targets) runs |= requires_grad(arguments[target]);
+        if (!runs) continue;
+        for (const auto& given : rule.given)
+            if ((given.kind == DerivativeRule::Given::Kind::Argument || given.kind == DerivativeRule::Given::Kind::Result) && given.saved == saved)
+                return true;
+    }
+    return false;
+}
+
+SavedItem save(const Value& v, bool output) {
+    SavedItem item;
+    if (v.is_tensor()) {
+        item.kind = SavedItem::Kind::Tensor;
+        item.tensor = SavedTensor(Tensor::share(v.tensor), output);
+    } else if (v.tag == Value::Tag::TensorList) {
+        item.kind = SavedItem::Kind::List;
+        for (uint32_t j = 0; j < v.size; j++) item.list.emplace_back(v.tensors[j], output);
+    } else {
+        item.plain = SavedPlain(v);
+    }
+    return item;
+}
+
+/// Keeps what the rules name. `self`: what the first argument was before an in-place call.
+void save_for_rules(OperatorNode* node, const Value* arguments, const Value* results, const Tensor& self, bool inplace,
+                    const uint64_t used) {
+    const OperatorPlan& plan = node->plan;
+    for (size_t i = 0; i < plan.saved.size(); i++) {
+        const auto& each = plan.saved[i];
+        if (!(used >> i & 1)) node->saved.emplace_back();
+        else if (each.result) node->saved.push_back(save(results[each.index], true));
+        else if (inplace && each.index == 0) node->saved.push_back(save(Value(self), false));
+        else node->saved.push_back(save(arguments[each.index], false));
+    }
+}
+
+/// Gives results their history. A result that is an argument handed back as it came keeps its own.
+void set_histories(const Operator& op, GradNode* node, const Value* arguments, Value* results, bool multiple_views) {
+    auto is_argument = [&](const TensorImpl* impl) {
+        for (int i = 0; i < op.tensor_count; i++) {
+            const Value& v = arguments[op.tensor_positions[i]];
+            if (v.is_tensor() && v.tensor == impl) return true;
+        }
+        return false;
+    };
+    for (size_t r = 0; r < op.schema->results.size(); r++) {
+        Value& v = results[r];
+        if (v.is_tensor()) {
+            if (is_argument(v.tensor)) node->inputs.emplace_back();
+            else set_history(v.tensor, node);
+        } else if (v.tag == Value::Tag::TensorList) {
+            for (uint32_t j = 0; j < v.size; j++) {
+                if (!v.tensors[j].defined()) { node->inputs.emplace_back(); continue; }
+                set_history(v.tensors[j].impl(), node);
+                if (multiple_views && v.tensors[j].impl()->base && v.tensors[j].impl()->creation == Creation::Default)
+                    v.tensors[j].impl()->creation = Creation::MultiOutput;
+            }
+        } else {
+            node->inputs.emplace_back();
+        }
+    }
+}
+
+void call_below(const Operator& op, Value* arguments, Value* results) {
+    Exclude below(key::Autograd);
+    call(op, arguments, results);
+}
+
+uint64_t used_by_rules(const OperatorPlan& plan, const Value* arguments) {
+    uint64_t used = 0;
+    for (size_t i = 0; i < plan.saved.size() && i < 64; i++)
+        if (is_used(plan, i, arguments)) used |= uint64_t{1} << i;
+    return used;
+}
+
+void record_functional(const Operator& op, const OperatorPlan& plan, Value* arguments, Value* results) {
+    using Kind = OperatorPlan::Kind;
+    if (plan.kind == Kind::Parts) return op.kernel(op, arguments, results);
+    if (plan.kind == Kind::None) return call_below(op, arguments, results);
+    if (plan.kind == Kind::Missing) {
+        auto node = Ref<GradNode>::adopt(new MissingNode(op));
+        for (int i = 0; i < op.tensor_count; i++) {
+            const Value& v = arguments[op.tensor_positions[i]];
+            if (v.is_tensor() && requires_grad(v.tensor)) node->edges.emplace_back(gradient_edge(v.tensor));
+        }
+        call_below(op, arguments, results);
+        return set_histories(op, node.get(), arguments, results, false);
+    }
+    check_targets(plan, op, arguments);
+    if (!any_target_requires_grad(plan, arguments)) return call_below(op, arguments, results);
+    if (plan.kind == Kind::Computed) {
+        Ref<GradNode> node = make_pointwise_node(plan, op, arguments, false);
+        call_below(op, arguments, results);
+        if (!node) return;
+        set_histories(op, node.get(), arguments, results, false);
+        save_pointwise_result(node.get(), Tensor::share(results[0].tensor));
+        return;
+    }
+    Ref<GradNode> node = make_rules_node(plan, arguments, false);
+    uint64_t used = used_by_rules(plan, arguments);
+    call_below(op, arguments, results);
+    set_histories(op, node.get(), arguments, results, op.body == Body::View);
+    save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, {}, false, used);
+}
+
+void record_inplace(const Operator& op, const OperatorPlan& plan, Value* arguments, Value* results) {
+    using Kind = OperatorPlan::Kind;
+    if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results);   // lists: each member is recorded by itself
+    Tensor self = Tensor::share(arguments[0].tensor);
+    check_inplace(self.impl(), true);
+    if (plan.kind == Kind::Parts) {
+        Value computed;
+        op.functional_kernel(*op.functional, arguments, &computed);
+        Tensor result = computed.take_tensor();
+        KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
+                       str(self.sizes()).c_str(), str(result.sizes()).c_str());
+        tape::copy_(self, result);
+        results[0] = Value::own(std::move(self));
+        return;
+    }
+    Ref<GradNode> node;
+    Tensor before;
+    uint64_t used = 0;
+    bool differentiable = is_differentiable(self.dtype());
+    if (differentiable && plan.kind == Kind::Missing) node = Ref<GradNode>::adopt(new MissingNode(op));
+    if (differentiable && plan.kind == Kind::None && requires_grad(self.impl())) node = Ref<GradNode>::adopt(new ForgetNode(plan.name));
+    if (node) node->edges.emplace_back(gradient_edge(self.impl()));
+    if (plan.kind == Kind::Rules || plan.kind == Kind::Computed) check_targets(plan, op, arguments);
+    bool recorded = differentiable && any_target_requires_grad(plan, arguments);
+    auto clone_self = [&] {
+        Exclude below(key::Autograd);
+        return tape::clone(self);
+    };
+    if (recorded && plan.kind == Kind::Rules) {
+        node = make_rules_node(plan, arguments, true);
+        used = used_by_rules(plan, arguments);
+        for (size_t i = 0; i < plan.saved.size(); i++)
+            if (!plan.saved[i].result && plan.saved[i].index == 0 && (used >> i & 1)) { before = clone_self(); break; }
+        if (before.defined() && requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
+    } else if (recorded && plan.kind == Kind::Computed) {
+        Value copy[64];
+        const Value* given = arguments;
+        if (pointwise_saves_self(plan, op, arguments)) {
+            before = clone_self();
+            if (requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
+            for (size_t i = 0; i < op.argument_count(); i++) copy[i] = arguments[i];
+            for (size_t i = 0; i < op.argument_count(); i++)   // x.mul_(x) reads the old value twice
+                if (copy[i].is_tensor() && copy[i].tensor == self.impl()) copy[i].tensor = before.impl();
+            given = copy;
+        }
+        node = make_pointwise_node(plan, op, given, true);
+    }
+    call_below(op, arguments, results);
+    if (!node) return;
+    if (op.body == Body::View) {     // transpose_ and its kin: the header changes, the memory does not
+        uint32_t output = node->add_input(*self.impl());
+        set_gradient_edge(self.impl(), {node, output});
+    } else {
+        rebase_history(self.impl(), node);
+    }
+    if (node->kind != GradNode::Kind::Operation) return;
+    if (plan.kind == Kind::Rules) save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, before, true, used);
+    else save_pointwise_result(node.get(), self);
+}
+
+}  // namespace
+
+void call_autograd(const Operator& op, Value* arguments, Value* results) {
+    const OperatorPlan& plan = plan_of(op);
+    if (op.form == Form::Functional) return record_functional(op, plan, arguments, results);
+    if (op.form == Form::Inplace) return record_inplace(op, plan, arguments, results);
+    if (any_requires_grad(op, arguments) && plan.kind != OperatorPlan::Kind::None)
+        fail(ErrorKind::Runtime, "%s(): functions with out=... arguments don't support automatic differentiation, but one of the "
+             "arguments requires grad.", op.name());
+    call_below(op, arguments, results);
+}
+
+}  // namespace kindling

@@ -1,0 +1,95 @@
+// autograd/saved.cpp: what a node keeps of tensors, and how it gets them back.
+#include "autograd/saved.h"
+
+#include "autograd/meta.h"
+#include "core/shape.h"
+
+namespace kindling {
+
+PackedTensor* (*pack_saved)(const Tensor& tensor) = nullptr;
+
+SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
+    if (!tensor.defined()) return;
+    TensorImpl* impl = tensor.impl();
+    KINDLING_CHECK(Runtime, !impl->inference,
+                   "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+                   "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+                   "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+    version_ = tensor.version();
+    is_output_ = is_output;
+    requires_grad_ = kindling::requires_grad(impl);
+    if (impl->autograd) output_ = impl->autograd->output;
+    if (autograd_thread.saved_hooks > 0 && pack_saved) [[unlikely]] {
+        if (!is_output) {
+            if (requires_grad_ && is_leaf(impl)) leaf_ = std::make_shared<Tensor>(tensor);
+            else grad_fn_ = kindling::grad_fn(impl);
+        }
+        Tensor plain = is_output || grad_fn_ ? detached(tensor) : tensor;
+        if (PackedTensor* packed = pack_saved(plain)) { packed_.reset(packed); return; }
+        grad_fn_ = nullptr;
+        leaf_.reset();
+    }
+    // A result that has this node as its history would keep it alive, and the node the result.
+    bool cycle = is_output && impl->autograd && impl->autograd->grad_fn;
+    data_ = cycle ? detached(tensor) : tensor;
+}
+
+Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history) const {
+    if (packed_) {
+        Tensor value = packed_->unpack();
+        if (!history || !requires_grad_) return value;
+        if (leaf_) {
+            // The accumulator must stay the original leaf's.
+            if (value.is_same(*leaf_)) return value;
+            Tensor fresh = detached(value);
+            set_gradient_edge(fresh.impl(), {grad_accumulator(leaf_->impl()), 0});
+            return fresh;
+        }
+        Tensor fresh = detached(value);
+        if (is_output_) set_gradient_edge(fresh.impl(), {node, output_});
+        else if (grad_fn_) set_gradient_edge(fresh.impl(), {grad_fn_, output_});
+        return fresh;
+    }
+    if (!data_.defined()) return {};
+    uint32_t now = data_.version();
+    if (now != version_) [[unlikely]] {
+        Ref<GradNode> made_by = is_output_ ? node : kindling::grad_fn(data_.impl());
+        std::string which = made_by ? format(", which is output %u of %s,", output_, short_name(*made_by).c_str()) : std::string();
+        fail(ErrorKind::Runtime,
+             "one of the variables needed for gradient computation has been modified by an inplace operation: "
+             "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s",
+             scalar_type_name(data_.dtype()), str(data_.sizes()).c_str(), which.c_str(), now, version_,
+             thread_state.anomaly ? "the backtrace further above shows the operation that failed to compute its gradient. The "
+                                    "variable in question was changed in there or anywhere later. Good luck!"
+                                  : "enable anomaly detection to find the operation that failed to compute its gradient, with "
+                                    "torch.autograd.set_detect_anomaly(True, check_nan=False).");
+    }
+    if (!is_output_ || !history || !requires_grad_) return data_;
+    Tensor fresh = detached(data_);
+    set_gradient_edge(fresh.impl(), {node, output_});
+    return fresh;
+}
+
+void SavedTensor::repack(std::shared_ptr<PackedTensor> (*pack)(void*, const Tensor&), void* context, const Ref<GradNode>& node) {
+    KINDLING_CHECK(Runtime, !packed_, "Calling register_hooks on a saved tensor whose hooks have already been set is not allowed.");
+    KINDLING_CHECK(Runtime, data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
+    Tensor tensor = data_;
+    if (!is_output_) {
+        if (requires_grad_ && is_leaf(tensor.impl())) leaf_ = std::make_shared<Tensor>(tensor);
+        else grad_fn_ = kindling::grad_fn(tensor.impl());
+        if (grad_fn_) tensor = detached(tensor);
+    }
+    (void)node;
+    packed_ = pack(context, tensor);
+    data_.reset();
+}
+
+void fail_released() {
+    fail(ErrorKind::Runtime,
+         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+         "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+         "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+         "after calling backward.");
+}
+
+}  // namespace kindling
