@@ -72,7 +72,7 @@ void CopySlices::apply(Backward& b) {
     Tensor grad = std::move(b.gradients[0]);
     Tensor whole;
     {
-        Exclude quiet(b.differentiable ? 0 : key::Autograd);
+        Exclude quiet(b.differentiable ? 0u : static_cast<uint32_t>(key::Autograd));
         whole = make_tensor(base_sizes, base_strides, grad.dtype(), grad.device());
         tape::copy_(whole, grad);
         grad.reset();

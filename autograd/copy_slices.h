@@ -2,6 +2,7 @@
 #pragma once
 #include "autograd/node.h"
 
+#pragma GCC visibility push(default)
 namespace kindling {
 
 /// Where a view lies in its base; enough to look at any memory of the base's layout in the same way.
@@ -30,3 +31,4 @@ struct CopySlices final : GradNode {
 Ref<GradNode> replay_node(TensorImpl* view, TensorImpl* base);
 
 }  // namespace kindling
+#pragma GCC visibility pop

@@ -21,6 +21,7 @@ constinit std::atomic<bool> slots_taken{false};
 struct Capture { uint32_t input, result; };
 
 struct Entry {
+    explicit Entry(GradNode* n) : node(n) {}
     GradNode* node;
     uint32_t waits = 0;              // edges into this node that have not delivered yet
     bool needed = true;              // leads to a target
@@ -65,7 +66,7 @@ struct GraphTask {
         uint32_t at = find(node);
         if (at != absent) return at;
         at = static_cast<uint32_t>(entries.size());
-        entries.push_back({node});
+        entries.emplace_back(node);
         if (own_slots) { node->engine_task = id; node->engine_slot = at; }
         else index.emplace(node, at);
         return at;

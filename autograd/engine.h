@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 
+#pragma GCC visibility push(default)
 namespace kindling {
 
 struct BackwardOptions {
@@ -33,3 +34,4 @@ bool task_needs(const GradNode& node, size_t edge);
 int64_t current_task();
 
 }  // namespace kindling
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 #pragma once
 #include "autograd/node.h"
 
+#pragma GCC visibility push(default)
 namespace kindling {
 
 struct AutogradMeta {
@@ -54,3 +55,4 @@ Tensor base_of(const Tensor& tensor);
 void check_grad(const TensorImpl* impl, const Tensor& grad);
 
 }  // namespace kindling
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "core/dispatch.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace kindling {
 
 struct GradNode;
@@ -154,3 +155,4 @@ const char* node_name(const Operator& op);
 std::string short_name(const GradNode& node);
 
 }  // namespace kindling
+#pragma GCC visibility pop

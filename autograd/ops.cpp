@@ -12,7 +12,7 @@ const Operator& NamedOperator::find() const {
     return *op;
 }
 
-Tensor call_named(const NamedOperator& named, const Value* given, size_t count) {
+Tensor call_values(const NamedOperator& named, const Value* given, size_t count) {
     const Operator& op = named.get();
     Value arguments[32];
     size_t total = op.argument_count();

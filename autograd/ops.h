@@ -2,6 +2,7 @@
 #pragma once
 #include "core/dispatch.h"
 
+#pragma GCC visibility push(default)
 namespace kindling {
 
 /// An operator looked up at first use.
@@ -17,10 +18,10 @@ struct NamedOperator {
 };
 
 /// Calls with `given` as the first arguments, and the schema's defaults for the rest.
-Tensor call_named(const NamedOperator& op, const Value* given, size_t count);
+Tensor call_values(const NamedOperator& op, const Value* given, size_t count);
 template <class... A> Tensor call_named(const NamedOperator& op, const A&... arguments) {
     Value values[] = {Value(arguments)...};
-    return call_named(op, values, sizeof...(A));
+    return call_values(op, values, sizeof...(A));
 }
 
 namespace tape {
@@ -38,3 +39,4 @@ Tensor as_strided(const Tensor& t, IntList sizes, IntList strides, int64_t offse
 }  // namespace tape
 
 }  // namespace kindling
+#pragma GCC visibility pop

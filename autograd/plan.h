@@ -3,6 +3,7 @@
 #include "autograd/saved.h"
 #include "core/operator.h"
 
+#pragma GCC visibility push(default)
 namespace kindling {
 
 /// One `derivative(...)` of a declaration, its names resolved.
@@ -51,6 +52,7 @@ public:
     SavedPlain() = default;
     explicit SavedPlain(const Value& value);
     SavedPlain(SavedPlain&& other) noexcept : value_(other.value_), owned_(other.owned_) { other.owned_ = nullptr; }
+    SavedPlain& operator=(SavedPlain&& other) noexcept { std::swap(value_, other.value_); std::swap(owned_, other.owned_); return *this; }
     ~SavedPlain();
     const Value& value() const { return value_; }
 
@@ -96,3 +98,4 @@ struct SavedView { const char* name; const SavedTensor* tensor; const std::vecto
 std::vector<SavedView> saved_values(const GradNode& node);
 
 }  // namespace kindling
+#pragma GCC visibility pop

@@ -24,6 +24,7 @@ struct OperatorPlan::Computation {
     std::vector<uint8_t> inputs;     // the wanted ones
     /// Output k is the gradient itself: always (-1), if this scalar is one (0..), or not (-2).
     std::vector<int8_t> passes;
+    std::vector<DType> scalar_types;
     DType gradient_type, result_type;
     bool reads_result = false;
     bool whole_loop = true;          // some output is more than the gradient itself
@@ -69,9 +70,12 @@ OperatorPlan::Computation* compute(const PointwisePlan& forward, uint32_t wanted
     made->gradient_type = made->result_type = forward.expression.output_type(0);
     ExpressionBuilder builder;
     std::vector<Sym> inputs(static_cast<size_t>(full.input_count)), scalars(static_cast<size_t>(full.scalar_count));
-    for (const Node& node : full.nodes) {
-        if (node.primitive == Primitive::Scalar) scalars[static_cast<size_t>(node.index())] = builder.scalar(node.index(), node.type);
-    }
+    made->scalar_types.resize(scalars.size(), DType::Float64);
+    for (const Node& node : full.nodes)
+        if (node.primitive == Primitive::Scalar) {
+            scalars[static_cast<size_t>(node.index())] = builder.scalar(node.index(), node.type);
+            made->scalar_types[static_cast<size_t>(node.index())] = node.type;
+        }
     for (int i = 0; i < full.input_count; i++) {
         DType type = i == 0 || i == forward.input_count + 1 ? made->gradient_type : DType::None;
         for (const Node& node : full.nodes)
@@ -160,7 +164,7 @@ Scalar number_of(const Immediate& value, DType type) {
 
 Tensor apply(const char* name, const char* overload, const Value* given, size_t count) {
     NamedOperator op{name, overload};
-    return call_named(op, given, count);
+    return call_values(op, given, count);
 }
 
 Term evaluate_node(const Node& node, const Term* terms) {
@@ -280,7 +284,7 @@ void PointwiseNode::run(Backward& b) {
         size_t edge = edge_of[k];
         if (b.needed && !b.needed[edge]) continue;
         int8_t pass = c.passes[k];
-        if (pass == -1 || (pass >= 0 && scalars[static_cast<size_t>(pass)] == Immediate::of(loop_scalar_type(pass), 1.0))) b.results[edge] = grad;
+        if (pass == -1 || (pass >= 0 && scalars[static_cast<size_t>(pass)].to_complex(c.scalar_types[static_cast<size_t>(pass)]) == 1.0)) b.results[edge] = grad;
         else all_pass = false;
     }
     if (all_pass) return;
@@ -298,7 +302,7 @@ void PointwiseNode::run(Backward& b) {
     }
     word |= thread_state.include;
     std::vector<Tensor> results;
-    uint32_t watch = key::slow & ~static_cast<uint32_t>(b.differentiable ? 0 : key::Autograd);
+    uint32_t watch = b.differentiable ? key::slow : key::slow & ~static_cast<uint32_t>(key::Autograd);
     if (word & watch & ~thread_state.exclude) {
         results = evaluate_by_operators(c.loop, held.data(), scalars.data());
     } else {

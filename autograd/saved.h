@@ -2,6 +2,7 @@
 #pragma once
 #include "autograd/node.h"
 
+#pragma GCC visibility push(default)
 namespace kindling {
 
 /// What saved_tensors_hooks made of a value; bindings wrap the Python pair.
@@ -44,3 +45,4 @@ private:
 [[noreturn]] void fail_released();
 
 }  // namespace kindling
+#pragma GCC visibility pop

@@ -13,13 +13,13 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
     uint32_t word = 0;
     for (int i = 0; i < op.tensor_count; i++) {
         const Value& v = arguments[op.tensor_positions[i]];
-        if (v.tag == Value::Tag::Tensor) word |= v.tensor->key;
+        if (v.tag == Value::Tag::Tensor) word |= key_of(v.tensor);
     }
     for (int i = 0; i < op.list_count; i++) {
         const Value& v = arguments[op.list_positions[i]];
         if (v.tag != Value::Tag::TensorList) continue;
         for (uint32_t j = 0; j < v.size; j++)
-            if (v.tensors[j].defined()) word |= v.tensors[j].impl()->key;
+            if (v.tensors[j].defined()) word |= key_of(v.tensors[j].impl());
     }
     return word;
 }

@@ -69,6 +69,11 @@ Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t o
         impl->base = from->base ? from->base : from;
         impl->base->retain();
         impl->is_view = true;
+        impl->view_version = from->version->load(std::memory_order_relaxed);
+        impl->creation = from->creation != Creation::Default ? from->creation
+                         : thread_state.inference_mode       ? Creation::Inference
+                         : thread_state.grad_mode            ? Creation::Default
+                                                             : Creation::NoGrad;
     }
     return Tensor(std::move(impl));
 }

@@ -36,5 +36,7 @@ struct PointwisePlan {
 };
 /// The plan for these arguments (dtypes, structural values), made once and cached in the operator.
 const PointwisePlan& pointwise_plan(const Operator& op, const Value* arguments);
+/// The number in run-time slot `which`, in the slot's dtype.
+Immediate pointwise_scalar(const PointwisePlan& plan, const Value* arguments, int which);
 
 }  // namespace kindling

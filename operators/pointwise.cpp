@@ -118,18 +118,7 @@ void gather(const Operator& op, const Value* arguments, Call& call) {
     const PointwisePlan& plan = *call.plan;
     for (int i = 0; i < plan.input_count; i++) call.inputs[i] = arguments[plan.input_position[i]].tensor;
     if (!plan.scalar_count) return;
-    for (int i = 0; i < plan.scalar_count; i++) {
-        const Value& v = arguments[plan.scalar_position[i]];
-        DType type = value_type(plan.compute);
-        if (v.tag == Value::Tag::Float && category(type) < 2) type = DType::Float64;
-        if (v.tag == Value::Tag::Complex && category(type) < 3) type = DType::Complex128;
-        switch (v.tag) {
-            case Value::Tag::Float: call.scalars[i] = Immediate::of(type, v.real); break;
-            case Value::Tag::Complex: call.scalars[i] = Immediate::of(type, std::complex<double>(v.real, v.imag)); break;
-            case Value::Tag::UInt: call.scalars[i] = Immediate::of(type, static_cast<uint64_t>(v.integer)); break;
-            default: call.scalars[i] = Immediate::of(type, v.integer); break;
-        }
-    }
+    for (int i = 0; i < plan.scalar_count; i++) call.scalars[i] = pointwise_scalar(plan, arguments, i);
 }
 
 Tensor fresh_output(const Call& call, IntList sizes, int output, Device device) {
@@ -144,6 +133,19 @@ Device device_of(const Call& call) {
 }
 
 }  // namespace
+
+Immediate pointwise_scalar(const PointwisePlan& plan, const Value* arguments, int which) {
+    const Value& v = arguments[plan.scalar_position[which]];
+    DType type = value_type(plan.compute);
+    if (v.tag == Value::Tag::Float && category(type) < 2) type = DType::Float64;
+    if (v.tag == Value::Tag::Complex && category(type) < 3) type = DType::Complex128;
+    switch (v.tag) {
+        case Value::Tag::Float: return Immediate::of(type, v.real);
+        case Value::Tag::Complex: return Immediate::of(type, std::complex<double>(v.real, v.imag));
+        case Value::Tag::UInt: return Immediate::of(type, static_cast<uint64_t>(v.integer));
+        default: return Immediate::of(type, v.integer);
+    }
+}
 
 const PointwisePlan& pointwise_plan(const Operator& op, const Value* arguments) {
     uint64_t key = plan_key(op, arguments);
