@@ -208,7 +208,7 @@ def test_dead_workers_are_noticed_at_once(end, words):
 
 def test_timeout():
     with pytest.raises(RuntimeError, match="DataLoader timed out after 0.2 seconds"):
-        list(kindling.utils.data.DataLoader(Failing(lambda: time.sleep(5)), num_workers=1, timeout=0.2))
+        list(kindling.utils.data.DataLoader(Failing(lambda: time.sleep(1.5)), num_workers=1, timeout=0.2))
 
 
 def test_out_of_order():

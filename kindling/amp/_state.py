@@ -1,0 +1,119 @@
+"""The thread's autocast settings: the core's where it has them, kept here where it has not."""
+from _thread import _local
+
+import kindling as torch
+from kindling import _C
+
+DEVICES = {"cpu": "bfloat16", "cuda": "float16", "xpu": "float16", "mps": "float16", "hpu": "bfloat16",
+           "mtia": "float16", "xla": "bfloat16", "maia": "bfloat16", "ipu": "float16", "privateuseone": "float16"}
+
+NAMES = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype",
+         "autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache",
+         "is_autocast_cache_enabled", "set_autocast_cache_enabled", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype",
+         "set_autocast_cpu_dtype", "set_autocast_gpu_dtype", "is_autocast_cpu_enabled", "set_autocast_cpu_enabled")
+__all__ = list(NAMES)
+
+
+class _Settings(_local):
+    def __init__(self):
+        self.dtypes = {}
+        self.cache = True
+        self.depth = 0
+
+
+_settings = _Settings()
+_warned = False
+
+
+def _known(device_type):
+    if device_type not in DEVICES:
+        raise RuntimeError("unsupported scalarType")
+    return device_type
+
+
+def is_autocast_enabled(device_type="cuda"):
+    """Whether operators on such a device choose their dtypes now."""
+    _known(device_type)
+    return False
+
+
+def set_autocast_enabled(device_type, enabled=None):
+    """Switches autocast on or off for a kind of device (with one argument: for CUDA)."""
+    global _warned
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
+    _known(device_type)
+    if enabled and device_type == "cpu" and not _warned:
+        _warned = True
+        import warnings
+        warnings.warn("autocast is not there yet: inside it every operator keeps the dtype of its inputs", stacklevel=4)
+
+
+def get_autocast_dtype(device_type):
+    """The dtype that autocast chooses on such a device."""
+    return _settings.dtypes.get(device_type) or getattr(torch, DEVICES[_known(device_type)])
+
+
+def set_autocast_dtype(device_type, dtype):
+    """Sets the dtype that autocast chooses on such a device."""
+    _settings.dtypes[_known(device_type)] = dtype
+
+
+def autocast_increment_nesting():
+    """Notes one more `with` block; returns how many there are."""
+    _settings.depth += 1
+    return _settings.depth
+
+
+def autocast_decrement_nesting():
+    """Notes the end of a `with` block; returns how many are left."""
+    _settings.depth -= 1
+    return _settings.depth
+
+
+def clear_autocast_cache():
+    """Forgets the casts of parameters made so far."""
+
+
+def is_autocast_cache_enabled():
+    """Whether casts of parameters are kept until the outermost block ends."""
+    return _settings.cache
+
+
+def set_autocast_cache_enabled(enabled):
+    """Says whether casts of parameters are kept until the outermost block ends."""
+    _settings.cache = enabled
+
+
+def get_autocast_cpu_dtype():
+    """The dtype that autocast chooses on the CPU."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype():
+    """The dtype that autocast chooses on CUDA devices."""
+    return get_autocast_dtype("cuda")
+
+
+def set_autocast_cpu_dtype(dtype):
+    """Sets the dtype that autocast chooses on the CPU."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype):
+    """Sets the dtype that autocast chooses on CUDA devices."""
+    set_autocast_dtype("cuda", dtype)
+
+
+def is_autocast_cpu_enabled():
+    """Whether autocast is on for the CPU."""
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled):
+    """Switches autocast on or off for the CPU."""
+    set_autocast_enabled("cpu", enabled)
+
+
+if hasattr(_C, "set_autocast_enabled"):
+    globals().update({name: getattr(_C, name) for name in NAMES if hasattr(_C, name)})

@@ -1,0 +1,48 @@
+"""Switches of the libraries behind operators.  Those for libraries that this build has not are kept, without effect."""
+
+_SUBMODULES = ("cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen", "mkl", "mkldnn", "mps", "nnpack",
+               "openmp", "opt_einsum", "quantized", "xnnpack")
+fp32_precision = "none"
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        return __import__(f"{__name__}.{name}", fromlist=("__name__",))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES})
+
+
+class _Switches:
+    """A set of attributes that can be read and set; AttributeError for others."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+    def __getattr__(self, name):
+        raise AttributeError("Unknown attribute " + name)
+
+    def __setattr__(self, name, value):
+        if name not in self.__dict__:
+            raise AttributeError("Unknown attribute " + name)
+        self.__dict__[name] = value
+
+
+class _Flags:
+    """A `with` block that sets switches of a module and puts them back; values of None stay as they are."""
+
+    def __init__(self, module, values):
+        self.module = module
+        self.values = {name: value for name, value in values.items() if value is not None}
+
+    def __enter__(self):
+        self.before = {name: getattr(self.module, name) for name in self.values}
+        for name, value in self.values.items():
+            setattr(self.module, name, value)
+
+    def __exit__(self, kind, value, traceback):
+        for name, before in self.before.items():
+            setattr(self.module, name, before)
+        return False

@@ -1,0 +1,67 @@
+"""Training over several processes, which this build has not: questions are answered, everything else says so."""
+
+__all__ = ["is_available", "is_initialized"]
+
+_CLASSES = ("Backend", "DeviceMesh", "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Store", "TCPStore", "FileStore",
+            "HashStore", "PrefixStore", "Work", "P2POp", "GradBucket")
+# What torch refuses before `init_process_group`, which cannot succeed here.
+_NEEDS_GROUP = ("all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+                "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "gather", "gather_object",
+                "get_backend", "get_rank", "get_world_size", "irecv", "isend", "monitored_barrier", "new_group", "recv",
+                "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send")
+
+
+def is_available():
+    """Whether there is a distributed package: no."""
+    return False
+
+
+def is_initialized():
+    """Whether the default group of processes has been made: no."""
+    return False
+
+
+def is_gloo_available():
+    """Whether there is such a backend: no."""
+    return False
+
+
+is_nccl_available = is_mpi_available = is_ucc_available = is_xccl_available = is_gloo_available
+
+
+def is_backend_available(backend):
+    """Whether there is a backend of that name: no."""
+    return False
+
+
+def is_torchelastic_launched():
+    """Whether torchrun started this process."""
+    import os
+    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
+
+
+def init_process_group(*args, **kwargs):
+    """Joins the default group of processes: RuntimeError, as there is no distributed package."""
+    raise RuntimeError("Kindling has no distributed package: torch.distributed.is_available() is False")
+
+
+def destroy_process_group(group=None):
+    """Leaves a group of processes: AssertionError, as there is none."""
+    raise AssertionError("Process group cannot be None")
+
+
+def __getattr__(name):
+    if name in _NEEDS_GROUP:
+        def value(*args, **kwargs):
+            raise ValueError("Default process group has not been initialized, please make sure to call "
+                             "init_process_group.")
+        value.__name__ = value.__qualname__ = name
+    elif name in _CLASSES:
+        # For annotations and isinstance.
+        def __init__(self, *args, **kwargs):
+            raise RuntimeError("Kindling has no distributed package: torch.distributed.is_available() is False")
+        value = type(name, (), {"__init__": __init__, "__module__": __name__})
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
