@@ -73,7 +73,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         if input.size()[:-1] == var.size():
             # One variance for all of the last dimension.
             var = torch.unsqueeze(var, -1)
-        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
+        elif input.dim() != var.dim() or sum(theirs for mine, theirs in zip(input.size(), var.size())
+                                             if mine != theirs) != 1:
+            # Only one dimension may differ, and there it has size 1.
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")

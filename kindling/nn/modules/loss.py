@@ -164,6 +164,8 @@ class HuberLoss(_Loss):
 
     def __init__(self, reduction="mean", delta=1.0):
         super().__init__(reduction=reduction)
+        if not isinstance(delta, (int, float)):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         self.delta = delta
 
     def forward(self, input, target):
@@ -208,6 +210,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         from math import prod
 
         from kindling.nn.modules.linear import Linear
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
         self.linear = Linear(in_features, num_classes * prod(out_features), bias=bias, device=device, dtype=dtype)
         self.num_classes = num_classes
         self.out_features = tuple(out_features)

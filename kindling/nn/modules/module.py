@@ -1137,8 +1137,6 @@ def _warn(text, category=UserWarning):
 
 def _same_kind(old, new):
     """Whether new's memory can be put under old without old becoming another kind of tensor."""
-    if type(old) not in (torch.Tensor, Parameter) or type(new) not in (torch.Tensor, Parameter):
-        return type(old) is type(new)
     return old.is_meta == new.is_meta and old.layout == new.layout
 
 
