@@ -218,6 +218,17 @@ def sanitized(tally):
         env["LD_PRELOAD"] = " ".join(done.stdout.strip() for done in runtime)
         env["KINDLING_SANITIZED"] = "1"
         pytest(tally, "Python tests under sanitizers", "-m", "not slow and not timing", python=python, env=env)
+        replay(tally, python, env)
+
+
+def replay(tally, python, env):
+    """Calls of PyTorch's test databases, recorded by torch here and repeated there without it."""
+    folder, calls, log = ROOT / "tests" / "conformance", BUILD / "calls.pickle", BUILD / "calls.log"
+    if call(sys.executable, folder / "record.py", calls, cwd=BUILD):
+        tally.add("recording conformance inputs", 0, 1)
+        return
+    status = call(python, folder / "replay.py", calls, "--module", "kindling", "--log", log, cwd=BUILD, env=env)
+    tally.add("conformance inputs under sanitizers", int(not status), int(bool(status)), log.read_text().strip())
 
 
 def fuzz(tally):
