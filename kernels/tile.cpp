@@ -165,6 +165,8 @@ private:
                 break;
             default: break;
         }
+        if (primitive == Primitive::Pow && type == DType::Float32)  // computed in, and left in, double
+            return cast(emit(find_tile(primitive, type), 8, {operands[0], operands[1]}), DType::Float64, type);
         int count = operand_count(primitive);
         DType result = result_type(primitive, type);
         // MakeComplex is listed under its result's dtype

@@ -1,7 +1,66 @@
 // kernels/tile_maths_isa.cpp: mathematical functions over contiguous arrays.
+#include "kernels/maths.h"
 #include "kernels/tile.h"
-#include "kernels/vector.h"
 
 namespace kindling::KINDLING_ISA_NAMESPACE {
-TileFunction find_maths(Primitive, DType) { return nullptr; }
+namespace {
+
+#define KINDLING_UNARY(NAME) \
+    void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
+        loop1<double, double>([](auto x) { return maths::NAME(x); }, out, a, n); \
+    }
+#define KINDLING_BINARY(NAME) \
+    void tile_##NAME(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) { \
+        loop2<double, double>([](auto x, auto y) { return maths::NAME(x, y); }, out, a, b, n, splat); \
+    }
+#define KINDLING_UNARY_FLOAT(NAME) \
+    void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
+        loop1<float, float>([](auto x) { return maths::NAME(x); }, out, a, n); \
+    }
+#define KINDLING_FOR_EACH_UNARY(X) \
+    X(Exp, exp) X(Exp2, exp2) X(Expm1, expm1) X(Log, log) X(Log2, log2) X(Log10, log10) X(Log1p, log1p) X(Sin, sin) \
+    X(Cos, cos) X(Tan, tan) X(Asin, asin) X(Acos, acos) X(Atan, atan) X(Sinh, sinh) X(Cosh, cosh) X(Tanh, tanh) \
+    X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Sigmoid, sigmoid) X(Erf, erf) X(Erfc, erfc) X(Erfcx, erfcx)
+#define KINDLING_FOR_EACH_BINARY(X) \
+    X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
+#define KINDLING_FOR_EACH_FLOAT(X) X(Exp, expf) X(Log, logf) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
+
+#define X(PRIMITIVE, NAME) KINDLING_UNARY(NAME)
+KINDLING_FOR_EACH_UNARY(X)
+#undef X
+#define X(PRIMITIVE, NAME) KINDLING_BINARY(NAME)
+KINDLING_FOR_EACH_BINARY(X)
+#undef X
+#define X(PRIMITIVE, NAME) KINDLING_UNARY_FLOAT(NAME)
+KINDLING_FOR_EACH_FLOAT(X)
+#undef X
+
+// In double lanes the logarithm has bits to spare for any float exponent.
+void tile_powf(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
+    loop2<double, float>(
+        [](auto x, auto y) {
+            auto wide = convert<double>(x), exponent = convert<double>(y);
+            return maths::pow_ends(wide, exponent, maths::exp(maths::log(absolute(wide)) * exponent));
+        },
+        out, a, b, n, splat);
+}
+
+}  // namespace
+
+TileFunction find_maths(Primitive primitive, DType type) {
+    if (type == DType::Float64) switch (primitive) {
+#define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return tile_##NAME;
+            KINDLING_FOR_EACH_UNARY(X)
+            KINDLING_FOR_EACH_BINARY(X)
+            default: return nullptr;
+        }
+    if (type == DType::Float32) switch (primitive) {
+            KINDLING_FOR_EACH_FLOAT(X)
+#undef X
+            case Primitive::Pow: return tile_powf;  // its results are doubles
+            default: return nullptr;
+        }
+    return nullptr;
+}
+
 }  // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -1,0 +1,127 @@
+"""Writes coefficients.h: polynomials fitted by Chebyshev interpolation in high precision (needs mpmath; run by hand)."""
+import mpmath as mp
+
+mp.mp.dps = 60
+out = ["// kernels/coefficients.h: written by fit.py. Lowest power first.", "#pragma once", "", "namespace kindling::coefficients {", ""]
+
+
+def fit(name, note, f, low, high, degree, ctype="double"):
+    low, high = mp.mpf(low), mp.mpf(high)
+    n = degree + 1
+    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * n)) for i in range(n)]
+    values = [f(x) for x in nodes]
+    # Newton's divided differences, then expanded to powers.
+    table = list(values)
+    for level in range(1, n):
+        for i in range(n - 1, level - 1, -1):
+            table[i] = (table[i] - table[i - 1]) / (nodes[i] - nodes[i - level])
+    powers = [mp.mpf(0)] * n
+    for i in range(n - 1, -1, -1):
+        shifted = [mp.mpf(0)] + powers[:-1]
+        powers = [s - nodes[i] * p for s, p in zip(shifted, powers)]
+        powers[0] += table[i]
+    worst = mp.mpf(0)
+    for i in range(200):
+        x = low + (high - low) * i / 199
+        want = f(x)
+        got = mp.polyval(powers[::-1], x)
+        if want:
+            worst = max(worst, abs((got - want) / want))
+    print(f"{name}: degree {degree}, relative error {mp.nstr(worst, 3)}, largest coefficient {mp.nstr(max(map(abs, powers)), 3)}")
+    suffix = "f" if ctype == "float" else ""
+    digits = 10 if ctype == "float" else 18
+    text = ", ".join(mp.nstr(c, digits, min_fixed=1, max_fixed=1) + suffix for c in powers)
+    out.append(f"// {note}")
+    out.append(f"inline constexpr {ctype} {name}[] = {{{text}}};")
+
+
+def at_zero(f, limit):
+    return lambda x: f(x) if x else mp.mpf(limit)
+
+
+fit("exp", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5), -0.3467, 0.3467, 11)
+fit("log", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 7)
+fit("log_tail", "the same without its first term: (log(...) - 2s - 2/3 s^3) / s^5", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z) - mp.mpf(2) / 3 * z ** mp.mpf(1.5)) / z ** mp.mpf(2.5), mp.mpf(2) / 5), 0, 0.02945, 7)
+fit("sin", "(sin(r) - r) / r^3 over z = r^2, |r| <= pi/4", at_zero(lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 6), 0, 0.6169, 6)
+fit("cos", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.6169, 6)
+fit("atan", "(atan(x) - x) / x^3 over z = x^2, |x| <= tan(pi/8)", at_zero(lambda z: (mp.atan(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 3), 0, 0.1716, 11)
+fit("asin", "(asin(x) - x) / x^3 over z = x^2, |x| <= 1/2", at_zero(lambda z: (mp.asin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(1) / 6), 0, 0.25, 13)
+fit("erf", "erf(x) / x over z = x^2, |x| <= 1", at_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), 0, 1, 13)
+
+
+def erfcx(x):
+    return mp.exp(x * x) * mp.erfc(x) if x < 1000 else (1 - 1 / (2 * x**2) + 3 / (4 * x**4)) / (x * mp.sqrt(mp.pi))
+
+
+def erfcx_scaled(t):
+    if t == 1:
+        return 2 / mp.sqrt(mp.pi)
+    x = mp.mpf(4) * (1 + t) / (1 - t)
+    return (1 + 2 * x) * erfcx(x)
+
+
+fit("erfcx", "(1 + 2x) erfcx(x) over t = (x - 4) / (x + 4), x >= 0", erfcx_scaled, -1, 1, 25)
+fit("lgamma", "lgamma(x) / ((x - 1)(x - 2)) over y = x - 1.5, 1 <= x <= 2",
+    lambda y: (mp.euler if y == -0.5 else (1 - mp.euler) if y == 0.5 else mp.loggamma(y + 1.5) / ((y + 0.5) * (y - 0.5))), -0.5, 0.5, 21)
+fit("i0_small", "e^-x I0(x) over t = x/4 - 1, x <= 8", lambda t: mp.exp(-4 * (t + 1)) * mp.besseli(0, 4 * (t + 1)), -1, 1, 27)
+fit("i0_large", "sqrt(x) e^-x I0(x) over t = 16/x - 1, x >= 8",
+    lambda t: 1 / mp.sqrt(2 * mp.pi) if t <= -1 else mp.sqrt(16 / (t + 1)) * mp.exp(-16 / (t + 1)) * mp.besseli(0, 16 / (t + 1)), -1, 1, 23)
+fit("i1_small", "e^-x I1(x) / x over t = x/4 - 1, x <= 8", lambda t: mp.exp(-4 * (t + 1)) * (mp.besseli(1, 4 * (t + 1)) / (4 * (t + 1)) if t > -1 else mp.mpf(0.5)), -1, 1, 27)
+fit("i1_large", "sqrt(x) e^-x I1(x) over t = 16/x - 1, x >= 8",
+    lambda t: 1 / mp.sqrt(2 * mp.pi) if t <= -1 else mp.sqrt(16 / (t + 1)) * mp.exp(-16 / (t + 1)) * mp.besseli(1, 16 / (t + 1)), -1, 1, 23)
+
+# float32
+fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5), -0.3467, 0.3467, 5, "float")
+fit("logf", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 3, "float")
+fit("sinf", "(sin(r) - r) / r^3 over z = r^2, |r| <= pi/4", at_zero(lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 6), 0, 0.6169, 3, "float")
+fit("cosf", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.6169, 2, "float")
+fit("tanhf", "(tanh(x) - x) / x^3 over z = x^2, |x| <= 0.625", at_zero(lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 3), 0, 0.3907, 5, "float")
+fit("erff", "erf(x) / x over z = x^2, |x| <= 1", at_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), 0, 1, 6, "float")
+fit("erfcf", "-log(erfc(x)) over y = x - 2.5, 1 <= x <= 4", lambda y: -mp.log(mp.erfc(y + 2.5)), -1.5, 1.5, 8, "float")
+
+# 2/pi in 64-bit words, most significant first, after a word of zeros
+words = ["0x0"]
+fraction = 2 / mp.pi
+mp.mp.prec = 1500
+fraction = 2 / mp.pi
+for _ in range(20):
+    fraction *= mp.mpf(2) ** 64
+    word = int(mp.floor(fraction))
+    fraction -= word
+    words.append(hex(word))
+out.append("// 2 / pi after the point, 64 bits a word, behind a word of zeros")
+out.append("inline constexpr unsigned long long two_over_pi[] = {" + ", ".join(words) + "};")
+
+
+def split(name, note, value, bits, count):
+    rest = value
+    parts = []
+    for i in range(count):
+        if i + 1 == count:
+            parts.append(mp.mpf(float(rest)))
+        else:
+            exponent = mp.floor(mp.log(abs(rest), 2))
+            scale = mp.mpf(2) ** (bits - 1 - exponent)
+            parts.append(mp.floor(rest * scale) / scale)
+        rest -= parts[-1]
+    out.append(f"// {note}")
+    out.append(f"inline constexpr double {name}[] = {{" + ", ".join(float(p).hex() for p in parts) + "};")
+
+
+split("half_pi", "pi/2: products of the first parts with 20 bits are exact", mp.pi / 2, 33, 4)
+split("half_pi_pair", "pi/2 in two doubles", mp.pi / 2, 53, 2)
+split("ln2", "products of the first part with 20 bits are exact", mp.log(2), 33, 2)
+split("inverse_ln10", "1 / ln(10), its first part short", 1 / mp.log(10), 27, 2)
+split("log10_2", "products of the first part with 12 bits are exact", mp.log10(2), 40, 2)
+split("two_thirds", "2/3", mp.mpf(2) / 3, 53, 2)
+out += ["", "}  // namespace kindling::coefficients", ""]
+
+wrapped = []
+for line in out:
+    while len(line) > 120:
+        cut = line.rfind(", ", 0, 118) + 1
+        wrapped.append(line[:cut])
+        line = "    " + line[cut + 1:]
+    wrapped.append(line)
+with open(__file__.rsplit("/", 1)[0] + "/coefficients.h" if "/" in __file__ else "coefficients.h", "w") as file:
+    file.write("\n".join(wrapped))

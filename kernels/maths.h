@@ -1,0 +1,421 @@
+// kernels/maths.h: mathematical functions, written once over a vector of doubles (or floats where the name says so).
+//
+// No libm, no contraction: the same bits from every instruction set. Errors are bounds seen in tests, in units in the
+// last place. `V` is a vector as in vector.h; a mask chooses by `mask ? a : b`.
+#pragma once
+#include "kernels/coefficients.h"
+#include "kernels/vector.h"
+
+namespace kindling {
+/// x - n pi/2 in [-pi/4, pi/4] as a sum of two doubles, and n mod 4, for any finite x.
+struct ReducedAngle { double high, low; int64_t quadrant; };
+ReducedAngle reduce_large_angle(double x);
+}  // namespace kindling
+
+namespace kindling::KINDLING_ISA_NAMESPACE::maths {
+
+inline constexpr double infinity = __builtin_inf();
+inline constexpr double nan = __builtin_nan("");
+
+/// Even and odd powers side by side: half the latency of Horner's rule.
+template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, const T (&c)[N]) {
+    V square = x * x;
+    V even = all<V>(c[(N - 1) & ~1]), odd = all<V>(c[((N - 2) & ~1) + 1]);
+#pragma GCC unroll 16
+    for (int i = ((N - 1) & ~1) - 2; i >= 0; i -= 2) even = even * square + c[i];
+#pragma GCC unroll 16
+    for (int i = ((N - 2) & ~1) + 1 - 2; i >= 1; i -= 2) odd = odd * square + c[i];
+    return even + x * odd;
+}
+
+template <class V> struct Pair { V high, low; };
+
+/// a * b exactly, by Dekker's splitting; for factors below 2^996.
+template <class V> KINDLING_INLINE V short_part(const V& a) { return from_bits<V>(bits_of(a) & 0xFFFFFFFFF8000000u); }
+template <class V> KINDLING_INLINE Pair<V> exact_product(const V& a, const V& b) {
+    V product = a * b;
+    V ah = short_part(a), bh = short_part(b), al = a - ah, bl = b - bh;
+    return {product, ((ah * bh - product) + ah * bl + al * bh) + al * bl};
+}
+template <class V> KINDLING_INLINE Pair<V> exact_sum(const V& a, const V& b) {  // any order of sizes
+    V sum = a + b, part = sum - a;
+    return {sum, (a - (sum - part)) + (b - part)};
+}
+
+// Adding it leaves the nearest whole number in the low bits of the sum.
+inline constexpr double whole_magic = 6755399441055744.0;  // 1.5 * 2^52
+template <class V> KINDLING_INLINE V power_of_two(const V& whole) {  // -1022 to 1023
+    return from_bits<V>(bits_of(whole + (whole_magic + 1023)) << 52);
+}
+
+/// e^(x + low) * 2^shift; |shift| a small whole number.
+template <class V> KINDLING_INLINE V exp_scaled(const V& x, const V& low, double shift) {
+    using namespace coefficients;
+    V bounded = x < -2000.0 ? all<V>(-2000.0) : x > 2000.0 ? all<V>(2000.0) : x;
+    V k = (bounded * 1.4426950408889634 + whole_magic) - whole_magic;
+    V r = (bounded - k * ln2[0]) - k * ln2[1] + low;
+    V value = 1.0 + (r + r * r * polynomial(r, coefficients::exp));
+    k = k + shift;
+    k = k < -1100.0 ? all<V>(-1100.0) : k > 1100.0 ? all<V>(1100.0) : k;
+    V half = ((k * 0.5) + whole_magic) - whole_magic;
+    V result = value * power_of_two(half) * power_of_two(k - half);
+    return x != x ? x : result;
+}
+/// 1 ulp.
+template <class V> KINDLING_INLINE V exp(const V& x) { return exp_scaled(x, V{}, 0); }
+template <class V> KINDLING_INLINE V exp2(const V& x) {
+    V bounded = x < -2000.0 ? all<V>(-2000.0) : x > 2000.0 ? all<V>(2000.0) : x;
+    V k = (bounded + whole_magic) - whole_magic;
+    V r = (bounded - k) * 0.6931471805599453;
+    V value = 1.0 + (r + r * r * polynomial(r, coefficients::exp));
+    k = k < -1100.0 ? all<V>(-1100.0) : k > 1100.0 ? all<V>(1100.0) : k;
+    V half = ((k * 0.5) + whole_magic) - whole_magic;
+    V result = value * power_of_two(half) * power_of_two(k - half);
+    return x != x ? x : result;
+}
+/// 2 ulp.
+template <class V> KINDLING_INLINE V expm1(const V& x) {
+    using namespace coefficients;
+    V bounded = x < -60.0 ? all<V>(-60.0) : x > 720.0 ? all<V>(720.0) : x;
+    V k = (bounded * 1.4426950408889634 + whole_magic) - whole_magic;
+    V r = (bounded - k * ln2[0]) - k * ln2[1];
+    V small = r + r * r * polynomial(r, coefficients::exp);
+    V half = power_of_two(k - 1.0);
+    V result = 2.0 * (half * small + (half - 0.5));
+    result = k == 0.0 ? small : result;
+    return (x == 0.0) | (x != x) ? x : result;
+}
+
+/// log(x) for finite x > 0 as k log(2) + log(1 + f): what all the logarithms share.
+template <class V> struct LogParts { V k, f; };
+template <class V> KINDLING_INLINE LogParts<V> log_parts(const V& x) {
+    auto small = x < 2.2250738585072014e-308;
+    V scaled = small ? x * 18014398509481984.0 : x;  // 2^54
+    auto word = bits_of(scaled) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
+    V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
+    V m = from_bits<V>((word & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu);
+    return {small ? k - 54.0 : k, m - 1.0};
+}
+template <class V> KINDLING_INLINE V log1p_part(const V& f, const V& extra) {  // log(1 + f) + extra, f small
+    V s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
+    V rest = z * polynomial(z, coefficients::log);
+    return f - (half_square - (s * (half_square + rest) + extra));
+}
+template <class V> KINDLING_INLINE V log_ends(const V& x, const V& result) {
+    V ended = x == infinity ? x : result;
+    ended = x == 0.0 ? all<V>(-infinity) : ended;
+    return (x < 0.0) | (x != x) ? all<V>(nan) : ended;
+}
+/// 1 ulp.
+template <class V> KINDLING_INLINE V log(const V& x) {
+    LogParts<V> parts = log_parts(x);
+    return log_ends(x, parts.k * coefficients::ln2[0] + log1p_part(parts.f, parts.k * coefficients::ln2[1]));
+}
+/// 2 ulp; exact for powers of two.
+template <class V> KINDLING_INLINE V log2(const V& x) {
+    LogParts<V> parts = log_parts(x);
+    return log_ends(x, parts.k + log1p_part(parts.f, V{}) * 1.4426950408889634);
+}
+template <class V> KINDLING_INLINE V log10(const V& x) {
+    using namespace coefficients;
+    LogParts<V> parts = log_parts(x);
+    V value = log1p_part(parts.f, V{}), head = from_bits<V>(bits_of(value) & 0xFFFFFFFFF8000000u);
+    V tail = (value - head) * inverse_ln10[0] + value * inverse_ln10[1] + parts.k * log10_2[1];
+    return log_ends(x, parts.k * log10_2[0] + (head * inverse_ln10[0] + tail));
+}
+/// 2 ulp.
+template <class V> KINDLING_INLINE V log1p(const V& x) {
+    V u = 1.0 + x;
+    V lost = (x - (u - 1.0)) / u;
+    V result = log(u);
+    result = (u > 0.0) & (u < infinity) ? result + lost : result;
+    return x == 0.0 ? x : result;
+}
+
+/// Angles beyond this are reduced one by one.
+inline constexpr double largest_plain_angle = 1e6;
+template <class V> struct Angle { V high, low; Bits<V> quadrant; };
+template <class V> KINDLING_INLINE Angle<V> reduce_angle(const V& x) {
+    using namespace coefficients;
+    V shifted = x * 0.6366197723675814 + whole_magic, k = shifted - whole_magic;
+    V first = (x - k * half_pi[0]) - k * half_pi[1];
+    Pair<V> second = exact_sum(first, -(k * half_pi[2]));
+    second.low -= k * half_pi[3];
+    V high = second.high + second.low;
+    Angle<V> angle{high, (second.high - high) + second.low, bits_of(shifted) & 3};
+    auto large = ~(absolute(x) <= largest_plain_angle);
+    bool any = false;
+    for (int i = 0; i < Lanes<V>::count; i++) any |= large[i] != 0;
+    if (any) [[unlikely]]
+        for (int i = 0; i < Lanes<V>::count; i++)
+            if (large[i]) {
+                ReducedAngle reduced = reduce_large_angle(x[i]);
+                angle.high[i] = reduced.high;
+                angle.low[i] = reduced.low;
+                angle.quadrant[i] = static_cast<uint64_t>(reduced.quadrant);
+            }
+    return angle;
+}
+template <class V> KINDLING_INLINE V sin_part(const Angle<V>& r) {
+    V z = r.high * r.high;
+    return r.high + (r.high * z * polynomial(z, coefficients::sin) + r.low * (1.0 - 0.5 * z));
+}
+template <class V> KINDLING_INLINE V cos_part(const Angle<V>& r) {
+    V z = r.high * r.high, half = 0.5 * z, whole = 1.0 - half;
+    return whole + (((1.0 - whole) - half) + (z * z * polynomial(z, coefficients::cos) - r.high * r.low));
+}
+/// 1 ulp over the whole range.
+template <class V> KINDLING_INLINE V sin(const V& x) {
+    Angle<V> r = reduce_angle(x);
+    V result = (r.quadrant & 1) != 0 ? cos_part(r) : sin_part(r);
+    result = from_bits<V>(bits_of(result) ^ (r.quadrant & 2) << 62);
+    return x == 0.0 ? x : result;
+}
+template <class V> KINDLING_INLINE V cos(const V& x) {
+    Angle<V> r = reduce_angle(x);
+    V result = (r.quadrant & 1) != 0 ? sin_part(r) : cos_part(r);
+    return from_bits<V>(bits_of(result) ^ ((r.quadrant + 1) & 2) << 62);
+}
+/// 3 ulp.
+template <class V> KINDLING_INLINE V tan(const V& x) {
+    Angle<V> r = reduce_angle(x);
+    V s = sin_part(r), c = cos_part(r);
+    auto turned = (r.quadrant & 1) != 0;
+    V result = (turned ? -c : s) / (turned ? s : c);
+    return x == 0.0 ? x : result;
+}
+
+/// 2 ulp.
+template <class V> KINDLING_INLINE V atan(const V& x) {
+    using namespace coefficients;
+    V a = absolute(x);
+    auto big = a > 2.414213562373095, middle = a > 0.41421356237309503;
+    V t = (big ? all<V>(-1.0) : middle ? a - 1.0 : a) / (big ? a : middle ? a + 1.0 : all<V>(1.0));
+    V base = big ? all<V>(half_pi_pair[0]) : middle ? all<V>(0.5 * half_pi_pair[0]) : V{};
+    V base_low = big ? all<V>(half_pi_pair[1]) : middle ? all<V>(0.5 * half_pi_pair[1]) : V{};
+    V z = t * t;
+    return with_sign(base + (t + (t * z * polynomial(z, coefficients::atan) + base_low)), x);
+}
+template <class V> KINDLING_INLINE V atan2(const V& y, const V& x) {
+    using namespace coefficients;
+    V ay = absolute(y), ax = absolute(x);
+    auto steep = ay > ax;
+    V top = steep ? ax : ay, bottom = steep ? ay : ax;
+    V ratio = top / bottom;
+    ratio = top == 0.0 ? V{} : ratio;                       // both may be 0
+    ratio = top == infinity ? all<V>(1.0) : ratio;           // both are infinite
+    V a = atan(ratio);
+    a = steep ? half_pi_pair[0] - (a - half_pi_pair[1]) : a;
+    a = bit_cast<Mask<V>>(x) < 0 ? 2.0 * half_pi_pair[0] - (a - 2.0 * half_pi_pair[1]) : a;
+    a = with_sign(a, y);
+    return (x != x) | (y != y) ? all<V>(nan) : a;
+}
+template <class V> struct AsinParts { V value; Mask<V> big; };
+template <class V> KINDLING_INLINE AsinParts<V> asin_parts(const V& a) {
+    auto big = a > 0.5;
+    V z = big ? (1.0 - a) * 0.5 : a * a;
+    V s = big ? square_root(z) : a;
+    return {s + s * z * polynomial(z, coefficients::asin), big};
+}
+template <class V> KINDLING_INLINE V asin(const V& x) {
+    using namespace coefficients;
+    AsinParts<V> parts = asin_parts(absolute(x));
+    V result = parts.big ? half_pi_pair[0] - (2.0 * parts.value - half_pi_pair[1]) : parts.value;
+    return with_sign(result, x);
+}
+template <class V> KINDLING_INLINE V acos(const V& x) {
+    using namespace coefficients;
+    AsinParts<V> parts = asin_parts(absolute(x));
+    V twice = 2.0 * parts.value;
+    V outer = x < 0.0 ? 2.0 * half_pi_pair[0] - (twice - 2.0 * half_pi_pair[1]) : twice;
+    V inner = half_pi_pair[0] - (with_sign(parts.value, x) - half_pi_pair[1]);
+    return parts.big ? outer : inner;
+}
+
+/// 3 ulp.
+template <class V> KINDLING_INLINE V sinh(const V& x) {
+    V a = absolute(x), t = expm1(a), half = exp_scaled(a, V{}, -1);
+    V result = a < 1.0 ? 0.5 * (t + t / (t + 1.0)) : half - 0.25 / half;
+    return with_sign(result, x);
+}
+template <class V> KINDLING_INLINE V cosh(const V& x) {
+    V half = exp_scaled(absolute(x), V{}, -1);
+    return half + 0.25 / half;
+}
+template <class V> KINDLING_INLINE V tanh(const V& x) {
+    V a = absolute(x);
+    V t = expm1(2.0 * (a > 22.0 ? all<V>(22.0) : a));
+    return with_sign(t / (t + 2.0), x);
+}
+template <class V> KINDLING_INLINE V asinh(const V& x) {
+    V a = absolute(x), square = a * a;
+    auto large = a > 268435456.0;
+    V inner = large ? a : a + square / (1.0 + square_root(1.0 + square));
+    V near = log1p(inner), far = log(a) + 0.6931471805599453;
+    return with_sign(large ? far : near, x);
+}
+template <class V> KINDLING_INLINE V acosh(const V& x) {
+    V t = x - 1.0;
+    auto large = x > 268435456.0;
+    V near = log1p(t + square_root(t * (t + 2.0))), far = log(x) + 0.6931471805599453;
+    return large ? far : near;
+}
+template <class V> KINDLING_INLINE V atanh(const V& x) {
+    V a = absolute(x);
+    return with_sign(0.5 * log1p(2.0 * a / (1.0 - a)), x);
+}
+template <class V> KINDLING_INLINE V sigmoid(const V& x) { return 1.0 / (1.0 + exp(-x)); }
+
+/// e^(x*x) erfc(x) for x >= 0.
+template <class V> KINDLING_INLINE V erfcx_positive(const V& a) {
+    V bounded = a > 1e8 ? all<V>(1e8) : a;
+    V t = (bounded - 4.0) / (bounded + 4.0);
+    V value = polynomial(t, coefficients::erfcx) / (1.0 + 2.0 * bounded);
+    return a > 1e8 ? 0.5641895835477563 / a : value;
+}
+template <class V> KINDLING_INLINE V exp_minus_square(const V& a) {  // |a| < 1e8
+    Pair<V> square = exact_product(a, a);
+    return exp_scaled(-square.high, -square.low, 0);
+}
+template <class V> KINDLING_INLINE V erf_small(const V& x) { return x * polynomial(x * x, coefficients::erf); }
+/// 2 ulp.
+template <class V> KINDLING_INLINE V erf(const V& x) {
+    V a = absolute(x), bounded = a > 6.0 ? all<V>(6.0) : a;
+    V large = with_sign(1.0 - exp_minus_square(bounded) * erfcx_positive(bounded), x);
+    V result = a < 1.0 ? erf_small(x) : large;
+    return x != x ? x : result;
+}
+/// 4 ulp.
+template <class V> KINDLING_INLINE V erfc(const V& x) {
+    V a = absolute(x), bounded = a > 30.0 ? all<V>(30.0) : a;
+    V tail = exp_minus_square(bounded) * erfcx_positive(bounded);
+    V result = x < 0.0 ? 2.0 - tail : tail;
+    result = a < 0.5 ? 1.0 - erf_small(x) : result;
+    return x != x ? x : result;
+}
+template <class V> KINDLING_INLINE V erfcx(const V& x) {
+    V a = absolute(x), bounded = a > 30.0 ? all<V>(30.0) : a;
+    V positive = erfcx_positive(a);
+    Pair<V> square = exact_product(bounded, bounded);
+    V result = x < 0.0 ? 2.0 * exp_scaled(square.high, square.low, 0) - positive : positive;
+    return x != x ? x : result;
+}
+
+/// log(x) in two doubles, relative error below 2^-65; finite x > 0.
+template <class V> KINDLING_INLINE Pair<V> log_pair(const V& x) {
+    using namespace coefficients;
+    LogParts<V> parts = log_parts(x);
+    V f = parts.f, d = 2.0 + f, d_low = f - (d - 2.0);
+    V s = f / d;
+    Pair<V> back = exact_product(s, d);
+    V s_low = ((f - back.high) - back.low - s * d_low) / d;
+    // 2s + (2/3) s^3 + s^5 q
+    Pair<V> z = exact_product(s, s);
+    z.low += 2.0 * s * s_low;
+    V q = polynomial(z.high, coefficients::log_tail);
+    Pair<V> inner = exact_sum(all<V>(two_thirds[0]), z.high * q);
+    inner.low += two_thirds[1] + z.low * q;
+    Pair<V> cubed = exact_product(z.high, s);
+    cubed.low += z.low * s + z.high * s_low;
+    Pair<V> tail = exact_product(cubed.high, inner.high);
+    tail.low += cubed.high * inner.low + cubed.low * inner.high;
+    Pair<V> sum = exact_sum(2.0 * s, tail.high);
+    sum.low += tail.low + 2.0 * s_low;
+    Pair<V> total = exact_sum(parts.k * ln2[0], sum.high);
+    total.low += sum.low + parts.k * ln2[1];
+    V high = total.high + total.low;
+    return {high, (total.high - high) + total.low};
+}
+template <class V> KINDLING_INLINE V pow_ends(const V& x, const V& y, const V& size) {
+    V whole = round_to<Rounding::Zero>(y), half = 0.5 * y;
+    auto integral = (whole == y) & (absolute(y) < infinity);
+    auto odd = integral & (round_to<Rounding::Zero>(half) != half) & (absolute(y) < 9007199254740992.0);
+    auto negative = bit_cast<Mask<V>>(x) < 0;
+    V result = negative & odd ? -size : size;
+    result = (x < 0.0) & ~integral & (absolute(y) < infinity) & (absolute(x) < infinity) ? all<V>(nan) : result;
+    result = (x != x) | (y != y) ? all<V>(nan) : result;
+    return (x == 1.0) | (y == 0.0) | ((x == -1.0) & (absolute(y) == infinity)) ? all<V>(1.0) : result;
+}
+/// 1 ulp.
+template <class V> KINDLING_INLINE V pow(const V& x, const V& y) {
+    V a = absolute(x);
+    auto plain = (a > 0.0) & (a < infinity) & (absolute(y) < 1e100);
+    Pair<V> logarithm = log_pair(plain ? a : all<V>(2.0));
+    V exponent = plain ? y : all<V>(1.0);
+    Pair<V> product = exact_product(logarithm.high, exponent);
+    product.low += logarithm.low * exponent;
+    product.low = absolute(product.high) < 1e4 ? product.low : V{};
+    V ends = log(a) * y;  // with a zero, an infinity or a huge exponent only its sign and size matter
+    V size = exp_scaled(plain ? product.high : ends, plain ? product.low : V{}, 0);
+    return pow_ends(x, y, size);
+}
+
+template <class V> KINDLING_INLINE V hypot(const V& x, const V& y) {
+    V ax = absolute(x), ay = absolute(y);
+    V large = ax > ay ? ax : ay, small = ax > ay ? ay : ax;
+    V ratio = small / large;
+    V result = large * square_root(1.0 + ratio * ratio);
+    result = large == 0.0 ? V{} : result;
+    result = (x != x) | (y != y) ? all<V>(nan) : result;
+    return (ax == infinity) | (ay == infinity) ? all<V>(infinity) : result;
+}
+template <class V> KINDLING_INLINE V logaddexp(const V& x, const V& y) {
+    V large = (x > y) | (x != x) ? x : y;
+    V result = large + log1p(exp(-absolute(x - y)));
+    return (x == y) & (absolute(x) == infinity) ? x : result;
+}
+template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
+    V large = (x > y) | (x != x) ? x : y;
+    V result = large + log1p(exp2(-absolute(x - y))) * 1.4426950408889634;
+    return (x == y) & (absolute(x) == infinity) ? x : result;
+}
+
+// ---- float32 in float lanes
+
+inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23
+template <class V> KINDLING_INLINE V power_of_twof(const V& whole) {  // -126 to 127
+    return from_bits<V>(bits_of(whole + (whole_magicf + 127.0f)) << 23);
+}
+/// 1 ulp.
+template <class V> KINDLING_INLINE V expf(const V& x) {
+    V bounded = x < -110.0f ? all<V>(-110.0f) : x > 90.0f ? all<V>(90.0f) : x;
+    V k = (bounded * 1.44269504f + whole_magicf) - whole_magicf;
+    V r = (bounded - k * 0.693359375f) - k * -2.12194440e-4f;
+    V value = 1.0f + (r + r * r * polynomial(r, coefficients::expf));
+    V half = ((k * 0.5f) + whole_magicf) - whole_magicf;
+    V result = value * power_of_twof(half) * power_of_twof(k - half);
+    return x != x ? x : result;
+}
+template <class V> KINDLING_INLINE V logf(const V& x) {
+    constexpr float inf = __builtin_inff();
+    auto small = x < 1.17549435e-38f;
+    V scaled = small ? x * 33554432.0f : x;  // 2^25
+    auto word = bits_of(scaled) + (0x3F800000u - 0x3F3504F3u);
+    V k = convert<float>(bit_cast<Mask<V>>((word >> 23))) - 127.0f;
+    V f = from_bits<V>((word & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
+    k = small ? k - 25.0f : k;
+    V s = f / (2.0f + f), z = s * s, half_square = 0.5f * f * f;
+    V rest = z * polynomial(z, coefficients::logf);
+    V result = k * 0.693359375f + (f - (half_square - (s * (half_square + rest) + k * -2.12194440e-4f)));
+    result = x == inf ? x : result;
+    result = x == 0.0f ? all<V>(-inf) : result;
+    return (x < 0.0f) | (x != x) ? all<V>(__builtin_nanf("")) : result;
+}
+template <class V> KINDLING_INLINE V sigmoidf(const V& x) { return 1.0f / (1.0f + expf(-x)); }
+/// 2 ulp.
+template <class V> KINDLING_INLINE V tanhf(const V& x) {
+    V a = absolute(x), z = x * x;
+    V bounded = a > 10.0f ? all<V>(10.0f) : a;
+    V large = with_sign(1.0f - 2.0f / (expf(2.0f * bounded) + 1.0f), x);
+    V result = a < 0.625f ? x + x * z * polynomial(z, coefficients::tanhf) : large;
+    return x != x ? x : result;
+}
+/// 2 ulp.
+template <class V> KINDLING_INLINE V erff(const V& x) {
+    V a = absolute(x), bounded = a > 4.0f ? all<V>(4.0f) : a;
+    V large = with_sign(1.0f - expf(-polynomial(V(bounded - 2.5f), coefficients::erfcf)), x);
+    V result = a < 1.0f ? x * polynomial(V(x * x), coefficients::erff) : large;
+    return x != x ? x : result;
+}
+
+}  // namespace kindling::KINDLING_ISA_NAMESPACE::maths
