@@ -1,7 +1,7 @@
 """How tensors are taken apart for pickling and put together again: the functions that torch's files name.
 
 A file says `torch._utils._rebuild_tensor_v2` and so on; `kindling/_unpickle.py` and `kindling/serialization.py` map
-those names to the functions here. Nothing here trusts sizes, strides or offsets: a view that its storage does not hold
+those names to the functions here. Backward hooks, which files of old versions may hold, are left out. Nothing here trusts sizes, strides or offsets: a view that its storage does not hold
 is refused, because `set_` would otherwise grow the storage.
 """
 from _collections import OrderedDict
@@ -55,49 +55,58 @@ def _checked_view(offset, size, stride, elements):
 def _rebuild_tensor(storage, storage_offset, size, stride, dtype=None):
     """A tensor over a storage (shared with every other tensor over it)."""
     untyped, stored = _storage_parts(storage)
-    dtype = dtype or stored
-    if not isinstance(dtype, torch.dtype):
-        raise RuntimeError("rebuilding a tensor: its dtype is missing")
-    tensor = torch.empty((0,), dtype=dtype, device=untyped.device)
+    tensor = torch.empty((0,), dtype=_kind(dtype or stored), device=untyped.device)
     offset, size, stride = _checked_view(storage_offset, size, stride, untyped.nbytes() // tensor.element_size())
     return tensor.set_(untyped, offset, size, stride)
 
 
-def _finish(tensor, requires_grad, backward_hooks, metadata):
+def _finish(tensor, requires_grad, metadata):
     if metadata:
+        if type(metadata) is not dict:
+            raise RuntimeError("rebuilding a tensor: its metadata must be a dict")
         if metadata.get("conj"):
             tensor = torch.conj(tensor)
         if metadata.get("neg"):
             tensor = torch._neg_view(tensor)
-    if requires_grad:
+    if _flag(requires_grad):
         tensor.requires_grad_(True)
-    if backward_hooks:  # files of old torch versions; new ones always write an empty OrderedDict
-        tensor._backward_hooks = backward_hooks
     return tensor
+
+
+def _flag(requires_grad):
+    if type(requires_grad) is not bool:
+        raise RuntimeError("rebuilding a tensor: requires_grad must be True or False")
+    return requires_grad
+
+
+def _kind(dtype):
+    if not isinstance(dtype, torch.dtype):
+        raise RuntimeError("rebuilding a tensor: its dtype is missing")
+    return dtype
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
     """A tensor as nearly every torch file describes it: a typed storage and a view of it."""
-    return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, backward_hooks, metadata)
+    return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, metadata)
 
 
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
     """As v2, for dtypes that have no storage class (uint16, uint32, uint64): the storage is untyped."""
-    return _finish(_rebuild_tensor(storage, storage_offset, size, stride, dtype), requires_grad, backward_hooks,
-                   metadata)
+    return _finish(_rebuild_tensor(storage, storage_offset, size, stride, dtype), requires_grad, metadata)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     """A tensor of the meta device: shape and dtype only."""
-    return torch.empty_strided(_whole(size, "its size"), _whole(stride, "its stride"), dtype=dtype, device="meta",
-                               requires_grad=requires_grad)
+    return torch.empty_strided(_whole(size, "its size"), _whole(stride, "its stride"), dtype=_kind(dtype),
+                               device="meta", requires_grad=_flag(requires_grad))
 
 
 def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
     """A tensor of a device that has no storages, from its CPU copy."""
-    tensor = data.to(dtype=dtype, device=device)
-    tensor.requires_grad_(requires_grad)
-    return tensor
+    if not isinstance(data, torch.Tensor) or not isinstance(device, (str, torch.device)):
+        raise RuntimeError("rebuilding a tensor: expected a tensor and a device")
+    tensor = data.to(dtype=_kind(dtype), device=device)
+    return tensor.requires_grad_(_flag(requires_grad))
 
 
 def _rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad):
@@ -124,10 +133,7 @@ def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     """An nn.Parameter over a tensor."""
-    parameter = torch.nn.Parameter(data, requires_grad)
-    if backward_hooks:
-        parameter._backward_hooks = backward_hooks
-    return parameter
+    return torch.nn.Parameter(data, _flag(requires_grad))
 
 
 def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):

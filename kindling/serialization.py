@@ -15,7 +15,7 @@ __all__ = [
     "StorageType", "SourceChangeWarning", "LoadEndianness", "get_default_load_endianness",
     "set_default_load_endianness", "get_crc32_options", "set_crc32_options", "get_default_mmap_options",
     "set_default_mmap_options", "add_safe_globals", "get_safe_globals", "clear_safe_globals", "safe_globals",
-    "get_unsafe_globals_in_checkpoint", "skip_data",
+    "get_unsafe_globals_in_checkpoint", "skip_data", "load_safetensors", "save_safetensors",
 ]
 
 DEFAULT_PROTOCOL = 2
@@ -887,4 +887,7 @@ def __getattr__(name):
     if name == "StorageType":
         from kindling._unpickle import StorageType
         return StorageType
+    if name in ("load_safetensors", "save_safetensors"):
+        from kindling import _safetensors
+        return getattr(_safetensors, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
