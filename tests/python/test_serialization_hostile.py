@@ -306,7 +306,7 @@ def test_old_files_that_lie():
 def test_fuzz():
     """10,000 changed files by default; KINDLING_FUZZ sets another number (a million by `./test --fuzz`)."""
     count = int(os.environ.get("KINDLING_FUZZ", "10000"))
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fuzz_checkpoints.py")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "checkpoints.py")
     done = subprocess.run([sys.executable, script, "--count", str(count), "--seed", os.environ.get("KINDLING_FUZZ_SEED", "1")],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
