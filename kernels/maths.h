@@ -83,6 +83,7 @@ template <class V> KINDLING_INLINE V expm1(const V& x) {
     V half = power_of_two(k - 1.0);
     V result = 2.0 * (half * small + (half - 0.5));
     result = k == 0.0 ? small : result;
+    result = x > 709.782712893384 ? all<V>(infinity) : result;
     return (x == 0.0) | (x != x) ? x : result;
 }
 

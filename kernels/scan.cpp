@@ -1,6 +1,170 @@
+// kernels/scan.cpp: running sums, products, extremes along one dimension. Each line runs in order, floats in double.
 #include "core/error.h"
 #include "kernels/executor.h"
 
 namespace kindling {
-void run_scan(const LoopKernel&) { fail(ErrorKind::NotImplemented, "scans are not there yet"); }
+
+namespace {
+
+constexpr int64_t side_by_side = 64;
+
+/// One step for `n` lines: `state` is what has come so far.
+template <class T, class State, class F> void advance(State* state, const T* values, T* out, int64_t n, bool first, F f) {
+    for (int64_t i = 0; i < n; i++) {
+        state[i] = first ? static_cast<State>(values[i]) : f(state[i], static_cast<State>(values[i]));
+        out[i] = static_cast<T>(state[i]);
+    }
+}
+template <class T, class State> void advance_sum(Scan scan, void* state, const void* values, void* out, int64_t n, bool first) {
+    State* s = static_cast<State*>(state);
+    if (scan == Scan::Sum) advance(s, static_cast<const T*>(values), static_cast<T*>(out), n, first, [](State a, State b) { return static_cast<State>(a + b); });
+    else advance(s, static_cast<const T*>(values), static_cast<T*>(out), n, first, [](State a, State b) { return static_cast<State>(a * b); });
+}
+/// The last of equal values wins, and a NaN is never left again.
+template <class T> void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
+    T *best = static_cast<T*>(state), *to = static_cast<T*>(out);
+    const T* x = static_cast<const T*>(values);
+    for (int64_t i = 0; i < n; i++) {
+        bool taken = at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
+        if (taken) best[i] = x[i], indices[i] = at;
+        to[i] = best[i];
+    }
+}
+
+struct Pair { double re, im; };
+
+void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
+    bool first = at == 0;
+    if (scan == Scan::Min || scan == Scan::Max) {
+        switch (type) {
+            case DType::Float32: return advance_extreme<float>(scan, state, indices, values, out, n, at);
+            case DType::Float64: return advance_extreme<double>(scan, state, indices, values, out, n, at);
+            case DType::Int8: return advance_extreme<int8_t>(scan, state, indices, values, out, n, at);
+            case DType::Int16: return advance_extreme<int16_t>(scan, state, indices, values, out, n, at);
+            case DType::Int32: return advance_extreme<int32_t>(scan, state, indices, values, out, n, at);
+            case DType::Int64: return advance_extreme<int64_t>(scan, state, indices, values, out, n, at);
+            case DType::Bool: case DType::UInt8: return advance_extreme<uint8_t>(scan, state, indices, values, out, n, at);
+            case DType::UInt16: return advance_extreme<uint16_t>(scan, state, indices, values, out, n, at);
+            case DType::UInt32: return advance_extreme<uint32_t>(scan, state, indices, values, out, n, at);
+            case DType::UInt64: return advance_extreme<uint64_t>(scan, state, indices, values, out, n, at);
+            default: fail(ErrorKind::Internal, "internal error: a running extreme of %s", name(type));
+        }
+    }
+    if (scan == Scan::LogSumExp) {
+        // In double, whatever the value's dtype.
+        TileFunction add = find_tile(Primitive::Logaddexp, DType::Float64).function;
+        double wide[side_by_side];
+        double* s = static_cast<double*>(state);
+        for (int64_t i = 0; i < n; i++) wide[i] = type == DType::Float32 ? static_cast<double>(static_cast<const float*>(values)[i]) : static_cast<const double*>(values)[i];
+        if (first) std::memcpy(s, wide, static_cast<size_t>(n) * 8);
+        else add(s, s, wide, nullptr, n, 0);
+        for (int64_t i = 0; i < n; i++) {
+            if (type == DType::Float32) static_cast<float*>(out)[i] = static_cast<float>(s[i]);
+            else static_cast<double*>(out)[i] = s[i];
+        }
+        return;
+    }
+    switch (type) {
+        case DType::Float32: return advance_sum<float, double>(scan, state, values, out, n, first);
+        case DType::Float64: return advance_sum<double, double>(scan, state, values, out, n, first);
+        case DType::Complex64: case DType::Complex128: {
+            Pair* s = static_cast<Pair*>(state);
+            for (int64_t i = 0; i < n; i++) {
+                Pair x;
+                if (type == DType::Complex64) x = {static_cast<double>(static_cast<const float*>(values)[2 * i]), static_cast<double>(static_cast<const float*>(values)[2 * i + 1])};
+                else x = {static_cast<const double*>(values)[2 * i], static_cast<const double*>(values)[2 * i + 1]};
+                if (first) s[i] = x;
+                else if (scan == Scan::Sum) s[i] = {s[i].re + x.re, s[i].im + x.im};
+                else s[i] = {s[i].re * x.re - s[i].im * x.im, s[i].re * x.im + s[i].im * x.re};
+                if (type == DType::Complex64) {
+                    static_cast<float*>(out)[2 * i] = static_cast<float>(s[i].re);
+                    static_cast<float*>(out)[2 * i + 1] = static_cast<float>(s[i].im);
+                } else {
+                    static_cast<double*>(out)[2 * i] = s[i].re;
+                    static_cast<double*>(out)[2 * i + 1] = s[i].im;
+                }
+            }
+            return;
+        }
+        default: break;
+    }
+    switch (item_size(type)) {
+        case 1: return advance_sum<uint8_t, uint8_t>(scan, state, values, out, n, first);
+        case 2: return advance_sum<uint16_t, uint16_t>(scan, state, values, out, n, first);
+        case 4: return advance_sum<uint32_t, uint32_t>(scan, state, values, out, n, first);
+        default: return advance_sum<uint64_t, uint64_t>(scan, state, values, out, n, first);
+    }
+}
+
+}  // namespace
+
+void run_scan(const LoopKernel& kernel) {
+    const TileProgram& program = kernel.expression->program();
+    KINDLING_ASSERT(program.outputs.size() == 1);
+    const bool extreme = kernel.scan == Scan::Min || kernel.scan == Scan::Max;
+    KINDLING_ASSERT(kernel.output_count == (extreme ? 2 : 1));
+    const DType logical = kernel.expression->output_type(0), type = value_type(logical);
+    const DType stored = kernel.operands[0].type;
+    KINDLING_ASSERT(stored == type || (is_half(stored) && type == DType::Float32));
+    const int item = static_cast<int>(item_size(type));
+    // Half outputs of the expression come rounded and packed: their tile is opened again.
+    TileFunction open = !is_half(logical) ? nullptr
+                        : find_move(logical == DType::Float16 ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat);
+    TileFunction close = !is_half(stored) ? nullptr
+                         : find_move(stored == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);
+
+    RunArena arena;
+    LoopOrder lines = order_dims(kernel, ~(uint64_t{1} << kernel.scan_dim), true, arena);
+    const int64_t length = kernel.ndim ? kernel.sizes[kernel.scan_dim] : 1;
+    if (lines.size == 0 || length == 0) return;
+    // The order of the space: the scanned dimension outside of a block of lines.
+    LoopOrder order;
+    order.ndim = lines.ndim + (length != 1);
+    order.size = lines.size * length;
+    order.sizes = arena.take<int64_t>(order.ndim + 1);
+    order.dims = arena.take<int>(order.ndim + 1);
+    int shift = length != 1;
+    if (shift) order.sizes[0] = length, order.dims[0] = kernel.scan_dim;
+    for (int d = 0; d < lines.ndim; d++) order.sizes[d + shift] = lines.sizes[d], order.dims[d + shift] = lines.dims[d];
+
+    int64_t blocks = (lines.size + side_by_side - 1) / side_by_side;
+    parallel(blocks, 1 + 16384 / (length * side_by_side), [&](int64_t begin, int64_t end) {
+        RunArena own;
+        TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 256, false, own);
+        Stream outputs[2];
+        for (int k = 0; k < kernel.output_count; k++)
+            outputs[k].set(kernel.operands[k].data, static_cast<int>(item_size(kernel.operands[k].type)), order.ndim, order.sizes,
+                           ordered_strides(order, kernel.operands[k], own), own.take<int64_t>(3 * order.ndim + 1));
+        alignas(64) char state[side_by_side * 16], values[side_by_side * 16], opened[side_by_side * 16], packed[side_by_side * 2];
+        int64_t indices[side_by_side] = {};
+        for (int64_t block = begin; block < end; block++) {
+            int64_t first = block * side_by_side, n = lines.size - first < side_by_side ? lines.size - first : side_by_side;
+            for (int64_t at = 0; at < length; at++) {
+                runner.seek(at * lines.size + first);
+                runner.run(n, nullptr);
+                const void* tile = runner.output(0, n);
+                if (open) {
+                    open(opened, tile, nullptr, nullptr, n, 0);
+                    tile = opened;
+                } else if (reinterpret_cast<uintptr_t>(tile) % static_cast<size_t>(item > 8 ? 8 : item)) {
+                    std::memcpy(opened, tile, static_cast<size_t>(n * item));
+                    tile = opened;
+                }
+                advance_lines(kernel.scan, type, state, indices, tile, values, n, at);
+                const void* from = values;
+                if (close) {
+                    close(packed, values, nullptr, nullptr, n, 0);
+                    from = packed;
+                }
+                outputs[0].seek(at * lines.size + first);
+                outputs[0].scatter(from, n);
+                if (extreme) {
+                    outputs[1].seek(at * lines.size + first);
+                    outputs[1].scatter(indices, n);
+                }
+            }
+        }
+    });
+}
+
 }  // namespace kindling

@@ -51,8 +51,11 @@ public:
     bool whole() const { return whole_; }  // a literal written as an integer
     std::complex<double> complex() const { return {real_, imag_}; }
     friend bool flag(const Sym& x) { return x.flag(); }
-    friend bool operator==(const Sym& x, const char* text) { return x.kind_ == Kind::Text && x.text_ == text; }
-    friend bool operator!=(const Sym& x, const char* text) { return !(x == text); }
+    // Arrays only: a plain const char* would catch `x == 0`.
+    template <size_t N> friend bool operator==(const Sym& x, const char (&text)[N]) {
+        return x.kind_ == Kind::Text && x.text_ == Text(text);
+    }
+    template <size_t N> friend bool operator!=(const Sym& x, const char (&text)[N]) { return !(x == text); }
 
     // Mixed dtypes meet as torch.promote_types says; everything below is found by argument only.
 #define KINDLING_UNARY(FUNCTION, PRIMITIVE) \
