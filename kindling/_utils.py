@@ -229,3 +229,79 @@ def _reduce_parameter(parameter, protocol=2):
     state = _get_obj_state(parameter)
     args = parameter.data, parameter.requires_grad, OrderedDict()
     return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
+
+
+def _deepcopy_tensor(tensor, memo):
+    """`Tensor.__deepcopy__`: a leaf's copy with its gradient and attributes; tensors that share a storage share the copy.
+
+    RuntimeError for tensors that have a history.
+    """
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001")
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    from copy import deepcopy
+    cls = type(tensor)
+    with torch.no_grad():
+        if tensor.layout != torch.strided or tensor.device.type == "meta" or cls is not torch.Tensor and (
+                tensor.data_ptr() == 0):
+            copy = tensor.clone()
+            if type(copy) is not cls:
+                raise RuntimeError(
+                    "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types "
+                    "that implement clone() and for which cloning returns another instance of the same subclass.")
+        else:
+            copy = tensor.new_empty([])
+            if type(copy) is not cls:
+                raise RuntimeError(
+                    "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass "
+                    "types that implement new_empty() and for which that function returns another instance of the "
+                    "same subclass.")
+            storage = _deepcopy_storage(tensor.untyped_storage(), memo)
+            copy.set_(storage, tensor.storage_offset(), tensor.size(), tensor.stride())
+            if tensor.is_conj():
+                copy = copy.conj()
+            if tensor.is_neg():
+                copy = torch._neg_view(copy)
+        if tensor.requires_grad:
+            copy.requires_grad_()
+        if tensor.grad is not None:
+            copy.grad = deepcopy(tensor.grad, memo)
+        if cls is not torch.Tensor:
+            from copyreg import _slotnames
+            for name in _slotnames(cls):
+                if hasattr(tensor, name):
+                    setattr(copy, name, deepcopy(getattr(tensor, name), memo))
+        attributes = getattr(tensor, "__dict__", None)
+        if attributes:
+            copy.__dict__.update(deepcopy(attributes, memo))
+        memo[id(tensor)] = copy
+        return copy
+
+
+def _deepcopy_storage(storage, memo):
+    # Storages may have a new Python object at each look, so what is remembered goes by the storage itself.
+    known = memo.setdefault("torch", {})
+    key = getattr(storage, "_cdata", None) or storage.data_ptr() or id(storage)
+    if key not in known:
+        known[key] = storage.clone()
+        known["kept", key] = storage
+    return known[key]
+
+
+def _setstate_tensor(tensor, state):
+    """`Tensor.__setstate__`: (storage, offset, size, stride) or what `Variable` was pickled as, both of old versions."""
+    if not tensor.is_leaf:
+        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+    if len(state) == 4:
+        storage, *view = state
+        tensor.set_(_storage_parts(storage)[0], *_checked_view(*view, _storage_parts(storage)[0].nbytes()
+                                                               // tensor.element_size()))
+        return
+    if len(state) == 5:
+        tensor.data = state[0]
+        state = state[3], state[4], state[2]
+    tensor.requires_grad, _, tensor._backward_hooks = state

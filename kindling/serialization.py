@@ -434,7 +434,7 @@ def _tensor_reducer():
             method = type(obj).__reduce_ex__
             if isinstance(obj, parameter) and method is of_parameter:
                 return _utils._reduce_parameter(obj)
-            if method is plain:
+            if method is plain or method is object.__reduce_ex__:
                 return _utils._reduce_tensor(obj)
         elif isinstance(obj, torch.dtype):
             return str(obj).rpartition(".")[2]
