@@ -63,7 +63,9 @@ struct Operator {
     const Schema* schema = nullptr;
     Kernel kernel = nullptr;
     Kernel functional_kernel = nullptr;  // of in-place and out forms: the functional form's own kernel
-    const Operator* functional = nullptr; // the functional form (itself if it is one)
+    // The functional form (itself if it is one). What exists in place only (copy_, fill_) is its own: form Inplace, with
+    // derivatives of its own.
+    const Operator* functional = nullptr;
     Body body = Body::Kernel;
     Form form = Form::Functional;
     Promotion promotion = Promotion::Default;

@@ -1,27 +1,348 @@
-// operators/arithmetic.cpp: sums, products, quotients and their kin.
+// operators/arithmetic.cpp: sums, products, quotients, powers and rounding.
+#include "generated/functions.h"
 #include "operators/declare.h"
+#include "operators/loops.h"
+
+namespace kindling {
+namespace {
+
+void check_subtraction(const Tensor& self, const Tensor& other) {
+    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool || other.dtype() != DType::Bool,
+                   "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.");
+    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool && other.dtype() != DType::Bool,
+                   "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+                   "`~` or `logical_not()` operator instead.");
+}
+
+/// x / y under a rounding mode, as torch.div.
+Sym divided(const Sym& x, const Sym& y, const Sym& mode) {
+    if (mode == "trunc") return is_integral(x.dtype()) || x.dtype() == DType::Bool ? trunc_div(x, y) : trunc(x / y);
+    if (mode == "floor") return floor_div(x, y);
+    fail(ErrorKind::Runtime, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", std::string(Text(mode)).c_str());
+}
+
+Tensor rounded_div(const Tensor& self, const Tensor& other, std::optional<Text> mode) {
+    if (!mode) return div(self, other);
+    KINDLING_CHECK(Runtime, *mode == "trunc" || *mode == "floor",
+                   "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", std::string(*mode).c_str());
+    return *mode == "trunc" ? _div_trunc(self, other) : _div_floor(self, other);
+}
+
+}  // namespace
+}  // namespace kindling
 
 OPERATORS(arithmetic) {
     declare("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
-        doc("self + alpha * other"),
-        pointwise([](auto x, auto y, auto alpha) { return x + alpha * y; }),
+        doc("self + alpha * other; the logical or for bool"),
+        pointwise([](auto x, auto y, auto alpha) { return x.dtype() == DType::Bool ? x | y : x + alpha * y; }),
         example("torch.add(torch.tensor([1., 2.]), torch.tensor([10., 20.]), alpha=2)"),
         refuses("torch.ones(2) + torch.ones(3)", "RuntimeError: .*must match"),
     });
     declare("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
         doc("self - alpha * other"), alias("subtract"),
-        pointwise([](auto x, auto y, auto alpha) { return x - alpha * y; }),
+        pointwise([](auto x, auto y, auto alpha) {
+            if (x.dtype() == DType::Bool)
+                fail(ErrorKind::Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+                     "invert a mask, use the `~` or `logical_not()` operator instead.");
+            return x - alpha * y;
+        }),
+        refuses("torch.ones(2) - 'a'", "TypeError"),
+    });
+    declare("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
+        doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
+        pointwise([](auto x, auto y, auto alpha) {
+            if (x.dtype() == DType::Bool)
+                fail(ErrorKind::Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+                     "invert a mask, use the `~` or `logical_not()` operator instead.");
+            return y - alpha * x;
+        }),
     });
     declare("mul.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * other; the logical and for bool"), alias("multiply"),
         pointwise([](auto x, auto y) { return x.dtype() == DType::Bool ? x & y : x * y; }),
     });
+    declare("div.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self / other; integers are divided as floating point numbers"), alias("divide"), alias("true_divide"), int_to_float(),
+        pointwise([](auto x, auto y) { return x / y; }),
+    });
+    declare("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", {
+        doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), alias("divide"), has_inplace(),
+        composition([](const Tensor& self, const Tensor& other, std::optional<Text> rounding_mode) { return rounded_div(self, other, rounding_mode); }),
+        refuses("torch.div(torch.ones(2), 2, rounding_mode='up')", "RuntimeError: .*rounding_mode"),
+    });
+    declare("_div_trunc(Tensor self, Tensor other) -> Tensor", {
+        doc("self / other rounded towards zero"), in(space::Hidden), not_differentiable(),
+        pointwise([](auto x, auto y) { return divided(x, y, Sym("trunc")); }),
+    });
+    declare("_div_floor(Tensor self, Tensor other) -> Tensor", {
+        doc("self / other rounded down"), in(space::Hidden), not_differentiable(),
+        pointwise([](auto x, auto y) { return divided(x, y, Sym("floor")); }),
+    });
+    declare("floor_divide(Tensor self, Tensor other) -> Tensor", {
+        doc("self / other rounded down"), not_differentiable(),
+        pointwise([](auto x, auto y) { return floor_div(x, y); }),
+    });
+    declare("fmod.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("The remainder of self / other rounded towards zero: it has self's sign"),
+        pointwise([](auto x, auto y) { return fmod(x, y); }),
+    });
+    declare("remainder.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"),
+        pointwise([](auto x, auto y) { return remainder(x, y); }),
+    });
+    declare("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
+        doc("self to the power of exponent"),
+        pointwise([](auto x, auto y) { return pow(x, y); }),
+        refuses("torch.tensor([2]) ** -1", "RuntimeError: Integers to negative integer powers are not allowed"),
+    });
+    declare("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", {
+        doc("A number to the power of a tensor"), in(space::Torch), no_inplace(),
+        pointwise([](auto x, auto y) { return pow(x, y); }),
+    });
+    declare("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
+        doc("self to the power of exponent in float64 or complex128"),
+        composition([](const Tensor& self, const Tensor& exponent) {
+            DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
+            return pow(to(self, dtype), to(exponent, dtype));
+        }),
+    });
+    declare("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", {
+        doc("A number to the power of a tensor in float64 or complex128"), in(space::Torch),
+        composition([](const Scalar& self, const Tensor& exponent) {
+            DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
+            return pow(self.is_complex() || dtype == DType::Float64 ? self : Scalar(self.to_complex()), to(exponent, dtype));
+        }),
+    });
     declare("neg(Tensor self) -> Tensor", {
         doc("-self"), alias("negative"),
-        pointwise([](auto x) { return -x; }),
+        pointwise([](auto x) {
+            if (x.dtype() == DType::Bool)
+                fail(ErrorKind::Runtime, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+                     "mask, use the `~` or `logical_not()` operator instead.");
+            return -x;
+        }),
     });
-    declare("exp(Tensor self) -> Tensor", {
-        doc("e to the power of self"), int_to_float(),
-        pointwise([](auto x) { return exp(x); }),
+    declare("positive(Tensor(a) self) -> Tensor(a)", {
+        doc("The tensor itself"), no_out(),
+        composition([](const Tensor& self) {
+            KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "The `+` operator, on a bool tensor is not supported.");
+            return self;
+        }),
+    });
+    declare("abs(Tensor self) -> Tensor", {
+        doc("The absolute value; the modulus of complex numbers"), alias("absolute"),
+        pointwise([](auto x) { return abs(x); }),
+    });
+    declare("sign(Tensor self) -> Tensor", {
+        doc("-1, 0 or 1"),
+        pointwise([](auto x) {
+            if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "Unlike NumPy, torch.sign doesn't allow complex tensors. Use torch.sgn instead.");
+            return x.dtype() == DType::Bool ? x : sign(x);
+        }),
+    });
+    declare("sgn(Tensor self) -> Tensor", {
+        doc("-1, 0 or 1; of complex numbers the direction, self / abs(self)"),
+        pointwise([](auto x) { return x.dtype() == DType::Bool ? x : sign(x); }),
+    });
+    declare("square(Tensor self) -> Tensor", {
+        doc("self * self"),
+        pointwise([](auto x) { return x.dtype() == DType::Bool ? cast(x, DType::Int64) : x * x; }),
+    });
+    declare("reciprocal(Tensor self) -> Tensor", {
+        doc("1 / self"), int_to_float(),
+        pointwise([](auto x) { return reciprocal(x); }),
+    });
+    declare("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", {
+        doc("self + value * tensor1 * tensor2"),
+        pointwise([](auto x, auto a, auto b, auto value) { return x + value * a * b; }),
+    });
+    declare("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", {
+        doc("self + value * tensor1 / tensor2"),
+        pointwise([](auto x, auto a, auto b, auto value) {
+            if (category(x.dtype()) < 2)
+                fail(ErrorKind::Runtime, "Integer division with addcdiv is no longer supported, and in a future release addcdiv will "
+                     "perform a true division of tensor1 and tensor2.");
+            return x + value * a / b;
+        }),
+    });
+    declare("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", {
+        doc("self + weight * (end - self), worked from the nearer end"),
+        pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
+        derivative("self", GIVEN(Tensor grad, Scalar weight) {
+            return weight.is_complex() ? mul(grad, wrap_number(Scalar(std::conj(1.0 - weight.to_complex())))) : mul(grad, wrap_number(Scalar(1.0 - weight.to_double())));
+        }),
+        derivative("end", GIVEN(Tensor grad, Scalar weight) {
+            return weight.is_complex() ? mul(grad, wrap_number(Scalar(std::conj(weight.to_complex())))) : mul(grad, wrap_number(weight));
+        }),
+    });
+    declare("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", {
+        doc("self + weight * (end - self), worked from the nearer end"),
+        pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor weight) { return mul(grad, conj(rsub(weight, wrap_number(Scalar(1))))); }),
+        derivative("end", GIVEN(Tensor grad, Tensor weight) { return mul(grad, conj(weight)); }),
+        derivative("weight", GIVEN(Tensor grad, Tensor self, Tensor end) { return mul(grad, conj(sub(end, self))); }),
+    });
+    declare("floor(Tensor self) -> Tensor", {
+        doc("The greatest integer not above"),
+        pointwise([](auto x) { return category(x.dtype()) < 2 ? x : floor(x); }),
+    });
+    declare("ceil(Tensor self) -> Tensor", {
+        doc("The least integer not below"),
+        pointwise([](auto x) { return category(x.dtype()) < 2 ? x : ceil(x); }),
+    });
+    declare("trunc(Tensor self) -> Tensor", {
+        doc("The integer part"), alias("fix"),
+        pointwise([](auto x) { return category(x.dtype()) < 2 ? x : trunc(x); }),
+    });
+    declare("frac(Tensor self) -> Tensor", {
+        doc("What trunc leaves"),
+        pointwise([](auto x) { return frac(x); }),
+    });
+    declare("round(Tensor self) -> Tensor", {
+        doc("The nearest integer; halves go to the even one"),
+        pointwise([](auto x) { return category(x.dtype()) < 2 ? x : round(x); }),
+    });
+    declare("round.decimals(Tensor self, *, int decimals) -> Tensor", {
+        doc("The nearest number of that many decimals"),
+        pointwise([](auto x, auto decimals) {
+            int64_t n = decimals.integer();
+            if (category(x.dtype()) < 2) return x;
+            double power = 1;
+            for (int64_t i = 0; i < (n < 0 ? -n : n); i++) power *= 10;
+            if (n == 0) return round(x);
+            return n > 0 ? round(x * power) / like(x, power) : round(x / like(x, power)) * power;
+        }),
+    });
+    declare("maximum(Tensor self, Tensor other) -> Tensor", {
+        doc("The greater of two; NaN wins"), no_inplace(),
+        pointwise([](auto x, auto y) { return max(x, y); }),
+    });
+    declare("minimum(Tensor self, Tensor other) -> Tensor", {
+        doc("The smaller of two; NaN wins"), no_inplace(),
+        pointwise([](auto x, auto y) { return min(x, y); }),
+    });
+    declare("fmax(Tensor self, Tensor other) -> Tensor", {
+        doc("The greater of two; NaN loses"), no_inplace(),
+        pointwise([](auto x, auto y) { return fmax(x, y); }),
+    });
+    declare("fmin(Tensor self, Tensor other) -> Tensor", {
+        doc("The smaller of two; NaN loses"), no_inplace(),
+        pointwise([](auto x, auto y) { return fmin(x, y); }),
+    });
+    declare("max.other(Tensor self, Tensor other) -> Tensor", {
+        doc("maximum"),
+        composition([](const Tensor& self, const Tensor& other) { return maximum(self, other); }),
+    });
+    declare("min.other(Tensor self, Tensor other) -> Tensor", {
+        doc("minimum"),
+        composition([](const Tensor& self, const Tensor& other) { return minimum(self, other); }),
+    });
+    declare("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", {
+        doc("Limited to [min, max]; NaN stays"), alias("clip"), promotes(Promotion::WithScalars),
+        pointwise([](auto x, auto low, auto high) {
+            if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
+            Sym y = low.is_none() ? x : max(x, low);
+            return high.is_none() ? y : min(y, high);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<Scalar> min, std::optional<Scalar> max) {
+            Tensor inside;
+            if (min) inside = ge(self, wrap_number(*min));
+            if (max) inside = inside.defined() ? logical_and(inside, le(self, wrap_number(*max))) : le(self, wrap_number(*max));
+            return where(inside, grad, wrap_number(Scalar(0)));
+        }),
+    });
+    declare("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", {
+        doc("Limited to [min, max], element by element; NaN wins"), alias("clip"),
+        pointwise([](auto x, auto low, auto high) {
+            if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
+            Sym y = low.is_none() ? x : max(x, low);
+            return high.is_none() ? y : min(y, high);
+        }),
+        derivative("self, min, max", GIVEN(Tensor grad, Tensor self, Tensor min, Tensor max) {
+            Tensor zero = wrap_number(Scalar(0)), inside, below, above;
+            if (min.defined()) inside = ge(self, min);
+            if (max.defined()) inside = inside.defined() ? logical_and(inside, le(self, max)) : le(self, max);
+            if (min.defined()) {
+                Tensor chosen = lt(self, min);
+                if (max.defined()) chosen = logical_and(chosen, lt(min, max));
+                below = where(chosen, grad, zero);
+            }
+            if (max.defined()) {
+                Tensor chosen = gt(self, max);
+                if (min.defined()) chosen = logical_or(chosen, lt(max, min));
+                above = where(chosen, grad, zero);
+            }
+            return std::tuple<Tensor, Tensor, Tensor>(where(inside, grad, zero), below, above);
+        }),
+    });
+    declare("clamp_min(Tensor self, Scalar min) -> Tensor", {
+        doc("At least min"), promotes(Promotion::WithScalars),
+        pointwise([](auto x, auto low) { return max(x, low); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min) { return where(ge(self, wrap_number(min)), grad, wrap_number(Scalar(0))); }),
+    });
+    declare("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", {
+        doc("At least min, element by element"),
+        composition([](const Tensor& self, const Tensor& min) { return clamp(self, min, Tensor()); }),
+    });
+    declare("clamp_max(Tensor self, Scalar max) -> Tensor", {
+        doc("At most max"), promotes(Promotion::WithScalars),
+        pointwise([](auto x, auto high) { return min(x, high); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar max) { return where(le(self, wrap_number(max)), grad, wrap_number(Scalar(0))); }),
+    });
+    declare("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", {
+        doc("At most max, element by element"),
+        composition([](const Tensor& self, const Tensor& max) { return clamp(self, Tensor(), max); }),
+    });
+    declare("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", {
+        doc("NaN and the infinities replaced: by 0 and the largest finite numbers unless given"),
+        pointwise([](auto x, auto nan, auto posinf, auto neginf) {
+            if (category(x.dtype()) < 2) return x;
+            auto fix = [&](Sym v) {
+                DType dtype = v.dtype();
+                double largest = dtype == DType::Float64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
+                Sym top = posinf.is_none() ? like(v, largest) : cast(posinf, dtype), bottom = neginf.is_none() ? like(v, -largest) : cast(neginf, dtype);
+                Sym zero = nan.is_none() ? like(v, 0) : cast(nan, dtype);
+                return where(isnan(v), zero, where(isinf(v), where(v > like(v, 0), top, bottom), v));
+            };
+            if (is_complex(x.dtype())) return make_complex(fix(real(x)), fix(imag(x)));
+            return fix(x);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) { return where(isfinite(self), grad, wrap_number(Scalar(0))); }),
+    });
+    declare("gcd(Tensor self, Tensor other) -> Tensor", {
+        doc("The greatest common divisor of integers"), not_differentiable(),
+        pointwise([](auto x, auto y) { return gcd(x, y); }),
+    });
+    declare("lcm(Tensor self, Tensor other) -> Tensor", {
+        doc("The least common multiple of integers"), not_differentiable(),
+        pointwise([](auto x, auto y) { return lcm(x, y); }),
+    });
+    declare("copysign.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self with other's sign"), int_to_float(),
+        pointwise([](auto x, auto y) { return copysign(x, y); }),
+    });
+    declare("nextafter(Tensor self, Tensor other) -> Tensor", {
+        doc("The next representable number towards other"), not_differentiable(),
+        pointwise([](auto x, auto y) { return nextafter(x, y); }),
+    });
+    declare("hypot(Tensor self, Tensor other) -> Tensor", {
+        doc("sqrt(self**2 + other**2) without overflow"),
+        pointwise([](auto x, auto y) { return hypot(x, y); }),
+    });
+    declare("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self * 2**other"), has_inplace(),
+        composition([](const Tensor& self, const Tensor& other) { return mul(self, pow(Scalar(2.0), other)); }),
+    });
+    declare("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", {
+        doc("self = mantissa * 2**exponent with the mantissa in [0.5, 1)"),
+        pointwise([](auto x) {
+            if (category(x.dtype()) != 2) fail(ErrorKind::Runtime, "torch.frexp() only supports floating-point dtypes");
+            return std::array<Sym, 2>{frexp_mantissa(x), cast(frexp_exponent(x), DType::Int32)};
+        }),
+        derivative("self", GIVEN(TensorList grads, Tensor result1) { return div(grads[0], pow(Scalar(2.0), result1)); }),
+    });
+    declare("heaviside(Tensor self, Tensor values) -> Tensor", {
+        doc("0 below zero, 1 above, values at zero"), not_differentiable(),
+        pointwise([](auto x, auto values) { return where(x == like(x, 0), values, cast(x > like(x, 0), x.dtype())); }),
     });
 }

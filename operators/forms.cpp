@@ -94,6 +94,17 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     results[0] = Value::own(std::move(self));
 }
 
+void view_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
+    Tensor self = Tensor::share(arguments[0].tensor);
+    Value computed;
+    run_functional(op, arguments, &computed);
+    Tensor result = computed.take_tensor();
+    self.impl()->set_shape(result.sizes(), result.strides());
+    self.impl()->offset = result.storage_offset();
+    written(self);
+    results[0] = Value::own(std::move(self));
+}
+
 void out_kernel(const Operator& op, Value* arguments, Value* results) {
     size_t count = op.schema->results.size(), first = op.argument_count() - count;
     Value computed[8];

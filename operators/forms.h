@@ -13,6 +13,8 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results);
 
 /// For any other body: compute, then copy into self or out.
 void inplace_kernel(const Operator& op, Value* arguments, Value* results);
+/// transpose_, squeeze_, ...: the header takes the view's sizes, strides and offset.
+void view_inplace_kernel(const Operator& op, Value* arguments, Value* results);
 void out_kernel(const Operator& op, Value* arguments, Value* results);
 
 /// Data only: no autograd, no version bump. Converts dtype, broadcasts.

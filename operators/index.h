@@ -11,7 +11,7 @@ namespace generated {
 struct FamilyEntry { void (*declare)(Declarations&); uint16_t first, count; };
 struct NameEntry { uint32_t name; uint16_t first, count; uint16_t spaces; };  // overloads[first .. first+count)
 /// Operator numbers come in threes: functional, in-place, out. These bits say which forms exist.
-enum : uint8_t { HasInplace = 1, HasOut = 2 };
+enum : uint8_t { HasInplace = 1, HasOut = 2, LongOut = 4 };
 
 extern const FamilyEntry families[];
 extern const int family_count;

@@ -52,7 +52,7 @@ static const char* inplace_schema(const Schema& schema) {
 }
 
 /// "add.out(Tensor self, ..., *, Tensor(a!) out) -> Tensor(a!)"; several results are named as in the schema.
-static const char* out_schema(const Schema& schema) {
+static const char* out_schema(const Schema& schema, bool long_name) {
     std::string text = schema.text, overload = schema.overload;
     size_t open = text.find('('), arrow = text.rfind("->"), close = text.rfind(')', arrow);
     std::string arguments = text.substr(open, close - open);
@@ -72,7 +72,7 @@ static const char* out_schema(const Schema& schema) {
         }
         results += ")";
     }
-    std::string form = overload.empty() || overload == "Tensor" ? "out" : overload + "_out";
+    std::string form = !long_name && (overload.empty() || overload == "Tensor") ? "out" : overload + "_out";
     return strdup((std::string(schema.name) + "." + form + arguments + ") -> " + results).c_str());
 }
 
@@ -116,6 +116,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         op->derivative_count = static_cast<uint8_t>(derivative_count);
     }
     op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(trait::Atomic | trait::NotDifferentiable);
+    if (!op->schema->arguments.empty() && op->schema->arguments[0].mutated) op->form = Form::Inplace;
     place_tensors(*op);
     operator_table[op->index] = op;
 
@@ -141,9 +142,11 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
     };
     bool scalar = op->body == Body::Pointwise;
     if (forms[declaration] & HasInplace)
-        make_form(Form::Inplace, inplace_schema(*op->schema), scalar ? pointwise_inplace_kernel : inplace_kernel);
+        make_form(Form::Inplace, inplace_schema(*op->schema), scalar                   ? pointwise_inplace_kernel
+                                                          : op->body == Body::View ? view_inplace_kernel
+                                                                                   : inplace_kernel);
     if (forms[declaration] & HasOut)
-        make_form(Form::Out, out_schema(*op->schema), scalar ? pointwise_out_kernel : out_kernel);
+        make_form(Form::Out, out_schema(*op->schema, forms[declaration] & LongOut), scalar ? pointwise_out_kernel : out_kernel);
 }
 
 static void load_family(int number) {

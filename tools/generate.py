@@ -124,6 +124,7 @@ class Declaration:
         match = re.fullmatch(r"([\w]+)(?:\.(\w+))?\((.*)\) -> (.*)", self.schema)
         if not match:
             raise Refused(f"{where}: malformed schema: {self.schema}")
+        self.long_out = False      # "clamp.Tensor_out", since "clamp.out" is another overload's
         self.name, self.overload, arguments, results = match[1], match[2] or "", match[3], match[4]
         self.arguments, keyword_only = [], False
         for part in split_top(arguments):
@@ -198,7 +199,7 @@ class Declaration:
             first = dict(self.arguments[0], type="Tensor(a!)")
             yield 1, self.name + "_", self.overload, [first, *self.arguments[1:]], ["Tensor(a!)"]
         if self.has_out:
-            overload = "out" if self.overload in ("", "Tensor") else self.overload + "_out"
+            overload = "out" if self.overload in ("", "Tensor") and not self.long_out else self.overload + "_out"
             outs = [{"type": f"Tensor({chr(97 + i)}!)", "keyword_only": True, "default": None,
                      "name": "out" if len(self.results) == 1 else (result.split(" ")[1] if " " in result else f"out{i}")}
                     for i, result in enumerate(self.results)]
@@ -334,6 +335,9 @@ def main(folder, paths):
         if found:
             families.append((family, len(every), len(found)))
             every += found
+    plain = {declaration.name for declaration in every if declaration.overload == "" and declaration.has_out}
+    for declaration in every:
+        declaration.long_out = declaration.overload == "Tensor" and declaration.name in plain
     seen = {}
     for declaration in every:
         for _, name, overload, _, _ in declaration.forms():
@@ -375,7 +379,7 @@ def write_index(folder, families, every):
         pool += name + "\0"
     chunks = [pool[i:i + 100] for i in range(0, len(pool), 100)]
     pool_text = "\n".join('    "' + chunk.replace("\0", "\\000") + '"' for chunk in chunks) or '    ""'
-    forms = [(1 if d.has_inplace else 0) | (2 if d.has_out else 0) for d in every]
+    forms = [(1 if d.has_inplace else 0) | (2 if d.has_out else 0) | (4 if d.long_out else 0) for d in every]
     family_of = [number for number, (_, _, count) in enumerate(families) for _ in range(count)]
     lines = ["// Written by tools/generate.py from the operator declarations.", '#include "core/operator.h"', '#include "operators/index.h"', "",
              "namespace kindling {", *[f"void declare_{family}(Declarations&);" for family, _, _ in families],

@@ -1,0 +1,197 @@
+// operators/comparison.cpp: comparisons, logic, bits and choice.
+#include "generated/functions.h"
+#include "operators/declare.h"
+
+namespace kindling {
+namespace {
+
+Sym truth(const Sym& x) { return x.dtype() == DType::Bool ? x : x != like(x, 0); }
+
+void need_bits(const Sym& x, const char* name) {
+    if (category(x.dtype()) >= 2) fail(ErrorKind::Runtime, "\"%s_cpu\" not implemented for '%s'", name, scalar_type_name(x.dtype()));
+}
+
+}  // namespace
+}  // namespace kindling
+
+
+OPERATORS(comparison) {
+    declare("eq.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self == other"), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
+    });
+    declare("eq.Scalar(Tensor self, Scalar other) -> Tensor", {
+        doc("self == other"), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
+    });
+    declare("ne.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self != other"), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
+    });
+    declare("ne.Scalar(Tensor self, Scalar other) -> Tensor", {
+        doc("self != other"), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
+    });
+    declare("lt.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self < other"), alias("less"), not_differentiable(), pointwise([](auto x, auto y) { return x < y; }),
+    });
+    declare("lt.Scalar(Tensor self, Scalar other) -> Tensor", {
+        doc("self < other"), alias("less"), not_differentiable(), pointwise([](auto x, auto y) { return x < y; }),
+    });
+    declare("le.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self <= other"), alias("less_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x <= y; }),
+    });
+    declare("le.Scalar(Tensor self, Scalar other) -> Tensor", {
+        doc("self <= other"), alias("less_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x <= y; }),
+    });
+    declare("gt.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self > other"), alias("greater"), not_differentiable(), pointwise([](auto x, auto y) { return x > y; }),
+    });
+    declare("gt.Scalar(Tensor self, Scalar other) -> Tensor", {
+        doc("self > other"), alias("greater"), not_differentiable(), pointwise([](auto x, auto y) { return x > y; }),
+    });
+    declare("ge.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self >= other"), alias("greater_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x >= y; }),
+    });
+    declare("ge.Scalar(Tensor self, Scalar other) -> Tensor", {
+        doc("self >= other"), alias("greater_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x >= y; }),
+    });
+    declare("logical_and(Tensor self, Tensor other) -> Tensor", {
+        doc("Both are not zero"), not_differentiable(), promotes(Promotion::Free),
+        pointwise([](auto x, auto y) { return truth(x) & truth(y); }),
+    });
+    declare("logical_or(Tensor self, Tensor other) -> Tensor", {
+        doc("Either is not zero"), not_differentiable(), promotes(Promotion::Free),
+        pointwise([](auto x, auto y) { return truth(x) | truth(y); }),
+    });
+    declare("logical_xor(Tensor self, Tensor other) -> Tensor", {
+        doc("Exactly one is not zero"), not_differentiable(), promotes(Promotion::Free),
+        pointwise([](auto x, auto y) { return truth(x) ^ truth(y); }),
+    });
+    declare("logical_not(Tensor self) -> Tensor", {
+        doc("It is zero"), not_differentiable(), promotes(Promotion::Free),
+        pointwise([](auto x) { return !truth(x); }),
+    });
+    declare("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("Bit by bit and; logical for bool"), alias("__and__"), not_differentiable(),
+        pointwise([](auto x, auto y) { need_bits(x, "bitwise_and"); return x & y; }),
+    });
+    declare("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("Bit by bit or; logical for bool"), alias("__or__"), not_differentiable(),
+        pointwise([](auto x, auto y) { need_bits(x, "bitwise_or"); return x | y; }),
+    });
+    declare("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("Bit by bit exclusive or; logical for bool"), alias("__xor__"), not_differentiable(),
+        pointwise([](auto x, auto y) { need_bits(x, "bitwise_xor"); return x ^ y; }),
+    });
+    declare("bitwise_not(Tensor self) -> Tensor", {
+        doc("Every bit turned; logical for bool"), not_differentiable(),
+        pointwise([](auto x) { need_bits(x, "bitwise_not"); return ~x; }),
+    });
+    declare("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self * 2**other on integers"), alias("__lshift__"), not_differentiable(),
+        pointwise([](auto x, auto y) { return category(x.dtype()) == 1 ? x << y : x * pow(like(x, 2), y); }),
+    });
+    declare("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
+        doc("self / 2**other rounded down on integers"), alias("__rshift__"), not_differentiable(),
+        pointwise([](auto x, auto y) { return category(x.dtype()) == 1 ? x >> y : x / pow(like(x, 2), y); }),
+    });
+    declare("isnan(Tensor self) -> Tensor", {
+        doc("It is not a number"), not_differentiable(), promotes(Promotion::Free), no_inplace(), no_out(),
+        pointwise([](auto x) { return x != x; }),
+    });
+    declare("isinf(Tensor self) -> Tensor", {
+        doc("It is infinite"), not_differentiable(), promotes(Promotion::Free), no_inplace(), no_out(),
+        pointwise([](auto x) { return category(x.dtype()) < 2 ? x != x : isinf(x); }),
+    });
+    declare("isfinite(Tensor self) -> Tensor", {
+        doc("It is neither infinite nor NaN"), not_differentiable(), promotes(Promotion::Free), no_inplace(), no_out(),
+        pointwise([](auto x) { return category(x.dtype()) < 2 ? x == x : !(isinf(x) | (x != x)); }),
+    });
+    declare("isposinf(Tensor self) -> Tensor", {
+        doc("It is plus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        pointwise([](auto x) {
+            if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "isposinf does not support complex inputs.");
+            return category(x.dtype()) < 2 ? x != x : isinf(x) & (x > like(x, 0));
+        }),
+    });
+    declare("isneginf(Tensor self) -> Tensor", {
+        doc("It is minus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        pointwise([](auto x) {
+            if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "isneginf does not support complex inputs.");
+            return category(x.dtype()) < 2 ? x != x : isinf(x) & (x < like(x, 0));
+        }),
+    });
+    declare("isreal(Tensor self) -> Tensor", {
+        doc("Its imaginary part is zero"), not_differentiable(), promotes(Promotion::Free), no_inplace(), no_out(),
+        pointwise([](auto x) {
+            if (!is_complex(x.dtype())) return (x == x) | (x != x);
+            Sym part = imag(x);
+            return part == like(part, 0);
+        }),
+    });
+    declare("signbit(Tensor self) -> Tensor", {
+        doc("The sign bit is set"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        pointwise([](auto x) {
+            if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "signbit is not implemented for complex tensors.");
+            return x.dtype() == DType::Bool ? x != x : category(x.dtype()) == 1 ? x < like(x, 0) : signbit(x);
+        }),
+    });
+    declare("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", {
+        doc("self where the condition holds, other elsewhere"), promotes(Promotion::Condition), no_inplace(), in(space::Torch),
+        pointwise([](auto c, auto x, auto y) {
+            if (c.dtype() != DType::Bool && c.dtype() != DType::UInt8)
+                fail(ErrorKind::Runtime, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", scalar_type_name(c.dtype()));
+            return where(truth(c), x, y);
+        }),
+        example("torch.where(torch.tensor([True, False]), torch.tensor([1, 2]), 0)"),
+    });
+    declare("where(Tensor condition) -> Tensor[]", {
+        doc("The places where the condition holds: nonzero(as_tuple=True)"), in(space::Torch), shape_by_value(),
+        composition([](const Tensor& condition) { return nonzero_numpy(condition); }),
+    });
+    declare("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", {
+        doc("value where the mask is set, self elsewhere"), has_inplace(), no_out(),
+        kernel([](const Tensor& self, const Tensor& mask, const Scalar& value) {
+            KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
+            KINDLING_CHECK(Runtime, !value.is_complex() || self.is_complex(), "value cannot be converted to type %s without overflow", name(self.dtype()));
+            return where(mask, full({}, value, self.dtype(), std::nullopt, self.device()), self);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
+    });
+    declare("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", {
+        doc("A 0-d tensor's number where the mask is set, self elsewhere"), has_inplace(), no_out(),
+        kernel([](const Tensor& self, const Tensor& mask, const Tensor& value) {
+            KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
+            KINDLING_CHECK(Runtime, value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %ld dimension(s).", value.dim());
+            return where(mask, to(value, self.dtype()), self);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
+        derivative("value", GIVEN(Tensor grad, Tensor mask) { return sum(where(mask, grad, wrap_number(Scalar(0)))); }),
+    });
+    declare("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor", {
+        doc("abs(self - other) <= atol + rtol * abs(other)"), not_differentiable(), no_out(),
+        composition([](const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+            KINDLING_CHECK(Runtime, self.dtype() == other.dtype(), "%s did not match %s", scalar_type_name(self.dtype()), scalar_type_name(other.dtype()));
+            KINDLING_CHECK(Runtime, rtol >= 0, "rtol must be greater than or equal to zero, but got %g", rtol);
+            KINDLING_CHECK(Runtime, atol >= 0, "atol must be greater than or equal to zero, but got %g", atol);
+            Tensor close = eq(self, other);
+            if (equal_nan && is_differentiable(self.dtype())) close = logical_or(close, logical_and(isnan(self), isnan(other)));
+            if (rtol == 0 && atol == 0) return close;
+            Tensor a = self, b = other;
+            if (category(self.dtype()) < 2) { a = to(self, default_dtype()); b = to(other, default_dtype()); }
+            Tensor allowed = add(mul(abs(b), wrap_number(Scalar(rtol))), wrap_number(Scalar(atol)));
+            Tensor difference = abs(sub(a, b));
+            return logical_or(close, logical_and(isfinite(difference), le(difference, allowed)));
+        }),
+    });
+    declare("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool", {
+        doc("Whether isclose holds everywhere"), not_differentiable(),
+        composition([](const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+            return all(isclose(self, other, rtol, atol, equal_nan)).item<bool>();
+        }),
+    });
+    declare("equal(Tensor self, Tensor other) -> bool", {
+        doc("Whether shapes and all elements are equal"), not_differentiable(),
+        composition([](const Tensor& self, const Tensor& other) {
+            if (!(self.sizes() == other.sizes())) return false;
+            return all(eq(self, other)).item<bool>();
+        }),
+    });
+}

@@ -1,0 +1,205 @@
+// operators/copying.cpp: copies, conversions and what shares or resizes memory.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+
+namespace kindling {
+
+Tensor cast_for_autocast(const Tensor& tensor, DType dtype) { return to(tensor, dtype); }
+
+namespace {
+
+MemoryFormat chosen(const std::optional<MemoryFormat>& format) { return format.value_or(MemoryFormat::Preserve); }
+
+Sizes like_strides(const Tensor& self, IntList sizes, MemoryFormat format) {
+    if (format != MemoryFormat::Preserve) return format_strides(sizes, format);
+    if (!(self.sizes() == sizes)) return contiguous_strides(sizes);
+    return preserved_strides(sizes, self.strides(), self.impl()->non_overlapping_dense);
+}
+
+Device device_or(const std::optional<Device>& device, const Tensor& self) { return device.value_or(self.device()); }
+
+/// A copy on another device or of another dtype; what `to` does when there is something to do.
+Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat format) {
+    Tensor result = make_tensor(self.sizes(), like_strides(self, self.sizes(), format), dtype, device);
+    if (!self.is_meta()) copy_into(result, self);
+    else KINDLING_CHECK(NotImplemented, result.is_meta(), "Cannot copy out of meta tensor; no data!");
+    return result;
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(copying) {
+    declare("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("A copy; keeps dense strides unless a memory format is given"), no_out(),
+        kernel([](const Tensor& self, std::optional<MemoryFormat> memory_format) {
+            return converted(self, self.dtype(), self.device(), chosen(memory_format));
+        }),
+        derivative("self", GIVEN(Tensor grad) { return grad; }),
+    });
+    declare("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", {
+        doc("The tensor itself if its memory is in order, else a copy that is"), in(space::Method), no_out(),
+        composition([](const Tensor& self, MemoryFormat memory_format) {
+            KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
+            if (self.is_contiguous(memory_format)) return self;
+            return clone(self, memory_format);
+        }),
+    });
+    declare("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", {
+        doc("Writes src into self, broadcast and converted"), in(space::Method), keeps_conj(),
+        kernel([](const Tensor& self, const Tensor& src, bool) {
+            KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
+            check_overlap(self, nullptr, 0);
+            expanded_strides(src.sizes(), src.strides(), self.sizes());
+            if (self.is_conj() || self.is_neg()) {           // write what reads back as src
+                Tensor value = resolve_lazy_bits(src);
+                if (self.is_conj()) value = resolve_conj(conj(to(value, self.dtype())));
+                if (self.is_neg()) value = neg(value);
+                copy_into(self, value);
+            } else copy_into(self, resolve_lazy_bits(src));
+            written(self);
+            return self;
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+        derivative("src", GIVEN(Tensor grad) { return grad; }),
+    });
+    declare("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", {
+        doc("What copy_ would leave in self"), in(space::Hidden),
+        kernel([](const Tensor& self, const Tensor& src, bool) {
+            Tensor result = make_tensor(self.sizes(), like_strides(self, self.sizes(), MemoryFormat::Preserve), self.dtype(), self.device());
+            if (!result.is_meta()) copy_into(result, src);
+            return result;
+        }),
+        derivative("src", GIVEN(Tensor grad) { return grad; }),
+    });
+    declare("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("A copy of another dtype or on another device"), in(space::Torch), no_out(),
+        kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, bool,
+                  std::optional<MemoryFormat> memory_format) {
+            return converted(self, dtype == DType::None ? self.dtype() : dtype, device_or(device, self), chosen(memory_format));
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _to_copy(grad, self_shape.dtype()); }),
+    });
+    declare("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", {
+        doc("The tensor itself, or a copy where dtype, device or memory format differ"), in(space::Method), no_out(),
+        composition([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, bool, bool copy,
+                       std::optional<MemoryFormat> memory_format) {
+            DType target = dtype == DType::None ? self.dtype() : dtype;
+            Device where = device_or(device, self);
+            MemoryFormat format = chosen(memory_format);
+            bool same = target == self.dtype() && where.type == self.device().type && !copy &&
+                        (format == MemoryFormat::Preserve || self.is_contiguous(format));
+            if (same) return self;
+            return _to_copy(self, target, std::nullopt, where, std::nullopt, false, format);
+        }),
+    });
+    declare("to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", {
+        doc("to a device and dtype"), in(space::Method), no_out(),
+        composition([](const Tensor& self, Device device, DType dtype, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+            return to(self, dtype, std::nullopt, device, std::nullopt, false, copy, memory_format);
+        }),
+    });
+    declare("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", {
+        doc("to a dtype"), in(space::Method), no_out(),
+        composition([](const Tensor& self, DType dtype, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+            if (dtype == self.dtype() && !copy && chosen(memory_format) == MemoryFormat::Preserve) return self;
+            return to(self, dtype, std::nullopt, std::nullopt, std::nullopt, false, copy, memory_format);
+        }),
+    });
+    declare("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", {
+        doc("to the other's dtype and device"), in(space::Method), no_out(),
+        composition([](const Tensor& self, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+            return to(self, other.dtype(), std::nullopt, other.device(), std::nullopt, false, copy, memory_format);
+        }),
+    });
+    declare("type_as(Tensor self, Tensor other) -> Tensor", {
+        doc("to the other's dtype"), in(space::Method), no_out(),
+        composition([](const Tensor& self, const Tensor& other) { return to(self, other.dtype()); }),
+    });
+    declare("detach(Tensor(a) self) -> Tensor(a)", {
+        doc("The same memory outside the autograd graph; shares the version counter"), not_differentiable(),
+        view([](const Tensor& self) {
+            Tensor result = make_view(self, self.sizes(), self.strides(), self.storage_offset());
+            TensorImpl* impl = result.impl();
+            if (impl->base) { release(impl->base); impl->base = nullptr; }
+            impl->is_view = false;
+            return result;
+        }),
+    });
+    declare("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
+        doc("Changes the size in place, growing the storage if need be; new elements are not initialised"), in(space::Method), not_differentiable(),
+        kernel([](const Tensor& self, IntList size, std::optional<MemoryFormat> memory_format) {
+            KINDLING_CHECK(Runtime, !self.requires_grad() || !thread_state.grad_mode, "cannot resize variables that require grad");
+            for (int64_t each : size) KINDLING_CHECK(Runtime, each >= 0, "Trying to resize a tensor to a negative size: %s", str(size).c_str());
+            resize_tensor(self, size, format_strides(size, memory_format.value_or(MemoryFormat::Contiguous)));
+            return self;
+        }),
+    });
+    declare("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
+        doc("resize_ to another tensor's size"), in(space::Torch | space::Method), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
+            KINDLING_CHECK(Runtime, !self.requires_grad() || !thread_state.grad_mode, "cannot resize variables that require grad");
+            MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
+            if (format == MemoryFormat::Preserve) format = the_template.suggest_memory_format();
+            resize_tensor(self, the_template.sizes(), format_strides(the_template.sizes(), format));
+            return self;
+        }),
+    });
+    declare("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
+        doc("Makes self look into a storage"), in(space::Method), not_differentiable(),
+        kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
+            Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
+            KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
+            checked_numel(size);
+            size_t bytes = checked_bytes(size, strides, storage_offset, self.element_size());
+            KINDLING_CHECK(Runtime, bytes <= source->bytes || source->resizable,
+                           "setStorage: sizes %s, strides %s, storage offset %ld, and itemsize %zu requiring a storage size of %zu are "
+                           "out of bounds for storage of size %zu", str(size).c_str(), str(strides).c_str(), storage_offset,
+                           self.element_size(), bytes, source->bytes);
+            if (bytes > source->bytes) source->resize(bytes);
+            TensorImpl* impl = self.impl();
+            impl->own_version.store(self.version() + 1);
+            Storage* old = impl->storage;
+            impl->storage = source.take();
+            release(old);
+            impl->version = &impl->own_version;
+            impl->offset = storage_offset;
+            impl->set_shape(size, strides);
+            return self;
+        }),
+    });
+    declare("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", {
+        doc("Makes self the whole of a storage, flat"), in(space::Method), not_differentiable(),
+        kernel([](const Tensor& self, Ref<Storage> source) {
+            int64_t count = static_cast<int64_t>(source->bytes / self.element_size());
+            return set_(self, source, 0, {count}, {1});
+        }),
+    });
+    declare("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", {
+        doc("Makes self look where another tensor looks"), in(space::Method), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& source) {
+            return set_(self, Ref<Storage>::share(source.storage()), source.storage_offset(), source.sizes(), source.strides());
+        }),
+    });
+    declare("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
+        doc("Makes self look into another tensor's storage"), in(space::Method), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
+            return set_(self, Ref<Storage>::share(source.storage()), storage_offset, size, stride);
+        }),
+    });
+    declare("set_(Tensor(a!) self) -> Tensor(a!)", {
+        doc("Makes self empty"), in(space::Method), not_differentiable(),
+        kernel([](const Tensor& self) { return set_(self, Storage::make(0, self.device()), 0, {0}, {1}); }),
+    });
+    declare("is_same_size(Tensor self, Tensor other) -> bool", {
+        doc("Whether the shapes are equal"), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }),
+    });
+    declare("lift_fresh(Tensor(a) self) -> Tensor(a)", {
+        doc("The tensor itself: marks constants for modes"), in(space::Hidden), no_out(),
+        composition([](const Tensor& self) { return self; }),
+    });
+}

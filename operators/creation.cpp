@@ -1,0 +1,319 @@
+// operators/creation.cpp: tensors from nothing but sizes and numbers.
+#include <cmath>
+#include <cstring>
+
+#include "generated/functions.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+
+namespace kindling {
+
+extern Device default_device;  // bindings' set_default_device
+constinit Device default_device{};
+
+namespace {
+
+DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
+Device or_default(const std::optional<Device>& device) { return device.value_or(default_device); }
+
+Tensor like(const Tensor& self, DType dtype, const std::optional<Device>& device, const std::optional<MemoryFormat>& format) {
+    MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
+    Sizes strides = wanted == MemoryFormat::Preserve
+                        ? preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense)
+                        : format_strides(self.sizes(), wanted);
+    return make_tensor(self.sizes(), strides, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
+}
+
+Tensor filled(Tensor tensor, const Scalar& value) {
+    if (!tensor.is_meta()) fill_(tensor, value);
+    return tensor;
+}
+
+Tensor zeroed(Tensor tensor) {
+    if (!tensor.is_meta() && tensor.numel()) {
+        if (tensor.impl()->non_overlapping_dense) std::memset(tensor.data(), 0, static_cast<size_t>(tensor.numel()) * tensor.element_size());
+        else fill_(tensor, Scalar(0));
+    }
+    return tensor;
+}
+
+/// A loop over the index of a vector: out[i] = f(i).
+template <class F> Tensor by_index(int64_t count, DType dtype, Device device, F body) {
+    Tensor result = make_tensor({count}, dtype, device);
+    if (result.is_meta() || count == 0) return result;
+    ExpressionBuilder builder;
+    builder.output(cast(body(builder.index(0)), dtype));
+    Expression expression = builder.finish();
+    TensorImpl* header = result.impl();
+    run_loop(expression, result.sizes(), &header, 1, nullptr, 0, nullptr);
+    return result;
+}
+
+Tensor arange_into(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device) {
+    KINDLING_CHECK(Runtime, step.to_double() != 0, "step must be nonzero");
+    double first = start.to_double(), last = end.to_double(), stride = step.to_double();
+    KINDLING_CHECK(Runtime, std::isfinite(first) && std::isfinite(last), "unsupported range: %g -> %g", first, last);
+    KINDLING_CHECK(Runtime, (stride > 0 && last >= first) || (stride < 0 && last <= first),
+                   "upper bound and lower bound inconsistent with step sign");
+    int64_t count;
+    if (is_integral(dtype) && start.is_integral() && end.is_integral() && step.is_integral()) {
+        int64_t s = step.to_int(), sign = s > 0 ? 1 : -1;
+        count = (end.to_int() - start.to_int() + s - sign) / s;
+    } else {
+        double size = std::ceil((last - first) / stride);
+        KINDLING_CHECK(Runtime, size >= 0 && size <= 9.2e18, "invalid size, possible overflow?");
+        count = static_cast<int64_t>(size);
+    }
+    if (is_floating(dtype)) {
+        DType inner = is_half(dtype) || dtype == DType::Float32 ? DType::Float64 : dtype;  // as torch: in the accumulate type
+        return by_index(count, dtype, device, [&](Sym i) { return Sym(first) + Sym(stride) * cast(i, inner); });
+    }
+    int64_t from = start.to_int(), by = step.to_int();
+    return by_index(count, dtype, device, [&](Sym i) { return Sym(from) + Sym(by) * i; });
+}
+
+DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c) {
+    if (dtype != DType::None) return dtype;
+    bool whole = !a.is_float() && !b.is_float() && !c.is_float();
+    return whole ? DType::Int64 : default_dtype();
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(creation) {
+    declare("empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("Uninitialised memory"), not_differentiable(),
+        kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> memory_format) {
+            checked_numel(size);
+            return make_tensor(size, format_strides(size, memory_format.value_or(MemoryFormat::Contiguous)), or_default(dtype), or_default(device));
+        }),
+    });
+    declare("empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Uninitialised memory with the given strides"), not_differentiable(), no_out(),
+        kernel([](IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, size.size() == stride.size(), "dimensionality of sizes (%zu) must match dimensionality of strides (%zu)", size.size(), stride.size());
+            return make_tensor(size, stride, or_default(dtype), or_default(device));
+        }),
+    });
+    declare("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Uninitialised memory, dense in the given order of dimensions"), not_differentiable(),
+        kernel([](IntList size, IntList physical_layout, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, size.size() == physical_layout.size(), "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = %zu is not equal to len(physical_layout) = %zu", size.size(), physical_layout.size());
+            Sizes strides(size.size());
+            int64_t step = 1;
+            uint64_t seen = 0;
+            for (size_t i = size.size(); i-- > 0;) {
+                int64_t dim = physical_layout[i];
+                KINDLING_CHECK(Runtime, dim >= 0 && dim < static_cast<int64_t>(size.size()), "Dimension out of range (expected to be between 0 and %zu, but got %ld at index %zu).  NB: negative dims not currently supported; file an issue if you want it.", size.size() - 1, dim, i);
+                KINDLING_CHECK(Runtime, !(seen >> dim & 1), "Duplicate dim not allowed");
+                seen |= uint64_t{1} << dim;
+                strides[static_cast<size_t>(dim)] = step;
+                step *= std::max<int64_t>(size[static_cast<size_t>(dim)], 1);
+            }
+            return make_tensor(size, strides, or_default(dtype), or_default(device));
+        }),
+    });
+    declare("empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("Uninitialised memory of a tensor's shape, dtype and device"), in(space::Torch), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
+            return like(self, dtype, device, format);
+        }),
+    });
+    declare("zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Zeros"), not_differentiable(),
+        kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return zeroed(make_tensor(size, or_default(dtype), or_default(device)));
+        }),
+        example("torch.zeros(2, 3, dtype=torch.int64)"),
+    });
+    declare("zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("Zeros of a tensor's shape, dtype and device"), in(space::Torch), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
+            return zeroed(like(self, dtype, device, format));
+        }),
+    });
+    declare("ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Ones"), not_differentiable(),
+        kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return filled(make_tensor(size, or_default(dtype), or_default(device)), 1);
+        }),
+    });
+    declare("ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("Ones of a tensor's shape, dtype and device"), in(space::Torch), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
+            return filled(like(self, dtype, device, format), 1);
+        }),
+    });
+    declare("full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("One number everywhere; the dtype is the number's unless given"), not_differentiable(),
+        kernel([](IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            if (dtype == DType::None)
+                dtype = fill_value.is_bool() ? DType::Bool : fill_value.is_integral() ? DType::Int64
+                        : fill_value.is_complex() ? to_complex(default_dtype()) : default_dtype();
+            return filled(make_tensor(size, dtype, or_default(device)), fill_value);
+        }),
+    });
+    declare("full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("One number everywhere, of a tensor's shape, dtype and device"), in(space::Torch), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
+            return filled(like(self, dtype, device, format), fill_value);
+        }),
+    });
+    declare("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Uninitialised memory of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
+        }),
+    });
+    declare("new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Uninitialised memory with the given strides"), in(space::Method), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return make_tensor(size, stride, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
+        }),
+    });
+    declare("new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Zeros of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return zeroed(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())));
+        }),
+    });
+    declare("new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Ones of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return filled(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), 1);
+        }),
+    });
+    declare("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("One number everywhere, of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return filled(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), fill_value);
+        }),
+    });
+    declare("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("A 0-d tensor"), not_differentiable(), no_out(),
+        kernel([](const Scalar& s, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return filled(make_tensor({}, or_default(dtype), or_default(device)), s);
+        }),
+    });
+    declare("arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("0, 1, ... below end"), not_differentiable(),
+        kernel([](const Scalar& end, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return arange_into(0, end, 1, range_dtype(dtype, 0, end, 1), or_default(device));
+        }),
+        example("torch.arange(5)"),
+    });
+    declare("arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("start, start + 1, ... below end"), not_differentiable(), no_out(),
+        kernel([](const Scalar& start, const Scalar& end, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return arange_into(start, end, 1, range_dtype(dtype, start, end, 1), or_default(device));
+        }),
+    });
+    declare("arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("start, start + step, ... before end"), not_differentiable(),
+        kernel([](const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return arange_into(start, end, step, range_dtype(dtype, start, end, step), or_default(device));
+        }),
+        refuses("torch.arange(0, 5, 0)", "RuntimeError: step must be nonzero"),
+    });
+    declare("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("steps numbers from start to end, evenly spaced"), not_differentiable(),
+        kernel([](const Scalar& start, const Scalar& end, int64_t steps, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
+            if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
+            if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), start);
+            // From both ends towards the middle, as torch: the last number is exactly `end`.
+            DType inner = is_complex(dtype) ? dtype : dtype == DType::Float64 || is_integral(dtype) ? DType::Float64 : DType::Float32;
+            double n = static_cast<double>(steps - 1);
+            int64_t half = steps / 2;
+            return by_index(steps, dtype, or_default(device), [&](Sym i) {
+                Sym at = cast(i, inner), rest = cast(Sym(steps - 1) - i, inner);
+                if (is_complex(inner)) {
+                    std::complex<double> a = start.to_complex(), b = end.to_complex(), by = (b - a) / n;
+                    return where(i < Sym(half), Sym(a) + Sym(by) * at, Sym(b) - Sym(by) * rest);
+                }
+                double a = start.to_double(), b = end.to_double();
+                double by = inner == DType::Float32 ? static_cast<double>(static_cast<float>((static_cast<float>(b) - static_cast<float>(a)) / static_cast<float>(n))) : (b - a) / n;
+                return where(i < Sym(half), Sym(a) + Sym(by) * at, Sym(b) - Sym(by) * rest);
+            });
+        }),
+    });
+    declare("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("steps numbers from base ** start to base ** end, evenly spaced in the exponent"), not_differentiable(),
+        kernel([](const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
+            if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
+            DType inner = is_complex(dtype) ? DType::Complex128 : DType::Float64;
+            Tensor exponents = linspace(start, end, steps, inner, std::nullopt, device);
+            return to(pow(Scalar(base), exponents), dtype);
+        }),
+    });
+    declare("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("The unit matrix"), not_differentiable(),
+        kernel([](int64_t n, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, n >= 0, "n must be greater or equal to 0, got %ld", n);
+            Tensor result = zeroed(make_tensor({n, n}, or_default(dtype), or_default(device)));
+            filled(diagonal(result), 1);
+            return result;
+        }),
+    });
+    declare("eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("n rows and m columns, ones on the diagonal"), not_differentiable(),
+        kernel([](int64_t n, int64_t m, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, n >= 0, "n must be greater or equal to 0, got %ld", n);
+            KINDLING_CHECK(Runtime, m >= 0, "m must be greater or equal to 0, got %ld", m);
+            Tensor result = zeroed(make_tensor({n, m}, or_default(dtype), or_default(device)));
+            filled(diagonal(result), 1);
+            return result;
+        }),
+    });
+    declare("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {
+        doc("One number everywhere, in place"), in(space::Torch | space::Method),
+        kernel([](const Tensor& self, const Scalar& value) {
+            KINDLING_CHECK(Runtime, !value.is_complex() || self.is_complex(), "value cannot be converted to type %s without overflow", name(self.dtype()));
+            check_overlap(self, nullptr, 0);
+            if (!self.is_meta()) {
+                ExpressionBuilder builder;
+                builder.output(builder.scalar(value_type(self.dtype())));
+                Expression expression = builder.finish();
+                Immediate number = value.is_complex()      ? Immediate::of(value_type(self.dtype()), value.to_complex())
+                                   : value.is_float()      ? Immediate::of(value_type(self.dtype()), value.to_double())
+                                                           : Immediate::of(value_type(self.dtype()), value.to_int());
+                TensorImpl* header = self.impl();
+                run_loop(expression, self.sizes(), &header, 1, nullptr, 0, &number);
+            }
+            written(self);
+            return self;
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", {
+        doc("A 0-d tensor's number everywhere, in place"), in(space::Torch | space::Method),
+        kernel([](const Tensor& self, const Tensor& value) {
+            KINDLING_CHECK(Runtime, value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
+            if (!self.is_meta()) copy_into(self, value);
+            written(self);
+            return self;
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+        derivative("value", GIVEN(Tensor grad) { return sum(grad); }),
+    });
+    declare("fill.Scalar(Tensor self, Scalar value) -> Tensor", {
+        doc("One number everywhere"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, const Scalar& value) { return fill_(clone(self), value); }),
+    });
+    declare("fill.Tensor(Tensor self, Tensor value) -> Tensor", {
+        doc("A 0-d tensor's number everywhere"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, const Tensor& value) { return fill_(clone(self), value); }),
+    });
+    declare("zero_(Tensor(a!) self) -> Tensor(a!)", {
+        doc("Zeros, in place"), in(space::Torch | space::Method),
+        kernel([](const Tensor& self) {
+            zeroed(self);
+            written(self);
+            return self;
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+}
