@@ -1,0 +1,74 @@
+#include "operators/reduce.h"
+
+#include "core/dispatch.h"
+#include "generated/functions.h"
+
+namespace kindling {
+
+Sizes reduced_sizes(IntList sizes, uint64_t mask, bool keepdim) {
+    Sizes result;
+    for (size_t i = 0; i < sizes.size(); i++)
+        if (!(mask >> i & 1)) result.push_back(sizes[i]);
+        else if (keepdim) result.push_back(1);
+    return result;
+}
+
+void fold(const Fold& what, IntList sizes, uint64_t mask, bool keepdim, TensorImpl* const* inputs, int input_count,
+          const DType* dtypes, Tensor* outputs, int output_count) {
+    int n = static_cast<int>(sizes.size()), count = output_count + input_count;
+    Sizes result = reduced_sizes(sizes, mask, keepdim);
+    // A fold keeps the input's order of dimensions in its result, as torch's TensorIterator does.
+    Sizes order;
+    if (input_count == 1 && static_cast<const TensorImpl*>(inputs[0])->sizes() == sizes && !inputs[0]->contiguous) {
+        Sizes kept;
+        for (int i = 0; i < n; i++)
+            if (!(mask >> i & 1)) kept.push_back(inputs[0]->shape[n + i]);
+            else if (keepdim) kept.push_back(0);
+        order = preserved_strides(result, kept, false);
+    } else order = contiguous_strides(result);
+    bool meta = false;
+    for (int i = 0; i < input_count; i++) meta |= inputs[i]->is_meta();
+    LoopOperand operands[8];
+    SmallVector<int64_t, 48> strides(static_cast<size_t>(count * n));
+    for (int i = 0; i < output_count; i++) {
+        outputs[i] = make_tensor(result, order, dtypes[i], meta ? Device{DeviceType::Meta} : Device{});
+        int64_t item = static_cast<int64_t>(outputs[i].element_size());
+        int at = 0;
+        for (int d = 0; d < n; d++) {
+            bool folded = mask >> d & 1;
+            strides[static_cast<size_t>(i * n + d)] = folded ? 0 : outputs[i].strides()[static_cast<size_t>(at)] * item;
+            at += !folded || keepdim;
+        }
+        operands[i] = {outputs[i].data(), dtypes[i], strides.data() + i * n};
+    }
+    if (meta || outputs[0].numel() == 0) return;
+    int64_t work = 1;
+    for (int64_t size : sizes) work *= size;
+    for (int i = 0; i < input_count; i++) {
+        loop_strides(*inputs[i], sizes, strides.data() + (output_count + i) * n);
+        operands[output_count + i] = {inputs[i]->data(), inputs[i]->dtype, strides.data() + (output_count + i) * n};
+    }
+    LoopKernel kernel;
+    kernel.expression = what.expression;
+    kernel.ndim = n;
+    kernel.sizes = sizes.data();
+    kernel.output_count = output_count;
+    kernel.input_count = input_count;
+    kernel.operands = operands;
+    kernel.scalars = what.scalars;
+    kernel.reduced = mask;
+    kernel.combines = what.combines;
+    kernel.finish = what.finish;
+    Unlocked unlocked(work > 65536);
+    run(kernel);
+}
+
+Tensor restore_dims(const Tensor& grad, uint64_t mask, int64_t ndim, bool keepdim) {
+    if (keepdim || ndim == 0) return grad;
+    Tensor result = grad;
+    for (int64_t i = 0; i < ndim; i++)
+        if (mask >> i & 1) result = unsqueeze(result, i);
+    return result;
+}
+
+}  // namespace kindling
