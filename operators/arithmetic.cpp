@@ -6,14 +6,6 @@
 namespace kindling {
 namespace {
 
-void check_subtraction(const Tensor& self, const Tensor& other) {
-    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool || other.dtype() != DType::Bool,
-                   "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.");
-    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool && other.dtype() != DType::Bool,
-                   "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
-                   "`~` or `logical_not()` operator instead.");
-}
-
 /// x / y under a rounding mode, as torch.div.
 Sym divided(const Sym& x, const Sym& y, const Sym& mode) {
     if (mode == "trunc") return is_integral(x.dtype()) || x.dtype() == DType::Bool ? trunc_div(x, y) : trunc(x / y);
@@ -93,6 +85,30 @@ OPERATORS(arithmetic) {
     declare("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
         doc("self to the power of exponent"),
         pointwise([](auto x, auto y) { return pow(x, y); }),
+    });
+    declare("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
+        doc("self to the power of a number"),
+        kernel([](const Tensor& self, const Scalar& exponent) {
+            if (category(self.dtype()) < 2 && exponent.is_integral())
+                KINDLING_CHECK(Runtime, exponent.to_int() >= 0, "Integers to negative integer powers are not allowed.");
+            if (!is_complex(self.dtype()) && is_floating(self.dtype()) && !exponent.is_complex()) {
+                double p = exponent.to_double();        // the few powers that are cheaper than exp and log, as torch has them
+                if (p == 2) return mul(self, self);
+                if (p == 0.5) return sqrt(self);
+                if (p == -0.5) return rsqrt(self);
+                if (p == -1) return reciprocal(self);
+                if (p == 3) return mul(mul(self, self), self);
+                if (p == 1) return clone(self);
+                if (p == -2) return reciprocal(mul(self, self));
+            }
+            return pow(self, wrap_number(exponent));
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar exponent) {
+            if (exponent.equals(0)) return zeros_like(self);
+            Scalar less = exponent.is_complex() ? Scalar(exponent.to_complex() - 1.0) : exponent.is_float() ? Scalar(exponent.to_double() - 1) : Scalar(exponent.to_int() - 1);
+            return mul(grad, conj(mul(pow(self, less), wrap_number(exponent))));
+        }),
+        example("torch.tensor([1., 2., 3.]) ** 2"),
         refuses("torch.tensor([2]) ** -1", "RuntimeError: Integers to negative integer powers are not allowed"),
     });
     declare("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", {

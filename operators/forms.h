@@ -19,6 +19,8 @@ void out_kernel(const Operator& op, Value* arguments, Value* results);
 
 /// Data only: no autograd, no version bump. Converts dtype, broadcasts.
 void copy_into(const Tensor& target, const Tensor& source);
+/// The same numbers without pending conj and neg bits (the tensor itself if it has none). No autograd.
+Tensor resolve_lazy_bits(const Tensor& tensor);
 /// Bumps the version of a tensor a kernel has written; refuses inference tensors outside inference mode.
 /// Shows a warning where the caller looks for warnings; set by bindings. Without it (plain C++) nothing is said.
 extern void (*warn)(const char* message);

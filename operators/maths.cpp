@@ -171,9 +171,9 @@ OPERATORS(maths) {
         composition([](const Tensor& self, int64_t p) {
             KINDLING_CHECK(Runtime, p >= 1, "p has to be greater than or equal to 1");
             Tensor x = is_floating(self.dtype()) ? self : to(self, default_dtype());
-            Tensor steps = mul(arange(Scalar(0), Scalar(p), Scalar(1), x.dtype()), wrap_number(Scalar(-0.5)));
+            Tensor steps = mul(arange(Scalar(p), x.dtype()), wrap_number(Scalar(-0.5)));
             double constant = static_cast<double>(p * (p - 1)) * 0.25 * 1.1447298858494001741;
-            return add(sum(lgamma(add(unsqueeze(x, -1), steps)), {-1}, false), wrap_number(Scalar(constant)));
+            return add(sum(lgamma(add(unsqueeze(x, -1), steps)), IntList({-1})), wrap_number(Scalar(constant)));
         }),
     });
 }

@@ -380,7 +380,13 @@ OPERATORS(reductions) {
         kernel([](const Tensor& self, IntList dim, bool keepdim) {
             DType out = category(self.dtype()) < 2 ? default_dtype() : self.dtype();
             KINDLING_CHECK(Runtime, !is_complex(out), "logsumexp(): complex input is not supported");
-            return fold_one(self, Combine::LogSumExp, value_type(out), out, dim_mask(dim, self.dim()), keepdim);
+            uint64_t mask = dim_mask(dim, self.dim());
+            Tensor x = out == self.dtype() ? self : to(self, out);
+            if (x.numel() == 0) return log(summed(exp(x), mask, keepdim, DType::None));
+            Tensor top = extreme_value(x, mask, true, Combine::Max, "logsumexp");
+            top = where(isinf(top), wrap_number(Scalar(0)), top);
+            Tensor total = log(summed(exp(sub(x, top)), mask, keepdim, DType::None));
+            return add(total, keepdim ? top : reshape(top, total.sizes()));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, IntList dim, bool keepdim) {
             uint64_t mask = dim_mask(dim, self.dim());

@@ -1,0 +1,673 @@
+// operators/indexing.cpp: reading and writing at places given by tensors.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/indexing.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+
+namespace kindling {
+namespace {
+
+using library::Write;
+
+/// Index tensors brought to one form: masks expanded to their places, broadcast together, int64, with the dimensions they
+/// replace. `self` is permuted so that those dimensions stand together, as NumPy has it.
+struct Places {
+    Tensor self;
+    std::vector<Tensor> indices;      // one per indexed dimension
+    int first = 0, count = 0;         // the indexed dimensions of `self`
+    Sizes shape;                      // of the broadcast indices
+    Sizes result;                     // before, shape, after
+};
+
+Places prepare(const Tensor& self, TensorList given, const char* operation) {
+    std::vector<Tensor> indices;
+    for (const Tensor& index : given) {
+        if (!index.defined()) { indices.emplace_back(); continue; }
+        if (index.dtype() == DType::Bool || index.dtype() == DType::UInt8) {
+            int64_t at = static_cast<int64_t>(indices.size());
+            for (int64_t d = 0; d < index.dim(); d++)
+                KINDLING_CHECK(Index, at + d < self.dim() && index.size(d) == self.size(at + d),
+                               "The shape of the mask %s at index %ld does not match the shape of the indexed tensor %s at index %ld",
+                               str(index.sizes()).c_str(), d, str(self.sizes()).c_str(), at + d);
+            Tensor where = nonzero(index);
+            if (index.dim() == 0) {           // a 0-d mask adds a dimension of size 0 or 1: handled by the caller's unsqueeze
+                indices.push_back(zeros({where.size(0)}, DType::Int64));
+                continue;
+            }
+            for (int64_t d = 0; d < index.dim(); d++) indices.push_back(contiguous(select(where, 1, d)));
+            continue;
+        }
+        KINDLING_CHECK(Index, is_integral(index.dtype()) && (index.dtype() == DType::Int64 || index.dtype() == DType::Int32),
+                       "tensors used as indices must be long, int, byte or bool tensors");
+        indices.push_back(to(index, DType::Int64));
+    }
+    KINDLING_CHECK(Index, static_cast<int64_t>(indices.size()) <= self.dim(), "too many indices for tensor of dimension %ld (got %zu)",
+                   self.dim(), indices.size());
+    Places places;
+    bool started = false;
+    for (const Tensor& index : indices) {
+        if (!index.defined()) continue;
+        if (!started) { places.shape = index.sizes(); started = true; continue; }
+        try { places.shape = broadcast_sizes(places.shape, index.sizes()); }
+        catch (const Error&) {
+            std::string shapes;
+            for (const Tensor& each : indices)
+                if (each.defined()) shapes += (shapes.empty() ? "" : ", ") + str(each.sizes());
+            fail(ErrorKind::Index, "shape mismatch: indexing tensors could not be broadcast together with shapes %s", shapes.c_str());
+        }
+    }
+    Sizes order;
+    int runs = 0;
+    bool inside = false;
+    for (const Tensor& index : indices) {
+        if (index.defined() && !inside) runs++;
+        inside = index.defined();
+    }
+    int64_t ndim = self.dim();
+    if (runs <= 1) {
+        for (int64_t d = 0; d < ndim; d++) order.push_back(d);
+        size_t first = 0;
+        while (first < indices.size() && !indices[first].defined()) first++;
+        places.first = static_cast<int>(first);
+    } else {
+        for (size_t d = 0; d < indices.size(); d++) if (indices[d].defined()) order.push_back(static_cast<int64_t>(d));
+        for (int64_t d = 0; d < ndim; d++)
+            if (d >= static_cast<int64_t>(indices.size()) || !indices[static_cast<size_t>(d)].defined()) order.push_back(d);
+        places.first = 0;
+    }
+    for (const Tensor& index : indices)
+        if (index.defined()) places.indices.push_back(index);
+    places.count = static_cast<int>(places.indices.size());
+    Sizes sizes, strides;
+    for (int64_t d : order) {
+        sizes.push_back(self.sizes()[static_cast<size_t>(d)]);
+        strides.push_back(self.strides()[static_cast<size_t>(d)]);
+    }
+    places.self = make_view(self, sizes, strides, self.storage_offset());
+    for (int i = 0; i < places.first; i++) places.result.push_back(sizes[static_cast<size_t>(i)]);
+    for (int64_t size : places.shape) places.result.push_back(size);
+    for (size_t i = static_cast<size_t>(places.first + places.count); i < sizes.size(); i++) places.result.push_back(sizes[i]);
+    (void)operation;
+    return places;
+}
+
+/// Element offsets for each combination of indices; IndexError when one is out of range.
+std::vector<int64_t> offsets_of(const Places& places) {
+    int64_t count = 1;
+    for (int64_t size : places.shape) count *= size;
+    std::vector<int64_t> offsets(static_cast<size_t>(count), 0);
+    for (int i = 0; i < places.count; i++) {
+        Tensor index = contiguous(expand(places.indices[static_cast<size_t>(i)], places.shape));
+        const int64_t* values = index.data_ptr<int64_t>();
+        int64_t dim = places.first + i, size = places.self.size(dim), stride = places.self.stride(dim);
+        for (int64_t n = 0; n < count; n++) {
+            int64_t value = values[n];
+            KINDLING_CHECK(Index, value >= -size && value < size, "index %ld is out of bounds for dimension %ld with size %ld", value, dim, size);
+            offsets[static_cast<size_t>(n)] += (value < 0 ? value + size : value) * stride;
+        }
+    }
+    return offsets;
+}
+
+library::Indexed describe(const Tensor& self, int first, int count, const std::vector<int64_t>& offsets) {
+    const TensorImpl* impl = self.impl();
+    const int64_t *sizes = impl->shape, *strides = impl->shape + impl->ndim;
+    int after = first + count;
+    return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.data(),
+            static_cast<int64_t>(offsets.size())};
+}
+
+void put(const Tensor& self, TensorList indices, const Tensor& values, Write write, const char* operation) {
+    KINDLING_CHECK(Index, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+                   scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
+    if (self.is_meta()) return;
+    check_overlap(self, nullptr, 0);
+    Places places = prepare(self, indices, operation);
+    Sizes check;
+    try { check = broadcast_sizes(values.sizes(), places.result); }
+    catch (const Error&) { check.clear(); check.push_back(-1); }
+    KINDLING_CHECK(Runtime, IntList(check) == IntList(places.result),
+                   "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+                   str(values.sizes()).c_str(), str(places.result).c_str());
+    std::vector<int64_t> offsets = offsets_of(places);
+    if (!places.self.numel() || offsets.empty()) return;
+    Tensor source = contiguous(expand(values, places.result));
+    if (source.storage() == self.storage()) source = clone(source, MemoryFormat::Contiguous);
+    Unlocked unlocked(source.numel() > 65536);
+    library::write_places(describe(places.self, places.first, places.count, offsets), self.data(), source.data(), write);
+}
+
+std::vector<int64_t> offsets_along(const Tensor& self, int64_t dim, const Tensor& index, const char* operation) {
+    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, index.dim());
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(index.dtype()));
+    Tensor flat = contiguous(to(index, DType::Int64));
+    std::vector<int64_t> offsets(static_cast<size_t>(flat.numel()));
+    int64_t size = self.dim() ? self.size(dim) : 1, stride = self.dim() ? self.stride(dim) : 1;
+    const int64_t* values = flat.data_ptr<int64_t>();
+    for (size_t i = 0; i < offsets.size(); i++) {
+        KINDLING_CHECK(Index, values[i] >= 0 && values[i] < size, "index out of range in self");
+        offsets[i] = values[i] * stride;
+    }
+    return offsets;
+}
+
+Tensor selected_rows(const Tensor& self, int64_t dim, const Tensor& index) {
+    dim = wrap_dim(dim, self.dim());
+    KINDLING_CHECK(Index, index.dim() <= 1, "index_select(): Index is supposed to be a vector");
+    Sizes sizes = self.sizes();
+    if (self.dim()) sizes[static_cast<size_t>(dim)] = index.numel();
+    Tensor result = make_tensor(sizes, self.dtype(), self.device());
+    if (result.is_meta() || !result.numel()) return result;
+    std::vector<int64_t> offsets = offsets_along(self, dim, index, "index_select");
+    if (self.dim() == 0) { copy_into(result, self); return result; }
+    Unlocked unlocked(result.numel() > 65536);
+    library::gather_places(describe(self, static_cast<int>(dim), 1, offsets), self.data(), result.data());
+    return result;
+}
+
+/// index_add, index_copy, index_reduce: `source` is written to the places of `index` along `dim` of `result`.
+Tensor write_rows(Tensor result, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
+    dim = wrap_dim(dim, result.dim());
+    KINDLING_CHECK(Runtime, result.dtype() == source.dtype(), "%s(): self (%s) and source (%s) must have the same scalar type", operation,
+                   scalar_type_name(result.dtype()), scalar_type_name(source.dtype()));
+    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, index.dim());
+    KINDLING_CHECK(Index, source.dim() == 0 || index.numel() == source.size(dim), "%s(): Number of indices (%ld) should be equal to source.size(dim): (%ld), for dim: %ld",
+                   operation, index.numel(), source.dim() ? source.size(dim) : 1, dim);
+    if (result.dim() == source.dim())
+        for (int64_t d = 0; d < result.dim(); d++)
+            KINDLING_CHECK(Runtime, d == dim || result.size(d) == source.size(d), "%s(): source shape %s does not match the shape of self %s but for dimension %ld",
+                           operation, str(source.sizes()).c_str(), str(result.sizes()).c_str(), dim);
+    if (result.is_meta() || !source.numel()) return result;
+    std::vector<int64_t> offsets = offsets_along(result, dim, index, operation);
+    Tensor values = contiguous(source);
+    if (result.dim() == 0) {
+        Tensor flat = make_view(result, {1}, {1}, result.storage_offset());
+        std::vector<int64_t> zero(offsets.size(), 0);
+        library::write_places(describe(flat, 0, 1, zero), flat.data(), values.data(), write);
+        return result;
+    }
+    library::write_places(describe(result, static_cast<int>(dim), 1, offsets), result.data(), values.data(), write);
+    return result;
+}
+
+void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Tensor* source, const char* operation) {
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int64 for index", operation);
+    if (index.numel() == 0) return;
+    int64_t a = std::max<int64_t>(self.dim(), 1), b = std::max<int64_t>(index.dim(), 1);
+    KINDLING_CHECK(Runtime, a == b, "Index tensor must have the same number of dimensions as %s tensor", source ? "self" : "input");
+    for (int64_t d = 0; d < index.dim() && self.dim(); d++) {
+        if (d != dim)
+            KINDLING_CHECK(Runtime, index.size(d) <= self.size(d), "Size does not match at dimension %ld expected index %s to be no larger than self %s apart from dimension %ld",
+                           d, str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim);
+        if (source && source->dim())
+            KINDLING_CHECK(Runtime, index.size(d) <= source->size(d), "Expected index %s to be no larger than self %s apart from dimension %ld and to be no larger size than src %s",
+                           str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim, str(source->sizes()).c_str());
+    }
+    if (source) {
+        int64_t c = std::max<int64_t>(source->dim(), 1);
+        KINDLING_CHECK(Runtime, b == c, "Index tensor must have the same number of dimensions as src tensor");
+    }
+}
+
+/// Checked values of an index along `dim`, contiguous.
+Tensor checked_index(const Tensor& self, int64_t dim, const Tensor& index, const char* operation) {
+    Tensor flat = contiguous(to(index, DType::Int64));
+    int64_t size = self.dim() ? self.size(dim) : 1;
+    const int64_t* values = flat.data_ptr<int64_t>();
+    for (int64_t i = 0; i < flat.numel(); i++)
+        KINDLING_CHECK(Runtime, values[i] >= 0 && values[i] < size, "index %ld is out of bounds for dimension %ld with size %ld in %s()", values[i], dim, size, operation);
+    return flat;
+}
+
+struct AlongCall {
+    Tensor index;
+    Sizes self_strides, other_strides, index_strides, sizes;
+    library::Along along;
+    AlongCall(const Tensor& self, int64_t dim, const Tensor& given, const Tensor& other, const char* operation)
+        : index(checked_index(self, dim, given, operation)) {
+        sizes = index.dim() ? Sizes(index.sizes()) : Sizes{1};
+        index_strides = index.dim() ? Sizes(index.strides()) : Sizes{1};
+        self_strides = self.dim() ? Sizes(self.strides()) : Sizes{1};
+        other_strides = other.dim() ? Sizes(other.strides()) : Sizes{1};
+        along = {self.dtype(), static_cast<int>(sizes.size()), static_cast<int>(dim), sizes.data(), index_strides.data(),
+                 self_strides.data(), other_strides.data(), index.data_ptr<int64_t>()};
+    }
+};
+
+Tensor gathered(const Tensor& self, int64_t dim, const Tensor& index) {
+    dim = wrap_dim(dim, self.dim());
+    check_along(self, dim, index, nullptr, "gather");
+    Tensor result = make_tensor(index.sizes(), self.dtype(), self.device());
+    if (result.is_meta() || !result.numel()) return result;
+    AlongCall call(self, dim, index, result, "gather");
+    Unlocked unlocked(result.numel() > 65536);
+    library::gather_along(call.along, self.data(), result.data());
+    return result;
+}
+
+void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
+    dim = wrap_dim(dim, result.dim());
+    check_along(result, dim, index, &source, operation);
+    KINDLING_CHECK(Runtime, result.dtype() == source.dtype(), "%s(): Expected self.dtype to be equal to src.dtype", operation);
+    if (result.is_meta() || !index.numel()) return;
+    AlongCall call(result, dim, index, source, operation);
+    Unlocked unlocked(index.numel() > 65536);
+    library::scatter_along(call.along, result.data(), source.data(), write);
+}
+
+Write reduce_mode(Text reduce, const char* operation) {
+    if (reduce == "add" || reduce == "sum") return Write::Add;
+    if (reduce == "multiply" || reduce == "prod") return Write::Mul;
+    if (reduce == "amin") return Write::Min;
+    if (reduce == "amax") return Write::Max;
+    if (reduce == "mean") return Write::Add;
+    fail(ErrorKind::Runtime, operation[0] == 's' && operation[7] == 0 ? "reduce argument must be either add or multiply."
+                                                                      : "reduce argument must be either sum, prod, mean, amax or amin, got %s.", std::string(reduce).c_str());
+}
+
+Tensor number_like(const Tensor& index, const Scalar& value, const Tensor& self) {
+    return expand(full({}, value, self.dtype()), index.dim() ? index.sizes() : IntList({1}));
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(indexing) {
+    declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
+        doc("Elements at places given by index tensors or masks, as self[indices]"), in(space::Hidden),
+        kernel([](const Tensor& self, TensorList indices) {
+            Places places = prepare(self, indices, "index");
+            Tensor result = make_tensor(places.result, self.dtype(), self.device());
+            if (result.is_meta()) return result;
+            std::vector<int64_t> offsets = offsets_of(places);
+            if (!result.numel()) return result;
+            Unlocked unlocked(result.numel() > 65536);
+            library::gather_places(describe(places.self, places.first, places.count, offsets), self.data(), result.data());
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, TensorList indices) {
+            Tensor target = zeros(self_shape.sizes(), grad.dtype());
+            return _index_put_accumulate(target, indices, grad);
+        }),
+    });
+    declare("_index_put_accumulate(Tensor self, Tensor?[] indices, Tensor values) -> Tensor", {
+        doc("self with values added at the places"), in(space::Hidden),
+        kernel([](const Tensor& self, TensorList indices, const Tensor& values) {
+            Tensor result = clone(self);
+            put(result, indices, values, Write::Add, "index_put");
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad) { return grad; }),
+        derivative("values", GIVEN(Tensor grad, TensorList indices) { return index(grad, indices); }),
+    });
+    declare("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", {
+        doc("self with values written, or added, at the places"), no_out(),
+        kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+            Tensor result = clone(self);
+            put(result, indices, values, accumulate ? Write::Add : Write::Set, "index_put");
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, TensorList indices, bool accumulate) {
+            return accumulate ? grad : index_put(grad, indices, zeros({}, grad.dtype()), false);
+        }),
+        derivative("values", GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
+    });
+    declare("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)", {
+        doc("Writes, or adds, values at the places"), in(space::Torch | space::Method),
+        kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+            put(self, indices, values, accumulate ? Write::Add : Write::Set, "index_put_");
+            written(self);
+            return self;
+        }),
+        derivative("self", GIVEN(Tensor grad, TensorList indices, bool accumulate) {
+            return accumulate ? grad : index_put(grad, indices, zeros({}, grad.dtype()), false);
+        }),
+        derivative("values", GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
+    });
+    declare("index_select(Tensor self, int dim, Tensor index) -> Tensor", {
+        doc("The slices at the given places along a dimension"),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index) { return selected_rows(self, dim, index); }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index) {
+            return index_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
+        }),
+        refuses("torch.ones(2).index_select(0, torch.tensor([5]))", "IndexError|RuntimeError: index out of range in self"),
+    });
+    declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
+        doc("self with alpha * source added at the given places along a dimension"), has_inplace(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+            Tensor values = alpha.equals(1) ? source : mul(source, wrap_number(alpha));
+            return write_rows(clone(self), dim, index, values, Write::Add, "index_add");
+        }),
+        derivative("self", GIVEN(Tensor grad) { return grad; }),
+        derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape, Scalar alpha) {
+            Tensor g = expand_as(source_shape.dim() ? index_select(grad, dim, index) : reshape(index_select(grad, dim, index), {}), source_shape);
+            return alpha.equals(1) ? g : mul(g, wrap_number(alpha));
+        }),
+    });
+    declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
+        doc("self with source written at the given places along a dimension"), has_inplace(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+            return write_rows(clone(self), dim, index, source, Write::Set, "index_copy_");
+        }),
+        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
+        derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape) {
+            return expand_as(source_shape.dim() ? index_select(grad, dim, index) : reshape(index_select(grad, dim, index), {}), source_shape);
+        }),
+    });
+    declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
+        doc("self with a number written at the given places along a dimension"), has_inplace(), no_out(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+            KINDLING_CHECK(Index, index.dim() <= 1, "Index has to be a vector/scalar");
+            KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
+            Tensor result = clone(self);
+            if (self.dim() == 0) return index.numel() ? fill_(result, value) : result;
+            Sizes sizes = self.sizes();
+            sizes[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
+            int64_t size = self.size(dim);
+            Tensor places = where(lt(index, Scalar(0)), add(index, wrap_number(Scalar(size))), index);
+            return write_rows(result, dim, places, full(sizes, value, self.dtype()), Write::Set, "index_fill_");
+        }),
+        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
+    });
+    declare("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", {
+        doc("self with a 0-d tensor's number written at the given places along a dimension"), has_inplace(), no_out(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+            KINDLING_CHECK(Runtime, value.dim() == 0, "Only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
+            return index_fill(self, dim, index, value.item_scalar());
+        }),
+        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
+        derivative("value", GIVEN(Tensor grad, int64_t dim, Tensor index) {
+            if (grad.dim() == 0) return index.numel() ? grad : zeros({}, grad.dtype());
+            int64_t size = grad.size(dim);
+            Tensor places = unique_places(where(lt(index, Scalar(0)), add(index, wrap_number(Scalar(size))), index), size);
+            return sum(index_select(grad, dim, places));
+        }),
+    });
+    declare("unique_places(Tensor index, int size) -> Tensor", {
+        doc("The different values of an index below size, in order"), in(space::Hidden), not_differentiable(),
+        composition([](const Tensor& index, int64_t size) {
+            Tensor hit = index_fill(zeros({size}, DType::Bool), 0, reshape(index, {-1}), Scalar(true));
+            return reshape(nonzero(hit), {-1});
+        }),
+    });
+    declare("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor", {
+        doc("self with source combined ('prod', 'mean', 'amax', 'amin') at the given places along a dimension"), has_inplace(),
+        composition([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Text reduce, bool include_self) {
+            KINDLING_CHECK(Runtime, reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+                           "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", std::string(reduce).c_str());
+            KINDLING_CHECK(Index, index.dim() <= 1, "index_reduce(): Index is supposed to be a vector, but got dim: %ld", index.dim());
+            Sizes shape(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), 1);
+            shape[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
+            Tensor wide = self.dim() ? expand(reshape(index, shape), source.sizes()) : index;
+            return scatter_reduce(self, dim, wide, source, reduce, include_self);
+        }),
+    });
+    declare("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", {
+        doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, bool) { return gathered(self, dim, index); }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index) {
+            return scatter_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
+        }),
+    });
+    declare("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
+        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), has_inplace(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+            Tensor result = clone(self);
+            scatter_into(result, dim, index, src, Write::Set, "scatter");
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
+        derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
+    });
+    declare("pad_to(Tensor self, SymInt[] size) -> Tensor", {
+        doc("self followed by zeros up to the given sizes"), in(space::Hidden), no_out(),
+        composition([](const Tensor& self, IntList size) {
+            if (self.sizes() == size) return self;
+            Tensor result = zeros(size, self.dtype()), part = result;
+            for (int64_t d = 0; d < self.dim(); d++) part = narrow(part, d, 0, self.size(d));
+            copy_(part, self);
+            return result;
+        }),
+    });
+    declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
+        doc("self with a number written at the indexed places"), has_inplace(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+            Tensor result = clone(self);
+            if (index.numel()) scatter_into(result, dim, index, number_like(index, value, self), Write::Set, "scatter");
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
+    });
+    declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", {
+        doc("self with src combined ('add', 'multiply') at the indexed places"), has_inplace(), not_differentiable(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
+            KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
+            Tensor result = clone(self);
+            scatter_into(result, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
+            return result;
+        }),
+    });
+    declare("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", {
+        doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), not_differentiable(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
+            KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
+            Tensor result = clone(self);
+            if (index.numel()) scatter_into(result, dim, index, number_like(index, value, self), reduce_mode(reduce, "scatter"), "scatter");
+            return result;
+        }),
+    });
+    declare("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
+        doc("self with src added at the indexed places"), has_inplace(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+            Tensor result = clone(self);
+            scatter_into(result, dim, index, src, Write::Add, "scatter_add");
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad) { return grad; }),
+        derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
+    });
+    declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", {
+        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), has_inplace(),
+        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
+            Write write = reduce_mode(reduce, "scatter_reduce");
+            Tensor result = clone(self);
+            if (!index.numel()) return result;
+            if (!include_self) {      // places that are written start from the identity
+                Scalar start = 0;
+                bool floating = is_differentiable(self.dtype());
+                if (write == Write::Mul) start = 1;
+                if (write == Write::Min || write == Write::Max) {
+                    bool low = write == Write::Max;
+                    if (floating) start = low ? -__builtin_inf() : __builtin_inf();
+                    else {
+                        int bits = static_cast<int>(8 * item_size(self.dtype()));
+                        int64_t top = self.dtype() == DType::Bool ? 1 : bits == 64 ? INT64_MAX : (int64_t{1} << (bits - !is_unsigned(self.dtype()))) - 1;
+                        start = low ? (is_unsigned(self.dtype()) || self.dtype() == DType::Bool ? int64_t{0} : -top - 1) : top;
+                    }
+                }
+                scatter_into(result, dim, index, number_like(index, start, self), Write::Set, "scatter_reduce");
+            }
+            scatter_into(result, dim, index, src, write, "scatter_reduce");
+            if (reduce == "mean") {
+                Tensor one = expand(ones({}, self.dtype()), index.dim() ? index.sizes() : IntList({1}));
+                Tensor count = include_self ? ones(self.sizes(), self.dtype()) : zeros(self.sizes(), self.dtype());
+                scatter_into(count, dim, index, one, Write::Add, "scatter_reduce");
+                count = masked_fill(count, eq(count, Scalar(0)), Scalar(1));
+                result = is_differentiable(self.dtype()) ? div(result, count) : _div_floor(result, count);
+            }
+            return result;
+        }),
+        derivative("self, src", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor index, Tensor src, Text reduce, bool include_self, Tensor result) {
+            Tensor for_self, for_src;
+            if (!index.numel()) return std::tuple<Tensor, Tensor>(grad, zeros(src.sizes(), grad.dtype()));
+            IntList src_sizes = src.sizes();
+            Tensor read = src;
+            for (int64_t d = 0; d < index.dim() && src.dim(); d++) read = narrow(read, d, 0, index.size(d));
+            if (reduce == "sum") { for_self = grad; for_src = gather(grad, dim, index); }
+            else if (reduce == "mean") {
+                Tensor count = include_self ? ones(self.sizes(), grad.dtype()) : zeros(self.sizes(), grad.dtype());
+                count = scatter_add(count, dim, index, ones(index.sizes(), grad.dtype()));
+                count = masked_fill(count, eq(count, Scalar(0)), Scalar(1));
+                for_self = div(grad, count);
+                for_src = gather(for_self, dim, index);
+            } else if (reduce == "prod") {
+                // The product of all others at the place; zeros need care: with one zero only that one has a gradient.
+                Tensor base = include_self ? self : scatter(self, dim, index, Scalar(1));
+                Tensor zero_self = eq(base, Scalar(0)), zero_src = eq(read, Scalar(0));
+                Tensor zeros_at = scatter_add(to(zero_self, grad.dtype()), dim, index, to(zero_src, grad.dtype()));
+                Tensor safe_self = masked_fill(base, zero_self, Scalar(1)), safe_src = masked_fill(read, zero_src, Scalar(1));
+                Tensor product = scatter_reduce(safe_self, dim, index, safe_src, "prod", true);
+                Tensor none = wrap_number(Scalar(0));
+                for_self = mul(grad, where(zero_self, where(eq(zeros_at, Scalar(1)), product, none), where(eq(zeros_at, Scalar(0)), div(product, safe_self), none)));
+                Tensor at_count = gather(zeros_at, dim, index), at_product = gather(product, dim, index);
+                for_src = mul(gather(grad, dim, index), where(zero_src, where(eq(at_count, Scalar(1)), at_product, none), where(eq(at_count, Scalar(0)), div(at_product, safe_src), none)));
+            } else {
+                Tensor reached = gather(result, dim, index);
+                Tensor hit_src = to(eq(read, reached), grad.dtype()), hit_self = to(eq(self, result), grad.dtype());
+                Tensor hits = scatter_add(include_self ? hit_self : zeros(self.sizes(), grad.dtype()), dim, index, hit_src);
+                if (!include_self) hits = masked_fill(hits, eq(hits, Scalar(0)), Scalar(1));
+                Tensor share = div(grad, hits);
+                for_self = mul(share, hit_self);
+                for_src = mul(gather(share, dim, index), hit_src);
+            }
+            if (!include_self && !(reduce == "prod" && false)) for_self = scatter(for_self, dim, index, Scalar(0));
+            return std::tuple<Tensor, Tensor>(for_self, pad_to(for_src, src_sizes));
+        }),
+    });
+    declare("take(Tensor self, Tensor index) -> Tensor", {
+        doc("Elements at places counted in row-major order"),
+        composition([](const Tensor& self, const Tensor& index) {
+            KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "take(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
+            KINDLING_CHECK(Index, self.numel() || !index.numel(), "take(): tried to take from an empty tensor");
+            return reshape(kindling::index(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}), index.sizes());
+        }),
+    });
+    declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", {
+        doc("self with elements written, or added, at places counted in row-major order"), has_inplace(), no_out(),
+        composition([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+            KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
+            KINDLING_CHECK(Runtime, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
+            return reshape(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
+        }),
+    });
+    declare("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", {
+        doc("gather, with self and indices broadcast together"),
+        composition([](const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "torch.take_along_dim(): dtype of indices should be Long but got %s", scalar_type_name(indices.dtype()));
+            if (!dim) return gather(reshape(self, {-1}), 0, reshape(indices, {-1}));
+            KINDLING_CHECK(Runtime, self.dim() == indices.dim(), "torch.take_along_dim(): input and indices should have the same number of dimensions, but got %ld dimensions for input, and %ld dimensions for indices", self.dim(), indices.dim());
+            int64_t d = wrap_dim(*dim, self.dim());
+            Sizes mine = self.sizes(), theirs = indices.sizes();
+            mine[static_cast<size_t>(d)] = theirs[static_cast<size_t>(d)] = 1;
+            Sizes both = broadcast_sizes(mine, theirs);
+            both[static_cast<size_t>(d)] = self.size(d);
+            Tensor wide = expand(self, both);
+            both[static_cast<size_t>(d)] = indices.size(d);
+            return gather(wide, d, expand(indices, both));
+        }),
+    });
+    declare("masked_select(Tensor self, Tensor mask) -> Tensor", {
+        doc("The elements where the mask is set, in row-major order"), shape_by_value(),
+        kernel([](const Tensor& self, const Tensor& mask) {
+            KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
+            Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_select");
+            return index(expand(self, sizes), std::vector<Tensor>{expand(mask, sizes)});
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor mask) {
+            Sizes sizes = broadcast_sizes(self_sizes, mask.sizes());
+            Tensor target = zeros(sizes, grad.dtype());
+            return sum_to_size(masked_scatter(target, mask, grad), self_sizes);
+        }),
+    });
+    declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", {
+        doc("self with source's elements, in order, where the mask is set"), has_inplace(), no_out(),
+        kernel([](const Tensor& self, const Tensor& mask, const Tensor& source) {
+            KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
+            KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
+            Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_scatter");
+            Tensor result = clone(expand(self, sizes), MemoryFormat::Contiguous);
+            Tensor flat = reshape(nonzero(reshape(expand(mask, sizes), {-1})), {-1});
+            KINDLING_CHECK(Runtime, flat.numel() <= source.numel(), "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
+            put(reshape(result, {-1}), std::vector<Tensor>{flat}, narrow(reshape(source, {-1}), 0, 0, flat.numel()), Write::Set, "masked_scatter");
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor mask, IntList self_sizes) { return sum_to_size(masked_fill(grad, mask, Scalar(0)), self_sizes); }),
+        derivative("source", GIVEN(Tensor grad, Tensor mask, IntList source_sizes) {
+            Tensor taken = masked_select(grad, mask);
+            int64_t count = 1;
+            for (int64_t size : source_sizes) count *= size;
+            return reshape(pad_to(taken, {count}), source_sizes);
+        }),
+    });
+    declare("nonzero(Tensor self) -> Tensor", {
+        doc("The places of what is not zero: a row of coordinates each"), not_differentiable(), shape_by_value(),
+        kernel([](const Tensor& self) {
+            KINDLING_CHECK(NotImplemented, !self.is_meta(), "nonzero: the result's shape depends on values, which meta tensors do not have");
+            Tensor mask = contiguous(self.dtype() == DType::Bool ? self : ne(self, Scalar(0)));
+            const bool* hit = mask.data_ptr<bool>();
+            int64_t count = 0, n = mask.numel(), ndim = self.dim();
+            for (int64_t i = 0; i < n; i++) count += hit[i];
+            Tensor result = make_tensor({count, ndim}, DType::Int64);
+            int64_t* out = result.data_ptr<int64_t>();
+            IntList sizes = self.sizes();
+            for (int64_t i = 0; i < n; i++) {
+                if (!hit[i]) continue;
+                int64_t rest = i;
+                for (int64_t d = ndim; d-- > 0;) {
+                    out[d] = rest % sizes[static_cast<size_t>(d)];
+                    rest /= sizes[static_cast<size_t>(d)];
+                }
+                out += ndim;
+            }
+            return result;
+        }),
+    });
+    declare("nonzero_numpy(Tensor self) -> Tensor[]", {
+        doc("The places of what is not zero: a vector for each dimension"), not_differentiable(), shape_by_value(),
+        composition([](const Tensor& self) {
+            if (self.dim() == 0) return unbind(nonzero(unsqueeze(self, 0)), 1);
+            return unbind(nonzero(self), 1);
+        }),
+    });
+    declare("argwhere(Tensor self) -> Tensor", {
+        doc("The places of what is not zero: a row of coordinates each"), not_differentiable(), shape_by_value(), no_out(),
+        composition([](const Tensor& self) { return nonzero(self); }),
+    });
+    declare("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", {
+        doc("self with src on a diagonal"),
+        composition([](const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
+            Tensor result = clone(self), part = diagonal(result, offset, dim1, dim2);
+            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
+            copy_(part, src);
+            return result;
+        }),
+    });
+    declare("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", {
+        doc("self with src in place of one slice"),
+        composition([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+            Tensor result = clone(self), part = select(result, dim, index);
+            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
+            copy_(part, src);
+            return result;
+        }),
+    });
+    declare("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", {
+        doc("self with src in place of a range of slices"),
+        composition([](const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+            Tensor result = clone(self), part = slice(result, dim, start, end, step);
+            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
+            copy_(part, src);
+            return result;
+        }),
+    });
+    declare("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", {
+        doc("self with src under a strided view of it"),
+        composition([](const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
+            Tensor result = clone(self);
+            copy_(as_strided(result, size, stride, storage_offset), src);
+            return result;
+        }),
+    });
+}

@@ -1,0 +1,302 @@
+// operators/products.cpp: matrix products, all on one general product.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/gemm.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+
+namespace kindling {
+namespace {
+
+/// self @ other for (batched) matrices [b, m, k] and [b, k, n], with beta * c + alpha times it; c broadcasts.
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& beta, const Scalar& alpha) {
+    bool batched = a.dim() == 3;
+    int64_t rows = batched ? 1 : 0;
+    library::Gemm problem{};
+    problem.dtype = a.dtype();
+    problem.m = a.size(rows);
+    problem.k = a.size(rows + 1);
+    problem.n = b.size(rows + 1);
+    problem.batch = batched ? a.size(0) : 1;
+    Sizes sizes;
+    if (batched) sizes.push_back(problem.batch);
+    sizes.push_back(problem.m);
+    sizes.push_back(problem.n);
+    Tensor out = make_tensor(sizes, a.dtype(), a.device());
+    if (out.is_meta() || !out.numel()) return out;
+    Tensor left = a, right = b, added = c;
+    if (a.dtype() == DType::Bool) fail(ErrorKind::Runtime, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+    problem.a = left.data();
+    problem.a_row = left.stride(rows);
+    problem.a_column = left.stride(rows + 1);
+    problem.a_conjugate = left.is_conj();
+    problem.b = right.data();
+    problem.b_row = right.stride(rows);
+    problem.b_column = right.stride(rows + 1);
+    problem.b_conjugate = right.is_conj();
+    problem.out = out.data();
+    problem.out_row = problem.n;
+    problem.out_column = 1;
+    if (batched) {
+        problem.a_batch = left.stride(0);
+        problem.b_batch = right.stride(0);
+        problem.out_batch = problem.m * problem.n;
+    }
+    if (c.defined() && !beta.equals(0)) {
+        added = expand(resolve_lazy_bits(c), sizes);
+        problem.c = added.data();
+        problem.c_row = added.stride(rows);
+        problem.c_column = added.stride(rows + 1);
+        if (batched) problem.c_batch = added.stride(0);
+    }
+    problem.alpha = alpha.to_complex().real();
+    problem.alpha_imaginary = alpha.to_complex().imag();
+    problem.beta = beta.to_complex().real();
+    problem.beta_imaginary = beta.to_complex().imag();
+    problem.integer_alpha = alpha.to_int();
+    problem.integer_beta = beta.to_int();
+    Unlocked unlocked(problem.m * problem.n * problem.k * problem.batch > 100000);
+    library::gemm(problem);
+    return out;
+}
+
+Tensor plain(const Tensor& t) { return t.is_neg() ? resolve_lazy_bits(t) : t; }
+
+void same_dtype(const Tensor& a, const Tensor& b, const char* operation) {
+    KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "%s: expected m1 and m2 to have the same dtype, but got: %s != %s", operation, name(a.dtype()), name(b.dtype()));
+}
+
+void check_mm(const Tensor& a, const Tensor& b) {
+    KINDLING_CHECK(Runtime, a.dim() == 2, "self must be a matrix, got %s in mm", str(a).c_str());
+    KINDLING_CHECK(Runtime, b.dim() == 2, "mat2 must be a matrix, got %s in mm", str(b).c_str());
+    KINDLING_CHECK(Runtime, a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", a.size(0), a.size(1), b.size(0), b.size(1));
+    same_dtype(a, b, "mm");
+}
+
+void check_bmm(const Tensor& a, const Tensor& b) {
+    KINDLING_CHECK(Runtime, a.dim() == 3, "batch1 must be a 3D tensor");
+    KINDLING_CHECK(Runtime, b.dim() == 3, "batch2 must be a 3D tensor");
+    KINDLING_CHECK(Runtime, a.size(0) == b.size(0) && a.size(2) == b.size(1),
+                   "Expected size for first two dimensions of batch2 tensor to be: [%ld, %ld] but got: [%ld, %ld].", a.size(0), a.size(2), b.size(0), b.size(1));
+    same_dtype(a, b, "bmm");
+}
+
+Tensor scaled(const Tensor& t, const Scalar& s) {
+    if (s.equals(1)) return t;
+    return mul(t, wrap_number(s.is_complex() ? Scalar(std::conj(s.to_complex())) : s));
+}
+
+Tensor H(const Tensor& t) { return conj(transpose(t, -2, -1)); }
+
+void check_scalars(const Tensor& self, const Scalar& beta, const Scalar& alpha) {
+    if (category(self.dtype()) < 2) {
+        KINDLING_CHECK(Runtime, !beta.is_float() && !beta.is_complex(), "For integral input tensors, argument beta must not be a floating point number.");
+        KINDLING_CHECK(Runtime, !alpha.is_float() && !alpha.is_complex(), "For integral input tensors, argument alpha must not be a floating point number.");
+    }
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(products) {
+    declare("mm(Tensor self, Tensor mat2) -> Tensor", {
+        doc("The product of two matrices"), keeps_conj(), flags(trait::AutocastLower),
+        kernel([](const Tensor& self, const Tensor& mat2) {
+            check_mm(self, mat2);
+            return product(plain(self), plain(mat2), Tensor(), 0, 1);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor mat2) { return mm(grad, H(mat2)); }),
+        derivative("mat2", GIVEN(Tensor grad, Tensor self) { return mm(H(self), grad); }),
+        refuses("torch.ones(2, 3).mm(torch.ones(2, 3))", "RuntimeError: mat1 and mat2 shapes cannot be multiplied \\(2x3 and 2x3\\)"),
+    });
+    declare("bmm(Tensor self, Tensor mat2) -> Tensor", {
+        doc("Products of matrices in batches of one size"), keeps_conj(), flags(trait::AutocastLower),
+        kernel([](const Tensor& self, const Tensor& mat2) {
+            check_bmm(self, mat2);
+            return product(plain(self), plain(mat2), Tensor(), 0, 1);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor mat2) { return bmm(grad, H(mat2)); }),
+        derivative("mat2", GIVEN(Tensor grad, Tensor self) { return bmm(H(self), grad); }),
+    });
+    declare("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
+        doc("beta * self + alpha * mat1 @ mat2"), has_inplace(), keeps_conj(), flags(trait::AutocastLower),
+        kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+            check_mm(mat1, mat2);
+            check_scalars(self, beta, alpha);
+            KINDLING_CHECK(Runtime, self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(mat2.dtype()));
+            expanded_strides(self.sizes(), self.strides(), {mat1.size(0), mat2.size(1)});
+            return product(plain(mat1), plain(mat2), self, beta, alpha);
+        }),
+        derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
+        derivative("mat1", GIVEN(Tensor grad, Tensor mat2, Scalar alpha) { return scaled(mm(grad, H(mat2)), alpha); }),
+        derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha) { return scaled(mm(H(mat1), grad), alpha); }),
+    });
+    declare("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
+        doc("beta * self + alpha * batch1 @ batch2"), has_inplace(), keeps_conj(), flags(trait::AutocastLower),
+        kernel([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+            check_bmm(batch1, batch2);
+            check_scalars(self, beta, alpha);
+            KINDLING_CHECK(Runtime, self.dtype() == batch1.dtype(), "Input dtypes must be the same, got: input: %s, batch1: %s, batch2: %s", name(self.dtype()), name(batch1.dtype()), name(batch2.dtype()));
+            expanded_strides(self.sizes(), self.strides(), {batch1.size(0), batch1.size(1), batch2.size(2)});
+            return product(plain(batch1), plain(batch2), self, beta, alpha);
+        }),
+        derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
+        derivative("batch1", GIVEN(Tensor grad, Tensor batch2, Scalar alpha) { return scaled(bmm(grad, H(batch2)), alpha); }),
+        derivative("batch2", GIVEN(Tensor grad, Tensor batch1, Scalar alpha) { return scaled(bmm(H(batch1), grad), alpha); }),
+    });
+    declare("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
+        doc("beta * self + alpha * the sum of batch1 @ batch2 over the batch"), has_inplace(),
+        composition([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+            check_bmm(batch1, batch2);
+            Tensor left = reshape(transpose(batch1, 0, 1), {batch1.size(1), -1}), right = reshape(batch2, {-1, batch2.size(2)});
+            return addmm(self, left, right, beta, alpha);
+        }),
+    });
+    declare("mv(Tensor self, Tensor vec) -> Tensor", {
+        doc("A matrix times a vector"), keeps_conj(), flags(trait::AutocastLower),
+        kernel([](const Tensor& self, const Tensor& vec) {
+            KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", int64_t{1}, self.dim(), vec.dim());
+            KINDLING_CHECK(Runtime, self.size(1) == vec.size(0), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.size(0), self.size(0), self.size(1), vec.size(0));
+            same_dtype(self, vec, "mv");
+            Tensor right = plain(vec);
+            Tensor column = make_view(right, {right.size(0), 1}, {right.stride(0), 1}, right.storage_offset());
+            Tensor result = product(plain(self), column, Tensor(), 0, 1);
+            result.impl()->set_shape({self.size(0)});
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor vec) { return mul(unsqueeze(grad, 1), conj(unsqueeze(vec, 0))); }),
+        derivative("vec", GIVEN(Tensor grad, Tensor self) { return mv(H(self), grad); }),
+    });
+    declare("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
+        doc("beta * self + alpha * mat @ vec"), has_inplace(),
+        composition([](const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
+            KINDLING_CHECK(Runtime, mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", self.dim(), mat.dim(), vec.dim());
+            KINDLING_CHECK(Runtime, mat.size(1) == vec.size(0), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.numel(), mat.size(0), mat.size(1), vec.size(0));
+            Tensor product = mv(mat, vec);
+            if (!alpha.equals(1)) product = mul(product, wrap_number(alpha));
+            if (beta.equals(0)) return product;
+            return add(beta.equals(1) ? self : mul(self, wrap_number(beta)), product);
+        }),
+    });
+    declare("outer(Tensor self, Tensor vec2) -> Tensor", {
+        doc("All products of two vectors' elements"), alias("ger"),
+        composition([](const Tensor& self, const Tensor& vec2) {
+            KINDLING_CHECK(Runtime, self.dim() == 1, "outer: Expected 1-D argument self, but got %ld-D", self.dim());
+            KINDLING_CHECK(Runtime, vec2.dim() == 1, "outer: Expected 1-D argument vec2, but got %ld-D", vec2.dim());
+            return mul(unsqueeze(self, 1), unsqueeze(vec2, 0));
+        }),
+    });
+    declare("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
+        doc("beta * self + alpha * outer(vec1, vec2)"), has_inplace(),
+        composition([](const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
+            KINDLING_CHECK(Runtime, vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got %ld-D", vec1.dim());
+            KINDLING_CHECK(Runtime, vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got %ld-D", vec2.dim());
+            Tensor product = outer(vec1, vec2);
+            expanded_strides(self.sizes(), self.strides(), product.sizes());
+            if (product.dtype() == DType::Bool) {
+                if (!alpha.to_bool()) product = zeros_like(product);
+                return beta.to_bool() ? logical_or(self, product) : product;
+            }
+            if (!alpha.equals(1)) product = mul(product, wrap_number(alpha));
+            if (beta.equals(0)) return product;
+            return add(beta.equals(1) ? self : mul(self, wrap_number(beta)), product);
+        }),
+    });
+    declare("dot(Tensor self, Tensor tensor) -> Tensor", {
+        doc("The sum of two vectors' products"), keeps_conj(), flags(trait::AutocastLower),
+        kernel([](const Tensor& self, const Tensor& tensor) {
+            KINDLING_CHECK(Runtime, self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got %ldD and %ldD tensors", self.dim(), tensor.dim());
+            KINDLING_CHECK(Runtime, self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found %s and %s", scalar_type_name(self.dtype()), scalar_type_name(tensor.dtype()));
+            KINDLING_CHECK(Runtime, self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [%ld] and src [%ld] to have the same number of elements, but got %ld and %ld elements respectively", self.numel(), tensor.numel(), self.numel(), tensor.numel());
+            Tensor a = plain(self), b = plain(tensor);
+            Tensor row = make_view(a, {1, a.size(0)}, {1, a.stride(0)}, a.storage_offset());
+            Tensor column = make_view(b, {b.size(0), 1}, {b.stride(0), 1}, b.storage_offset());
+            Tensor result = product(row, column, Tensor(), 0, 1);
+            if (!a.numel() && !result.is_meta()) zero_(result);
+            result.impl()->set_shape({});
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor tensor) { return mul(grad, conj(tensor)); }),
+        derivative("tensor", GIVEN(Tensor grad, Tensor self) { return mul(grad, conj(self)); }),
+    });
+    declare("vdot(Tensor self, Tensor other) -> Tensor", {
+        doc("dot with the first vector conjugated"),
+        composition([](const Tensor& self, const Tensor& other) { return dot(conj(self), other); }),
+    });
+    declare("inner(Tensor self, Tensor other) -> Tensor", {
+        doc("Sums of products over the last dimensions"),
+        composition([](const Tensor& self, const Tensor& other) {
+            if (self.dim() == 0 || other.dim() == 0) return mul(self, other);
+            KINDLING_CHECK(Runtime, self.size(-1) == other.size(-1), "inner() the last dimension must match on both input tensors but got shapes %s and %s", str(self.sizes()).c_str(), str(other.sizes()).c_str());
+            Tensor product = mm(reshape(self, {-1, self.size(-1)}), t(reshape(other, {-1, other.size(-1)})));
+            Sizes sizes = self.sizes();
+            sizes.pop_back();
+            for (int64_t i = 0; i + 1 < other.dim(); i++) sizes.push_back(other.size(i));
+            return reshape(product, sizes);
+        }),
+    });
+    declare("matmul(Tensor self, Tensor other) -> Tensor", {
+        doc("Matrix product with batches broadcast, vectors as in NumPy's matmul"), alias("linalg_matmul"), alias("__matmul__"),
+        composition([](const Tensor& self, const Tensor& other) {
+            int64_t a = self.dim(), b = other.dim();
+            KINDLING_CHECK(Runtime, a && b, "both arguments to matmul need to be at least 1D, but they are %ldD and %ldD", a, b);
+            if (a == 1 && b == 1) return dot(self, other);
+            if (a == 2 && b == 1) return mv(self, other);
+            if (a == 1 && b == 2) return squeeze(mm(unsqueeze(self, 0), other), 0);
+            if (a == 2 && b == 2) return mm(self, other);
+            if (b <= 2 && a >= 3) {            // fold the batch into the rows: one product
+                Tensor right = b == 1 ? unsqueeze(other, 1) : other;
+                KINDLING_CHECK(Runtime, self.size(-1) == right.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)",
+                               self.numel() / std::max<int64_t>(self.size(-1), 1), self.size(-1), right.size(0), right.size(1));
+                Sizes sizes = self.sizes();
+                int64_t rows = 1;
+                for (int64_t i = 0; i + 1 < a; i++) rows *= sizes[static_cast<size_t>(i)];
+                Tensor product = mm(reshape(self, {rows, self.size(-1)}), right);
+                sizes.pop_back();
+                if (b == 2) sizes.push_back(other.size(1));
+                return view(product, sizes);
+            }
+            Tensor left = a == 1 ? unsqueeze(self, 0) : self, right = b == 1 ? unsqueeze(other, 1) : other;
+            int64_t n = left.size(-2), k = left.size(-1), k2 = right.size(-2), m = right.size(-1);
+            IntList left_batch(left.sizes().data(), left.sizes().size() - 2), right_batch(right.sizes().data(), right.sizes().size() - 2);
+            Sizes batch = broadcast_sizes(left_batch, right_batch, "matmul");
+            int64_t count = 1;
+            for (int64_t size : batch) count *= size;
+            Sizes left_sizes = batch, right_sizes = batch, result = batch;
+            left_sizes.push_back(n); left_sizes.push_back(k);
+            right_sizes.push_back(k2); right_sizes.push_back(m);
+            Tensor product = bmm(reshape(expand(left, left_sizes), {count, n, k}), reshape(expand(right, right_sizes), {count, k2, m}));
+            if (a > 1) result.push_back(n);
+            if (b > 1) result.push_back(m);
+            return view(product, result);
+        }),
+        example("torch.matmul(torch.ones(3, 2, 4), torch.ones(4, 5)).shape"),
+    });
+    declare("chain_matmul(Tensor[] matrices) -> Tensor", {
+        doc("The product of several matrices"), in(space::Torch),
+        composition([](TensorList matrices) {
+            KINDLING_CHECK(Runtime, !matrices.empty(), "chain_matmul(): Expected one or more matrices");
+            Tensor result = matrices[0];
+            for (size_t i = 1; i < matrices.size(); i++) result = mm(result, matrices[i]);
+            return result;
+        }),
+    });
+    declare("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", {
+        doc("input @ weight.T + bias"), in(space::Nn | space::Hidden), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias) {
+            if (weight.dim() == 2 && input.dim() == 2) return bias.defined() && bias.dim() == 1 ? addmm(bias, input, t(weight)) : bias.defined() ? add(mm(input, t(weight)), bias) : mm(input, t(weight));
+            if (weight.dim() == 2 && input.dim() > 2 && bias.defined() && bias.dim() == 1) {
+                KINDLING_CHECK(Runtime, input.size(-1) == weight.size(1), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)",
+                               input.numel() / std::max<int64_t>(input.size(-1), 1), input.size(-1), weight.size(1), weight.size(0));
+                Sizes sizes = input.sizes();
+                int64_t rows = 1;
+                for (size_t i = 0; i + 1 < sizes.size(); i++) rows *= sizes[i];
+                sizes[sizes.size() - 1] = weight.size(0);
+                return view(addmm(bias, reshape(input, {rows, input.size(-1)}), t(weight)), sizes);
+            }
+            Tensor result = matmul(input, weight.dim() == 1 ? weight : t(weight));
+            return bias.defined() ? add(result, bias) : result;
+        }),
+    });
+}

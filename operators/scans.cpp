@@ -1,0 +1,208 @@
+// operators/scans.cpp: running sums, products and extremes along a dimension.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/cached.h"
+#include "operators/declare.h"
+#include "operators/reduce.h"
+
+namespace kindling {
+namespace {
+
+void scan(const Tensor& self, int64_t dim, Scan kind, DType dtype, Tensor* outputs, int count) {
+    int64_t d = wrap_dim(dim, self.dim());
+    for (int i = 0; i < count; i++) outputs[i] = make_tensor(self.sizes(), i ? DType::Int64 : dtype, self.device());
+    if (self.is_meta() || !self.numel()) return;
+    if (self.dim() == 0) {
+        outputs[0].copy_(self);
+        if (count > 1) outputs[1].zero_();
+        return;
+    }
+    DType inside = value_type(dtype);
+    const Expression& expression = cached_expression(key_of(self.dtype(), inside), [&](ExpressionBuilder& b) { b.output(cast(b.input(self.dtype()), inside)); });
+    int n = static_cast<int>(self.dim());
+    int64_t strides[3 * max_dims];
+    LoopOperand operands[3];
+    for (int i = 0; i < count; i++) {
+        loop_strides(*outputs[i].impl(), self.sizes(), strides + i * n);
+        operands[i] = {outputs[i].data(), outputs[i].dtype(), strides + i * n};
+    }
+    loop_strides(*self.impl(), self.sizes(), strides + count * n);
+    operands[count] = {self.data(), self.dtype(), strides + count * n};
+    LoopKernel kernel;
+    kernel.expression = &expression;
+    kernel.ndim = n;
+    kernel.sizes = self.sizes().data();
+    kernel.output_count = count;
+    kernel.input_count = 1;
+    kernel.operands = operands;
+    kernel.scan = kind;
+    kernel.scan_dim = static_cast<int>(d);
+    Unlocked unlocked(self.numel() > 65536);
+    run(kernel);
+}
+
+DType scan_dtype(const Tensor& self, DType dtype) {
+    return dtype != DType::None ? dtype : category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
+}
+
+Tensor reversed_cumsum(const Tensor& x, int64_t dim) { return x.numel() <= 1 || x.dim() == 0 || x.size(dim) == 1 ? x : flip(cumsum(flip(x, {dim}), dim), {dim}); }
+
+Tensor cumprod_gradient(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& output) {
+    if (self.numel() <= 1 || self.dim() == 0 || self.size(dim) == 1) return grad;
+    Tensor is_zero = eq(self, Scalar(0));
+    Tensor w = mul(conj(output), grad);
+    if (!any(is_zero).item<bool>()) return div(reversed_cumsum(w, dim), conj(self));
+    // d out_j / d x_i = product of x_k for k <= j, k != i: written with the elements before i and a running product after.
+    int64_t length = self.size(dim);
+    std::vector<Tensor> parts;
+    Sizes one_sizes = self.sizes();
+    one_sizes[static_cast<size_t>(wrap_dim(dim, self.dim()))] = 1;
+    Tensor one = ones(one_sizes, self.dtype());
+    for (int64_t i = 0; i < length; i++) {
+        Tensor before = i ? narrow(output, dim, i - 1, 1) : one;
+        Tensor after = i + 1 < length ? cat(std::vector<Tensor>{one, cumprod(narrow(self, dim, i + 1, length - i - 1), dim)}, dim) : one;
+        Tensor factor = conj(mul(before, after));
+        parts.push_back(sum(mul(narrow(grad, dim, i, length - i), factor), IntList({dim}), true));
+    }
+    return cat(parts, dim);
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(scans) {
+    declare("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
+        doc("The running sum along a dimension"), has_inplace(),
+        kernel([](const Tensor& self, int64_t dim, DType dtype) {
+            Tensor result;
+            scan(self, dim, Scan::Sum, scan_dtype(self, dtype), &result, 1);
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, int64_t dim) { return reversed_cumsum(grad, dim); }),
+    });
+    declare("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
+        doc("The running product along a dimension"), has_inplace(),
+        kernel([](const Tensor& self, int64_t dim, DType dtype) {
+            Tensor result;
+            scan(self, dim, Scan::Prod, scan_dtype(self, dtype), &result, 1);
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor result) { return cumprod_gradient(grad, to(self, result.dtype()), dim, result); }),
+    });
+    declare("logcumsumexp(Tensor self, int dim) -> Tensor", {
+        doc("log(cumsum(exp(self))) without overflow"),
+        kernel([](const Tensor& self, int64_t dim) {
+            Tensor result;
+            DType dtype = category(self.dtype()) < 2 ? default_dtype() : self.dtype();
+            scan(self, dim, Scan::LogSumExp, dtype, &result, 1);
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor result) {
+            if (grad.dim() == 0 || grad.numel() == 0) return grad;
+            Tensor low = wrap_number(Scalar(-__builtin_inf()));
+            Tensor positive = where(gt(grad, Scalar(0)), log(grad), low), negative = where(lt(grad, Scalar(0)), log(neg(grad)), low);
+            auto back = [&](const Tensor& g) { return exp(add(flip(logcumsumexp(flip(sub(g, result), {dim}), dim), {dim}), self)); };
+            return sub(back(positive), back(negative));
+        }),
+    });
+    declare("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", {
+        doc("The running maximum along a dimension, and where it is"),
+        kernel([](const Tensor& self, int64_t dim) {
+            Tensor outputs[2];
+            scan(self, dim, Scan::Max, self.dtype(), outputs, 2);
+            return std::tuple<Tensor, Tensor>(outputs[0], outputs[1]);
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1, int64_t dim) {
+            return self_sizes.empty() ? grad : scatter_add(zeros(self_sizes, grad.dtype()), dim, result1, grad);
+        }),
+    });
+    declare("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", {
+        doc("The running minimum along a dimension, and where it is"),
+        kernel([](const Tensor& self, int64_t dim) {
+            Tensor outputs[2];
+            scan(self, dim, Scan::Min, self.dtype(), outputs, 2);
+            return std::tuple<Tensor, Tensor>(outputs[0], outputs[1]);
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1, int64_t dim) {
+            return self_sizes.empty() ? grad : scatter_add(zeros(self_sizes, grad.dtype()), dim, result1, grad);
+        }),
+    });
+    declare("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", {
+        doc("Differences of neighbours along a dimension, n times"),
+        composition([](const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) {
+            KINDLING_CHECK(Runtime, self.dim() >= 1, "diff expects input to be at least one-dimensional");
+            KINDLING_CHECK(Runtime, n >= 0, "order must be non-negative but got %ld", n);
+            int64_t d = wrap_dim(dim, self.dim());
+            Tensor x = self;
+            if (prepend.defined() || append.defined()) {
+                std::vector<Tensor> list;
+                if (prepend.defined()) list.push_back(prepend);
+                list.push_back(self);
+                if (append.defined()) list.push_back(append);
+                for (const Tensor& each : list) {
+                    KINDLING_CHECK(Runtime, each.dim() == self.dim(), "diff expects prepend or append to be the same dimension as input");
+                    for (int64_t i = 0; i < self.dim(); i++)
+                        KINDLING_CHECK(Runtime, i == d || each.size(i) == self.size(i), "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; input.size(%ld) = %ld, but got tensor.size(%ld) = %ld", i, self.size(i), i, each.size(i));
+                }
+                x = cat(list, d);
+            }
+            for (int64_t i = 0; i < n && x.size(d) > 0; i++) {
+                int64_t length = x.size(d) - 1;
+                Tensor high = narrow(x, d, 1, length), low = narrow(x, d, 0, length);
+                x = x.dtype() == DType::Bool ? logical_xor(high, low) : sub(high, low);
+            }
+            return n == 0 ? clone(x) : x;
+        }),
+    });
+    declare("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", {
+        doc("The integral by the trapezoid rule"), in(space::Torch), alias("trapz"), no_out(),
+        composition([](const Tensor& y, const Tensor& x, int64_t dim) {
+            int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
+            if (n == 0) { Sizes sizes = y.sizes(); sizes.erase(static_cast<size_t>(d)); return zeros(sizes, y.dtype()); }
+            Tensor grid = x;
+            if (x.dim() == 1) {
+                KINDLING_CHECK(Runtime, x.size(0) == n, "trapezoid: There must be one `x` value for each sample point");
+                Sizes shape(static_cast<size_t>(y.dim()), 1);
+                shape[static_cast<size_t>(d)] = n;
+                grid = view(x, shape);
+            }
+            Tensor widths = diff(grid, 1, d - y.dim());
+            Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
+            return div(sum(mul(widths, heights), IntList({d})), wrap_number(Scalar(2.0)));
+        }),
+    });
+    declare("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", {
+        doc("The integral by the trapezoid rule, at a fixed distance"), in(space::Torch), alias("trapz"), no_out(),
+        composition([](const Tensor& y, const Scalar& dx, int64_t dim) {
+            int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
+            KINDLING_CHECK(Runtime, y.dtype() != DType::Bool, "trapezoid: received a bool input for `y`, but bool is not supported");
+            if (n == 0) { Sizes sizes = y.sizes(); sizes.erase(static_cast<size_t>(d)); return zeros(sizes, y.dtype()); }
+            Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
+            return mul(sum(heights, IntList({d})), wrap_number(Scalar(dx.to_double() / 2)));
+        }),
+    });
+    declare("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", {
+        doc("The running integral by the trapezoid rule, at a fixed distance"), in(space::Torch), no_out(),
+        composition([](const Tensor& y, const Scalar& dx, int64_t dim) {
+            int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
+            KINDLING_CHECK(Runtime, y.dtype() != DType::Bool, "cumulative_trapezoid: received a bool input for `y`, but bool is not supported");
+            Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
+            return cumsum(mul(heights, wrap_number(Scalar(dx.to_double() / 2))), d);
+        }),
+    });
+    declare("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", {
+        doc("The running integral by the trapezoid rule"), in(space::Torch), no_out(),
+        composition([](const Tensor& y, const Tensor& x, int64_t dim) {
+            int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
+            Tensor grid = x;
+            if (x.dim() == 1) {
+                KINDLING_CHECK(Runtime, x.size(0) == n, "cumulative_trapezoid: There must be one `x` value for each sample point");
+                Sizes shape(static_cast<size_t>(y.dim()), 1);
+                shape[static_cast<size_t>(d)] = n;
+                grid = view(x, shape);
+            }
+            Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
+            return div(cumsum(mul(diff(grid, 1, d - y.dim()), heights), d), wrap_number(Scalar(2.0)));
+        }),
+    });
+}

@@ -1,0 +1,527 @@
+// operators/shaping.cpp: joining, repeating, turning and cutting.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/indexing.h"
+#include "operators/cached.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+
+namespace kindling {
+namespace {
+
+bool legacy_empty(const Tensor& t) { return t.dim() == 1 && t.numel() == 0; }
+
+Tensor joined(TensorList tensors, int64_t dim) {
+    KINDLING_CHECK(Value, !tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+    ResultType type;
+    const Tensor* shape = nullptr;
+    for (size_t i = 0; i < tensors.size(); i++) {
+        const Tensor& t = tensors[i];
+        KINDLING_CHECK(Runtime, t.dim() > 0, "zero-dimensional tensor (at position %zu) cannot be concatenated", i);
+        type.add(*t.impl());
+        if (!shape && !legacy_empty(t)) shape = &t;
+    }
+    DType dtype = type.get();
+    if (!shape) return make_tensor({0}, dtype, tensors[0].device());
+    int64_t d = wrap_dim(dim, shape->dim()), total = 0;
+    TensorImpl* headers[64];
+    int count = 0;
+    bool channels_last = true;
+    for (size_t i = 0; i < tensors.size(); i++) {
+        const Tensor& t = tensors[i];
+        if (legacy_empty(t)) continue;
+        KINDLING_CHECK(Runtime, t.dim() == shape->dim(), "Tensors must have same number of dimensions: got %ld and %ld", shape->dim(), t.dim());
+        for (int64_t k = 0; k < t.dim(); k++)
+            KINDLING_CHECK(Runtime, k == d || t.size(k) == shape->size(k),
+                           "Sizes of tensors must match except in dimension %ld. Expected size %ld but got size %ld for tensor number %zu in the list.",
+                           d, shape->size(k), t.size(k), i);
+        total += t.size(d);
+        channels_last &= t.is_contiguous(MemoryFormat::ChannelsLast) && !t.is_contiguous();
+        if (count < 64) headers[count++] = t.impl();
+    }
+    (void)headers;
+    Sizes sizes = shape->sizes();
+    sizes[static_cast<size_t>(d)] = total;
+    Tensor result = channels_last ? make_tensor(sizes, channels_last_strides(sizes), dtype, tensors[0].device())
+                                  : make_tensor(sizes, dtype, tensors[0].device());
+    if (result.is_meta()) return result;
+    int64_t start = 0;
+    Sizes piece = sizes;
+    for (const Tensor& t : tensors) {
+        if (legacy_empty(t)) continue;
+        piece[static_cast<size_t>(d)] = t.size(d);
+        Tensor place = make_view(result, piece, result.strides(), start * result.stride(d));
+        copy_into(place, resolve_lazy_bits(t));
+        start += t.size(d);
+    }
+    return result;
+}
+
+/// Splits a joined gradient again.
+std::vector<Tensor> parted(const Tensor& grad, TensorList shapes, int64_t dim) {
+    std::vector<Tensor> result;
+    int64_t start = 0;
+    for (const Tensor& shape : shapes) {
+        if (legacy_empty(shape)) { result.push_back(zeros({0}, grad.dtype())); continue; }
+        int64_t d = wrap_dim(dim, shape.dim());
+        result.push_back(narrow(grad, d, start, shape.size(d)));
+        start += shape.size(d);
+    }
+    return result;
+}
+
+/// A triangle: elements where column - row compares to `diagonal`, zeros elsewhere.
+Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* name) {
+    KINDLING_CHECK(Runtime, self.dim() >= 2, "%s: input tensor must have at least 2 dimensions", name);
+    DType dtype = self.dtype();
+    int ndim = static_cast<int>(self.dim());
+    Tensor result = make_tensor(self.sizes(), dtype, self.device());
+    if (result.is_meta() || !result.numel()) return result;
+    ExpressionBuilder builder;
+    Sym x = builder.input(dtype), offset = builder.index(ndim - 1) - builder.index(ndim - 2);
+    Sym keep = upper ? offset >= builder.scalar(DType::Int64) : offset <= builder.scalar(DType::Int64);
+    builder.output(where(keep, cast(x, value_type(dtype)), cast(like(cast(x, value_type(dtype)), 0), value_type(dtype))));
+    Expression expression = builder.finish();
+    Immediate limit = Immediate::of(DType::Int64, diagonal);
+    // Index nodes need the dimensions as they are, so the loop is given them uncollapsed.
+    TensorImpl *to = result.impl(), *from = self.impl();
+    int64_t strides[2 * max_dims];
+    loop_strides(*to, self.sizes(), strides);
+    loop_strides(*from, self.sizes(), strides + ndim);
+    LoopOperand operands[2] = {{to->data(), dtype, strides}, {from->data(), dtype, strides + ndim}};
+    LoopKernel kernel;
+    kernel.expression = &expression;
+    kernel.ndim = ndim;
+    kernel.sizes = self.sizes().data();
+    kernel.output_count = kernel.input_count = 1;
+    kernel.operands = operands;
+    kernel.scalars = &limit;
+    run(kernel);
+    return result;
+}
+
+Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
+    int64_t size = self.size(dim);
+    if (size == 0) return clone(self);
+    int64_t start = ((-shift) % size + size) % size;
+    if (start == 0) return clone(self);
+    return cat(std::vector<Tensor>{narrow(self, dim, start, size - start), narrow(self, dim, 0, start)}, dim);
+}
+
+Tensor flipped(const Tensor& self, IntList dims) {
+    uint64_t mask = dim_mask(dims, self.dim(), false);
+    Tensor result = make_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense), self.dtype(), self.device());
+    if (result.is_meta() || !result.numel()) return result;
+    // Reads with negative strides: only the loop sees them.
+    int ndim = static_cast<int>(self.dim());
+    int64_t strides[2 * max_dims];
+    loop_strides(*result.impl(), self.sizes(), strides);
+    loop_strides(*self.impl(), self.sizes(), strides + ndim);
+    char* from = static_cast<char*>(self.data());
+    for (int d = 0; d < ndim; d++)
+        if (mask >> d & 1) {
+            from += (self.size(d) - 1) * strides[ndim + d];
+            strides[ndim + d] = -strides[ndim + d];
+        }
+    DType dtype = self.dtype();
+    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.input(dtype), dtype)); });
+    LoopOperand operands[2] = {{result.data(), dtype, strides}, {from, dtype, strides + ndim}};
+    LoopKernel kernel;
+    kernel.expression = &expression;
+    kernel.ndim = ndim;
+    kernel.sizes = self.sizes().data();
+    kernel.output_count = kernel.input_count = 1;
+    kernel.operands = operands;
+    Unlocked unlocked(result.numel() > 65536);
+    run(kernel);
+    return result;
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(shaping) {
+    declare("cat(Tensor[] tensors, int dim=0) -> Tensor", {
+        doc("Tensors joined along a dimension"), alias("concat"), alias("concatenate"), keeps_conj(),
+        kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
+        derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
+            std::vector<Tensor> parts = parted(grad, tensors_shape, dim);
+            for (size_t i = 0; i < parts.size(); i++) {
+                DType dtype = tensors_shape[i].dtype();
+                if (parts[i].dtype() != dtype) parts[i] = to(is_complex(grad.dtype()) && !is_complex(dtype) ? real(parts[i]) : parts[i], dtype);
+            }
+            return parts;
+        }),
+        example("torch.cat([torch.ones(2), torch.zeros(1)])"),
+        refuses("torch.cat([torch.ones(2, 2), torch.ones(3, 3)])", "RuntimeError: Sizes of tensors must match except in dimension 0"),
+    });
+    declare("stack(Tensor[] tensors, int dim=0) -> Tensor", {
+        doc("Tensors of one shape joined along a new dimension"),
+        composition([](TensorList tensors, int64_t dim) {
+            KINDLING_CHECK(Runtime, !tensors.empty(), "stack expects a non-empty TensorList");
+            int64_t d = wrap_dim(dim, tensors[0].dim() + 1);
+            std::vector<Tensor> rows;
+            for (size_t i = 0; i < tensors.size(); i++) {
+                KINDLING_CHECK(Runtime, tensors[i].sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %zu",
+                               str(tensors[0].sizes()).c_str(), str(tensors[i].sizes()).c_str(), i);
+                rows.push_back(unsqueeze(tensors[i], d));
+            }
+            return cat(rows, d);
+        }),
+    });
+    declare("hstack(Tensor[] tensors) -> Tensor", {
+        doc("Tensors joined along the second dimension (vectors along the first)"),
+        composition([](TensorList tensors) {
+            KINDLING_CHECK(Runtime, !tensors.empty(), "hstack expects a non-empty TensorList");
+            std::vector<Tensor> list;
+            for (const Tensor& t : tensors) list.push_back(t.dim() == 0 ? reshape(t, {1}) : t);
+            return cat(list, list[0].dim() == 1 ? 0 : 1);
+        }),
+    });
+    declare("vstack(Tensor[] tensors) -> Tensor", {
+        doc("Tensors joined along the first dimension, vectors as rows"), alias("row_stack"),
+        composition([](TensorList tensors) {
+            KINDLING_CHECK(Runtime, !tensors.empty(), "vstack expects a non-empty TensorList");
+            std::vector<Tensor> list;
+            for (const Tensor& t : tensors) list.push_back(t.dim() == 0 ? reshape(t, {1, 1}) : t.dim() == 1 ? unsqueeze(t, 0) : t);
+            return cat(list, 0);
+        }),
+    });
+    declare("dstack(Tensor[] tensors) -> Tensor", {
+        doc("Tensors joined along the third dimension"),
+        composition([](TensorList tensors) {
+            KINDLING_CHECK(Runtime, !tensors.empty(), "dstack expects a non-empty TensorList");
+            std::vector<Tensor> list;
+            for (const Tensor& t : tensors)
+                list.push_back(t.dim() == 0 ? reshape(t, {1, 1, 1}) : t.dim() == 1 ? unsqueeze(unsqueeze(t, 0), 2) : t.dim() == 2 ? unsqueeze(t, 2) : t);
+            return cat(list, 2);
+        }),
+    });
+    declare("column_stack(Tensor[] tensors) -> Tensor", {
+        doc("Vectors as columns, joined"),
+        composition([](TensorList tensors) {
+            KINDLING_CHECK(Runtime, !tensors.empty(), "column_stack expects a non-empty TensorList");
+            std::vector<Tensor> list;
+            for (const Tensor& t : tensors) list.push_back(t.dim() <= 1 ? reshape(t, {t.numel(), 1}) : t);
+            return hstack(list);
+        }),
+    });
+    declare("block_diag(Tensor[] tensors) -> Tensor", {
+        doc("A matrix with the given blocks on its diagonal"), no_out(),
+        composition([](TensorList tensors) {
+            std::vector<Tensor> blocks;
+            ResultType type;
+            int64_t rows = 0, columns = 0;
+            for (const Tensor& t : tensors) {
+                KINDLING_CHECK(Runtime, t.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %zu has %ld dimensions", blocks.size(), t.dim());
+                blocks.push_back(t.dim() == 0 ? reshape(t, {1, 1}) : t.dim() == 1 ? unsqueeze(t, 0) : t);
+                type.add(*t.impl());
+                rows += blocks.back().size(0);
+                columns += blocks.back().size(1);
+            }
+            if (blocks.empty()) return zeros({1, 0});
+            Tensor result = zeros({rows, columns}, type.get());
+            int64_t row = 0, column = 0;
+            for (const Tensor& block : blocks) {
+                copy_(narrow(narrow(result, 0, row, block.size(0)), 1, column, block.size(1)), block);
+                row += block.size(0);
+                column += block.size(1);
+            }
+            return result;
+        }),
+    });
+    declare("repeat(Tensor self, SymInt[] repeats) -> Tensor", {
+        doc("The tensor laid side by side that many times along each dimension"), in(space::Method),
+        composition([](const Tensor& self, IntList repeats) {
+            KINDLING_CHECK(Runtime, static_cast<int64_t>(repeats.size()) >= self.dim(), "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+            size_t lead = repeats.size() - self.sizes().size();
+            Sizes open, wide, result;
+            for (size_t i = 0; i < repeats.size(); i++) {
+                int64_t size = i < lead ? 1 : self.sizes()[i - lead];
+                KINDLING_CHECK(Runtime, repeats[i] >= 0, "Trying to create tensor with negative dimension %ld: %s", repeats[i], str(repeats).c_str());
+                open.push_back(1); open.push_back(size);
+                wide.push_back(repeats[i]); wide.push_back(size);
+                result.push_back(repeats[i] * size);
+            }
+            return reshape(clone(expand(reshape(self, open), wide), MemoryFormat::Contiguous), result);
+        }),
+    });
+    declare("tile(Tensor self, SymInt[] dims) -> Tensor", {
+        doc("repeat, with missing repeats counted as 1"), no_out(),
+        composition([](const Tensor& self, IntList dims) {
+            Sizes repeats = dims;
+            while (static_cast<int64_t>(repeats.size()) < self.dim()) repeats.insert(0, 1);
+            return repeat(self, repeats);
+        }),
+    });
+    declare("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor", {
+        doc("Each element repeated"), no_out(),
+        composition([](const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
+            KINDLING_CHECK(Runtime, repeats >= 0, "Repeats must be non-negative");
+            Tensor source = dim ? self : reshape(self, {-1});
+            if (source.dim() == 0) source = reshape(source, {1});
+            int64_t d = wrap_dim(dim.value_or(0), source.dim());
+            Sizes wide, sizes = source.sizes();
+            Tensor open = unsqueeze(source, d + 1);
+            wide = open.sizes();
+            wide[static_cast<size_t>(d + 1)] = repeats;
+            sizes[static_cast<size_t>(d)] *= repeats;
+            return reshape(clone(expand(open, wide), MemoryFormat::Contiguous), sizes);
+        }),
+    });
+    declare("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor", {
+        doc("Each element repeated its own number of times"), no_out(), shape_by_value(),
+        composition([](const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
+            Tensor source = dim ? self : reshape(self, {-1});
+            if (source.dim() == 0) source = reshape(source, {1});
+            int64_t d = wrap_dim(dim.value_or(0), source.dim());
+            KINDLING_CHECK(Runtime, repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
+            Tensor each = repeats;
+            if (repeats.dim() == 0 || repeats.size(0) == 1) each = expand(reshape(repeats, {1}), {source.size(d)});
+            KINDLING_CHECK(Runtime, each.size(0) == source.size(d), "repeats must have the same size as input along dim, but got repeats.size(0) = %ld and input.size(%ld) = %ld", each.size(0), d, source.size(d));
+            return index_select(source, d, repeat_interleave(each, output_size));
+        }),
+    });
+    declare("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor", {
+        doc("0 repeated repeats[0] times, 1 repeats[1] times, and so on"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
+        kernel([](const Tensor& repeats, std::optional<int64_t>) {
+            KINDLING_CHECK(Runtime, repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+            KINDLING_CHECK(Runtime, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "repeats has to be Long or Int tensor");
+            Tensor counts = contiguous(to(repeats, DType::Int64));
+            const int64_t* values = counts.data_ptr<int64_t>();
+            int64_t total = 0;
+            for (int64_t i = 0; i < counts.numel(); i++) {
+                KINDLING_CHECK(Runtime, values[i] >= 0, "repeats can not be negative");
+                total += values[i];
+            }
+            Tensor result = make_tensor({total}, DType::Int64);
+            int64_t* out = result.data_ptr<int64_t>();
+            for (int64_t i = 0; i < counts.numel(); i++)
+                for (int64_t j = 0; j < values[i]; j++) *out++ = i;
+            return repeats.dtype() == DType::Int64 ? result : to(result, repeats.dtype());
+        }),
+    });
+    declare("flip(Tensor self, int[] dims) -> Tensor", {
+        doc("The order along dimensions turned round"), no_out(),
+        kernel([](const Tensor& self, IntList dims) { return flipped(self, dims); }),
+        derivative("self", GIVEN(Tensor grad, IntList dims) { return flip(grad, dims); }),
+    });
+    declare("fliplr(Tensor self) -> Tensor", {
+        doc("flip along the second dimension"), no_out(),
+        composition([](const Tensor& self) {
+            KINDLING_CHECK(Runtime, self.dim() >= 2, "Input must be >= 2-d.");
+            return flip(self, {1});
+        }),
+    });
+    declare("flipud(Tensor self) -> Tensor", {
+        doc("flip along the first dimension"), no_out(),
+        composition([](const Tensor& self) {
+            KINDLING_CHECK(Runtime, self.dim() >= 1, "Input must be >= 1-d.");
+            return flip(self, {0});
+        }),
+    });
+    declare("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", {
+        doc("Elements shifted along dimensions; what falls out comes in again"), no_out(),
+        kernel([](const Tensor& self, IntList shifts, IntList dims) {
+            KINDLING_CHECK(Runtime, !shifts.empty(), "`shifts` required");
+            if (dims.empty() && shifts.size() == 1) return reshape(rolled_once(reshape(contiguous(self), {-1}), shifts[0], 0), self.sizes());
+            KINDLING_CHECK(Runtime, shifts.size() == dims.size(), "shifts and dimensions must align. shifts: %zu, dims:%zu", shifts.size(), dims.size());
+            if (self.dim() == 0) return clone(self);
+            Tensor result = self;
+            for (size_t i = 0; i < dims.size(); i++) result = rolled_once(result, shifts[i], wrap_dim(dims[i], self.dim()));
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList shifts, IntList dims) {
+            Sizes back;
+            for (int64_t shift : shifts) back.push_back(-shift);
+            return roll(grad, back, dims);
+        }),
+    });
+    declare("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", {
+        doc("Turned by 90 degrees k times in the plane of two dimensions"), no_out(),
+        composition([](const Tensor& self, int64_t k, IntList dims) {
+            KINDLING_CHECK(Runtime, dims.size() == 2, "expected total rotation dims == 2, but got dims = %zu", dims.size());
+            KINDLING_CHECK(Runtime, self.dim() >= 2, "expected total dims >= 2, but got total dims = %ld", self.dim());
+            KINDLING_CHECK(Runtime, dims[0] != dims[1] && std::abs(dims[0] - dims[1]) != self.dim(), "expected rotation dims to be different, but got dim0 = %ld and dim1 = %ld", dims[0], dims[1]);
+            wrap_dim(dims[0], self.dim()); wrap_dim(dims[1], self.dim());
+            int64_t turns = ((k % 4) + 4) % 4;
+            if (turns == 1) return transpose(flip(self, {dims[1]}), dims[0], dims[1]).clone(MemoryFormat::Contiguous);
+            if (turns == 2) return flip(self, dims);
+            if (turns == 3) return transpose(flip(self, {dims[0]}), dims[0], dims[1]).clone(MemoryFormat::Contiguous);
+            return clone(self, MemoryFormat::Contiguous);
+        }),
+    });
+    declare("tril(Tensor self, int diagonal=0) -> Tensor", {
+        doc("The lower triangle, zeros above"), has_inplace(),
+        kernel([](const Tensor& self, int64_t diagonal) { return triangle(self, diagonal, false, "tril"); }),
+        derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return tril(grad, diagonal); }),
+    });
+    declare("triu(Tensor self, int diagonal=0) -> Tensor", {
+        doc("The upper triangle, zeros below"), has_inplace(),
+        kernel([](const Tensor& self, int64_t diagonal) { return triangle(self, diagonal, true, "triu"); }),
+        derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return triu(grad, diagonal); }),
+    });
+    declare("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Rows and columns of the lower triangle of a matrix"), not_differentiable(), no_out(),
+        composition([](int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device>, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, row >= 0, "row must be non-negative, got%ld", row);
+            KINDLING_CHECK(Runtime, col >= 0, "col must be non-negative, got%ld", col);
+            return to(transpose(nonzero(tril(ones({row, col}, DType::UInt8), offset)), 0, 1).contiguous(), dtype == DType::None ? DType::Int64 : dtype);
+        }),
+    });
+    declare("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Rows and columns of the upper triangle of a matrix"), not_differentiable(), no_out(),
+        composition([](int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device>, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, row >= 0, "row must be non-negative, got%ld", row);
+            KINDLING_CHECK(Runtime, col >= 0, "col must be non-negative, got%ld", col);
+            return to(transpose(nonzero(triu(ones({row, col}, DType::UInt8), offset)), 0, 1).contiguous(), dtype == DType::None ? DType::Int64 : dtype);
+        }),
+    });
+    declare("diag(Tensor self, int diagonal=0) -> Tensor", {
+        doc("A matrix with a vector on its diagonal, or the diagonal of a matrix"),
+        composition([](const Tensor& self, int64_t diagonal) {
+            KINDLING_CHECK(Runtime, self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got %ldD", self.dim());
+            return self.dim() == 1 ? diag_embed(self, diagonal) : clone(kindling::diagonal(self, diagonal), MemoryFormat::Contiguous);
+        }),
+    });
+    declare("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", {
+        doc("The last dimension put on the diagonal of two new ones"), no_out(),
+        composition([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+            int64_t ndim = self.dim() + 1, a = wrap_dim(dim1, ndim), b = wrap_dim(dim2, ndim);
+            KINDLING_CHECK(Runtime, a != b, "diagonal dimensions cannot be identical %ld, %ld", dim1, dim2);
+            int64_t length = self.size(-1) + std::abs(offset);
+            Sizes sizes;
+            int64_t next = 0;
+            for (int64_t d = 0; d < ndim; d++) sizes.push_back(d == a || d == b ? length : self.size(next++));
+            Tensor result = zeros(sizes, self.dtype(), std::nullopt, self.device());
+            copy_(diagonal(result, offset, a, b), self);
+            return result;
+        }),
+    });
+    declare("diagflat(Tensor self, int offset=0) -> Tensor", {
+        doc("All elements on the diagonal of a matrix"), no_out(),
+        composition([](const Tensor& self, int64_t offset) { return diag_embed(reshape(self, {-1}), offset); }),
+    });
+    declare("trace(Tensor self) -> Tensor", {
+        doc("The sum of a matrix's diagonal"),
+        kernel([](const Tensor& self) {
+            KINDLING_CHECK(Runtime, self.dim() == 2, "trace: expected a matrix, but got tensor with dim %ld", self.dim());
+            return sum(diagonal(self));
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes) {
+            Tensor result = zeros(self_sizes, grad.dtype());
+            Tensor wide = expand(grad, {std::min(self_sizes[0], self_sizes[1])});
+            return diagonal_scatter(result, wide);
+        }),
+    });
+    declare("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", {
+        doc("Room on both sides of the last dimensions, filled with a number; negative room cuts"), in(space::Torch), no_out(),
+        kernel([](const Tensor& self, IntList pad, const Scalar& value) {
+            KINDLING_CHECK(Runtime, pad.size() % 2 == 0, "Length of pad must be even but instead it equals %zu", pad.size());
+            int64_t count = static_cast<int64_t>(pad.size() / 2);
+            KINDLING_CHECK(Runtime, count <= self.dim(), "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %zu while the input has %ld dimensions.", pad.size(), self.dim());
+            Sizes sizes = self.sizes();
+            for (int64_t i = 0; i < count; i++) {
+                int64_t d = self.dim() - 1 - i, size = sizes[static_cast<size_t>(d)] + pad[static_cast<size_t>(2 * i)] + pad[static_cast<size_t>(2 * i + 1)];
+                KINDLING_CHECK(Runtime, size >= 0, "The input size %ld, plus negative padding %ld and %ld resulted in a negative output size, which is invalid. Check dimension %ld of your input.",
+                               sizes[static_cast<size_t>(d)], pad[static_cast<size_t>(2 * i)], pad[static_cast<size_t>(2 * i + 1)], d);
+                sizes[static_cast<size_t>(d)] = size;
+            }
+            Sizes strides = format_strides(sizes, self.suggest_memory_format());
+            Tensor result = make_tensor(sizes, strides, self.dtype(), self.device());
+            if (result.is_meta()) return result;
+            fill_(result, value);
+            Tensor to = result, from = self;
+            for (int64_t i = 0; i < count; i++) {
+                int64_t d = self.dim() - 1 - i, before = pad[static_cast<size_t>(2 * i)], after = pad[static_cast<size_t>(2 * i + 1)];
+                if (before > 0) to = slice(to, d, before, INT64_MAX, 1); else if (before < 0) from = slice(from, d, -before, INT64_MAX, 1);
+                if (after > 0) to = slice(to, d, 0, to.size(d) - after, 1); else if (after < 0) from = slice(from, d, 0, from.size(d) + after, 1);
+            }
+            copy_into(to, from);
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList pad) {
+            Sizes back;
+            for (int64_t p : pad) back.push_back(-p);
+            return constant_pad_nd(grad, back, Scalar(0));
+        }),
+    });
+    declare("atleast_1d(Tensor self) -> Tensor", {
+        doc("A 0-d tensor as a vector of one"), in(space::Torch), no_out(),
+        composition([](const Tensor& self) { return self.dim() ? self : reshape(self, {1}); }),
+    });
+    declare("atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", {
+        doc("atleast_1d of each"), in(space::Torch),
+        composition([](TensorList tensors) {
+            std::vector<Tensor> list;
+            for (const Tensor& t : tensors) list.push_back(atleast_1d(t));
+            return list;
+        }),
+    });
+    declare("atleast_2d(Tensor self) -> Tensor", {
+        doc("At least two dimensions, new ones in front"), in(space::Torch), no_out(),
+        composition([](const Tensor& self) { return self.dim() == 0 ? reshape(self, {1, 1}) : self.dim() == 1 ? unsqueeze(self, 0) : self; }),
+    });
+    declare("atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", {
+        doc("atleast_2d of each"), in(space::Torch),
+        composition([](TensorList tensors) {
+            std::vector<Tensor> list;
+            for (const Tensor& t : tensors) list.push_back(atleast_2d(t));
+            return list;
+        }),
+    });
+    declare("atleast_3d(Tensor self) -> Tensor", {
+        doc("At least three dimensions"), in(space::Torch), no_out(),
+        composition([](const Tensor& self) {
+            return self.dim() == 0 ? reshape(self, {1, 1, 1}) : self.dim() == 1 ? unsqueeze(unsqueeze(self, 0), -1) : self.dim() == 2 ? unsqueeze(self, -1) : self;
+        }),
+    });
+    declare("atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", {
+        doc("atleast_3d of each"), in(space::Torch),
+        composition([](TensorList tensors) {
+            std::vector<Tensor> list;
+            for (const Tensor& t : tensors) list.push_back(atleast_3d(t));
+            return list;
+        }),
+    });
+    declare("broadcast_tensors(Tensor[] tensors) -> Tensor[]", {
+        doc("Tensors expanded to one shape"), in(space::Torch),
+        composition([](TensorList tensors) {
+            Sizes sizes;
+            for (const Tensor& t : tensors) sizes = broadcast_sizes(sizes, t.sizes());
+            std::vector<Tensor> list;
+            for (const Tensor& t : tensors) list.push_back(expand(t, sizes));
+            return list;
+        }),
+    });
+    declare("meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]", {
+        doc("The coordinates of a grid; 'ij' or 'xy'"), in(space::Torch),
+        composition([](TensorList tensors, Text indexing) {
+            KINDLING_CHECK(Runtime, !tensors.empty(), "meshgrid expects a non-empty TensorList");
+            KINDLING_CHECK(Runtime, indexing == "ij" || indexing == "xy", "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s", std::string(indexing).c_str());
+            std::vector<Tensor> list(tensors.begin(), tensors.end());
+            for (const Tensor& t : list) {
+                KINDLING_CHECK(Runtime, t.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: %s", str(t).c_str());
+                KINDLING_CHECK(Runtime, t.dtype() == list[0].dtype(), "torch.meshgrid expects all tensors to have the same dtype");
+            }
+            bool swap = indexing == "xy" && list.size() >= 2;
+            if (swap) std::swap(list[0], list[1]);
+            Sizes sizes;
+            for (const Tensor& t : list) sizes.push_back(t.numel());
+            std::vector<Tensor> grids;
+            for (size_t i = 0; i < list.size(); i++) {
+                Sizes shape(list.size(), 1);
+                shape[i] = list[i].numel();
+                Tensor grid = expand(view(list[i], shape), sizes);
+                grids.push_back(swap ? transpose(grid, 0, 1) : grid);
+            }
+            if (swap) std::swap(grids[0], grids[1]);
+            return grids;
+        }),
+    });
+    declare("meshgrid(Tensor[] tensors) -> Tensor[]", {
+        doc("The coordinates of a grid, 'ij'"), in(space::Torch),
+        composition([](TensorList tensors) { return meshgrid(tensors, Text("ij")); }),
+    });
+}
