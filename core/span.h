@@ -16,7 +16,10 @@ template <class T> struct Span {
     size_t size_ = 0;
     constexpr Span() = default;
     constexpr Span(const T* data, size_t size) : data_(data), size_(size) {}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // a borrowed list lives as long as the call it is written in
     constexpr Span(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
+#pragma GCC diagnostic pop
     Span(const std::vector<T>& list) : data_(list.data()), size_(list.size()) {}
     template <size_t N> constexpr Span(const T (&list)[N]) : data_(list), size_(N) {}
     size_t size() const { return size_; }
