@@ -54,9 +54,9 @@ def _identity():
     """The autograd Function that passes tensors through unchanged; made at first use, as it needs autograd."""
     global _identity_function
     if _identity_function is None:
-        from kindling.autograd import Function
+        import kindling
 
-        class BackwardHookFunction(Function):
+        class BackwardHookFunction(kindling.autograd.Function):
             @staticmethod
             def forward(ctx, *tensors):
                 ctx.mark_non_differentiable(*[tensor for tensor in tensors if not tensor.requires_grad])

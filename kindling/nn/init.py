@@ -52,14 +52,42 @@ def _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=None):
         _warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
               "The distribution of values may be incorrect.")
     with torch.no_grad():
-        # Uniform between the cut-offs' values of the distribution function, then through its inverse.
-        low, high = below((a - mean) / std), below((b - mean) / std)
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        tensor.clamp_(min=a, max=b)
-        return tensor
+        if below((b - mean) / std) - below((a - mean) / std) > 0.3:
+            return _redrawn_normal_(tensor, mean, std, a, b, generator)
+        return _accepted_uniform_(tensor, mean, std, a, b, generator)
+
+
+def _redrawn_normal_(tensor, mean, std, a, b, generator):
+    """Normal numbers, those outside [a, b] drawn again: for intervals that hold enough of the distribution."""
+    # The bounds as the dtype holds them, or rounded values at the edge would be drawn for ever.
+    low, high = torch.tensor(a, dtype=tensor.dtype).item(), torch.tensor(b, dtype=tensor.dtype).item()
+    drawn = tensor.normal_(mean, std, generator=generator)
+    outside = (drawn < low) | (drawn > high)
+    while outside.any():
+        # All are drawn again, and only those needed are taken: so the stream does not depend on places.
+        drawn = torch.where(outside, torch.empty_like(drawn).normal_(mean, std, generator=generator), drawn)
+        outside = (drawn < low) | (drawn > high)
+    return tensor if drawn is tensor else tensor.copy_(drawn)
+
+
+def _accepted_uniform_(tensor, mean, std, a, b, generator):
+    """Uniform numbers in [a, b], accepted with the density's ratio to its greatest value there."""
+    nearest = min(max(mean, a), b)
+    greatest = -0.5 * ((nearest - mean) / std) ** 2
+    log_density, log_chance = torch.empty_like(tensor), torch.empty_like(tensor)
+
+    def rejected():
+        log_density.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(greatest)
+        return log_chance.uniform_(generator=generator).log_() > log_density
+
+    drawn = tensor.uniform_(a, b, generator=generator)
+    log_density.copy_(drawn)
+    outside = rejected()
+    while outside.any():
+        log_density.uniform_(a, b, generator=generator)
+        drawn = torch.where(outside, log_density, drawn)
+        outside = torch.where(outside, rejected(), outside)
+    return tensor if drawn is tensor else tensor.copy_(drawn)
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -103,7 +131,7 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Fills with normal numbers, redrawn until inside [a, b]."""
+    """Fills with normal numbers that fell inside [a, b]."""
     return _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=generator)
 
 

@@ -51,7 +51,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return copied
 
     def __repr__(self):
-        return "Parameter containing:\n" + super().__repr__()
+        # As a plain tensor, whose class does not show.
+        return f"Parameter containing:\n{self.data.requires_grad_(self.requires_grad)!r}"
 
     def __reduce_ex__(self, protocol):
         state = {key: value for key, value in self.__dict__.items() if key != "_is_param"}

@@ -131,9 +131,18 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
                       label_smoothing=label_smoothing, options=options)
     if input.dim() not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
     if input.size(-1) != linear_weight.size(-1):
         raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), got "
                            f"{input.size(-1)} and {linear_weight.size(-1)}, respectively")
+    if input.dim() == 1 and linear_weight.dim() > 2:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires "
+                           f"batched input, (N, {input.size(-1)}), got unbatched input with shape "
+                           f"{tuple(input.shape)}")
+    if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {tuple(linear_weight.shape[:-1])}, got "
+                           f"{tuple(linear_bias.shape)}")
     if target.is_floating_point() and ignore_index is not None:
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     if ignore_index is None:
