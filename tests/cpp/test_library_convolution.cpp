@@ -1,0 +1,111 @@
+// Convolution against its definition, its gradients against the definition's; and the thread count changes no bit.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "check.h"
+#include "core/error.h"
+#include "draw.h"
+#include "kernels/library/convolution.h"
+#include "runtime/threads.h"
+
+using namespace kindling;
+using namespace kindling::library;
+
+// each(output element, input element, weight element) for every product of the definition.
+template <class Each> static void for_products(const Convolution& c, Each each) {
+    int64_t in[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, out[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {}, dilation[3] = {1, 1, 1};
+    for (int d = 0; d < c.dims; ++d) {
+        int to = 3 - c.dims + d;
+        in[to] = c.in[d], kernel[to] = c.kernel[d], out[to] = c.out[d], stride[to] = c.stride[d], padding[to] = c.padding[d], dilation[to] = c.dilation[d];
+    }
+    int64_t ig = c.in_channels / c.groups, og = c.out_channels / c.groups;
+    for (int64_t n = 0; n < c.batch; ++n)
+        for (int64_t o = 0; o < c.out_channels; ++o)
+            for (int64_t x = 0; x < out[0]; ++x)
+                for (int64_t y = 0; y < out[1]; ++y)
+                    for (int64_t z = 0; z < out[2]; ++z)
+                        for (int64_t i = 0; i < ig; ++i)
+                            for (int64_t a = 0; a < kernel[0]; ++a)
+                                for (int64_t b = 0; b < kernel[1]; ++b)
+                                    for (int64_t e = 0; e < kernel[2]; ++e) {
+                                        int64_t p = x * stride[0] - padding[0] + a * dilation[0];
+                                        int64_t q = y * stride[1] - padding[1] + b * dilation[1];
+                                        int64_t r = z * stride[2] - padding[2] + e * dilation[2];
+                                        if (p < 0 || q < 0 || r < 0 || p >= in[0] || q >= in[1] || r >= in[2]) continue;
+                                        each((((n * c.out_channels + o) * out[0] + x) * out[1] + y) * out[2] + z,
+                                             (((n * c.in_channels + o / og * ig + i) * in[0] + p) * in[1] + q) * in[2] + r,
+                                             (((o * ig + i) * kernel[0] + a) * kernel[1] + b) * kernel[2] + e);
+                                    }
+}
+
+template <class T> static void cases(int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+        Convolution c{};
+        c.dtype = dtype_of<T>;
+        c.dims = static_cast<int>(draw::integer(1, 3));
+        c.batch = draw::integer(1, 3);
+        c.groups = draw::integer(1, 3);
+        c.in_channels = c.groups * draw::integer(1, 4);
+        c.out_channels = c.groups * draw::integer(1, 4);
+        int64_t in_space = 1, out_space = 1, taps = 1;
+        bool pointwise = draw::integer(0, 4) == 0;
+        for (int d = 0; d < c.dims; ++d) {
+            c.kernel[d] = pointwise ? 1 : draw::integer(1, 3);
+            c.stride[d] = pointwise ? 1 : draw::integer(1, 3);
+            c.padding[d] = pointwise ? 0 : draw::integer(0, 2);
+            c.dilation[d] = draw::integer(1, 2);
+            c.in[d] = std::max<int64_t>(1, c.dilation[d] * (c.kernel[d] - 1) + 1 - 2 * c.padding[d]) + draw::integer(0, 8);
+            c.out[d] = convolution_out(c.in[d], c.kernel[d], c.stride[d], c.padding[d], c.dilation[d]);
+            in_space *= c.in[d], out_space *= c.out[d], taps *= c.kernel[d];
+        }
+        int64_t inputs = c.batch * c.in_channels * in_space, outputs = c.batch * c.out_channels * out_space;
+        int64_t weights = c.out_channels * c.in_channels / c.groups * taps;
+        auto x = draw::as<T>(draw::reals(inputs)), w = draw::as<T>(draw::reals(weights)), g = draw::as<T>(draw::reals(outputs)), bias = draw::as<T>(draw::reals(c.out_channels));
+        std::vector<double> out(static_cast<size_t>(outputs)), grad_x(x.size()), grad_w(w.size()), grad_b(bias.size());
+        for (size_t i = 0; i < out.size(); ++i) {
+            size_t channel = i / static_cast<size_t>(out_space) % bias.size();
+            out[i] = draw::number(bias[channel]);
+            grad_b[channel] += draw::number(g[i]);
+        }
+        for_products(c, [&](int64_t o, int64_t i, int64_t k) {
+            auto so = static_cast<size_t>(o), si = static_cast<size_t>(i), sk = static_cast<size_t>(k);
+            out[so] += draw::number(x[si]) * draw::number(w[sk]);
+            grad_x[si] += draw::number(g[so]) * draw::number(w[sk]);
+            grad_w[sk] += draw::number(g[so]) * draw::number(x[si]);
+        });
+        std::vector<T> got_out(out.size()), got_x(x.size()), got_w(w.size()), got_b(bias.size());
+        convolution(c, x.data(), w.data(), bias.data(), got_out.data());
+        convolution_input_gradient(c, g.data(), w.data(), nullptr, got_x.data());
+        convolution_weight_gradient(c, x.data(), g.data(), got_w.data());
+        convolution_bias_gradient(c.dtype, c.batch, c.out_channels, out_space, g.data(), got_b.data());
+        CHECK(draw::close(got_out, out));
+        CHECK(draw::close(got_x, grad_x));
+        CHECK(draw::close(got_w, grad_w));
+        CHECK(draw::close(got_b, grad_b));
+    }
+}
+
+int main() {
+    cases<float>(60);
+    cases<double>(60);
+    cases<Half>(10);
+    cases<BFloat16>(10);
+
+    Convolution c{DType::Float32, 2, 3, 20, 24, 1, {30, 30}, {3, 3}, {15, 15}, {2, 2}, {1, 1}, {1, 1}};
+    auto x = draw::as<float>(draw::reals(3 * 20 * 900)), w = draw::as<float>(draw::reals(24 * 20 * 9)), g = draw::as<float>(draw::reals(3 * 24 * 225));
+    std::vector<std::vector<float>> results;
+    for (int threads : {1, 3, 8}) {
+        set_num_threads(threads);
+        std::vector<float> all(3 * 24 * 225 + 3 * 20 * 900 + 24 * 20 * 9);
+        convolution(c, x.data(), w.data(), nullptr, all.data());
+        convolution_input_gradient(c, g.data(), w.data(), nullptr, all.data() + 3 * 24 * 225);
+        convolution_weight_gradient(c, x.data(), g.data(), all.data() + 3 * 24 * 225 + 3 * 20 * 900);
+        results.push_back(all);
+    }
+    CHECK(results[0] == results[1]);
+    CHECK(results[0] == results[2]);
+    c.dtype = DType::Int64;
+    CHECK_THROWS(convolution(c, nullptr, nullptr, nullptr, nullptr), "not implemented for 'Long'");
+    return finish("convolution");
+}

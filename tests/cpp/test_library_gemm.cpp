@@ -1,0 +1,148 @@
+// Matrix products against three plain loops: all dtypes, strides, batches, scales; and that an element's value does not
+// depend on the thread count or on the batch.
+#include <complex>
+#include <cstring>
+#include <string>
+
+#include "check.h"
+#include "core/error.h"
+#include "draw.h"
+#include "kernels/library/gemm.h"
+#include "runtime/threads.h"
+
+using namespace kindling;
+using namespace kindling::library;
+
+struct Layout {
+    int64_t row, column, batch, size;
+};
+static Layout layout(int64_t batch, int64_t rows, int64_t columns) {
+    switch (draw::integer(0, 2)) {
+        case 0: return {columns, 1, rows * columns, batch * rows * columns};
+        case 1: return {1, rows, rows * columns, batch * rows * columns};
+        default: return {columns * 6, 3, rows * columns * 6, batch * rows * columns * 6};
+    }
+}
+
+template <class T> static void products(int rounds) {
+    constexpr bool integral = std::is_integral_v<T>;
+    static const int64_t sizes[] = {1, 2, 3, 4, 5, 12, 13, 31, 32, 33, 64, 70, 129};
+    for (int round = 0; round < rounds; ++round) {
+        auto pick = [] { return sizes[draw::integer(0, 12)]; };
+        int64_t batch = draw::integer(1, 3), m = pick(), n = pick(), k = round % 10 == 0 ? draw::integer(0, 600) : pick();
+        Layout la = layout(batch, m, k), lb = layout(batch, k, n), lo = layout(batch, m, n), lc = layout(batch, m, n);
+        auto values = [&](int64_t count) {
+            std::vector<double> v = draw::reals(count);
+            if (integral)
+                for (double& x : v) x = static_cast<double>(draw::integer(std::is_unsigned_v<T> ? 0 : -3, 3));
+            return v;
+        };
+        auto a = draw::as<T>(values(la.size)), b = draw::as<T>(values(lb.size)), c = draw::as<T>(values(lc.size));
+        std::vector<T> out(static_cast<size_t>(lo.size));
+        static const double scales[][2] = {{1, 1}, {1, 0}, {2, 3}};
+        const double* scale = scales[draw::integer(0, 2)];
+        bool with_c = draw::integer(0, 1);
+        Gemm g{};
+        g.dtype = dtype_of<T>;
+        g.m = m, g.n = n, g.k = k, g.batch = batch;
+        g.a = a.data(), g.a_row = la.row, g.a_column = la.column, g.a_batch = la.batch;
+        g.b = b.data(), g.b_row = lb.row, g.b_column = lb.column, g.b_batch = lb.batch;
+        g.out = out.data(), g.out_row = lo.row, g.out_column = lo.column, g.out_batch = lo.batch;
+        if (with_c) g.c = c.data(), g.c_row = lc.row, g.c_column = lc.column, g.c_batch = lc.batch;
+        g.alpha = scale[0], g.beta = scale[1];
+        g.integer_alpha = static_cast<int64_t>(scale[0]), g.integer_beta = static_cast<int64_t>(scale[1]);
+        gemm(g);
+        std::vector<T> got;
+        std::vector<double> expected;
+        for (int64_t s = 0; s < batch; ++s)
+            for (int64_t i = 0; i < m; ++i)
+                for (int64_t j = 0; j < n; ++j) {
+                    double sum = 0;
+                    for (int64_t p = 0; p < k; ++p)
+                        sum += draw::number(a[static_cast<size_t>(s * la.batch + i * la.row + p * la.column)]) *
+                               draw::number(b[static_cast<size_t>(s * lb.batch + p * lb.row + j * lb.column)]);
+                    sum *= scale[0];
+                    if (with_c) sum += scale[1] * draw::number(c[static_cast<size_t>(s * lc.batch + i * lc.row + j * lc.column)]);
+                    if constexpr (integral) sum = static_cast<double>(static_cast<T>(static_cast<int64_t>(sum)));
+                    expected.push_back(sum);
+                    got.push_back(out[static_cast<size_t>(s * lo.batch + i * lo.row + j * lo.column)]);
+                }
+        CHECK(draw::close(got, expected, 2));
+    }
+}
+
+template <class R> static void complex_products() {
+    using C = std::complex<R>;
+    int64_t m = 7, n = 9, k = 11;
+    std::vector<C> a(77), b(99), out(63);
+    for (C& x : a) x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
+    for (C& x : b) x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
+    for (bool a_conjugate : {false, true})
+        for (bool b_conjugate : {false, true}) {
+            std::vector<C> c(out.size(), C(1, 2));
+            Gemm g{};
+            g.dtype = dtype_of<C>;
+            g.m = m, g.n = n, g.k = k;
+            g.a = a.data(), g.a_row = k, g.a_column = 1;
+            g.b = b.data(), g.b_row = n, g.b_column = 1;
+            g.out = out.data(), g.out_row = n, g.out_column = 1;
+            g.c = c.data(), g.c_row = n, g.c_column = 1;
+            g.alpha = 2, g.alpha_imaginary = 1, g.beta = 0, g.beta_imaginary = 3;
+            g.a_conjugate = a_conjugate, g.b_conjugate = b_conjugate;
+            gemm(g);
+            for (int64_t i = 0; i < m; ++i)
+                for (int64_t j = 0; j < n; ++j) {
+                    C sum = 0;
+                    for (int64_t p = 0; p < k; ++p) {
+                        C x = a[static_cast<size_t>(i * k + p)], y = b[static_cast<size_t>(p * n + j)];
+                        sum += (a_conjugate ? std::conj(x) : x) * (b_conjugate ? std::conj(y) : y);
+                    }
+                    C expected = C(2, 1) * sum + C(0, 3) * C(1, 2);
+                    CHECK(std::abs(out[static_cast<size_t>(i * n + j)] - expected) < draw::tolerance<R>() * 20);
+                }
+        }
+}
+
+static void same_numbers() {
+    int64_t m = 200, n = 300, k = 400;
+    auto a = draw::as<float>(draw::reals(m * k)), b = draw::as<float>(draw::reals(k * n));
+    auto run = [&](int threads, int64_t rows, int64_t columns, int64_t batch) {
+        set_num_threads(threads);
+        std::vector<float> out(static_cast<size_t>(rows * columns * batch));
+        Gemm g{};
+        g.dtype = DType::Float32;
+        g.m = rows, g.n = columns, g.k = k;
+        g.a = a.data(), g.a_row = k, g.a_column = 1;
+        g.b = b.data(), g.b_row = n, g.b_column = 1;
+        g.out = out.data(), g.out_row = columns, g.out_column = 1;
+        g.batch = batch, g.out_batch = rows * columns;
+        gemm(g);
+        return out;
+    };
+    auto one = run(1, m, n, 1), four = run(4, m, n, 1), seven = run(7, m, n, 1), batch = run(3, m, n, 2), part = run(1, 50, n, 1);
+    CHECK(one == four);
+    CHECK(one == seven);
+    CHECK(memcmp(one.data(), batch.data() + m * n, one.size() * sizeof(float)) == 0);
+    CHECK(memcmp(one.data(), part.data(), part.size() * sizeof(float)) == 0);
+    set_num_threads(2);
+}
+
+int main() {
+    products<float>(150);
+    products<double>(150);
+    products<Half>(20);
+    products<BFloat16>(20);
+    products<uint8_t>(20);
+    products<int8_t>(20);
+    products<int16_t>(20);
+    products<int32_t>(20);
+    products<int64_t>(20);
+    complex_products<float>();
+    complex_products<double>();
+    same_numbers();
+    Gemm bools{};
+    bools.dtype = DType::Bool;
+    bools.m = bools.n = bools.k = 1;
+    CHECK_THROWS(gemm(bools), "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+    return finish("gemm");
+}
