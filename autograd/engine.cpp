@@ -357,19 +357,23 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
         task.run();
     } else {
         // Backward calls within backward calls, very deep: a new stack for the next ones.
-        std::exception_ptr error;
-        ThreadState state = thread_state;
-        int saved_hooks = autograd_thread.saved_hooks;
-        std::thread thread([&] {
-            thread_state = state;
-            autograd_thread.saved_hooks = saved_hooks;
-            try { task.run(); } catch (...) { error = std::current_exception(); }
-        });
-        thread.join();
-        if (error) std::rethrow_exception(error);
+        struct Deeper {
+            GraphTask& task;
+            ThreadState state = thread_state;
+            std::exception_ptr error{};
+        } deeper{task};
+        new_stack([](void* context) {
+            auto* d = static_cast<Deeper*>(context);
+            thread_state = d->state;
+            try { d->task.run(); } catch (...) { d->error = std::current_exception(); }
+        }, &deeper);
+        if (deeper.error) std::rethrow_exception(deeper.error);
     }
     return std::move(task.captured);
 }
+
+static void plain_thread(void (*body)(void*), void* context) { std::thread(body, context).join(); }
+void (*new_stack)(void (*)(void*), void*) = plain_thread;
 
 void queue_callback(void (*run)(void*), void (*drop)(void*), void* context) {
     GraphTask* task = autograd_thread.task;
@@ -386,24 +390,30 @@ bool task_needs(const GradNode& node, size_t edge) {
     return next != GraphTask::absent && (task->entries[next].needed || task->entries[next].captured);
 }
 
+bool current_task_is_selective() { return autograd_thread.task && autograd_thread.task->selective; }
 int64_t current_task() { return autograd_thread.task ? static_cast<int64_t>(autograd_thread.task->id) : -1; }
 
 // ---- over tensors
 
-std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, const Tensor* gradients, size_t gradient_count,
-                                          bool keep_graph, bool create_graph, const Tensor* inputs, size_t input_count,
-                                          bool accumulate, bool allow_unused) {
+static Tensor implicit_gradient(const Tensor& output) {
+    KINDLING_CHECK(Runtime, output.numel() == 1, "grad can be implicitly created only for scalar outputs");
+    KINDLING_CHECK(Runtime, output.is_floating_point(), "grad can be implicitly created only for real scalar outputs but got torch.%s",
+                   name(output.dtype()));
+    return tape::ones_like(detached(output));
+}
+
+std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges, size_t count, const Tensor* gradients,
+                                       size_t gradient_count, bool keep_graph, bool create_graph, const Tensor* inputs,
+                                       const Edge* input_edges, size_t input_count, bool accumulate, bool allow_unused) {
     KINDLING_CHECK(Runtime, gradient_count == count, "got %zu tensors and %zu gradients", count, gradient_count);
     std::vector<Edge> roots(count);
     std::vector<Tensor> seeds(count);
     for (size_t i = 0; i < count; i++) {
         const Tensor& output = tensors[i];
-        KINDLING_CHECK(Runtime, output.defined(), "element %zu of tensors tuple is not defined", i);
-        if (!gradients[i].defined() && requires_grad(output.impl())) {
-            KINDLING_CHECK(Runtime, output.numel() == 1, "grad can be implicitly created only for scalar outputs");
-            KINDLING_CHECK(Runtime, output.is_floating_point(), "grad can be implicitly created only for real scalar outputs but got torch.%s",
-                           name(output.dtype()));
-            seeds[i] = tape::ones_like(detached(output));
+        if (!output.defined()) {
+            KINDLING_CHECK(Runtime, edges, "element %zu of tensors is not defined", i);
+            KINDLING_CHECK(Runtime, gradients[i].defined(), "grad can be implicitly created only for tensors, not for a GradientEdge");
+            seeds[i] = gradients[i];
         } else if (gradients[i].defined()) {
             seeds[i] = gradients[i];
             KINDLING_CHECK(Runtime, gradients[i].sizes() == output.sizes(),
@@ -413,17 +423,21 @@ std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, c
                            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                            "grad_output[%zu] has a dtype of torch.%s and output[%zu] has a dtype of torch.%s.", i,
                            name(gradients[i].dtype()), i, name(output.dtype()));
+        } else if (requires_grad(output.impl())) {
+            seeds[i] = implicit_gradient(output);
         }
     }
     for (size_t i = 0; i < count; i++) {
-        roots[i] = gradient_edge(tensors[i].impl());
+        roots[i] = tensors[i].defined() ? gradient_edge(tensors[i].impl()) : edges[i];
         KINDLING_CHECK(Runtime, roots[i].node, "element %zu of tensors does not require grad and does not have a grad_fn", i);
-        const InputMeta& meta = roots[i].node->inputs[roots[i].input];
+        KINDLING_CHECK(Runtime, roots[i].input < roots[i].node->inputs.size(), "element %zu of tensors: %s has no output %u", i,
+                       roots[i].node->name(), roots[i].input);
         GradMode mode(create_graph);
-        seeds[i] = fitted(seeds[i], meta, "GraphRoot", i);
+        seeds[i] = fitted(seeds[i], roots[i].node->inputs[roots[i].input], "GraphRoot", i);
     }
     std::vector<Edge> targets(input_count);
     for (size_t i = 0; i < input_count; i++) {
+        if (!inputs[i].defined()) { targets[i] = input_edges[i]; continue; }
         TensorImpl* impl = inputs[i].impl();
         KINDLING_CHECK(Runtime, requires_grad(impl), "One of the differentiated Tensors does not require grad");
         targets[i] = gradient_edge(impl);
@@ -432,12 +446,18 @@ std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, c
     BackwardOptions options{keep_graph, create_graph, accumulate, true};
     std::vector<Tensor> found = run_backward(roots.data(), count, seeds.data(), targets.data(), input_count, options);
     if (input_count == 0 || accumulate) return {};
-    for (size_t i = 0; i < input_count; i++) {
+    for (size_t i = 0; i < input_count; i++)
         KINDLING_CHECK(Runtime, allow_unused || found[i].defined(),
                        "The differentiated Tensor at index %zu appears to not have been used in the graph. Set allow_unused=True if "
                        "this is the desired behavior.", i);
-    }
     return found;
+}
+
+std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, const Tensor* gradients, size_t gradient_count,
+                                          bool keep_graph, bool create_graph, const Tensor* inputs, size_t input_count,
+                                          bool accumulate, bool allow_unused) {
+    return differentiate_ends(tensors, nullptr, count, gradients, gradient_count, keep_graph, create_graph, inputs, nullptr, input_count,
+                              accumulate, allow_unused);
 }
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {

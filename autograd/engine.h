@@ -25,11 +25,21 @@ std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, c
                                           bool keep_graph, bool create_graph, const Tensor* inputs, size_t input_count,
                                           bool accumulate, bool allow_unused);
 
+/// The same where a root or target may be an edge instead of a tensor.
+std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges, size_t count, const Tensor* gradients,
+                                       size_t gradient_count, bool keep_graph, bool create_graph, const Tensor* inputs,
+                                       const Edge* input_edges, size_t input_count, bool accumulate, bool allow_unused);
+
+/// Calls body(context), which does not throw, on another thread and waits for it; bindings replace it.
+extern void (*new_stack)(void (*body)(void*), void* context);
+
 /// Runs when the backward call that is running now is done. RuntimeError outside of one.
 void queue_callback(void (*run)(void*), void (*drop)(void*), void* context);
 
 /// Which edges of `node` are needed by the task that runs; all when none does.
 bool task_needs(const GradNode& node, size_t edge);
+/// Whether the running task computes gradients of some inputs only.
+bool current_task_is_selective();
 /// A number for the task that runs, -1 outside.
 int64_t current_task();
 

@@ -183,7 +183,8 @@ Tensor detached(const Tensor& tensor, bool own_version) {
     impl->wrapped_number = from->wrapped_number;
     if (from->storage) from->storage->retain();
     impl->storage = from->storage;
-    impl->version = own_version ? &impl->own_version : from->version;
+    if (own_version) impl->start_version(0);
+    else impl->share_version(from);
     return Tensor(std::move(impl));
 }
 
@@ -201,6 +202,30 @@ void detach_in_place(const Tensor& tensor) {
     impl->autograd->retains_grad = false;
     impl->autograd->grad_fn = nullptr;
     impl->autograd->output = 0;
+}
+
+void set_data(const Tensor& tensor, const Tensor& value) {
+    TensorImpl *to = tensor.impl(), *from = value.impl();
+    if (to == from) return;
+    if (to->autograd && to->autograd->accumulator && (to->dtype != from->dtype || !(tensor.sizes() == value.sizes()))) {
+        // What the leaf's gradient must look like changes with it: the next graph gets an accumulator of its own.
+        SpinGuard guard(to->autograd->lock);
+        to->autograd->accumulator = nullptr;
+    }
+    // The counter goes on from where it is: values saved before stay told apart from what comes.
+    uint32_t version = tensor.version();
+    Storage* old = to->storage;
+    if (from->storage) from->storage->retain();
+    to->dtype = from->dtype;
+    to->layout = from->layout;
+    to->device = from->device;
+    to->offset = from->offset;
+    constexpr uint32_t kept = key::Autograd | key::Dispatch | key::Function;
+    to->key = (to->key & kept) | (from->key & ~kept);
+    to->set_shape(value.sizes(), value.strides());
+    to->storage = from->storage;
+    to->start_version(version);
+    if (old) release(old);
 }
 
 void set_requires_grad(const Tensor& tensor, bool value) {

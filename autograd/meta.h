@@ -18,6 +18,7 @@ struct AutogradMeta {
     std::vector<Ref<GradHook>> hooks;    // of leaves; a result's hooks are in its grad_fn
     std::vector<Ref<GradHook>> accumulated;  // run after a leaf's gradient was added up
     void* python_hooks = nullptr;        // `_backward_hooks`, an owned Python dict
+    const GradNode* python_hooks_node = nullptr;  // the grad_fn they were registered with, for comparing only
     void* python_accumulated = nullptr;  // `_post_accumulate_grad_hooks`
     std::string name;
     SpinLock lock;
@@ -47,6 +48,8 @@ void set_gradient_edge(TensorImpl* impl, Edge edge);
 /// A view of the same memory without history; shares the version counter, or (`.data`) has its own.
 Tensor detached(const Tensor& tensor, bool own_version = false);
 void detach_in_place(const Tensor& tensor);
+/// `tensor.data = value`: takes over value's memory and shape, keeps its own history, hooks and version counter.
+void set_data(const Tensor& tensor, const Tensor& value);
 void set_requires_grad(const Tensor& tensor, bool value);
 void retain_grad(const Tensor& tensor);
 Ref<GradHook> add_tensor_hook(const Tensor& tensor, Ref<GradHook> hook);

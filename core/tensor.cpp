@@ -64,7 +64,7 @@ Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t o
     impl->offset = offset;
     from->storage->retain();
     impl->storage = from->storage;
-    impl->version = from->version;
+    impl->share_version(from);
     if (!from->inference) {
         impl->base = from->base ? from->base : from;
         impl->base->retain();

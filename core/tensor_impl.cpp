@@ -9,6 +9,7 @@ void (*release_python)(TensorImpl* impl) = nullptr;
 TensorImpl::~TensorImpl() {
     if (autograd) destroy(autograd);
     if (base) kindling::release(base);
+    if (own_version && own_version->drop()) delete own_version;
     if (storage) kindling::release(storage);
     if (shape != inline_) ::operator delete(shape);
 }
@@ -31,6 +32,21 @@ void TensorImpl::set_shape(IntList sizes, IntList strides) {
     }
     for (size_t i = 0; i < 2 * n; i++) shape[i] = kept[i];
     refresh();
+}
+
+void TensorImpl::start_version(uint32_t value) {
+    VersionCounter* fresh = new VersionCounter;
+    fresh->value.store(value);
+    if (own_version && own_version->drop()) delete own_version;
+    own_version = fresh;
+    version = &fresh->value;
+}
+
+void TensorImpl::share_version(const TensorImpl* from) {
+    if (from->own_version) from->own_version->retain();
+    if (own_version && own_version->drop()) delete own_version;
+    own_version = from->own_version;
+    version = from->version;
 }
 
 void TensorImpl::set_shape(IntList sizes) { set_shape(sizes, contiguous_strides(sizes)); }

@@ -39,6 +39,11 @@ enum class Creation : uint8_t { Default, CustomFunction, MultiOutput, NoGrad, In
 
 inline constexpr int max_dims = 64;
 
+/// Counts in-place writes to a tensor that does not share its storage's count (`.data`).
+struct VersionCounter : RefCounted {
+    std::atomic<uint32_t> value{0};
+};
+
 struct TensorImpl : RefCounted {
     static constexpr int inline_dims = 5;
 
@@ -63,8 +68,8 @@ struct TensorImpl : RefCounted {
     int64_t* shape = inline_;            // sizes, then strides
     TensorImpl* base = nullptr;          // owned; of a differentiable view: the root it looks into
     AutogradMeta* autograd = nullptr;    // owned
-    std::atomic<uint32_t>* version = nullptr;  // storage's, or (after .data) own_version
-    std::atomic<uint32_t> own_version{0};
+    std::atomic<uint32_t>* version = nullptr;  // the storage's, or (after .data) of own_version
+    VersionCounter* own_version = nullptr;     // owned, shared with views and detached tensors
     uint32_t view_version = 0;           // of views: the version at which their history was last right
     void* python = nullptr;              // the Python object, if there is one
     int64_t inline_[2 * inline_dims];
@@ -85,6 +90,10 @@ struct TensorImpl : RefCounted {
     /// Contiguous strides.
     void set_shape(IntList sizes);
     void refresh();
+    /// A count of its own from now on.
+    void start_version(uint32_t value);
+    /// Counts together with `from`, whose memory this header looks into.
+    void share_version(const TensorImpl* from);
 };
 void release(TensorImpl* impl);
 
