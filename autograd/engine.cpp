@@ -390,6 +390,11 @@ bool task_needs(const GradNode& node, size_t edge) {
     return next != GraphTask::absent && (task->entries[next].needed || task->entries[next].captured);
 }
 
+bool task_runs(const GradNode& node) {
+    const GraphTask* task = autograd_thread.task;
+    uint32_t at = task ? task->find(&node) : GraphTask::absent;
+    return at != GraphTask::absent && (!task->selective || task->entries[at].needed || task->entries[at].captured);
+}
 bool current_task_is_selective() { return autograd_thread.task && autograd_thread.task->selective; }
 int64_t current_task() { return autograd_thread.task ? static_cast<int64_t>(autograd_thread.task->id) : -1; }
 

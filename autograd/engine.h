@@ -38,6 +38,8 @@ void queue_callback(void (*run)(void*), void (*drop)(void*), void* context);
 
 /// Which edges of `node` are needed by the task that runs; all when none does.
 bool task_needs(const GradNode& node, size_t edge);
+/// Whether the running task will run this node, or give its gradient out.
+bool task_runs(const GradNode& node);
 /// Whether the running task computes gradients of some inputs only.
 bool current_task_is_selective();
 /// A number for the task that runs, -1 outside.

@@ -144,6 +144,13 @@ static PyObject* set_anomaly(PyObject*, PyObject* args) {
 static PyObject* is_anomaly(PyObject*, PyObject*) { return PyBool_FromLong(thread_state.anomaly); }
 static PyObject* is_anomaly_nan(PyObject*, PyObject*) { return PyBool_FromLong(thread_state.anomaly_check_nan); }
 static PyObject* task_id(PyObject*, PyObject*) { return PyLong_FromLongLong(current_task()); }
+static PyObject* will_execute(PyObject*, PyObject* object) {
+    return guarded([&]() -> PyObject* {
+        if (!is_node(object)) fail(ErrorKind::Type, "_will_engine_execute_node: Expected a Node, but got %s", Py_TYPE(object)->tp_name);
+        KINDLING_CHECK(Runtime, current_task() >= 0, "_get_should_execute_nodes should only be called during the backward pass");
+        return PyBool_FromLong(task_runs(*node_of(object)));
+    });
+}
 static PyObject* current_node(PyObject*, PyObject*) {
     return guarded([] { return wrap_node(autograd_thread.running ? Ref<GradNode>::share(autograd_thread.running) : Ref<GradNode>()); });
 }
@@ -200,6 +207,7 @@ static PyMethodDef functions[] = {
     {"is_anomaly_enabled", is_anomaly, METH_NOARGS, "is_anomaly_enabled() -> bool"},
     {"is_anomaly_check_nan_enabled", is_anomaly_nan, METH_NOARGS, "is_anomaly_check_nan_enabled() -> bool"},
     {"_current_graph_task_id", task_id, METH_NOARGS, nullptr},
+    {"_will_engine_execute_node", will_execute, METH_O, nullptr},
     {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
     {"_gradient_edge", gradient_edge_of, METH_O, nullptr},
     {"_get_creation_meta", creation_of, METH_O, nullptr},

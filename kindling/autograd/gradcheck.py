@@ -1,0 +1,227 @@
+"""Checks of derivatives against finite differences."""
+import sys
+
+__all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
+
+
+class GradcheckError(RuntimeError):
+    """A derivative that differs from what finite differences give."""
+
+
+def _tensors(value):
+    import kindling as torch
+    if isinstance(value, torch.Tensor):
+        return (value,)
+    return tuple([each for each in value if isinstance(each, torch.Tensor)])
+
+
+def _differentiable(outputs):
+    return tuple([each for each in _tensors(outputs) if each.requires_grad])
+
+
+def _smooth_inputs(inputs):
+    return [each for each in _tensors(inputs) if each.requires_grad]
+
+
+def _call(function, inputs):
+    import kindling as torch
+    outputs = function(*inputs)
+    if isinstance(outputs, torch.Tensor):
+        return (outputs,)
+    if not isinstance(outputs, (tuple, list)):
+        raise ValueError(f"gradcheck: the function must return a Tensor or a sequence of them, not {type(outputs).__name__}")
+    return tuple(outputs)
+
+
+def _numerical(function, inputs, source, output_index, eps):
+    """Rows: elements of `source` (real and imaginary apart); columns: elements of the output, as complex numbers if it is."""
+    import kindling as torch
+
+    def value():
+        with torch.no_grad():
+            return _call(function, inputs)[output_index].detach().clone()
+    data = source.data
+    flat = data if data.is_contiguous() else None
+    rows = []
+    indices = [()]
+    for size in source.shape:
+        indices = [index + (i,) for index in indices for i in range(size)]
+    del flat
+    for index in indices:
+        original = data[index].clone()
+        steps = (eps, eps * 1j) if source.is_complex() else (eps,)
+        for step in steps:
+            data[index] = original + step
+            above = value()
+            data[index] = original - step
+            below = value()
+            data[index] = original
+            rows.append(((above - below) / (2 * eps)).reshape(-1))
+    return rows
+
+
+def _analytical(outputs, output_index, source, inputs, materialize=True):
+    """For each element of the output and (of a complex output) each part, the gradient of `source`."""
+    import kindling as torch
+    output = outputs[output_index]
+    columns = []
+    for i in range(output.numel()):
+        for part in ((1, 1j) if output.is_complex() else (1,)):
+            seed = torch.zeros_like(output, memory_format=torch.contiguous_format)
+            seed.view(-1)[i] = part
+            gradient, = torch.autograd.grad(output, (source,), seed, retain_graph=True, allow_unused=True)
+            if gradient is None:
+                gradient = torch.zeros_like(source)
+            if gradient.dtype != source.dtype or gradient.shape != source.shape:
+                raise GradcheckError("Gradient has dtype or shape mismatch")
+            columns.append(gradient.detach().resolve_conj().reshape(-1) if hasattr(gradient, "resolve_conj") else gradient.detach().reshape(-1))
+    return columns
+
+
+def _as_real(number, is_complex):
+    return (number.real, number.imag) if is_complex else (number,)
+
+
+def _check(function, inputs, outputs, output_index, source, position, eps, atol, rtol, raise_exception, nondet_tol):
+    output = outputs[output_index]
+    if output.numel() == 0 or source.numel() == 0:
+        return True
+    columns = _analytical(outputs, output_index, source, inputs)
+    again = _analytical(outputs, output_index, source, inputs)
+    for first, second in zip(columns, again):
+        if (first - second).abs().max().item() > nondet_tol:
+            if raise_exception:
+                raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                                     f"different values, although analytical gradient matches numerical gradient. The tolerance for "
+                                     f"nondeterminism was {nondet_tol}.")
+            return False
+    rows = _numerical(function, inputs, source, output_index, eps)
+    rows = [row.tolist() for row in rows]
+    columns = [column.tolist() for column in columns]
+    source_parts = 2 if source.is_complex() else 1
+    output_parts = 2 if output.is_complex() else 1
+    for i in range(source.numel()):
+        for o in range(output.numel()):
+            for s in range(source_parts):
+                numeric = _as_real(rows[i * source_parts + s][o], output.is_complex())
+                for p in range(output_parts):
+                    # The gradient of a real part is the conjugate cotangent: its parts are the derivatives along each part of the input.
+                    analytic = _as_real(columns[o * output_parts + p][i], source.is_complex())[s]
+                    if not abs(numeric[p] - analytic) <= atol + rtol * abs(numeric[p]):
+                        if raise_exception:
+                            raise GradcheckError(
+                                f"Jacobian mismatch for output {output_index} with respect to input {position},\n"
+                                f"at input element {i}, output element {o}: numerical {numeric[p]}, analytical {analytic}")
+                        return False
+    return True
+
+
+def _undefined_gradients(outputs, inputs, raise_exception):
+    """Backward must take gradients that are not there for zeros."""
+    import kindling as torch
+    outputs = [each for each in outputs if each.requires_grad]
+    copies = [each for each in outputs]
+    for missing in range(len(copies)):
+        seeds = [torch.zeros_like(each) for each in copies]
+        results = torch.autograd.grad([each for i, each in enumerate(copies) if i != missing or len(copies) == 1],
+                                      inputs, [each for i, each in enumerate(seeds) if i != missing or len(copies) == 1],
+                                      retain_graph=True, allow_unused=True)
+        for result in results:
+            if result is not None and bool((result != 0).any()):
+                if raise_exception:
+                    raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                                         "Please check the 'Backward pass with undefined gradients' doc.")
+                return False
+    return True
+
+
+def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
+              check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False,
+              check_backward_ad=True, fast_mode=False, masked=None, is_sparse=None):
+    """Compares what backward gives with central differences, for every element; True, or GradcheckError (False without
+    `raise_exception`). Inputs should be float64 or complex128."""
+    import kindling as torch
+    if not isinstance(inputs, (tuple, list)):
+        inputs = (inputs,)
+    inputs = tuple(inputs)
+    sources = [(i, each) for i, each in enumerate(inputs) if isinstance(each, torch.Tensor) and each.requires_grad]
+    if not sources:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+    for position, each in sources:
+        if each.dtype not in (torch.float64, torch.complex128):
+            import warnings
+            warnings.warn(f"Input #{position} requires gradient and is not a double precision floating point or complex. This check will "
+                          "likely fail if all the inputs are not of double precision floating point or complex. ", stacklevel=2)
+        if any(stride == 0 and size > 1 for stride, size in zip(each.stride(), each.shape)):
+            raise RuntimeError(f"The {position}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping "
+                               "to be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
+                               "passing it to gradcheck.")
+    try:
+        if check_forward_ad:
+            raise NotImplementedError("gradcheck(check_forward_ad=True): forward-mode differentiation is not there yet")
+        outputs = _call(func, inputs)
+        kept = [i for i, each in enumerate(outputs) if isinstance(each, torch.Tensor) and (each.is_floating_point() or each.is_complex())]
+        if not any(outputs[i].requires_grad for i in kept):
+            for i in kept:
+                for position, source in sources:
+                    for row in _numerical(func, inputs, source, i, eps):
+                        if row.numel() and row.abs().max().item() > atol:
+                            raise GradcheckError("Numerical gradient for function expected to be zero")
+            return True
+        if not check_backward_ad:
+            return True
+        for i in kept:
+            if not outputs[i].requires_grad:
+                continue
+            for position, source in sources:
+                if not _check(func, inputs, outputs, i, source, position, eps, atol, rtol, raise_exception, nondet_tol):
+                    return False
+        if check_undefined_grad and not _undefined_gradients([outputs[i] for i in kept], [source for _, source in sources], raise_exception):
+            return False
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
+                  raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+                  check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
+    """gradcheck of the backward itself: of the gradients of the inputs as a function of inputs and `grad_outputs` (random if not
+    given)."""
+    import kindling as torch
+    if not isinstance(inputs, (tuple, list)):
+        inputs = (inputs,)
+    inputs = tuple(inputs)
+    count = len(inputs)
+    if grad_outputs is None:
+        outputs = [each for each in _call(func, inputs) if isinstance(each, torch.Tensor) and each.requires_grad]
+        seeds = tuple([torch.randn(each.shape, dtype=each.dtype if each.dtype in (torch.float64, torch.complex128) else torch.float64)
+                       .to(each.dtype).requires_grad_() for each in outputs])
+        if gen_non_contig_grad_outputs:
+            seeds = tuple([torch.stack([each, each], -1)[..., 0].detach().requires_grad_() for each in seeds])
+    else:
+        seeds = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
+
+    def backward(*arguments):
+        own = tuple([each if not (isinstance(each, torch.Tensor) and each.requires_grad) else each for each in arguments[:count]])
+        with torch.enable_grad():
+            own = tuple([each.detach().requires_grad_() if isinstance(each, torch.Tensor) and not each.requires_grad
+                         and isinstance(inputs[i], torch.Tensor) and inputs[i].requires_grad else each for i, each in enumerate(own)])
+            outputs = [each for each in _call(func, own) if isinstance(each, torch.Tensor) and each.requires_grad]
+            wanted = [each for each in own if isinstance(each, torch.Tensor) and each.requires_grad]
+            results = torch.autograd.grad(outputs, wanted, arguments[count:], create_graph=True, allow_unused=True)
+        return tuple([each for each in results if each is not None])
+    return gradcheck(backward, inputs + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode)
+
+
+class _Callable(type(sys)):
+    """torch.autograd.gradcheck is both this module and the function."""
+
+    def __call__(self, *args, **kwargs):
+        return gradcheck(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable
