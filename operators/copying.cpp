@@ -161,11 +161,11 @@ OPERATORS(copying) {
                            self.element_size(), bytes, source->bytes);
             if (bytes > source->bytes) source->resize(bytes);
             TensorImpl* impl = self.impl();
-            impl->own_version.store(self.version() + 1);
+            uint32_t version = self.version() + 1;
             Storage* old = impl->storage;
             impl->storage = source.take();
             release(old);
-            impl->version = &impl->own_version;
+            impl->start_version(version);
             impl->offset = storage_offset;
             impl->set_shape(size, strides);
             return self;
