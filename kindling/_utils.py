@@ -262,10 +262,10 @@ def _deepcopy_tensor(tensor, memo):
                     "same subclass.")
             storage = _deepcopy_storage(tensor.untyped_storage(), memo)
             copy.set_(storage, tensor.storage_offset(), tensor.size(), tensor.stride())
-            if tensor.is_conj():
-                copy = copy.conj()
+            if tensor.is_conj():  # as in torch, the copy holds the values themselves
+                copy = copy.conj_physical()
             if tensor.is_neg():
-                copy = torch._neg_view(copy)
+                copy = copy.neg()
         if tensor.requires_grad:
             copy.requires_grad_()
         if tensor.grad is not None:

@@ -311,3 +311,34 @@ def test_fuzz():
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     assert f"{count} files" in done.stdout
+
+
+def test_sixty_four_bit_entries():
+    """A directory entry whose numbers stand in its 64-bit field, as in archives above 4 GiB."""
+    from kindling._zip import Writer
+    content, out = bytes(range(100)), io.BytesIO()
+    writer = Writer(out.write, "archive")
+    writer.write("data.pkl", tensor_pickle((25,), (1,), numel=25))
+    writer.write("data/0", content)
+    writer.write("version", b"3\n")
+    entry = writer.directory[1]
+    size, header = struct.unpack("<I", entry[24:28])[0], struct.unpack("<I", entry[42:46])[0]
+
+    def wide(size, header, length=24):
+        extra = struct.pack("<HHQQQ", 1, length, size, size, header)
+        return (entry[:20] + b"\xff" * 8 + entry[28:30] + struct.pack("<H", len(extra)) + entry[32:42] + b"\xff" * 4 + entry[46:]
+                + extra)
+    for changed, good in ((wide(size, header), True), (wide(size, header + 1), False), (wide(1 << 40, header), False),
+                          (wide(size, 1 << 62), False), (wide(size, header, 8), False), (wide(size, header, 60), False)):
+        copy, end = io.BytesIO(out.getvalue()), Writer(None, "archive")
+        copy.seek(0, 2)
+        end.write_bytes, end.offset, end.directory = copy.write, copy.tell(), [writer.directory[0], changed, writer.directory[2]]
+        end.close()
+        copy.seek(0)
+        if good:
+            assert kindling.load(copy).numel() == 25
+            copy.seek(0)
+            assert torch.load(copy).numel() == 25
+        else:
+            with pytest.raises(RuntimeError):
+                kindling.load(copy)
