@@ -10,7 +10,7 @@ namespace kindling {
 
 namespace {
 
-enum class Rule : uint8_t { Leaf, Any, Number, Real, Float, RealFloat, Bits, Integral, Compare, Order, Test, Part, Norm, Ordered, RealTest, Special };
+enum class Rule : uint8_t { Leaf, Any, Number, Real, Float, RealFloat, Bits, Integral, Compare, Order, Test, Part, Norm, Ordered, RealTest, FloatNorm, Special };
 
 struct PrimitiveFacts {
     char name[14];
@@ -30,7 +30,7 @@ bool allowed(Rule rule, DType type) {
         case Rule::Leaf: case Rule::Any: case Rule::Compare: case Rule::Special: return type != DType::None;
         case Rule::Number: case Rule::Norm: return integral || real || complex;
         case Rule::Real: case Rule::RealTest: return integral || real;
-        case Rule::Float: case Rule::Test: return real || complex;
+        case Rule::Float: case Rule::Test: case Rule::FloatNorm: return real || complex;
         case Rule::RealFloat: return real;
         case Rule::Bits: return boolean || integral;
         case Rule::Integral: return integral;
@@ -43,7 +43,7 @@ bool allowed(Rule rule, DType type) {
 DType result_type(const PrimitiveFacts& fact, DType type) {
     switch (fact.rule) {
         case Rule::Compare: case Rule::Order: case Rule::Test: case Rule::RealTest: return DType::Bool;
-        case Rule::Part: case Rule::Norm: return to_real(type);
+        case Rule::Part: case Rule::Norm: case Rule::FloatNorm: return to_real(type);
         default: return type;
     }
 }

@@ -17,7 +17,8 @@ namespace kindling {
 //   Compare  any one dtype -> bool                       Order    Compare without complex
 //   Test     floating or complex -> bool                 Part     complex -> its real dtype
 //   Norm     number -> its real dtype                    Ordered  Any without complex
-//   RealTest Test without complex, integers too          Special  checked by hand
+//   RealTest Test without complex, integers too          FloatNorm Norm without integers
+//   Special  checked by hand
 #define KINDLING_FOR_EACH_PRIMITIVE(X)                                                                                \
     X(Input, 0, Leaf) X(Scalar, 0, Leaf) X(Constant, 0, Leaf) X(Index, 0, Leaf) X(Cast, 1, Special)                   \
     X(Add, 2, Number) X(Sub, 2, Number) X(Mul, 2, Number) X(Div, 2, Float) X(FloorDiv, 2, Real)                       \
@@ -40,7 +41,7 @@ namespace kindling {
     X(Floor, 1, Real) X(Ceil, 1, Real) X(Round, 1, Real) X(Trunc, 1, Real) X(Frac, 1, RealFloat)                      \
     X(FrexpMantissa, 1, RealFloat) X(FrexpExponent, 1, RealFloat)                                                     \
     X(Gcd, 2, Integral) X(Lcm, 2, Integral)                                                                           \
-    X(Real, 1, Part) X(Imag, 1, Part) X(Conj, 1, Number) X(Angle, 1, Norm) X(MakeComplex, 2, Special)
+    X(Real, 1, Part) X(Imag, 1, Part) X(Conj, 1, Number) X(Angle, 1, FloatNorm) X(MakeComplex, 2, Special)
 
 enum class Primitive : uint8_t {
 #define X(NAME, OPERANDS, RULE) NAME,

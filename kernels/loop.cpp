@@ -3,17 +3,12 @@
 
 #include "core/error.h"
 #include "kernels/executor.h"
+#include "runtime/threads.h"
 
 namespace kindling {
 
-namespace detail {
-using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
-// runtime/threads.h; where nothing defines it, loops run in their caller.
-void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context) __attribute__((weak));
-}  // namespace detail
-
 void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context) {
-    if (count <= grain || !detail::run_parallel) body(context, 0, count);
+    if (count <= grain) body(context, 0, count);
     else detail::run_parallel(0, count, grain, body, context);
 }
 

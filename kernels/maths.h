@@ -408,7 +408,7 @@ template <class V> KINDLING_INLINE V tanhf(const V& x) {
     V a = absolute(x), z = x * x;
     V bounded = a > 10.0f ? all<V>(10.0f) : a;
     V large = with_sign(1.0f - 2.0f / (expf(2.0f * bounded) + 1.0f), x);
-    V result = a < 0.625f ? x + x * z * polynomial(z, coefficients::tanhf) : large;
+    V result = a < 0.625f ? with_sign(x + x * z * polynomial(z, coefficients::tanhf), x) : large;
     return x != x ? x : result;
 }
 /// 2 ulp.

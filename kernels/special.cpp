@@ -92,6 +92,7 @@ double log_gamma(double x) {
         return scalar_log(pi / (sine * -x)) - log_gamma(-x);
     }
     if (x < 1e-15) return -scalar_log(x);
+    if (x == 1 || x == 2) return 0;
     if (x < 1) return x * (x - 1) * evaluate(x - 0.5, coefficients::lgamma) - scalar_log(x);  // 1 + x would lose bits
     if (x <= 2) return (x - 1) * (x - 2) * evaluate(x - 1.5, coefficients::lgamma);
     if (x < 3) return scalar_log1p(x - 2) + log_gamma(x - 1);

@@ -122,7 +122,7 @@ public:
     ExpressionBuilder() = default;
     ExpressionBuilder(const ExpressionBuilder&) = delete;
 
-    /// The next input, or run-time scalar slot. In a body for a half type, give the half type here and compute over
+    /// The next input, or run-time scalar slot (two calls in one C++ expression come in any order). In a body for a half type, give the half type here and compute over
     /// cast(input, Float32): the result is then rounded once, at its cast back.
     Sym input(DType type) { return input(expression_.input_count, type); }
     Sym scalar(DType type) { return scalar(expression_.scalar_count, type); }
