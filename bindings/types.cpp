@@ -1,0 +1,577 @@
+// The small types: dtype, layout, memory_format, device, Size, finfo and iinfo.
+
+
+#include "bindings/function.h"
+#include "bindings/types.h"
+
+namespace kindling::python {
+
+// ---- dtype, layout, memory_format: one object per value
+
+struct NamedObject {
+    PyObject_HEAD
+    const char* name;
+    int value;
+};
+
+static PyTypeObject *dtype_type, *layout_type, *memory_format_type, *device_type, *size_type, *finfo_type, *iinfo_type;
+static NamedObject* dtypes[dtype_count];
+static NamedObject* layouts[4];
+static NamedObject* memory_formats[4];
+
+static PyObject* named_repr(PyObject* self) {
+    return PyUnicode_FromFormat("torch.%s", reinterpret_cast<NamedObject*>(self)->name);
+}
+static PyObject* named_reduce(PyObject* self, PyObject*) {
+    PyObject* find = import("kindling._C", "_constant");
+    return find ? Py_BuildValue("N(s)", find, reinterpret_cast<NamedObject*>(self)->name) : nullptr;
+}
+static PyObject* self_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
+static DType dtype_of_named(PyObject* self) { return static_cast<DType>(reinterpret_cast<NamedObject*>(self)->value); }
+static PyObject* dtype_is_floating_point(PyObject* self, void*) { return PyBool_FromLong(is_floating(dtype_of_named(self))); }
+static PyObject* dtype_is_complex(PyObject* self, void*) { return PyBool_FromLong(is_complex(dtype_of_named(self))); }
+static PyObject* dtype_is_signed(PyObject* self, void*) {
+    DType d = dtype_of_named(self);
+    return PyBool_FromLong(d != DType::Bool && !is_unsigned(d));
+}
+static PyObject* dtype_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(item_size(dtype_of_named(self))); }
+static PyObject* dtype_to_real(PyObject* self, PyObject*) { return dtype_object(to_real(dtype_of_named(self))); }
+static PyObject* dtype_to_complex(PyObject* self, PyObject*) {
+    DType d = dtype_of_named(self);
+    return dtype_object(is_complex(d) ? d : to_complex(d));
+}
+
+static PyMethodDef named_methods[] = {
+    {"__reduce__", named_reduce, METH_NOARGS, nullptr},
+    {"__copy__", self_copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", self_copy, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+static PyMethodDef dtype_methods[] = {
+    {"__reduce__", named_reduce, METH_NOARGS, nullptr},
+    {"__copy__", self_copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", self_copy, METH_O, nullptr},
+    {"to_real", dtype_to_real, METH_NOARGS, nullptr},
+    {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+static PyGetSetDef dtype_getset[] = {
+    {"is_floating_point", dtype_is_floating_point, nullptr, nullptr, nullptr},
+    {"is_complex", dtype_is_complex, nullptr, nullptr, nullptr},
+    {"is_signed", dtype_is_signed, nullptr, nullptr, nullptr},
+    {"itemsize", dtype_itemsize, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyObject* dtype_object(DType dtype) {
+    if (dtype == DType::None) Py_RETURN_NONE;
+    return Py_NewRef(reinterpret_cast<PyObject*>(dtypes[static_cast<int>(dtype)]));
+}
+PyObject* layout_object(Layout layout) { return Py_NewRef(reinterpret_cast<PyObject*>(layouts[static_cast<int>(layout)])); }
+PyObject* memory_format_object(MemoryFormat format) {
+    return Py_NewRef(reinterpret_cast<PyObject*>(memory_formats[static_cast<int>(format)]));
+}
+bool is_dtype(PyObject* object) { return Py_TYPE(object) == dtype_type; }
+bool dtype_of_object(PyObject* object, DType& dtype) {
+    if (Py_TYPE(object) == dtype_type) {
+        dtype = dtype_of_named(object);
+        return true;
+    }
+    if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) dtype = DType::Float64;
+    else if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) dtype = DType::Int64;
+    else if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) dtype = DType::Bool;
+    else if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) dtype = DType::Complex128;
+    else return false;
+    return true;
+}
+bool layout_of_object(PyObject* object, Layout& layout) {
+    if (Py_TYPE(object) != layout_type) return false;
+    layout = static_cast<Layout>(reinterpret_cast<NamedObject*>(object)->value);
+    return true;
+}
+bool memory_format_of_object(PyObject* object, MemoryFormat& format) {
+    if (Py_TYPE(object) != memory_format_type) return false;
+    format = static_cast<MemoryFormat>(reinterpret_cast<NamedObject*>(object)->value);
+    return true;
+}
+
+// ---- device
+
+struct DeviceObject {
+    PyObject_HEAD
+    Device device;
+};
+static DeviceObject *cpu_device, *meta_device;
+static PyObject* device_stack;  // what `with device:` put away
+
+static PyObject* new_device(Device device) {
+    auto* self = PyObject_New(DeviceObject, device_type);
+    if (self) self->device = device;
+    return reinterpret_cast<PyObject*>(self);
+}
+PyObject* device_object(Device device) {
+    if (device.index < 0 && device.type == DeviceType::CPU) return Py_NewRef(reinterpret_cast<PyObject*>(cpu_device));
+    if (device.index < 0 && device.type == DeviceType::Meta) return Py_NewRef(reinterpret_cast<PyObject*>(meta_device));
+    return new_device(device);
+}
+bool is_device(PyObject* object) { return Py_TYPE(object) == device_type; }
+
+static bool parse_device(const char* text, Device& device) {
+    const char* colon = strchr(text, ':');
+    size_t length = colon ? static_cast<size_t>(colon - text) : strlen(text);
+    bool found = false;
+    for (DeviceType type : {DeviceType::CPU, DeviceType::Meta, DeviceType::CUDA, DeviceType::Private})
+        if (strlen(name(type)) == length && memcmp(name(type), text, length) == 0) {
+            device.type = type;
+            found = true;
+        }
+    if (!found) {
+        PyErr_Format(PyExc_RuntimeError, "Expected one of cpu, cuda, meta, privateuseone device type at start of device string: %s",
+                     std::string(text, length).c_str());
+        return false;
+    }
+    device.index = -1;
+    if (!colon) return true;
+    char* end;
+    long index = strtol(colon + 1, &end, 10);
+    if (!colon[1] || *end || index < 0 || index > 127 || (colon[1] == '0' && colon[2])) {
+        PyErr_Format(PyExc_RuntimeError, "Invalid device string: '%s'", text);
+        return false;
+    }
+    device.index = static_cast<int8_t>(index);
+    return true;
+}
+
+bool device_of_object(PyObject* object, Device& device, bool raise) {
+    if (Py_TYPE(object) == device_type) {
+        device = reinterpret_cast<DeviceObject*>(object)->device;
+        return true;
+    }
+    if (PyUnicode_Check(object)) {
+        const char* text = PyUnicode_AsUTF8(object);
+        if (text && parse_device(text, device)) return true;
+        if (!raise) PyErr_Clear();
+        return false;
+    }
+    if (PyLong_Check(object) && !PyBool_Check(object)) {
+        long index = PyLong_AsLong(object);
+        if (index < 0 || index > 127) {
+            PyErr_Clear();
+            if (raise) PyErr_SetString(PyExc_RuntimeError, "Device index must not be negative");
+            return false;
+        }
+        device = {DeviceType::CUDA, static_cast<int8_t>(index)};
+        return true;
+    }
+    if (raise) PyErr_Format(PyExc_TypeError, "device must be a torch.device, str or int, not %s", Py_TYPE(object)->tp_name);
+    return false;
+}
+
+static PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+    static const char* keywords[] = {"type", "index", nullptr};
+    PyObject *type = nullptr, *index = nullptr;
+    if (kwargs && PyDict_GetItemString(kwargs, "device") && PyTuple_GET_SIZE(args) == 0) {
+        type = PyDict_GetItemString(kwargs, "device");
+    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(keywords), &type, &index)) {
+        return nullptr;
+    }
+    Device device;
+    if (!device_of_object(type, device)) return nullptr;
+    if (index && index != Py_None) {
+        if (device.index >= 0) {
+            PyErr_Format(PyExc_RuntimeError, "type (string) must not include an index because index was passed explicitly: %S", type);
+            return nullptr;
+        }
+        long value = PyLong_AsLong(index);
+        if (value == -1 && PyErr_Occurred()) return nullptr;
+        if (value < 0 || value > 127) {
+            PyErr_SetString(PyExc_RuntimeError, "Device index must not be negative");
+            return nullptr;
+        }
+        device.index = static_cast<int8_t>(value);
+    }
+    return device_object(device);
+}
+static Device device_of(PyObject* self) { return reinterpret_cast<DeviceObject*>(self)->device; }
+static PyObject* device_str(PyObject* self) {
+    Device d = device_of(self);
+    return d.index < 0 ? PyUnicode_FromString(name(d.type)) : PyUnicode_FromFormat("%s:%d", name(d.type), d.index);
+}
+static PyObject* device_repr(PyObject* self) {
+    Device d = device_of(self);
+    return d.index < 0 ? PyUnicode_FromFormat("device(type='%s')", name(d.type))
+                       : PyUnicode_FromFormat("device(type='%s', index=%d)", name(d.type), d.index);
+}
+static Py_hash_t device_hash(PyObject* self) {
+    Device d = device_of(self);
+    return (static_cast<Py_hash_t>(d.type) << 16) | static_cast<uint8_t>(d.index);
+}
+static PyObject* device_compare(PyObject* a, PyObject* b, int op) {
+    if (Py_TYPE(a) != device_type || Py_TYPE(b) != device_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong((device_of(a) == device_of(b)) == (op == Py_EQ));
+}
+static PyObject* device_get_type(PyObject* self, void*) { return PyUnicode_InternFromString(name(device_of(self).type)); }
+static PyObject* device_get_index(PyObject* self, void*) {
+    int8_t index = device_of(self).index;
+    if (index < 0) Py_RETURN_NONE;
+    return PyLong_FromLong(index);
+}
+static PyObject* device_reduce(PyObject* self, PyObject*) {
+    Device d = device_of(self);
+    return d.index < 0 ? Py_BuildValue("O(s)", device_type, name(d.type)) : Py_BuildValue("O(si)", device_type, name(d.type), d.index);
+}
+
+static int set_default_device_object(PyObject* device) {
+    if (device == Py_None) {
+        Py_CLEAR(default_device_object);
+        return 0;
+    }
+    Device value;
+    if (!device_of_object(device, value)) return -1;
+    if (value.type == DeviceType::CUDA) {
+        PyErr_SetString(PyExc_AssertionError, "Torch not compiled with CUDA enabled");
+        return -1;
+    }
+    PyObject* object = device_object(value);
+    if (!object) return -1;
+    PyObject* before = default_device_object;
+    default_device_object = object;
+    default_device_value = value;
+    Py_XDECREF(before);
+    return 0;
+}
+static PyObject* device_enter(PyObject* self, PyObject*) {
+    if (!device_stack && !(device_stack = PyList_New(0))) return nullptr;
+    if (PyList_Append(device_stack, default_device_object ? default_device_object : Py_None) < 0) return nullptr;
+    if (set_default_device_object(self) < 0) return nullptr;
+    return Py_NewRef(self);
+}
+static PyObject* device_exit(PyObject*, PyObject*) {
+    Py_ssize_t size = device_stack ? PyList_GET_SIZE(device_stack) : 0;
+    if (size == 0) Py_RETURN_NONE;
+    PyObject* before = Py_NewRef(PyList_GET_ITEM(device_stack, size - 1));
+    PyList_SetSlice(device_stack, size - 1, size, nullptr);
+    int rc = set_default_device_object(before);
+    Py_DECREF(before);
+    if (rc < 0) return nullptr;
+    Py_RETURN_NONE;
+}
+static PyObject* device_call(PyObject* self, PyObject* args, PyObject*) {  // @torch.device("meta") over a function
+    PyObject* function;
+    if (!PyArg_ParseTuple(args, "O", &function)) return nullptr;
+    PyObject* wrapper = import("kindling._tensor", "_with_device");
+    if (!wrapper) return nullptr;
+    PyObject* result = PyObject_CallFunctionObjArgs(wrapper, self, function, nullptr);
+    Py_DECREF(wrapper);
+    return result;
+}
+
+// ---- Size
+
+PyObject* size_object(IntList sizes) {
+    auto n = static_cast<Py_ssize_t>(sizes.size());
+    PyObject* self = size_type->tp_alloc(size_type, n);
+    if (!self) return nullptr;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject* item = PyLong_FromLongLong(sizes[static_cast<size_t>(i)]);
+        if (!item) {
+            Py_DECREF(self);
+            return nullptr;
+        }
+        PyTuple_SET_ITEM(self, i, item);
+    }
+    return self;
+}
+PyObject* int_tuple(IntList list) {
+    PyObject* self = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
+    for (size_t i = 0; self && i < list.size(); i++) PyTuple_SET_ITEM(self, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(list[i]));
+    return self;
+}
+
+static PyObject* as_size(PyObject* tuple) {  // takes the tuple over
+    if (!tuple || !PyTuple_CheckExact(tuple)) return tuple;
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    PyObject* self = size_type->tp_alloc(size_type, n);
+    for (Py_ssize_t i = 0; self && i < n; i++) PyTuple_SET_ITEM(self, i, Py_NewRef(PyTuple_GET_ITEM(tuple, i)));
+    Py_DECREF(tuple);
+    return self;
+}
+static PyObject* size_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+    PyObject* tuple = PyTuple_Type.tp_new(&PyTuple_Type, args, kwargs);
+    if (!tuple) return nullptr;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+        PyObject* item = PyTuple_GET_ITEM(tuple, i);
+        if (PyLong_Check(item)) continue;
+        int64_t value;
+        if (int_of_object(item, value) != Fit::Yes) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
+            Py_DECREF(tuple);
+            return nullptr;
+        }
+        PyObject* integer = PyLong_FromLongLong(value);
+        PyTuple_SET_ITEM(tuple, i, integer);
+        Py_DECREF(item);
+    }
+    return as_size(tuple);
+}
+static PyObject* size_repr(PyObject* self) {
+    std::string text = "torch.Size([";
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
+        PyObject* item = PyObject_Str(PyTuple_GET_ITEM(self, i));
+        if (!item) return nullptr;
+        text += (i ? ", " : "") + std::string(PyUnicode_AsUTF8(item));
+        Py_DECREF(item);
+    }
+    return PyUnicode_FromString((text + "])").c_str());
+}
+static PyObject* size_concat(PyObject* self, PyObject* other) {
+    if (!PyTuple_Check(self) || !PyTuple_Check(other)) {
+        PyErr_Format(PyExc_TypeError, "can only concatenate tuple (not %s) to torch.Size", Py_TYPE(other)->tp_name);
+        return nullptr;
+    }
+    return as_size(PyTuple_Type.tp_as_sequence->sq_concat(self, other));
+}
+static PyObject* size_add(PyObject* self, PyObject* other) {
+    if (!PyTuple_Check(self) || !PyTuple_Check(other)) Py_RETURN_NOTIMPLEMENTED;
+    return as_size(PyTuple_Type.tp_as_sequence->sq_concat(self, other));
+}
+static PyObject* size_repeat(PyObject* self, Py_ssize_t times) {
+    PyObject* result = PyTuple_Type.tp_as_sequence->sq_repeat(self, times);
+    if (result == self) return result;
+    return as_size(result);
+}
+static PyObject* size_subscript(PyObject* self, PyObject* key) {
+    PyObject* result = PyTuple_Type.tp_as_mapping->mp_subscript(self, key);
+    return result && PySlice_Check(key) && Py_TYPE(result) != size_type ? as_size(result) : result;
+}
+static PyObject* size_numel(PyObject* self, PyObject*) {
+    PyObject* product = PyLong_FromLong(1);
+    for (Py_ssize_t i = 0; product && i < PyTuple_GET_SIZE(self); i++) {
+        PyObject* next = PyNumber_Multiply(product, PyTuple_GET_ITEM(self, i));
+        Py_DECREF(product);
+        product = next;
+    }
+    return product;
+}
+static PyObject* size_reduce(PyObject* self, PyObject*) {
+    PyObject* tuple = PyTuple_GetSlice(self, 0, PyTuple_GET_SIZE(self));
+    if (tuple && Py_TYPE(tuple) == size_type) {
+        PyObject* list = PySequence_List(self);
+        Py_DECREF(tuple);
+        tuple = list ? PyList_AsTuple(list) : nullptr;
+        Py_XDECREF(list);
+    }
+    return tuple ? Py_BuildValue("O(N)", size_type, tuple) : nullptr;
+}
+
+// ---- finfo, iinfo
+
+struct InfoObject {
+    PyObject_HEAD
+    DType dtype;
+};
+struct FloatFacts { int bits, digits; double eps, max, tiny, smallest; };
+static const FloatFacts& facts(DType dtype) {
+    static constexpr FloatFacts half = {16, 3, 0x1p-10, 65504, 0x1p-14, 0x1p-24}, bfloat = {16, 2, 0x1p-7, 0x1.fep127, 0x1p-126, 0x1p-133},
+        single = {32, 6, 0x1p-23, 0x1.fffffep127, 0x1p-126, 0x1p-149},
+        wide = {64, 15, 0x1p-52, 0x1.fffffffffffffp1023, 0x1p-1022, 0x1p-1074};
+    switch (to_real(dtype)) {
+    case DType::Float16: return half;
+    case DType::BFloat16: return bfloat;
+    case DType::Float64: return wide;
+    default: return single;
+    }
+}
+static DType info_dtype(PyObject* self) { return reinterpret_cast<InfoObject*>(self)->dtype; }
+static PyObject* info_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+    static const char* keywords[] = {"type", nullptr};
+    PyObject* object = nullptr;
+    bool floating = type == finfo_type;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char**>(keywords), &object)) return nullptr;
+    DType dtype = default_dtype();
+    if (!object && !floating) {
+        PyErr_SetString(PyExc_TypeError, "iinfo() missing 1 required positional arguments: \"type\"");
+        return nullptr;
+    }
+    if (object && !dtype_of_object(object, dtype)) {
+        PyErr_Format(PyExc_TypeError, "%s(): argument 'type' (position 1) must be torch.dtype, not %s", floating ? "finfo" : "iinfo",
+                     Py_TYPE(object)->tp_name);
+        return nullptr;
+    }
+    if (floating && category(dtype) < 2) {
+        PyErr_Format(PyExc_TypeError, "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.%s'", name(dtype));
+        return nullptr;
+    }
+    if (!floating && category(dtype) >= 2) {
+        PyErr_Format(PyExc_TypeError, "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.%s'", name(dtype));
+        return nullptr;
+    }
+    if (dtype == DType::Bool) {
+        PyErr_SetString(PyExc_TypeError, "torch.bool is not supported by torch.iinfo");
+        return nullptr;
+    }
+    auto* self = PyObject_New(InfoObject, type);
+    if (self) self->dtype = dtype;
+    return reinterpret_cast<PyObject*>(self);
+}
+static PyObject* info_bits(PyObject* self, void*) {
+    DType d = info_dtype(self);
+    return PyLong_FromSize_t(item_size(is_complex(d) ? to_real(d) : d) * 8);
+}
+static PyObject* info_name(PyObject* self, void*) { return PyUnicode_FromString(name(is_complex(info_dtype(self)) ? to_real(info_dtype(self)) : info_dtype(self))); }
+static PyObject* finfo_eps(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).eps); }
+static PyObject* finfo_max(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).max); }
+static PyObject* finfo_min(PyObject* self, void*) { return PyFloat_FromDouble(-facts(info_dtype(self)).max); }
+static PyObject* finfo_tiny(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).tiny); }
+static PyObject* finfo_smallest(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).smallest); }
+static PyObject* finfo_resolution(PyObject* self, void*) {
+    static constexpr double tens[] = {1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6};
+    int digits = facts(info_dtype(self)).digits;
+    return PyFloat_FromDouble(digits == 15 ? 1e-15 : tens[digits]);
+}
+static PyObject* iinfo_max(PyObject* self, void*) {
+    DType d = info_dtype(self);
+    int bits = static_cast<int>(item_size(d)) * 8 - !is_unsigned(d);
+    return PyLong_FromUnsignedLongLong(bits == 64 ? ~0ull : (1ull << bits) - 1);
+}
+static PyObject* iinfo_min(PyObject* self, void*) {
+    DType d = info_dtype(self);
+    return PyLong_FromLongLong(is_unsigned(d) ? 0 : -(static_cast<long long>(~0ull >> 1) >> (64 - static_cast<int>(item_size(d)) * 8)) - 1);
+}
+static PyObject* info_repr(PyObject* self) {
+    bool floating = Py_TYPE(self) == finfo_type;
+    PyObject *lo = floating ? finfo_min(self, nullptr) : iinfo_min(self, nullptr), *hi = floating ? finfo_max(self, nullptr) : iinfo_max(self, nullptr);
+    PyObject* result = nullptr;
+    DType d = is_complex(info_dtype(self)) ? to_real(info_dtype(self)) : info_dtype(self);
+    if (lo && hi && floating) {
+        const FloatFacts& f = facts(d);
+        PyObject* resolution = finfo_resolution(self, nullptr);
+        PyObject* text[] = {PyFloat_FromDouble(f.eps), PyFloat_FromDouble(f.smallest), PyFloat_FromDouble(f.tiny)};
+        std::string parts[6];
+        PyObject* numbers[6] = {resolution, lo, hi, text[0], text[1], text[2]};
+        for (int i = 0; i < 6; i++) {  // as %g prints a C++ double
+            parts[i] = format("%g", PyFloat_AsDouble(numbers[i]));
+        }
+        result = PyUnicode_FromFormat("finfo(resolution=%s, min=%s, max=%s, eps=%s, smallest_normal=%s, tiny=%s, dtype=%s)", parts[0].c_str(),
+                                      parts[1].c_str(), parts[2].c_str(), parts[3].c_str(), parts[5].c_str(), parts[5].c_str(), name(d));
+        Py_XDECREF(resolution);
+        for (PyObject* t : text) Py_XDECREF(t);
+    } else if (lo && hi) {
+        result = PyUnicode_FromFormat("iinfo(min=%S, max=%S, dtype=%s)", lo, hi, name(d));
+    }
+    Py_XDECREF(lo);
+    Py_XDECREF(hi);
+    return result;
+}
+static PyObject* info_compare(PyObject* a, PyObject* b, int op) {
+    if (Py_TYPE(a) != Py_TYPE(b) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong((info_dtype(a) == info_dtype(b)) == (op == Py_EQ));
+}
+
+// ---- set-up
+
+static PyObject* constant(PyObject* module, PyObject* name) { return PyObject_GetAttr(module, name); }
+static PyObject* set_default_device(PyObject*, PyObject* device) {
+    if (set_default_device_object(device) < 0) return nullptr;
+    Py_RETURN_NONE;
+}
+static PyObject* get_default_device(PyObject*, PyObject*) {
+    return default_device_object ? Py_NewRef(default_device_object) : device_object(Device());
+}
+
+static NamedObject* add_named(PyObject* module, PyTypeObject* type, const char* name, int value) {
+    auto* self = PyObject_New(NamedObject, type);
+    if (!self) return nullptr;
+    self->name = name;
+    self->value = value;
+    PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(self));
+    return self;
+}
+
+static void simple_dealloc(PyObject* self) {
+    PyTypeObject* type = Py_TYPE(self);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+#define SLOT(NAME, FUNCTION) {Py_##NAME, reinterpret_cast<void*>(FUNCTION)}
+
+static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec, PyObject* base = nullptr) {
+    PyObject* bases = base ? PyTuple_Pack(1, base) : nullptr;
+    PyObject* type = PyType_FromSpecWithBases(spec, bases);
+    Py_XDECREF(bases);
+    if (type) PyModule_AddObjectRef(module, name, type);
+    return reinterpret_cast<PyTypeObject*>(type);
+}
+
+bool init_types(PyObject* module) {
+    constexpr unsigned plain = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    static PyType_Slot dtype_slots[] = {SLOT(tp_repr, named_repr), SLOT(tp_methods, dtype_methods), SLOT(tp_getset, dtype_getset),
+                                        SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
+    static PyType_Spec dtype_spec = {"torch.dtype", sizeof(NamedObject), 0, plain, dtype_slots};
+    static PyType_Slot named_slots[] = {SLOT(tp_repr, named_repr), SLOT(tp_methods, named_methods), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
+    static PyType_Spec layout_spec = {"torch.layout", sizeof(NamedObject), 0, plain, named_slots};
+    static PyType_Spec format_spec = {"torch.memory_format", sizeof(NamedObject), 0, plain, named_slots};
+    if (!(dtype_type = add_type(module, "dtype", &dtype_spec)) || !(layout_type = add_type(module, "layout", &layout_spec)) ||
+        !(memory_format_type = add_type(module, "memory_format", &format_spec)))
+        return false;
+    for (int i = 0; i < dtype_count; i++)
+        if (!(dtypes[i] = add_named(module, dtype_type, name(static_cast<DType>(i)), i))) return false;
+    static constexpr struct { const char* alias; DType dtype; } aliases[] = {
+        {"float", DType::Float32}, {"double", DType::Float64}, {"half", DType::Float16}, {"short", DType::Int16}, {"int", DType::Int32},
+        {"long", DType::Int64}, {"cfloat", DType::Complex64}, {"cdouble", DType::Complex128}};
+    for (auto& alias : aliases) PyModule_AddObjectRef(module, alias.alias, reinterpret_cast<PyObject*>(dtypes[static_cast<int>(alias.dtype)]));
+    static constexpr const char* layout_names[] = {"strided", "sparse_coo", "sparse_csr", "jagged"};
+    static constexpr const char* format_names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+    for (int i = 0; i < 4; i++)
+        if (!(layouts[i] = add_named(module, layout_type, layout_names[i], i)) ||
+            !(memory_formats[i] = add_named(module, memory_format_type, format_names[i], i)))
+            return false;
+
+    static PyMethodDef device_methods[] = {
+        {"__reduce__", device_reduce, METH_NOARGS, nullptr}, {"__enter__", device_enter, METH_NOARGS, nullptr},
+        {"__exit__", device_exit, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    static PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, nullptr, nullptr},
+                                          {"index", device_get_index, nullptr, nullptr, nullptr},
+                                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyType_Slot device_slots[] = {SLOT(tp_new, device_new), SLOT(tp_repr, device_repr), SLOT(tp_str, device_str), SLOT(tp_hash, device_hash),
+                                         SLOT(tp_richcompare, device_compare), SLOT(tp_call, device_call), SLOT(tp_methods, device_methods),
+                                         SLOT(tp_getset, device_getset), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
+    static PyType_Spec device_spec = {"torch.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
+    if (!(device_type = add_type(module, "device", &device_spec))) return false;
+    cpu_device = reinterpret_cast<DeviceObject*>(new_device({DeviceType::CPU, -1}));
+    meta_device = reinterpret_cast<DeviceObject*>(new_device({DeviceType::Meta, -1}));
+
+    static PyMethodDef size_methods[] = {{"numel", size_numel, METH_NOARGS, nullptr}, {"__reduce__", size_reduce, METH_NOARGS, nullptr},
+                                         {nullptr, nullptr, 0, nullptr}};
+    static PyType_Slot size_slots[] = {SLOT(tp_new, size_new), SLOT(tp_repr, size_repr), SLOT(sq_concat, size_concat), SLOT(sq_repeat, size_repeat),
+                                       SLOT(nb_add, size_add), SLOT(mp_subscript, size_subscript), SLOT(tp_methods, size_methods), {0, nullptr}};
+    static PyType_Spec size_spec = {"torch.Size", 0, 0, Py_TPFLAGS_DEFAULT, size_slots};
+    if (!(size_type = add_type(module, "Size", &size_spec, reinterpret_cast<PyObject*>(&PyTuple_Type)))) return false;
+
+    static PyGetSetDef finfo_getset[] = {
+        {"bits", info_bits, nullptr, nullptr, nullptr}, {"eps", finfo_eps, nullptr, nullptr, nullptr}, {"max", finfo_max, nullptr, nullptr, nullptr},
+        {"min", finfo_min, nullptr, nullptr, nullptr}, {"tiny", finfo_tiny, nullptr, nullptr, nullptr},
+        {"smallest_normal", finfo_tiny, nullptr, nullptr, nullptr}, {"resolution", finfo_resolution, nullptr, nullptr, nullptr},
+        {"dtype", info_name, nullptr, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    (void)finfo_smallest;
+    static PyType_Slot finfo_slots[] = {SLOT(tp_new, info_new), SLOT(tp_repr, info_repr), SLOT(tp_richcompare, info_compare),
+                                        SLOT(tp_getset, finfo_getset), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
+    static PyType_Spec finfo_spec = {"torch.finfo", sizeof(InfoObject), 0, Py_TPFLAGS_DEFAULT, finfo_slots};
+    static PyGetSetDef iinfo_getset[] = {
+        {"bits", info_bits, nullptr, nullptr, nullptr}, {"max", iinfo_max, nullptr, nullptr, nullptr}, {"min", iinfo_min, nullptr, nullptr, nullptr},
+        {"dtype", info_name, nullptr, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyType_Slot iinfo_slots[] = {SLOT(tp_new, info_new), SLOT(tp_repr, info_repr), SLOT(tp_richcompare, info_compare),
+                                        SLOT(tp_getset, iinfo_getset), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
+    static PyType_Spec iinfo_spec = {"torch.iinfo", sizeof(InfoObject), 0, Py_TPFLAGS_DEFAULT, iinfo_slots};
+    if (!(finfo_type = add_type(module, "finfo", &finfo_spec)) || !(iinfo_type = add_type(module, "iinfo", &iinfo_spec))) return false;
+
+    static PyMethodDef functions[] = {{"_constant", constant, METH_O, nullptr},
+                                      {"_set_default_device", set_default_device, METH_O, nullptr},
+                                      {"_get_default_device", get_default_device, METH_NOARGS, nullptr},
+                                      {nullptr, nullptr, 0, nullptr}};
+    return PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace kindling::python

@@ -1,0 +1,19 @@
+// bindings/types.h: the parts of `kindling._C` that module.cpp puts together. Each returns false with an error set.
+#pragma once
+#include "bindings/python.h"
+
+namespace kindling::python {
+
+bool init_errors(PyObject* module);
+bool init_types(PyObject* module);
+bool init_functions(PyObject* module);
+bool init_tensor(PyObject* module);
+bool init_storage(PyObject* module);
+bool init_construct(PyObject* module);
+bool init_torch_function(PyObject* module);
+bool init_dispatch(PyObject* module);
+
+bool layout_of_object(PyObject* object, Layout& layout);
+bool memory_format_of_object(PyObject* object, MemoryFormat& format);
+
+}  // namespace kindling::python
