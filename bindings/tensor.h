@@ -1,0 +1,41 @@
+// bindings/tensor.h: pieces of the Tensor type shared by its files.
+#pragma once
+#include "bindings/function.h"
+
+namespace kindling::python {
+
+extern PyTypeObject* tensor_meta;               // kindling._C._TensorMeta
+extern const NativeMethodDef tensor_methods[];   // tensor_methods.cpp
+extern PyNumberMethods tensor_numbers;          // tensor_numbers.cpp (read slot by slot)
+PyObject* tensor_compare(PyObject* a, PyObject* b, int op);
+/// Python methods that live in kindling/_tensor.py, loaded at the first call of one.
+extern const char* const lazy_methods[];
+
+/// The key bits a class brings to its tensors (Function, Dispatch).
+uint32_t class_key(PyTypeObject* type);
+/// Another header for the same memory, outside autograd; it shares the version counter.
+Tensor shallow_copy(const Tensor& tensor);
+/// torch.Tensor(...), FloatTensor(...), x.new(...).
+Tensor legacy_construct(const char* name, DType dtype, PyObject* args, PyObject* kwargs);
+Tensor index_tensor(PyObject* self, PyObject* key);
+PyObject* tensor_subscript(PyObject* self, PyObject* key);
+int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value);
+Py_ssize_t tensor_length(PyObject* self);
+/// torch.tensor(data, dtype=..., device=...). Throws.
+Tensor tensor_of_data(PyObject* data, DType dtype, bool infer_dtype, bool copy = true);
+PyObject* tensor_to_list(PyObject* self);
+PyObject* numpy_of_tensor(const Tensor& tensor);
+int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags);
+void tensor_release_buffer(PyObject* self, Py_buffer* view);
+Tensor to_options(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format, bool non_blocking = false);
+
+/// thread_state.skip_torch_function: 1 leaves subclasses out, 2 modes too.
+struct SkipTorchFunction {
+    explicit SkipTorchFunction(int level) : before(thread_state.skip_torch_function) {
+        if (level > before) thread_state.skip_torch_function = level;
+    }
+    ~SkipTorchFunction() { thread_state.skip_torch_function = before; }
+    int before;
+};
+
+}  // namespace kindling::python
