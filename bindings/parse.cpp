@@ -49,7 +49,7 @@ static bool is_int_like(PyObject* object) {
         return false;
     if (is_tensor(object)) {
         TensorImpl* impl = impl_of(object);
-        return impl->ndim == 0 && is_integral(impl->dtype) && !(impl->key & key::Autograd);
+        return impl->ndim == 0 && is_integral(impl->dtype) && !(key_of(impl) & key::Autograd);
     }
     return PyIndex_Check(object) && !PyBool_Check(object) && !is_device(object);
 }
@@ -91,7 +91,7 @@ static Value value_of(const Scalar& scalar) { return Value(scalar); }
 
 static Fit number_of_tensor(PyObject* object, Value& value) {
     TensorImpl* impl = impl_of(object);
-    if (impl->ndim != 0 || (impl->key & key::Autograd)) return Fit::No;
+    if (impl->ndim != 0 || (key_of(impl) & key::Autograd)) return Fit::No;
     value = value_of(tensor_of(object).item_scalar());
     return Fit::Yes;
 }
@@ -457,7 +457,7 @@ static void make_signature(Signature& s, const Operator* op, bool method) {
         if (static_cast<int>(i) != self) add(i);
     }
     s.makes_tensor = !tensors;
-    s.numbers = op->has(flag::TensorOnlyNumbers) || takes_numbers(op->name());
+    s.numbers = op->has(trait::TensorOnlyNumbers) || takes_numbers(op->name());
     int rest = s.positional - s.has_self;
     const Argument* first = s.count > s.has_self ? s.parameters[s.has_self].argument : nullptr;
     s.varargs = rest == 1 && first && first->list && first->type == Type::Int;

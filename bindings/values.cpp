@@ -173,7 +173,7 @@ PyObject* to_python(Value& value, bool consume) {
     case Value::Tag::ScalarList: return list([&](uint32_t i) { return scalar_object(value.scalars[i]); });
     case Value::Tag::TextList:
         return list([&](uint32_t i) {
-            return PyUnicode_FromStringAndSize(value.texts[i].data, static_cast<Py_ssize_t>(value.texts[i].size));
+            return PyUnicode_FromStringAndSize(value.texts[i].data(), static_cast<Py_ssize_t>(value.texts[i].size()));
         });
     case Value::Tag::TensorList:
         if (consume) {

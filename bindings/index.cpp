@@ -1,0 +1,276 @@
+// Indexing: views where the index allows it, aten::index and aten::index_put_ otherwise; torch's layout and errors.
+#include "bindings/tensor.h"
+#include "core/shape.h"
+
+namespace kindling::python {
+
+static constinit Known op_select{"select", "int", nullptr}, op_slice{"slice", "Tensor", nullptr}, op_unsqueeze{"unsqueeze", "", nullptr},
+    op_index{"index", "Tensor", nullptr}, op_index_put{"index_put_", "", nullptr}, op_copy{"copy_", "", nullptr},
+    op_fill_number{"fill_", "Scalar", nullptr}, op_fill_tensor{"fill_", "Tensor", nullptr}, op_alias{"alias", "", nullptr},
+    op_view{"view", "", nullptr}, op_expand{"expand", "", nullptr};
+
+static Tensor select(const Tensor& self, int64_t dim, int64_t index, int64_t shown_dim) {
+    TensorImpl* impl = self.impl();
+    if (impl->ndim == 0)
+        fail(ErrorKind::Index, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor "
+                               "to a number");
+    int64_t size = impl->shape[dim];
+    KINDLING_CHECK(Index, index >= -size && index < size, "index %lld is out of bounds for dimension %lld with size %lld",
+                   static_cast<long long>(index), static_cast<long long>(shown_dim), static_cast<long long>(size));
+    return op_select(self, dim, index);
+}
+
+static bool slice_part(PyObject* object, int64_t fallback, int64_t& value) {
+    if (object == Py_None) {
+        value = fallback;
+        return true;
+    }
+    if (is_tensor(object)) {
+        Scalar scalar = tensor_of(object).item_scalar();
+        if (!scalar.is_integral()) fail(ErrorKind::Type, "slice indices must be integers or None or have an __index__ method");
+        value = scalar.to_int();
+        return true;
+    }
+    if (!PyIndex_Check(object)) fail(ErrorKind::Type, "slice indices must be integers or None or have an __index__ method");
+    Py_ssize_t number = PyNumber_AsSsize_t(object, nullptr);  // clips what is too large
+    if (number == -1 && PyErr_Occurred()) throw_python();
+    value = number;
+    return true;
+}
+
+static Tensor slice(const Tensor& self, int64_t dim, PyObject* object) {
+    auto* s = reinterpret_cast<PySliceObject*>(object);
+    int64_t step, start, stop;
+    slice_part(s->step, 1, step);
+    KINDLING_CHECK(Value, step != 0, "step cannot be zero");
+    KINDLING_CHECK(Value, step > 0, "step must be greater than zero");
+    slice_part(s->start, 0, start);
+    slice_part(s->stop, INT64_MAX, stop);
+    if (s->start == Py_None && s->stop == Py_None && step == 1) return self;  // a[:] changes nothing here
+    return op_slice(self, dim, start, stop, step);
+}
+
+static Tensor whole(const Tensor& self) { return op_alias(self); }
+
+/// A 1-element index [0] for True, an empty one for False.
+static Tensor bool_index(bool value) {
+    int64_t size = value ? 1 : 0;
+    Tensor index = make_tensor(IntList(&size, 1), DType::Int64);
+    if (value) *index.data_ptr<int64_t>() = 0;
+    return index;
+}
+
+static bool is_index_tensor(PyObject* object) { return is_tensor(object); }
+static bool is_sequence(PyObject* object) {
+    return PyList_Check(object) || (PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyTuple_Check(object) && !is_tensor(object));
+}
+
+static int64_t dims_of(PyObject* object) {
+    if (is_tensor(object)) {
+        TensorImpl* impl = impl_of(object);
+        return impl->dtype == DType::Bool || impl->dtype == DType::UInt8 ? impl->ndim : 1;
+    }
+    if (object == Py_None || object == Py_Ellipsis || PyBool_Check(object)) return 0;
+    return 1;
+}
+
+static Tensor tensor_of_sequence(PyObject* object) {
+    // A list of nothing indexes as integers.
+    if (PyList_Check(object) && PyList_GET_SIZE(object) == 0) return bool_index(false);
+    return tensor_of_data(object, DType::None, true);
+}
+
+/// Applies what gives views; the rest goes into `indices` (undefined where a dimension is taken whole).
+static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count, std::vector<Tensor>& indices) {
+    Tensor result = self;
+    int64_t specified = 0, dim = 0, shown = 0;
+    std::vector<Object> converted(static_cast<size_t>(count));
+    auto item = [&](Py_ssize_t i) { return converted[static_cast<size_t>(i)] ? converted[static_cast<size_t>(i)].get() : items[i]; };
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (is_sequence(items[i])) converted[static_cast<size_t>(i)] = Object(checked(wrap(tensor_of_sequence(items[i]))));
+        else if (PyTuple_Check(items[i])) converted[static_cast<size_t>(i)] = Object(checked(wrap(tensor_of_sequence(items[i]))));
+        specified += dims_of(item(i));
+    }
+    KINDLING_CHECK(Index, specified <= self.dim(), "too many indices for tensor of dimension %lld", static_cast<long long>(self.dim()));
+    auto record = [&](Tensor index) {
+        if (indices.size() <= static_cast<size_t>(dim)) indices.resize(static_cast<size_t>(dim) + 1);
+        indices[static_cast<size_t>(dim)] = static_cast<Tensor&&>(index);
+        dim++;
+    };
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject* object = item(i);
+        if (PyLong_Check(object) && !PyBool_Check(object)) {
+            int64_t index;
+            if (int_of_object(object, index) == Fit::Raised) throw_python();
+            result = select(result, dim, index, shown++);
+        } else if (PySlice_Check(object)) {
+            if (result.dim() <= dim) fail(ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
+            result = slice(result, dim, object);
+            dim++;
+            shown++;
+        } else if (object == Py_Ellipsis) {
+            dim += self.dim() - specified;
+            shown += self.dim() - specified;
+        } else if (object == Py_None) {
+            result = op_unsqueeze(result, dim);
+            dim++;
+        } else if (PyBool_Check(object)) {
+            result = op_unsqueeze(result, dim);
+            record(bool_index(object == Py_True));
+        } else if (is_tensor(object)) {
+            Tensor tensor = tensor_of(object);
+            bool integral = category(tensor.dtype()) <= 1;
+            if (tensor.dim() == 0 && integral && !tensor.is_meta() && Py_TYPE(object) == tensor_type) {
+                if (tensor.dtype() != DType::UInt8 && tensor.dtype() != DType::Bool) {
+                    result = select(result, dim, tensor.item_scalar().to_int(), shown++);
+                } else {
+                    result = op_unsqueeze(result, dim);
+                    record(bool_index(tensor.item_scalar().to_bool()));
+                }
+            } else {
+                shown += dims_of(object);
+                record(tensor);
+            }
+        } else {
+            int64_t index;
+            Fit fit = int_of_object(object, index);
+            if (fit == Fit::Raised) throw_python();
+            if (fit == Fit::No)
+                fail(ErrorKind::Index, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",
+                     Py_TYPE(object)->tp_name);
+            result = select(result, dim, index, shown++);
+        }
+    }
+    return result;
+}
+
+static Tensor index_with(const Tensor& self, const std::vector<Tensor>& indices) {
+    return op_index(self, TensorList(indices));
+}
+
+static PyObject* ask(const char* method, PyObject* self, PyObject* key, PyObject* value = nullptr) {
+    PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method);
+    if (!function) return nullptr;
+    PyObject* arguments[] = {self, key, value};
+    PyObject* result = call_torch_function(function, arguments, value ? 3 : 2, nullptr);
+    Py_DECREF(function);
+    return result;
+}
+
+Tensor index_tensor(PyObject* self, PyObject* key) {
+    Tensor tensor = tensor_of(self);
+    if (PyLong_CheckExact(key)) {
+        int64_t index;
+        if (int_of_object(key, index) == Fit::Raised) throw_python();
+        return select(tensor, 0, index, 0);
+    }
+    if (key == Py_None) return op_unsqueeze(tensor, int64_t{0});
+    if (key == Py_Ellipsis) return whole(tensor);
+    if (PySlice_Check(key)) {
+        if (tensor.dim() == 0) fail(ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
+        Tensor result = slice(tensor, 0, key);
+        return result.is_same(tensor) ? whole(tensor) : result;
+    }
+    std::vector<Tensor> indices;
+    Tensor result = PyTuple_Check(key) ? apply(tensor, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), indices) : apply(tensor, &key, 1, indices);
+    if (indices.empty()) return result.is_same(tensor) ? whole(tensor) : result;
+    return index_with(result, indices);
+}
+
+PyObject* tensor_subscript(PyObject* self, PyObject* key) {
+    if (wants_torch_function(self) || (is_index_tensor(key) && wants_torch_function(key))) [[unlikely]]
+        if (PyObject* result = ask("__getitem__", self, key); result || PyErr_Occurred()) return result;
+    return guarded([&] { return wrap(index_tensor(self, key)); });
+}
+
+/// `value` without leading dimensions of size 1 that `dims` has no room for.
+static Tensor strip_ones(const Tensor& value, int64_t dims) {
+    int64_t skip = 0;
+    while (value.dim() - skip > dims && value.sizes()[static_cast<size_t>(skip)] == 1) skip++;
+    if (!skip) return value;
+    return op_view(value, IntList(value.sizes().data() + skip, static_cast<size_t>(value.dim() - skip)));
+}
+
+static void write(const Tensor& target, PyObject* value) {
+    Scalar scalar;
+    if (!is_tensor(value) && scalar_of_object(value, scalar)) {
+        if (category(target.dtype()) < 3 && scalar.is_complex())
+            fail(ErrorKind::Runtime, "value cannot be converted to type %s without overflow", kindling::name(target.dtype()));
+        op_fill_number(target, scalar);
+        return;
+    }
+    if (!is_tensor(value)) {
+        Tensor made = tensor_of_data(value, target.dtype(), false);
+        op_copy(target, strip_ones(made, target.dim()));
+        return;
+    }
+    Tensor source = tensor_of(value);
+    if (source.sizes() == target.sizes()) op_copy(target, source);
+    else if (source.dim() == 0 && source.device() == Device()) op_fill_tensor(target, source);
+    else op_copy(target, strip_ones(source, target.dim()));
+}
+
+static Tensor value_tensor(const Tensor& self, PyObject* value) {
+    if (is_tensor(value)) return tensor_of(value);
+    Scalar scalar;
+    if (scalar_of_object(value, scalar)) {
+        static constinit Known full{"full", "", nullptr};
+        return full(IntList(), scalar, self.dtype(), Value(), self.device());
+    }
+    return tensor_of_data(value, self.dtype(), false);
+}
+
+int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
+    if (!value) {
+        PyErr_SetString(PyExc_TypeError, "Tensor does not support deleting items");
+        return -1;
+    }
+    if (wants_torch_function(self) || (is_tensor(value) && wants_torch_function(value))) [[unlikely]] {
+        if (PyObject* result = ask("__setitem__", self, key, value)) {
+            Py_DECREF(result);
+            return 0;
+        }
+        if (PyErr_Occurred()) return -1;
+    }
+    return guarded_int([&] {
+        Tensor tensor = tensor_of(self);
+        if (PyBool_Check(key)) {
+            if (key == Py_True) write(tensor, value);
+            return 0;
+        }
+        if (PyLong_CheckExact(key)) {
+            int64_t index;
+            if (int_of_object(key, index) == Fit::Raised) throw_python();
+            write(select(tensor, 0, index, 0), value);
+            return 0;
+        }
+        if (key == Py_Ellipsis) {
+            write(tensor, value);
+            return 0;
+        }
+        if (key == Py_None) {
+            write(op_unsqueeze(tensor, int64_t{0}), value);
+            return 0;
+        }
+        if (PySlice_Check(key)) {
+            if (tensor.dim() == 0) fail(ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
+            write(slice(tensor, 0, key), value);
+            return 0;
+        }
+        std::vector<Tensor> indices;
+        Tensor target = PyTuple_Check(key) ? apply(tensor, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), indices) : apply(tensor, &key, 1, indices);
+        if (indices.empty()) {
+            write(target, value);
+            return 0;
+        }
+        Tensor source = value_tensor(tensor, value);
+        // Leading ones that would make the value larger than what is written to.
+        int64_t skip = 0;
+        while (skip < source.dim() && source.sizes()[static_cast<size_t>(skip)] == 1) skip++;
+        if (skip) source = op_view(source, IntList(source.sizes().data() + skip, static_cast<size_t>(source.dim() - skip)));
+        op_index_put(target, TensorList(indices), source);
+        return 0;
+    });
+}
+
+}  // namespace kindling::python

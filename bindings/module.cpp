@@ -1,0 +1,32 @@
+// kindling._C: the extension module. One interpreter only; made in one go, because an import pays for everything here.
+#include "bindings/function.h"
+#include "bindings/types.h"
+
+namespace kindling::python {
+
+static void* give_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+static void take_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
+}  // namespace kindling::python
+
+extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
+    using namespace kindling;
+    using namespace kindling::python;
+    static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "kindling._C", "The native part of Kindling.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+    static bool made = false;
+    if (made) {
+        PyErr_SetString(PyExc_ImportError, "kindling does not support subinterpreters: one interpreter of the process has it already");
+        return nullptr;
+    }
+    PyObject* module = PyModule_Create(&definition);
+    if (!module) return nullptr;
+    if (!init_errors(module) || !init_types(module) || !init_functions(module) || !init_torch_function(module) || !init_tensor(module) ||
+        !init_storage(module) || !init_construct(module) || !init_dispatch(module) || !init_autograd(module)) {
+        Py_DECREF(module);
+        return nullptr;
+    }
+    release_lock = give_lock;
+    retake_lock = take_lock;
+    made = true;
+    return module;
+}
