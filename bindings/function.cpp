@@ -1,4 +1,5 @@
 #include "bindings/function.h"
+#include "runtime/threads.h"
 
 #include <structmember.h>
 
@@ -331,9 +332,29 @@ static PyObject* find_operator_function(PyObject*, PyObject* const* args, Py_ssi
     });
 }
 
+/// _C._operator_any(name): the function of an operator wherever Python finds it; None if there is none.
+static PyObject* find_any(PyObject*, PyObject* name) {
+    Py_ssize_t length;
+    const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &length) : nullptr;
+    if (!text) return nullptr;
+    return guarded([&]() -> PyObject* {
+        OverloadSet set;
+        if (!find_operators(text, static_cast<size_t>(length), set)) Py_RETURN_NONE;
+        return make_operator_function(name, space::Hidden);
+    });
+}
+
+static PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+static PyObject* set_threads(PyObject*, PyObject* count) {
+    long value = PyLong_AsLong(count);
+    if (value == -1 && PyErr_Occurred()) return nullptr;
+    set_num_threads(static_cast<int>(value));
+    Py_RETURN_NONE;
+}
+
 static PyObject* operator_names(PyObject*, PyObject* where) {
-    long wanted = PyLong_AsLong(where);
-    if (wanted == -1 && PyErr_Occurred()) return nullptr;
+    unsigned long wanted = PyLong_AsUnsignedLong(where);
+    if (wanted == static_cast<unsigned long>(-1) && PyErr_Occurred()) return nullptr;
     struct Context { PyObject* list; uint32_t wanted; } context = {PyList_New(0), static_cast<uint32_t>(wanted)};
     return guarded([&] {
         for_each_operator_name([](void* data, const char* name, uint32_t spaces) {
@@ -392,6 +413,9 @@ bool init_functions(PyObject* module) {
     static PyMethodDef functions[] = {
         {"_operator", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(find_operator_function)), METH_FASTCALL, nullptr},
         {"_operator_names", operator_names, METH_O, nullptr},
+        {"_operator_any", find_any, METH_O, nullptr},
+        {"_get_num_threads", get_threads, METH_NOARGS, nullptr},
+        {"_set_num_threads", set_threads, METH_O, nullptr},
         {"_return_type", return_type, METH_O, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };

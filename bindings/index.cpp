@@ -7,7 +7,7 @@ namespace kindling::python {
 static constinit Known op_select{"select", "int", nullptr}, op_slice{"slice", "Tensor", nullptr}, op_unsqueeze{"unsqueeze", "", nullptr},
     op_index{"index", "Tensor", nullptr}, op_index_put{"index_put_", "", nullptr}, op_copy{"copy_", "", nullptr},
     op_fill_number{"fill_", "Scalar", nullptr}, op_fill_tensor{"fill_", "Tensor", nullptr}, op_alias{"alias", "", nullptr},
-    op_view{"view", "", nullptr}, op_expand{"expand", "", nullptr};
+    op_view{"view", "", nullptr};
 
 static Tensor select(const Tensor& self, int64_t dim, int64_t index, int64_t shown_dim) {
     TensorImpl* impl = self.impl();

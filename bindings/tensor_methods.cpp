@@ -258,10 +258,10 @@ const NativeMethodDef tensor_methods[] = {
 
 // Written in Python (kindling/_tensor.py); what is here wins over an operator of the same name.
 constinit const char* const lazy_methods[] = {
-    "__array__", "__array_wrap__", "__contains__", "__copy__", "__deepcopy__", "__dlpack__", "__dlpack_device__", "__format__", "__reduce_ex__",
-    "__reversed__", "__setstate__", "__complex__", "__rdiv__", "__idiv__", "__div__", "_reduce_ex_internal", "_typed_storage", "align_to", "apply_", "backward",
-    "dim_order", "ipu", "istft", "lu", "map_", "map2_", "norm", "refine_names", "reinforce",
-    "rename", "rename_", "resize", "resize_as", "split", "stft", "storage", "storage_type", "to_mkldnn", "type", "unflatten", "unique",
-    "unique_consecutive", "xpu", "smm", "module_load", nullptr};
+    "__array__", "__array_wrap__", "__complex__", "__contains__", "__copy__", "__deepcopy__", "__div__", "__dlpack__",
+    "__dlpack_device__", "__format__", "__idiv__", "__rdiv__", "__reduce_ex__", "__reversed__", "__rfloordiv__",
+    "__setstate__", "_reduce_ex_internal", "_typed_storage", "align_to", "apply_", "dim_order", "istft", "lu",
+    "map2_", "map_", "module_load", "norm", "refine_names", "rename", "rename_", "resize", "resize_as", "split",
+    "stft", "storage", "storage_type", "to_mkldnn", "type", "unflatten", "unique", "unique_consecutive", nullptr};
 
 }  // namespace kindling::python

@@ -1,0 +1,104 @@
+"""Kindling: a tensor framework with PyTorch's API that starts at once.
+
+``import kindling as torch``, or ``kindling run script.py`` for a program that says ``import torch``. Nothing but the
+native core is loaded here: every other name is found at its first use (``__getattr__`` below): operators through the
+core's index, submodules and Python functions from their files.
+"""
+__version__ = "2.13.0+kindling.0.1.0"
+
+from kindling import _C
+
+globals().update((name, value) for name, value in vars(_C).items() if name[0] != "_")
+
+pi = 3.141592653589793
+e = 2.718281828459045
+inf = 1e999
+nan = inf - inf
+newaxis = None
+
+# Names that Python files define, by file. A name in one of them wins over an operator of the same name.
+_FILES = {
+    "functional": "atleast_1d atleast_2d atleast_3d align_tensors block_diag broadcast_shapes broadcast_tensors cartesian_prod "
+                  "cdist chain_matmul einsum lu meshgrid norm split stft istft tensordot unique unique_consecutive "
+                  "unravel_index",
+    "_face": "is_tensor is_storage typename set_default_tensor_type get_default_device set_default_device set_printoptions "
+             "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads use_deterministic_algorithms "
+             "are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled "
+             "set_deterministic_debug_mode get_deterministic_debug_mode set_float32_matmul_precision "
+             "get_float32_matmul_precision set_warn_always is_warn_always_enabled set_flush_denormal asarray from_dlpack "
+             "to_dlpack result_type numel is_complex is_floating_point is_conj is_neg is_signed is_nonzero is_inference "
+             "is_same_size is_distributed get_device_module get_file_path sym_int sym_float sym_not sym_max sym_min sym_ite "
+             "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
+             "sparse_compressed_tensor quantize_per_tensor quantize_per_channel from_file vmap cond while_loop "
+             "FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor "
+             "BoolTensor compiled_with_cxx11_abi",
+    "random": "manual_seed seed initial_seed get_rng_state set_rng_state",
+    "autograd.grad_mode": "no_grad enable_grad set_grad_enabled inference_mode",
+    "serialization": "save load",
+    "_alias": "install_as_torch",
+    "_compile": "compile",
+    "storage": "TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage "
+               "IntStorage LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage",
+    "amp._state": "is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype autocast_increment_nesting "
+                  "autocast_decrement_nesting clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled "
+                  "get_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype "
+                  "is_autocast_cpu_enabled set_autocast_cpu_enabled",
+    "amp.autocast_mode": "autocast",
+    "amp.grad_scaler": "GradScaler",
+    "_ops": "ops classes",
+    "_lowrank": "svd_lowrank pca_lowrank lobpcg",
+}
+_found = {}
+
+
+def _where(name):
+    """The file of ours that defines ``name``, if one does."""
+    if not _found:
+        for file, names in _FILES.items():
+            for each in names.split():
+                _found[each] = file
+    return _found.get(name)
+
+
+def __getattr__(name):
+    file = _where(name)
+    if file is not None:
+        value = getattr(_import("kindling." + file), name)
+    elif name[:2] == "__":
+        raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    else:
+        value = _C._operator("torch", name)
+        if value is None:
+            value = _C._error_class(name) or getattr(_C, name, None) or _submodule(name)
+            if value is None:
+                raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def _import(name):
+    __import__(name)
+    return _sys.modules[name]
+
+
+def _submodule(name):
+    """A submodule, imported; None if there is no such file."""
+    full = "kindling." + name
+    try:
+        __import__(full)
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise
+        return None
+    return _sys.modules[full]
+
+
+def __dir__():
+    import os
+
+    here = {file.partition(".")[0] for file in os.listdir(__path__[0]) if not file.startswith(("_", "README", "lib", "py."))}
+    _where("")
+    return sorted(set(globals()) | set(_found) | set(_C._operator_names(1)) | here)
+
+
+import sys as _sys

@@ -1,0 +1,403 @@
+"""Functions of the top module that are neither operators nor about one subject: settings, questions, old constructors."""
+import builtins
+
+from kindling import _C
+from kindling._C import Tensor, UntypedStorage, dtype as _dtype
+
+_state = {"deterministic": False, "warn_only": False, "precision": "highest", "warn_always": False, "threads": None,
+          "interop": None}
+
+
+# ---- questions
+
+def is_tensor(obj, /):
+    """Whether ``obj`` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj, /):
+    """Whether ``obj`` is a storage, typed or untyped."""
+    return isinstance(obj, UntypedStorage) or type(obj).__name__.endswith("Storage")
+
+
+def typename(obj, /):
+    """The full name of an object's type: ``torch.FloatTensor`` for a float32 tensor."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    module = getattr(obj, "__module__", "") or ""
+    name = getattr(obj, "__qualname__", None)
+    if name is None or isinstance(obj, builtins.type) and False:
+        module, name = type(obj).__module__ or "", type(obj).__qualname__
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def _method(name):
+    def function(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``input.{name}()``, as a function."
+    return function
+
+
+numel = _method("numel")
+is_complex = _method("is_complex")
+is_floating_point = _method("is_floating_point")
+is_conj = _method("is_conj")
+is_neg = _method("is_neg")
+is_signed = _method("is_signed")
+is_inference = _method("is_inference")
+
+
+def is_nonzero(input):
+    """Whether a tensor of one element is not zero. RuntimeError for other sizes."""
+    if input.numel() != 1:
+        if input.numel() == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return bool(input)
+
+
+def is_same_size(input, other):
+    """Whether two tensors have the same shape."""
+    return input.shape == other.shape
+
+
+def is_distributed(input):
+    """False: tensors are not spread over machines."""
+    return False
+
+
+def result_type(tensor1, tensor2):
+    """The dtype an operator of the two would have: tensors and Python numbers, by torch's promotion.
+
+    >>> torch.result_type(torch.tensor([1]), 1.0)
+    torch.float32
+    """
+    classes = [[], [], []]                 # dtypes of tensors with dimensions, of 0-d ones, of numbers
+    for value in (tensor1, tensor2):
+        if isinstance(value, Tensor):
+            classes[0 if value.dim() else 1].append(value.dtype)
+        elif isinstance(value, (bool, int, float, complex)):
+            default = _C.get_default_dtype()
+            classes[2].append(_C.bool if isinstance(value, bool) else _C.int64 if isinstance(value, int)
+                              else default if isinstance(value, float) else default.to_complex())
+        else:
+            raise TypeError(f"result_type(): argument must be Tensor or Number, not {type(value).__name__}")
+    best = None
+    for dtypes in classes:
+        mine = None
+        for each in dtypes:
+            mine = each if mine is None else _C.promote_types(mine, each)
+        if mine is None:
+            continue
+        if best is None:
+            best = mine
+        elif _category(mine) > _category(best):
+            best = _C.promote_types(best, mine)
+            if dtypes is classes[2] or dtypes is classes[1]:
+                best = mine if not mine.is_complex or best.is_complex and mine == best else best
+    return best
+
+
+def _category(dtype):
+    return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 0 if dtype is _C.bool else 1
+
+
+def compiled_with_cxx11_abi():
+    """Always true."""
+    return True
+
+
+def get_device_module(device=None):
+    """The module of a device: ``torch.cpu``."""
+    import kindling as torch
+
+    kind = "cpu" if device is None else torch.device(device).type
+    module = getattr(torch, kind, None)
+    if module is None:
+        raise RuntimeError(f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'.")
+    return module
+
+
+def get_file_path(*path_components):
+    """A path inside the package."""
+    import os
+
+    import kindling
+
+    return os.path.join(kindling.__path__[0], *path_components)
+
+
+# ---- symbols: there are only plain numbers
+
+def sym_int(a):
+    """``int(a)``, rounding towards zero."""
+    return int(a)
+
+
+def sym_float(a):
+    """``float(a)``"""
+    return float(a)
+
+
+def sym_not(a):
+    """``not a``"""
+    return not a
+
+
+def sym_max(a, b):
+    """``max(a, b)``"""
+    return max(a, b)
+
+
+def sym_min(a, b):
+    """``min(a, b)``"""
+    return min(a, b)
+
+
+def sym_ite(b, t, f):
+    """``t if b else f``"""
+    return t if b else f
+
+
+# ---- settings
+
+_TYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
+          "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool"}
+
+
+class _LegacyType(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == "cpu"
+
+    def __repr__(cls):
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+def _legacy(name, dtype):
+    def construct(cls, *args, **kwargs):
+        return _C._legacy_tensor(cls.dtype, args, kwargs)
+
+    return _LegacyType(name, (), {"__new__": construct, "dtype": dtype, "is_cuda": False, "is_sparse": False,
+                                  "layout": _C.strided, "__module__": "torch", "__doc__": f"Tensors of {dtype}, by the old constructor."})
+
+
+FloatTensor = _legacy("FloatTensor", _C.float32)
+DoubleTensor = _legacy("DoubleTensor", _C.float64)
+HalfTensor = _legacy("HalfTensor", _C.float16)
+BFloat16Tensor = _legacy("BFloat16Tensor", _C.bfloat16)
+ByteTensor = _legacy("ByteTensor", _C.uint8)
+CharTensor = _legacy("CharTensor", _C.int8)
+ShortTensor = _legacy("ShortTensor", _C.int16)
+IntTensor = _legacy("IntTensor", _C.int32)
+LongTensor = _legacy("LongTensor", _C.int64)
+BoolTensor = _legacy("BoolTensor", _C.bool)
+
+
+def set_default_tensor_type(t, /):
+    """Sets the default dtype by a tensor type or its name: ``torch.DoubleTensor``, ``"torch.FloatTensor"``."""
+    name = t if isinstance(t, str) else t.__name__
+    kind = name.rpartition(".")[2].removesuffix("Tensor")
+    if kind not in _TYPES or "cuda" in name:
+        raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled." if "cuda" in name
+                        else f"invalid type object: {t}")
+    _C.set_default_dtype(getattr(_C, _TYPES[kind]))
+
+
+def get_default_device():
+    """Where new tensors are made when no device is given."""
+    return _C._get_default_device()
+
+
+def set_default_device(device):
+    """Sets where new tensors are made when no device is given; ``None`` for the CPU."""
+    _C._set_default_device(device)
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    """Sets how tensors are printed.
+
+    ``precision``: digits after the point (4); ``threshold``: elements beyond which the middle is left out (1000);
+    ``edgeitems``: how many are shown at each end then (3); ``linewidth`` (80); ``sci_mode``: scientific notation,
+    ``None`` to choose by the values; ``profile``: "default", "short" or "full".
+    """
+    from kindling import _tensor_str
+
+    _tensor_str.set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode)
+
+
+def get_num_threads():
+    """How many threads operators may use."""
+    native = getattr(_C, "_get_num_threads", None)
+    if native:
+        return native()
+    import os
+
+    return _state["threads"] or len(os.sched_getaffinity(0))
+
+
+def set_num_threads(threads, /):
+    """Sets how many threads operators may use."""
+    if not isinstance(threads, int) or isinstance(threads, bool):
+        raise TypeError(f"set_num_threads expects an int, but got {type(threads).__name__}")
+    if threads <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    _state["threads"] = threads
+    native = getattr(_C, "_set_num_threads", None)
+    if native:
+        native(threads)
+
+
+def get_num_interop_threads():
+    """How many threads run operators side by side: the calling thread."""
+    return _state["interop"] or 1
+
+
+def set_num_interop_threads(threads, /):
+    """Accepted for programs that set it."""
+    if threads <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _state["interop"] = threads
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Every algorithm here is deterministic; the setting is kept so that it can be read back."""
+    _state["deterministic"], _state["warn_only"] = bool(mode), bool(warn_only)
+
+
+def are_deterministic_algorithms_enabled():
+    """What :func:`use_deterministic_algorithms` was given."""
+    return _state["deterministic"]
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """What :func:`use_deterministic_algorithms` was given as ``warn_only``."""
+    return _state["warn_only"]
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """"default", "warn" or "error", or 0, 1, 2."""
+    modes = {"default": 0, "warn": 1, "error": 2, 0: 0, 1: 1, 2: 2}
+    if debug_mode not in modes:
+        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+    level = modes[debug_mode]
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+def get_deterministic_debug_mode():
+    """0, 1 or 2."""
+    return 0 if not _state["deterministic"] else 1 if _state["warn_only"] else 2
+
+
+def set_float32_matmul_precision(precision):
+    """"highest", "high" or "medium": float32 products are always computed in float32 here."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
+    _state["precision"] = precision
+
+
+def get_float32_matmul_precision():
+    """What :func:`set_float32_matmul_precision` was given."""
+    return _state["precision"]
+
+
+def set_warn_always(b, /):
+    """Accepted; warnings that come once still come once."""
+    _state["warn_always"] = bool(b)
+
+
+def is_warn_always_enabled():
+    """What :func:`set_warn_always` was given."""
+    return _state["warn_always"]
+
+
+def set_flush_denormal(mode):
+    """False: denormal numbers are kept."""
+    return not mode and False
+
+
+# ---- making tensors
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor of ``obj``, sharing its memory where that is possible.
+
+    ``obj``: a tensor, NumPy array, DLPack capsule or object with ``__dlpack__``, buffer, number or sequence.
+    ``copy``: True always copies, False raises ValueError where a copy would be needed.
+    """
+    import kindling as torch
+
+    share = True
+    if isinstance(obj, Tensor):
+        result = obj
+    elif type(obj).__name__ == "PyCapsule" or hasattr(obj, "__dlpack__") and not hasattr(obj, "__array_interface__"):
+        result = from_dlpack(obj)
+    elif hasattr(obj, "__array_interface__") and hasattr(obj, "ndim") and type(obj).__module__ == "numpy":
+        if obj.ndim or type(obj).__name__ == "ndarray":
+            result = torch.from_numpy(obj)
+        else:
+            result, share = torch.tensor(obj, dtype=dtype), False
+    elif isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__name__ in ("array", "mmap"):
+        result = torch.frombuffer(obj, dtype=dtype or _C.get_default_dtype())
+    else:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        result, share = torch.tensor(obj, dtype=dtype), False
+    changes = (dtype is not None and result.dtype is not dtype) or (device is not None and torch.device(device) != result.device)
+    if copy is False and changes:
+        raise ValueError(f"can't alias tensor with dtype '{result.dtype}' into dtype '{dtype}'.")
+    if changes:
+        result = result.to(device=device, dtype=dtype)
+    elif copy and share:
+        result = result.clone()
+    elif isinstance(obj, Tensor) and obj.requires_grad and not requires_grad:
+        result = result.detach()
+    if not isinstance(obj, Tensor) or copy or changes:
+        result = result.detach() if result.requires_grad and not requires_grad else result
+    return result.requires_grad_() if requires_grad and not result.requires_grad else result
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor over the memory of a DLPack capsule or of any object with ``__dlpack__``."""
+    capsule = ext_tensor
+    if hasattr(ext_tensor, "__dlpack__"):
+        kind = ext_tensor.__dlpack_device__()[0] if hasattr(ext_tensor, "__dlpack_device__") else 1
+        if int(kind) != 1:
+            raise RuntimeError(f"from_dlpack: device type {int(kind)} is not the CPU")
+        capsule = ext_tensor.__dlpack__()
+    result = _C._from_dlpack(capsule)
+    return result.clone() if copy else result
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule over the tensor's memory; it can be taken in once."""
+    return _C._to_dlpack(tensor)
+
+
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    """A 1-D tensor over a file mapped into memory; ``shared=True`` writes changes back."""
+    import kindling as torch
+
+    dtype = dtype or _C.get_default_dtype()
+    storage = UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)
+    return torch.empty(0, dtype=dtype).set_(storage, 0, (size,), (1,))
+
+
+def _absent(what):
+    def function(*args, **kwargs):
+        raise NotImplementedError(f"{what} are not supported")
+
+    return function
+
+
+sparse_coo_tensor = _absent("sparse tensors (torch.sparse_coo_tensor)")
+sparse_csr_tensor = _absent("sparse tensors (torch.sparse_csr_tensor)")
+sparse_csc_tensor = _absent("sparse tensors (torch.sparse_csc_tensor)")
+sparse_bsr_tensor = _absent("sparse tensors (torch.sparse_bsr_tensor)")
+sparse_bsc_tensor = _absent("sparse tensors (torch.sparse_bsc_tensor)")
+sparse_compressed_tensor = _absent("sparse tensors (torch.sparse_compressed_tensor)")
+quantize_per_tensor = _absent("quantised tensors (torch.quantize_per_tensor)")
+quantize_per_channel = _absent("quantised tensors (torch.quantize_per_channel)")
+vmap = _absent("batched functions (torch.vmap)")
+cond = _absent("traced branches (torch.cond)")
+while_loop = _absent("traced loops (torch.while_loop)")

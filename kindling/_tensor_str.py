@@ -1,0 +1,212 @@
+"""How tensors are printed, character for character as PyTorch prints them. Loaded at the first repr."""
+import math
+
+import kindling as torch
+from kindling import _C
+from kindling._C import Tensor
+
+
+class _Options:
+    precision = 4
+    threshold = 1000
+    edgeitems = 3
+    linewidth = 80
+    sci_mode = None
+
+
+_PROFILES = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    if profile is not None:
+        if profile in _PROFILES:
+            _Options.precision, _Options.threshold, _Options.edgeitems, _Options.linewidth = _PROFILES[profile]
+    if precision is not None:
+        _Options.precision = precision
+    if threshold is not None:
+        _Options.threshold = threshold
+    if edgeitems is not None:
+        _Options.edgeitems = edgeitems
+    if linewidth is not None:
+        _Options.linewidth = linewidth
+    _Options.sci_mode = sci_mode
+
+
+class _Formatter:
+    """One width and one notation for all the numbers that are shown, worked out from them."""
+
+    def __init__(self, values, floating):
+        self.floating = floating
+        self.whole = True          # floats that are all integers are shown as "1."
+        self.sci = False
+        self.width = 1
+        if not floating:
+            for value in values:
+                self.width = max(self.width, len(str(value)))
+            return
+        values = [value for value in values if value != 0 and math.isfinite(value)]
+        if not values:
+            return
+        sizes = [abs(value) for value in values]
+        smallest, largest = min(sizes), max(sizes)
+        self.whole = all(value == math.ceil(value) for value in values)
+        self.sci = _Options.sci_mode
+        if self.sci is None:
+            self.sci = largest / smallest > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4
+        if self.sci:
+            widths = [len(f"{value:.{_Options.precision}e}") for value in values]
+        elif self.whole:
+            widths = [len(f"{value:.0f}") + 1 for value in values]
+        else:
+            widths = [len(f"{value:.{_Options.precision}f}") for value in values]
+        self.width = max(1, *widths)
+
+    def format(self, value):
+        if not self.floating:
+            text = str(value)
+        elif self.sci:
+            text = f"{value:.{_Options.precision}e}"
+        elif self.whole:
+            text = f"{value:.0f}" + ("." if math.isfinite(value) else "")
+        else:
+            text = f"{value:.{_Options.precision}f}"
+        return text.rjust(self.width)
+
+
+def _shown(tensor):
+    """The values that are printed, as nested lists with None where some are left out."""
+    if tensor.numel() == 0:
+        return []
+    if tensor.numel() <= _Options.threshold:
+        return tensor.tolist()
+    return _cut(tensor)
+
+
+def _cut(tensor):
+    edge = _Options.edgeitems
+    if tensor.dim() == 0:
+        return tensor.item()
+    size = tensor.size(0)
+    if size > 2 * edge:
+        return ([_cut(tensor[i]) for i in range(edge)] + [None] +
+                [_cut(tensor[i]) for i in range(size - edge, size)]) if tensor.dim() > 1 else (
+                    tensor[:edge].tolist() + [None] + (tensor[size - edge:].tolist() if edge else []))
+    return [_cut(tensor[i]) for i in range(size)] if tensor.dim() > 1 else tensor.tolist()
+
+
+def _flat(values, result):
+    if isinstance(values, list):
+        for value in values:
+            _flat(value, result)
+    elif values is not None:
+        result.append(values)
+    return result
+
+
+def _scalar(value, formatter, imaginary):
+    if imaginary is None:
+        return formatter.format(value)
+    real, imag = formatter.format(value.real), imaginary.format(value.imag).lstrip()
+    return real + imag + "j" if imag[0] in "+-" else real + "+" + imag + "j"
+
+
+def _vector(values, indent, formatter, imaginary):
+    length = formatter.width + 2
+    if imaginary is not None:
+        length += imaginary.width + 1
+    per_line = max(1, int(math.floor((_Options.linewidth - indent) / length)))
+    texts = ["..." if value is None else _scalar(value, formatter, imaginary) for value in values]
+    lines = [texts[i:i + per_line] for i in range(0, len(texts), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join([", ".join(line) for line in lines]) + "]"
+
+
+def _nested(values, dims, indent, formatter, imaginary):
+    if dims == 0:
+        return _scalar(values, formatter, imaginary)
+    if dims == 1:
+        return _vector(values, indent, formatter, imaginary)
+    parts = ["..." if value is None else _nested(value, dims - 1, indent + 1, formatter, imaginary) for value in values]
+    return "[" + ("," + "\n" * (dims - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _tensor_text(tensor, indent):
+    if tensor.numel() == 0:
+        return "[]"
+    if tensor.is_neg():
+        tensor = tensor.resolve_neg()
+    if tensor.is_conj():
+        tensor = tensor.resolve_conj()
+    values = _shown(tensor)
+    flat = _flat(values, [])
+    imaginary = None
+    if tensor.dtype.is_complex:
+        formatter, imaginary = _Formatter([v.real for v in flat], True), _Formatter([v.imag for v in flat], True)
+    else:
+        formatter = _Formatter(flat, tensor.dtype.is_floating_point)
+    return _nested(values, tensor.dim(), indent, formatter, imaginary)
+
+
+def _add_suffixes(text, suffixes, indent, force_newline):
+    pieces = [text]
+    length = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if force_newline or length + len(suffix) + 2 > _Options.linewidth:
+            pieces.append(",\n" + " " * indent + suffix)
+            length = indent + len(suffix)
+            force_newline = False
+        else:
+            pieces.append(", " + suffix)
+            length += len(suffix) + 2
+    pieces.append(")")
+    return "".join(pieces)
+
+
+def _str(self, *, tensor_contents=None):
+    with torch.no_grad(), _C.DisableTorchFunctionSubclass():
+        return _intern(self, tensor_contents)
+
+
+def _intern(tensor, contents):
+    grad_fn = tensor.grad_fn
+    is_plain = type(tensor) in (Tensor, torch.nn.Parameter)
+    prefix = "tensor(" if type(tensor) is Tensor or is_plain else f"{type(tensor).__name__}("
+    indent = len(prefix)
+    suffixes = []
+    if tensor.device.type != "cpu":
+        suffixes.append(f"device='{tensor.device}'")
+    default = tensor.dtype in (_C.get_default_dtype(), torch.int64, torch.bool) or (
+        tensor.dtype.is_complex and tensor.dtype is _C.get_default_dtype().to_complex())
+    if contents is not None:
+        text = contents
+        if not default:
+            suffixes.append(f"dtype={tensor.dtype}")
+    elif tensor.is_meta or not _has_memory(tensor):
+        suffixes.append(f"size={tuple(tensor.shape)}")
+        if tensor.dtype is not _C.get_default_dtype():
+            suffixes.append(f"dtype={tensor.dtype}")
+        text = "..."
+    elif tensor.numel() == 0:
+        if tensor.dim() != 1:
+            suffixes.append(f"size={tuple(tensor.shape)}")
+        if tensor.dtype is not _C.get_default_dtype():
+            suffixes.append(f"dtype={tensor.dtype}")
+        text = "[]"
+    else:
+        if not default:
+            suffixes.append(f"dtype={tensor.dtype}")
+        text = _tensor_text(tensor.detach() if type(tensor) is Tensor else tensor.detach().as_subclass(Tensor), indent)
+    if grad_fn is not None:
+        name = type(grad_fn).__name__
+        if name == "CppFunction":
+            name = grad_fn.name().rsplit("::", 1)[-1]
+        suffixes.append(f"grad_fn=<{name}>")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    text = _add_suffixes(prefix + text, suffixes, indent, False)
+    if isinstance(tensor, torch.nn.Parameter):
+        text = f"Parameter containing:\n{text}" if type(tensor) is torch.nn.Parameter else text
+    return text
+
+
+def _has_memory(tensor):
+    return not hasattr(type(tensor), "_kindling_wrapper") and (tensor.numel() == 0 or tensor.data_ptr() != 0)
