@@ -161,12 +161,20 @@ struct Folder {
         }
     }
 
+    /// The sum of nothing but -0 is 0, as torch starts from 0.
+    void tidy(char* values, int64_t count) const {
+        if (combine != Combine::Sum || category(type) < 2) return;
+        alignas(64) static constexpr char zeros[splat_bytes] = {};
+        merge_code.function(values, values, zeros, nullptr, count * merge_code.scale, 2);
+    }
+
     void finish(const char* state, int64_t at) const {
         if (combine == Combine::MeanVar) {
             std::memcpy(results[0] + 8 * at, state + 8, 8);
             std::memcpy(results[1] + 8 * at, state + 16, 8);
         } else if (is_simple(combine)) {
             std::memcpy(results[0] + item * at, state, static_cast<size_t>(item));
+            tidy(results[0] + item * at, 1);
         } else {
             std::memcpy(results[0] + 8 * at, state + 8, 8);
         }
@@ -234,6 +242,7 @@ void fold_rows(const FoldPlan& plan) {
                     const char* values = at_once ? static_cast<const char*>(runner.output(f, rows * n)) : whole + n * 16 * f;
                     if (is_simple(folder.combine)) {
                         folder.fold(folder.results[0] + m * folder.item, values, rows, n);
+                        folder.tidy(folder.results[0] + m * folder.item, rows);
                         continue;
                     }
                     folder.fold_rows(states, values, rows, n, 0);
@@ -366,7 +375,9 @@ void fold_columns(const FoldPlan& plan) {
                 char** own_levels = levels + 64 * f;
                 for (int i = depth - 1; i > 0; i--)
                     folder.merge_code.function(own_levels[i - 1], own_levels[i - 1], own_levels[i], nullptr, some * folder.merge_code.scale, 0);
-                std::memcpy(partial[f] + (task % parts * columns + first_column) * folder.item, own_levels[0], static_cast<size_t>(some * folder.item));
+                char* to = partial[f] + (task % parts * columns + first_column) * folder.item;
+                std::memcpy(to, own_levels[0], static_cast<size_t>(some * folder.item));
+                if (parts == 1) folder.tidy(to, some);
             }
         }
     });
@@ -385,6 +396,7 @@ void fold_columns(const FoldPlan& plan) {
         }
         for (; depth > 1; depth--) merge();
         std::memcpy(folder.results[0], partial[f], static_cast<size_t>(row_bytes));
+        folder.tidy(folder.results[0], columns);
     }
 }
 

@@ -270,6 +270,13 @@ void test_empty() {
     float output[4] = {9, 9, 9, 9};
     run_fold(same, contiguous({4, 0}), 2, nullptr, DType::Float32, {Combine::Sum}, {{output, DType::Float32}});
     CHECK(output[0] == 0 && output[3] == 0 && !std::signbit(output[0]));
+    for (const Layout& layout : {contiguous({1}), contiguous({100, 3}), contiguous({40, 30}), contiguous({3000, 16})})
+        for (uint64_t reduced : {1u, 2u}) {
+            if (reduced == 2 && layout.sizes.size() == 1) continue;
+            std::vector<float> zeros(static_cast<size_t>(count_of(layout)), -0.0f), sums(zeros.size(), 1);
+            run_fold(same, layout, reduced, zeros.data(), DType::Float32, {Combine::Sum}, {{sums.data(), DType::Float32}});
+            CHECK(sums[0] == 0 && !std::signbit(sums[0]));
+        }
     run_fold(same, contiguous({4, 0}), 2, nullptr, DType::Float32, {Combine::Prod}, {{output, DType::Float32}});
     CHECK(output[0] == 1 && output[3] == 1);
 }
