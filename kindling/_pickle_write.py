@@ -9,6 +9,7 @@ _BATCH = 1000
 
 # Where torch keeps what we keep elsewhere.
 _RENAMED = {("kindling._utils", "_rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2")}
+_FOLDERS = (("kindling.nn._functional", "torch.nn.functional"), ("kindling._face", "torch"), ("kindling._C", "torch"))
 
 
 class GlobalName:
@@ -27,12 +28,13 @@ def _error(text):
 
 def torch_name(module, name):
     """The name that torch's files use for an object of ours; other names are left as they are."""
-    if module == "kindling._C":
-        module = "torch"
     renamed = _RENAMED.get((module, name))
     if renamed:
         return renamed
     if module == "kindling" or module.startswith("kindling."):
+        for ours, theirs in _FOLDERS:
+            if module == ours or module.startswith(ours + "."):
+                return theirs, name
         module = "torch" + module[8:]
     return module, name
 
@@ -267,6 +269,10 @@ class Pickler:
         if reduced is None:
             from copyreg import dispatch_table
             table = dispatch_table.get(kind)
+            module = getattr(obj, "__module__", None)
+            if type(module) is str and module.startswith("torch._C._") and hasattr(obj, "__name__") and callable(obj):
+                self.save_name(module, obj.__name__)  # an operator function: torch writes the same name
+                return
             if table is not None:
                 reduced = table(obj)
             elif issubclass(kind, type):

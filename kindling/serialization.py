@@ -652,6 +652,10 @@ def _found(module_name, name, ordinary):
         from kindling import _utils
         if name.startswith("_rebuild") and hasattr(_utils, name):
             return getattr(_utils, name)
+    if module_name == "torch._C" and name in ("_VariableFunctionsClass", "_VariableFunctions"):
+        return torch  # what torch.relu and the like are attributes of, in PyTorch
+    if module_name == "torch._C" and name in ("TensorBase", "_TensorBase"):
+        return torch.Tensor
     # A module of torch that is laid out otherwise here still has its names in one of the packages above it.
     path = module_name.split(".")[1:]
     for depth in range(len(path), -1, -1):

@@ -1,5 +1,6 @@
 """save and load against PyTorch, both ways: what one writes the other reads, with the same values, views and sharing."""
 import collections
+import importlib
 import io
 import os
 import pickle
@@ -195,6 +196,41 @@ def test_whole_modules():
     assert isinstance(read, torch.nn.Sequential)
     assert plain(dict(read.state_dict())) == plain(dict(build(torch).state_dict()))
     assert read[0](torch.ones(1, 2)).tolist() == build(torch)[0](torch.ones(1, 2)).tolist()
+
+
+def test_functions_of_torch():
+    """As modules hold them (an activation, for one): by name, both ways."""
+    def make(t):
+        return [t.relu, t.sigmoid, t.nn.functional.relu, t.nn.functional.gelu, t.nn.functional.linear, t.Tensor.relu, t.nn.ReLU]
+    x = [-1.0, 2.0]
+    for module, data in ((torch, write(kindling, make(kindling))), (kindling, write(torch, make(torch)))):
+        with pytest.raises(pickle.UnpicklingError):
+            module.load(io.BytesIO(data))
+        read = module.load(io.BytesIO(data), weights_only=False)
+        for i in (0, 1, 2, 3, 5):
+            assert numpy.allclose(read[i](module.tensor(x)).tolist(), make(torch)[i](torch.tensor(x)).tolist())
+        assert read[6] is module.nn.ReLU
+
+
+@pytest.mark.parametrize("package", ["nn", "optim", "optim.lr_scheduler", "utils.data"])
+def test_classes_are_saved_under_torchs_names(package):
+    from kindling._pickle_write import torch_name
+    theirs, ours = torch, kindling
+    for part in package.split("."):
+        __import__("torch." + package)
+        theirs, ours = getattr(theirs, part), getattr(ours, part)
+    different = {}
+    for each in dir(theirs):
+        cls = getattr(theirs, each)
+        if isinstance(cls, type) and cls.__module__.startswith("torch.") and isinstance(getattr(ours, each, None), type):
+            module, found = torch_name(getattr(ours, each).__module__, getattr(ours, each).__qualname__)
+            try:
+                resolved = getattr(importlib.import_module(module), found)
+            except (ImportError, AttributeError) as problem:
+                resolved = problem
+            if resolved is not cls:
+                different[each] = module, found, resolved
+    assert not different
 
 
 def test_classes_of_the_program():
