@@ -104,6 +104,7 @@ class BackwardHook:
         for hook in self.user_hooks:
             changed = hook(self.module, seen, self.grad_outputs)
             if changed is not None:
+                changed = changed if isinstance(changed, tuple) else (changed,)
                 if len(changed) != len(seen):
                     raise RuntimeError("Backward hook returned an invalid number of grad_input, "
                                        f"got {len(changed)}, but expected {len(seen)}")
@@ -116,6 +117,7 @@ class BackwardHook:
         for hook in self.user_pre_hooks or ():
             changed = hook(self.module, seen)
             if changed is not None:
+                changed = changed if isinstance(changed, tuple) else (changed,)
                 if len(changed) != len(seen):
                     raise RuntimeError("Backward pre hook returned an invalid number of grad_output, "
                                        f"got {len(changed)}, but expected {len(seen)}")
