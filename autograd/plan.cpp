@@ -49,12 +49,20 @@ bool numbered(const std::string& name, const char* stem, int& number) {
     return true;
 }
 
-uint8_t keep(OperatorPlan& plan, bool result, int index, const std::string& name) {
+using How = OperatorPlan::How;
+
+uint8_t keep(OperatorPlan& plan, bool result, int index, How how, const std::string& name) {
     for (size_t i = 0; i < plan.saved.size(); i++)
-        if (plan.saved[i].result == result && plan.saved[i].index == index) return static_cast<uint8_t>(i);
-    plan.saved.push_back({result, static_cast<uint8_t>(index), strdup(name.c_str())});
-    if (!result && index == 0) plan.saves_self = true;
+        if (plan.saved[i].result == result && plan.saved[i].index == index && plan.saved[i].how == how) return static_cast<uint8_t>(i);
+    plan.saved.push_back({result, static_cast<uint8_t>(index), how, strdup(name.c_str())});
     return static_cast<uint8_t>(plan.saved.size() - 1);
+}
+
+/// The argument `name` without `ending`, -1 if that is none.
+int sized(const Schema& schema, const std::string& name, const char* ending) {
+    size_t tail = std::strlen(ending);
+    if (name.size() <= tail || name.compare(name.size() - tail, tail, ending) != 0) return -1;
+    return schema.find(name.data(), name.size() - tail);
 }
 
 void read_rule(OperatorPlan& plan, const Operator& op, const Derivative& declared) {
@@ -72,20 +80,24 @@ void read_rule(OperatorPlan& plan, const Operator& op, const Derivative& declare
         int number = 0;
         int at = schema.find(name.data(), name.size());
         if (at >= 0) {
-            rule.given.push_back({Kind::Argument, static_cast<uint8_t>(at), keep(plan, false, at, name)});
+            rule.given.push_back({Kind::Argument, static_cast<uint8_t>(at), keep(plan, false, at, How::Whole, name)});
         } else if (name == "grad" || numbered(name, "grad", number)) {
             rule.given.push_back({Kind::Grad, static_cast<uint8_t>(number), 0});
         } else if (name == "grads") {
             rule.given.push_back({Kind::Grads, 0, 0});
         } else if (name == "wanted") {
             rule.given.push_back({Kind::Wanted, 0, 0});
+        } else if (int of = sized(schema, name, "_sizes"); of >= 0) {
+            rule.given.push_back({Kind::Argument, static_cast<uint8_t>(of), keep(plan, false, of, How::Sizes, name)});
+        } else if (int like = sized(schema, name, "_shape"); like >= 0) {
+            rule.given.push_back({Kind::Argument, static_cast<uint8_t>(like), keep(plan, false, like, How::Shape, name)});
         } else {
             bool known = name == "result" || numbered(name, "result", number);
             for (size_t i = 0; !known && i < schema.results.size(); i++)
                 if (schema.results[i].name && name == schema.results[i].name) { number = static_cast<int>(i); known = true; }
             KINDLING_CHECK(Internal, known, "aten::%s: a derivative asks for '%s', which is neither an argument nor a result", op.name(),
                            name.c_str());
-            rule.given.push_back({Kind::Result, static_cast<uint8_t>(number), keep(plan, true, number, name)});
+            rule.given.push_back({Kind::Result, static_cast<uint8_t>(number), keep(plan, true, number, How::Whole, name)});
         }
     }
     plan.rules.push_back(std::move(rule));
@@ -233,6 +245,8 @@ void OperatorNode::run(Backward& backward) {
                 default: {
                     const SavedItem& item = saved[each.saved];
                     if (item.kind == SavedItem::Kind::Plain) given[i] = item.plain.value();
+                    else if (item.kind == SavedItem::Kind::Shape) given[i] = item.shapes[0];
+                    else if (item.kind == SavedItem::Kind::ShapeList) given[i] = TensorList(item.shapes.data(), item.shapes.size());
                     else if (item.kind == SavedItem::Kind::Tensor) {
                         alive.push_back(item.tensor.unpack(self, backward.differentiable));
                         given[i] = alive.back();

@@ -27,7 +27,9 @@ struct OperatorPlan {
         None,         // results never require grad
         Missing,      // neither: going backward raises
     };
-    struct Saved { bool result; uint8_t index; const char* name; };
+    /// What is kept of an argument or result: itself, its sizes (`self_sizes`), or a meta tensor like it (`self_shape`).
+    enum class How : uint8_t { Whole, Sizes, Shape };
+    struct Saved { bool result; uint8_t index; How how; const char* name; };
     struct Computation;              // autograd/pointwise.cpp
 
     Kind kind;
@@ -36,7 +38,6 @@ struct OperatorPlan {
     std::vector<DerivativeRule> rules;
     std::vector<uint8_t> targets;    // argument positions that have a derivative, in schema order
     std::vector<Saved> saved;
-    bool saves_self = false;         // the first argument's value before the call
     std::atomic<Computation*> computations{nullptr};
     bool is_target(int position) const {
         for (uint8_t t : targets) if (t == position) return true;
@@ -62,11 +63,12 @@ private:
 };
 
 struct SavedItem {
-    enum class Kind : uint8_t { Plain, Tensor, List };
+    enum class Kind : uint8_t { Plain, Tensor, List, Shape, ShapeList };
     Kind kind = Kind::Plain;
     SavedTensor tensor;
     SavedPlain plain;
     std::vector<SavedTensor> list;
+    std::vector<Tensor> shapes;
 };
 
 /// The node of a call of an operator with declared derivatives.

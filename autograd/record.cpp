@@ -99,8 +99,24 @@ bool is_used(const OperatorPlan& plan, size_t saved, const Value* arguments) {
     return false;
 }
 
-SavedItem save(const Value& v, bool output) {
+Tensor shape_of(const TensorImpl* impl) { return make_tensor(impl->sizes(), impl->strides(), impl->dtype, Device{DeviceType::Meta}); }
+
+SavedItem save(const Value& v, bool output, OperatorPlan::How how) {
     SavedItem item;
+    if (how == OperatorPlan::How::Sizes && v.is_tensor()) {
+        item.plain = SavedPlain(Value(static_cast<const TensorImpl*>(v.tensor)->sizes()));
+        return item;
+    }
+    if (how == OperatorPlan::How::Shape && v.is_tensor()) {
+        item.kind = SavedItem::Kind::Shape;
+        item.shapes.push_back(shape_of(v.tensor));
+        return item;
+    }
+    if (how == OperatorPlan::How::Shape && v.tag == Value::Tag::TensorList) {
+        item.kind = SavedItem::Kind::ShapeList;
+        for (uint32_t j = 0; j < v.size; j++) item.shapes.push_back(v.tensors[j].defined() ? shape_of(v.tensors[j].impl()) : Tensor());
+        return item;
+    }
     if (v.is_tensor()) {
         item.kind = SavedItem::Kind::Tensor;
         item.tensor = SavedTensor(Tensor::share(v.tensor), output);
@@ -114,15 +130,16 @@ SavedItem save(const Value& v, bool output) {
 }
 
 /// Keeps what the rules name. `self`: what the first argument was before an in-place call.
-void save_for_rules(OperatorNode* node, const Value* arguments, const Value* results, const Tensor& self, bool inplace,
-                    const uint64_t used) {
+void save_for_rules(OperatorNode* node, const Value* arguments, const Value* results, const Tensor& self, const Tensor& shape,
+                    bool inplace, const uint64_t used) {
     const OperatorPlan& plan = node->plan;
     for (size_t i = 0; i < plan.saved.size(); i++) {
         const auto& each = plan.saved[i];
         if (!(used >> i & 1)) node->saved.emplace_back();
-        else if (each.result) node->saved.push_back(save(results[each.index], true));
-        else if (inplace && each.index == 0) node->saved.push_back(save(Value(self), false));
-        else node->saved.push_back(save(arguments[each.index], false));
+        else if (each.result) node->saved.push_back(save(results[each.index], true, each.how));
+        else if (inplace && each.index == 0)
+            node->saved.push_back(save(Value(each.how == OperatorPlan::How::Whole ? self : shape), false, each.how));
+        else node->saved.push_back(save(arguments[each.index], false, each.how));
     }
 }
 
@@ -192,7 +209,7 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
     uint64_t used = used_by_rules(plan, arguments);
     call_below(op, arguments, results);
     set_histories(op, node.get(), arguments, results, op.body == Body::View);
-    save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, {}, false, used);
+    save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, {}, {}, false, used);
 }
 
 void record_inplace(const Operator& op, const OperatorPlan& plan, Value* arguments, Value* results) {
@@ -211,7 +228,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         return;
     }
     Ref<GradNode> node;
-    Tensor before;
+    Tensor before, shape;            // the old value, and (of what changes its shape) the old shape
     uint64_t used = 0;
     bool differentiable = is_differentiable(self.dtype());
     if (differentiable && plan.kind == Kind::Missing) node = Ref<GradNode>::adopt(new MissingNode(op));
@@ -227,7 +244,8 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         node = make_rules_node(plan, arguments, true);
         used = used_by_rules(plan, arguments);
         for (size_t i = 0; i < plan.saved.size(); i++)
-            if (!plan.saved[i].result && plan.saved[i].index == 0 && (used >> i & 1)) { before = clone_self(); break; }
+            if (!plan.saved[i].result && plan.saved[i].index == 0 && plan.saved[i].how == OperatorPlan::How::Whole && (used >> i & 1)) { before = clone_self(); break; }
+        shape = op.body == Body::View ? shape_of(self.impl()) : self;
         if (before.defined() && requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
     } else if (recorded && plan.kind == Kind::Computed) {
         Value copy[64];
@@ -251,7 +269,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         rebase_history(self.impl(), node);
     }
     if (node->kind != GradNode::Kind::Operation) return;
-    if (plan.kind == Kind::Rules) save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, before, true, used);
+    if (plan.kind == Kind::Rules) save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, before, shape, true, used);
     else save_pointwise_result(node.get(), self);
 }
 
