@@ -1,6 +1,5 @@
 """Parameter, Buffer and their uninitialised forms: tensors that a Module registers when they are assigned to it."""
 import kindling as torch
-from _collections import OrderedDict
 
 __all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer",
            "UninitializedTensorMixin"]
@@ -55,11 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return f"Parameter containing:\n{self.data.requires_grad_(self.requires_grad)!r}"
 
     def __reduce_ex__(self, protocol):
-        state = {key: value for key, value in self.__dict__.items() if key != "_is_param"}
         # Hooks are not saved: they are rarely picklable and never were part of a parameter's file form.
-        if state:
-            return (torch._utils._rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state))
-        return (torch._utils._rebuild_parameter, (self.data, self.requires_grad, OrderedDict()))
+        return torch._utils._reduce_parameter(self, protocol)
 
     __torch_function__ = _no_torch_function
 

@@ -15,7 +15,9 @@ class LinearCrossEntropyOptions:
                  acc_dtype=None):
         if batch_chunk_size is not None and not (isinstance(batch_chunk_size, int) and batch_chunk_size > 0):
             raise ValueError(f"batch_chunk_size must be positive int or None, got {batch_chunk_size!r}")
-        if chunking_method not in ("auto", None):
+        method, _, ratio = (chunking_method or "auto").partition(":")
+        known = method == "aspect_ratio" and (ratio.isdigit() and int(ratio) > 0 or chunking_method == method)
+        if chunking_method is not None and chunking_method != "auto" and not known:
             raise ValueError(f"invalid chunking_method: {chunking_method!r}")
         if acc_policy not in ("accurate", "balanced", "compact", "auto"):
             raise ValueError(f"invalid acc_policy: {acc_policy!r}")

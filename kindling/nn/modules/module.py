@@ -67,7 +67,7 @@ def _typename(value):
 
 def _register(hooks, hook, prepend=False, extra_dict=None):
     """Enters a hook and answers the handle that takes it out again."""
-    from kindling.nn._hooks import RemovableHandle
+    from kindling.utils.hooks import RemovableHandle
     handle = RemovableHandle(hooks, extra_dict=extra_dict)
     hooks[handle.id] = hook
     if prepend:
@@ -288,7 +288,7 @@ class Module:
                     args = changed if isinstance(changed, tuple) else (changed,)
         backward_hook = None
         if full_hooks or backward_pre_hooks:
-            from kindling.nn._hooks import BackwardHook
+            from kindling.utils.hooks import BackwardHook
             backward_hook = BackwardHook(self, full_hooks, backward_pre_hooks)
             args = backward_hook.setup_input_hook(args)
         result = self.forward(*args, **kwargs)

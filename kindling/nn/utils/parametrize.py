@@ -1,7 +1,6 @@
 """Parametrisations: a module's tensor computed, at every use, from other tensors."""
 import kindling as torch
 from kindling.nn.modules.container import ModuleDict, ModuleList
-from kindling.nn.modules.module import Module
 from kindling.nn.parameter import Parameter
 
 __all__ = ["cached", "ParametrizationList", "register_parametrization", "is_parametrized", "remove_parametrizations",
