@@ -2,7 +2,7 @@
 
 __all__ = ["is_available", "is_initialized"]
 
-_CLASSES = ("Backend", "DeviceMesh", "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Store", "TCPStore", "FileStore",
+_CLASSES = ("Backend", "DeviceMesh", "ProcessGroup", "ProcessGroupGloo", "Store", "TCPStore", "FileStore",
             "HashStore", "PrefixStore", "Work", "P2POp", "GradBucket")
 # What torch refuses before `init_process_group`, which cannot succeed here.
 _NEEDS_GROUP = ("all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
@@ -48,6 +48,22 @@ def init_process_group(*args, **kwargs):
 def destroy_process_group(group=None):
     """Leaves a group of processes: AssertionError, as there is none."""
     raise AssertionError("Process group cannot be None")
+
+
+class ReduceOp:
+    """The ways to reduce, by name."""
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+
+
+class group:
+    """Holds the default group of processes: there is none."""
+    WORLD = None
+
+
+class GroupMember:
+    """Stands for membership in a group."""
+    WORLD = None
+    NON_GROUP_MEMBER = -100
 
 
 def __getattr__(name):

@@ -571,4 +571,4 @@ _fused_doc = "fused (bool, optional): update by one native kernel (default: None
 _capturable_doc = "capturable (bool, optional): step without waiting for the host, on accelerators (default: False)"
 _differentiable_doc = "differentiable (bool, optional): let autograd see the step (default: False)"
 _maximize_doc = "maximize (bool, optional): maximize the objective instead of minimizing it (default: False)"
-ParamsT = object
+ParamsT = _params_t = object

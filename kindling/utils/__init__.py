@@ -1,19 +1,20 @@
 """Tools around the framework: data loading, checkpointing, hooks, trees, DLPack.  Submodules load on first use."""
 
-_SUBMODULES = ("backend_registration", "checkpoint", "collect_env", "data", "dlpack", "hooks", "model_zoo",
-               "tensorboard", "_pytree")
-
 
 def __getattr__(name):
-    if name in _SUBMODULES:
-        __import__(__name__ + "." + name)
-        import sys
-        return sys.modules[__name__ + "." + name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    full = f"{__name__}.{name}"
+    try:
+        return __import__(full, fromlist=("__name__",))
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
 
 def __dir__():
-    return sorted([*globals(), *_SUBMODULES])
+    import os
+    files = {file.partition(".")[0] for file in os.listdir(__path__[0])}
+    return sorted({*globals(), *files} - {"README", "__init__", "__pycache__"})
 
 
 def set_module(obj, mod):

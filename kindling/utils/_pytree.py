@@ -250,11 +250,11 @@ def is_constant_class(cls):
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
-def _dict_with_keys(value):
+def _dict_flatten_with_keys(value):
     return [(MappingKey(key), item) for key, item in value.items()], list(value)
 
 
-def _list_with_keys(value):
+def _list_flatten_with_keys(value):
     return [(SequenceKey(index), item) for index, item in enumerate(value)], None
 
 
@@ -262,17 +262,17 @@ def _put(cls, flatten, unflatten, with_keys):
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten, unflatten, with_keys)
 
 
-_put(tuple, lambda value: (list(value), None), lambda items, _: tuple(items), _list_with_keys)
-_put(list, lambda value: (value, None), lambda items, _: list(items), _list_with_keys)
+_put(tuple, lambda value: (list(value), None), lambda items, _: tuple(items), _list_flatten_with_keys)
+_put(list, lambda value: (value, None), lambda items, _: list(items), _list_flatten_with_keys)
 _put(dict, lambda value: (list(value.values()), list(value)), lambda items, keys: dict(zip(keys, items)),
-     _dict_with_keys)
+     _dict_flatten_with_keys)
 _put(OrderedDict, lambda value: (list(value.values()), list(value)), lambda items, keys: OrderedDict(zip(keys, items)),
-     _dict_with_keys)
+     _dict_flatten_with_keys)
 _put(defaultdict, lambda value: (list(value.values()), [value.default_factory, list(value)]),
      lambda items, context: defaultdict(context[0], zip(context[1], items)),
-     lambda value: (_dict_with_keys(value)[0], [value.default_factory, list(value)]))
+     lambda value: (_dict_flatten_with_keys(value)[0], [value.default_factory, list(value)]))
 _put(deque, lambda value: (list(value), value.maxlen), lambda items, maxlen: deque(items, maxlen=maxlen),
-     lambda value: (_list_with_keys(value)[0], value.maxlen))
+     lambda value: (_list_flatten_with_keys(value)[0], value.maxlen))
 
 
 # ---- structures
