@@ -80,6 +80,24 @@ static void take_result(const Argument& argument, PyObject* object, Value& resul
     if (fit == Fit::No) fail(ErrorKind::Type, "__torch_dispatch__ returned a %s where the operator's schema says otherwise", Py_TYPE(object)->tp_name);
 }
 
+/// What a Python implementation of an operator gave back, as results.
+void take_python_results(const Operator& op, PyObject* result, Value* arguments, Value* results) {
+    const Schema& schema = *op.schema;
+    size_t outputs = schema.results.size(), count = schema.arguments.size();
+    if (op.form != Form::Functional) {  // in-place and out= calls return what they wrote to
+        size_t r = 0;
+        for (size_t i = 0; i < count && r < outputs; i++)
+            if (schema.arguments[i].mutated && arguments[i].is_tensor()) results[r++] = Value::own(Tensor::share(arguments[i].tensor));
+        return;
+    }
+    if (outputs == 0) return;
+    if (outputs == 1) return take_result(schema.results[0], result, results[0]);
+    Object items(checked(PySequence_Fast(result, "a tuple was expected from the implementation of this operator")));
+    if (PySequence_Fast_GET_SIZE(items.get()) != static_cast<Py_ssize_t>(outputs))
+        fail(ErrorKind::Runtime, "the implementation returned %zd values for an operator that has %zu", PySequence_Fast_GET_SIZE(items.get()), outputs);
+    for (size_t i = 0; i < outputs; i++) take_result(schema.results[i], PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), results[i]);
+}
+
 static void python_dispatch(const Operator& op, Value* arguments, Value* results) {
     Lock lock;
     const Schema& schema = *op.schema;
@@ -134,19 +152,7 @@ static void python_dispatch(const Operator& op, Value* arguments, Value* results
     if (!asked || result.get() == Py_NotImplemented)
         fail(ErrorKind::Type, "Multiple dispatch failed for 'torch.ops.aten.%s.%s'; all __torch_dispatch__ handlers returned NotImplemented", op.name(),
              *op.overload() ? op.overload() : "default");
-    size_t outputs = schema.results.size();
-    if (op.form != Form::Functional) {  // in-place and out= calls return what they wrote to
-        size_t r = 0;
-        for (size_t i = 0; i < count && r < outputs; i++)
-            if (schema.arguments[i].mutated && arguments[i].is_tensor()) results[r++] = Value::own(Tensor::share(arguments[i].tensor));
-        return;
-    }
-    if (outputs == 0) return;
-    if (outputs == 1) return take_result(schema.results[0], result.get(), results[0]);
-    Object items(checked(PySequence_Fast(result.get(), "__torch_dispatch__ must return a tuple for this operator")));
-    if (PySequence_Fast_GET_SIZE(items.get()) != static_cast<Py_ssize_t>(outputs))
-        fail(ErrorKind::Runtime, "__torch_dispatch__ returned %zd values for an operator that has %zu", PySequence_Fast_GET_SIZE(items.get()), outputs);
-    for (size_t i = 0; i < outputs; i++) take_result(schema.results[i], PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), results[i]);
+    take_python_results(op, result.get(), arguments, results);
 }
 
 static PyObject* push(PyObject*, PyObject* mode) {

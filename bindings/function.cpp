@@ -33,6 +33,7 @@ PyObject* named_tuple_type(const Operator& op) {
     PyStructSequence_Desc description = {text, nullptr, fields, static_cast<int>(count)};
     PyTypeObject* type = PyStructSequence_NewType(&description);
     if (!type) throw_python();
+    set_module(type, ".return_types");
     PyDict_SetItemString(named_tuple_types, key.c_str(), reinterpret_cast<PyObject*>(type));
     return reinterpret_cast<PyObject*>(type);
 }
@@ -150,14 +151,14 @@ static PyObject* function_repr(PyObject* self) {
     return PyUnicode_FromFormat("<built-in function %U>", f->name);
 }
 
-static const char* space_name(uint32_t s) {
+static const char* space_name(uint32_t s) {  // below the package
     switch (s) {
-    case space::Nn: return "torch._C._nn";
-    case space::Linalg: return "torch._C._linalg";
-    case space::Fft: return "torch._C._fft";
-    case space::Special: return "torch._C._special";
-    case space::Sparse: return "torch._C._sparse";
-    default: return "torch";
+    case space::Nn: return "._C._nn";
+    case space::Linalg: return "._C._linalg";
+    case space::Fft: return "._C._fft";
+    case space::Special: return "._C._special";
+    case space::Sparse: return "._C._sparse";
+    default: return "";
     }
 }
 
@@ -184,7 +185,7 @@ static PyObject* get_doc(PyObject* self, void*) {
 static PyObject* get_module(PyObject* self, void*) {
     auto* f = reinterpret_cast<FunctionObject*>(self);
     if (f->space == space::Method) Py_RETURN_NONE;
-    return PyUnicode_FromString(space_name(f->space));
+    return PyUnicode_FromFormat("%s%s", package, space_name(f->space));
 }
 static PyObject* get_qualname(PyObject* self, void*) {
     auto* f = reinterpret_cast<FunctionObject*>(self);
@@ -319,7 +320,7 @@ static PyObject* find_operator_function(PyObject*, PyObject* const* args, Py_ssi
     if (!where || !name) return nullptr;
     uint32_t wanted = space::Torch;
     for (uint32_t s : {space::Nn, space::Linalg, space::Fft, space::Special, space::Sparse})
-        if (strcmp(space_name(s), where) == 0 || strcmp(space_name(s) + sizeof("torch._C._") - 1, where) == 0) wanted = s;
+        if (strstr(where, space_name(s))) wanted = s;
     return guarded([&]() -> PyObject* {
         OverloadSet set;
         bool found = find_operators(name, static_cast<size_t>(length), set) && (set.namespaces & wanted);

@@ -92,6 +92,12 @@ inline PyObject* checked(PyObject* object) { if (!object) throw_python(); return
 
 // ---- calls into Python
 
+/// The name the package goes by: "kindling", or "torch" once the alias is in place. Classes and functions say they are
+/// from there, so that they pickle.
+extern const char* package;
+/// Makes a type say that it comes from `package` (and a submodule).
+void set_module(PyTypeObject* type, const char* submodule = "");
+
 /// Takes the interpreter lock for a scope, from any thread.
 class Lock {
 public:

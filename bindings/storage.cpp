@@ -442,7 +442,10 @@ static PyObject* generator_reduce(PyObject* self, PyObject*) {
 
 static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec) {
     PyObject* type = PyType_FromSpec(spec);
-    if (type) PyModule_AddObjectRef(module, name, type);
+    if (type) {
+        PyModule_AddObjectRef(module, name, type);
+        set_module(reinterpret_cast<PyTypeObject*>(type));
+    }
     return reinterpret_cast<PyTypeObject*>(type);
 }
 

@@ -155,7 +155,7 @@ Tensor shallow_copy(const Tensor& tensor) {
     impl->device = from->device;
     impl->layout = from->layout;
     impl->inference = from->inference;
-    impl->version = from->version == &from->own_version ? impl->version : from->version;
+    impl->share_version(from);
     return copy;
 }
 
@@ -620,7 +620,7 @@ bool init_tensor(PyObject* module) {
     static PyType_Slot lazy_slots[] = {SLOT(tp_descr_get, lazy_method_get), SLOT(tp_call, lazy_method_call), {0, nullptr}};
     static PyType_Spec lazy_spec = {"torch._C._LazyMethod", sizeof(LazyMethodObject), 0, Py_TPFLAGS_DEFAULT, lazy_slots};
     if (!(lazy_method_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&lazy_spec)))) return false;
-    PyType_Modified(tensor_type);
+    set_module(tensor_type);
     PyModule_AddObjectRef(module, "_disabled_torch_dispatch_impl", disabled_torch_dispatch);
     PyModule_AddObjectRef(module, "_TensorMeta", reinterpret_cast<PyObject*>(tensor_meta));
     PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(tensor_type));

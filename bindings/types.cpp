@@ -501,7 +501,10 @@ static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* s
     PyObject* bases = base ? PyTuple_Pack(1, base) : nullptr;
     PyObject* type = PyType_FromSpecWithBases(spec, bases);
     Py_XDECREF(bases);
-    if (type) PyModule_AddObjectRef(module, name, type);
+    if (type) {
+        PyModule_AddObjectRef(module, name, type);
+        set_module(reinterpret_cast<PyTypeObject*>(type));
+    }
     return reinterpret_cast<PyTypeObject*>(type);
 }
 

@@ -12,6 +12,7 @@ bool init_storage(PyObject* module);
 bool init_construct(PyObject* module);
 bool init_torch_function(PyObject* module);
 bool init_dispatch(PyObject* module);
+bool init_library(PyObject* module);
 
 bool layout_of_object(PyObject* object, Layout& layout);
 bool memory_format_of_object(PyObject* object, MemoryFormat& format);

@@ -49,6 +49,8 @@ PyObject* set_error() {
 
 void throw_python() { throw Error(ErrorKind::Python, std::string()); }
 
+static PyObject* set_package(PyObject*, PyObject* name);
+
 static PyObject* error_class_by_name(PyObject*, PyObject* name) {
     struct { const char* name; ErrorKind kind; } const classes[] = {
         {"_LinAlgError", ErrorKind::LinAlg}, {"OutOfMemoryError", ErrorKind::OutOfMemory}, {"InternalError", ErrorKind::Internal}};
@@ -59,7 +61,8 @@ static PyObject* error_class_by_name(PyObject*, PyObject* name) {
 
 bool init_errors(PyObject* module) {
     error_module = module;
-    static PyMethodDef functions[] = {{"_error_class", error_class_by_name, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef functions[] = {{"_error_class", error_class_by_name, METH_O, nullptr},
+                                      {"_set_package", set_package, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
@@ -69,6 +72,29 @@ PyObject* import(const char* module, const char* attribute) {
     PyObject* result = PyObject_GetAttrString(loaded, attribute);
     Py_DECREF(loaded);
     return result;
+}
+
+const char* package = "kindling";
+struct Placed { PyTypeObject* type; const char* submodule; };
+static Placed placed[64];
+static int placed_count = 0;
+
+static void put_module(const Placed& entry) {
+    PyObject* name = PyUnicode_FromFormat("%s%s", package, entry.submodule);
+    if (name) PyDict_SetItemString(entry.type->tp_dict, "__module__", name);
+    Py_XDECREF(name);
+    PyType_Modified(entry.type);
+}
+void set_module(PyTypeObject* type, const char* submodule) {
+    Placed entry = {type, submodule};
+    if (placed_count < 64) placed[placed_count++] = entry;
+    put_module(entry);
+}
+/// _C._set_package("torch"): what the alias calls.
+static PyObject* set_package(PyObject*, PyObject* name) {
+    package = PyUnicode_CompareWithASCIIString(name, "torch") == 0 ? "torch" : "kindling";
+    for (int i = 0; i < placed_count; i++) put_module(placed[i]);
+    Py_RETURN_NONE;
 }
 
 // ---- numbers

@@ -52,6 +52,7 @@ def install_as_torch():
             f"another torch from {getattr(present, '__file__', None) or 'an unknown place'}"
         )
     modules["torch"] = kindling
+    kindling._C._set_package("torch")
     if Finder not in sys.meta_path:
         sys.meta_path.insert(0, Finder)
         _watch_extension_modules()
