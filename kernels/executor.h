@@ -52,6 +52,9 @@ private:
     RunArena* spread_arena_;
 };
 
+/// The power of two from 256 to `largest` that a runner of this program would take.
+int64_t tile_size(const TileProgram& program, int64_t largest);
+
 /// `body(context, begin, end)` over [0, count), in parts of at least `grain`, perhaps on several threads.
 void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context);
 template <class F> void parallel(int64_t count, int64_t grain, F&& body) {

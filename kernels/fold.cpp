@@ -310,8 +310,8 @@ void fold_rows(const FoldPlan& plan) {
 /// Columns: the kept dimensions are innermost; whole rows of values are folded into one another.
 void fold_columns(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
-    constexpr int64_t chunk = 256;  // columns at a time: 16 lanes of them stay near
-    const int64_t columns = plan.kept, n = plan.reduced;
+    const int64_t columns = plan.kept, n = plan.reduced, tile = tile_size(plan.program, largest);
+    const int64_t chunk = tile < 1024 ? tile : 1024;  // columns at a time: 16 lanes of them stay near
     const int64_t chunks = (columns + chunk - 1) / chunk;
     // Few columns and many rows: rows are cut too, into a power of two of blocks.
     int64_t part = n;
@@ -321,53 +321,61 @@ void fold_columns(const FoldPlan& plan) {
     }
     const int64_t parts = (n + part - 1) / part;
     RunArena arena;
-    char* partial[64];
+    char* partial[max_loop_operands];
     for (int f = 0; f < plan.folder_count; f++)
         partial[f] = parts == 1 ? plan.folders[f].results[0] : arena.take<char>(parts * columns * plan.folders[f].item);
     const bool whole_rows = columns <= chunk;
-    parallel(chunks * parts, 1 + 65536 / (part * (columns < chunk ? columns : chunk)), [&](int64_t begin, int64_t end) {
+    // Where 16 rows fit in a tile they lie as the 16 lanes do, and fold in one call.
+    const int64_t width = columns < chunk ? columns : chunk;
+    const int64_t at_once = !whole_rows ? 1 : tile / columns >= fold_lanes ? tile / columns / fold_lanes * fold_lanes : tile / columns;
+    const bool by_lanes = whole_rows && at_once >= fold_lanes;
+    parallel(chunks * parts, 1 + 65536 / (part * width), [&](int64_t begin, int64_t end) {
         RunArena own;
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
         char** lanes = own.take<char*>(plan.folder_count);
-        for (int f = 0; f < plan.folder_count; f++) lanes[f] = own.take<char>(fold_lanes * chunk * plan.folders[f].item);
+        for (int f = 0; f < plan.folder_count; f++) lanes[f] = own.take<char>(fold_lanes * width * plan.folders[f].item);
         char** levels = own.take<char*>(plan.folder_count * 64);
         for (int i = 0; i < plan.folder_count * 64; i++) levels[i] = nullptr;
-        auto lane_of = [&](int f, int64_t lane) { return lanes[f] + lane * chunk * plan.folders[f].item; };
         for (int64_t task = begin; task < end; task++) {
-            int64_t first_column = task / parts * chunk;
-            int64_t some = columns - first_column < chunk ? columns - first_column : chunk;
-            int64_t from = task % parts * part, to = from + part < n ? from + part : n;
-            int64_t at_once = whole_rows ? runner.tile() / columns : 1;
+            const int64_t first_column = task / parts * chunk;
+            const int64_t some = columns - first_column < chunk ? columns - first_column : chunk;
+            const int64_t from = task % parts * part, to = from + part < n ? from + part : n;
             if (whole_rows) runner.seek(from * columns);
             uint64_t blocks = 0;
             int depth = 0;
             for (int64_t k = from; k < to;) {
-                int64_t rows = to - k < at_once ? to - k : at_once;
+                const int64_t rows = to - k < at_once ? to - k : at_once;
                 if (!whole_rows) runner.seek(k * columns + first_column);
                 runner.run(rows * some, nullptr);
-                for (int64_t r = 0; r < rows; r++, k++) {
-                    int64_t lane = k % fold_lanes, in_block = k % fold_block;
-                    bool last = in_block == fold_block - 1 || k + 1 == to;
-                    int merges = last ? __builtin_ctzll(~blocks) : 0;
+                for (int64_t r = 0; r < rows;) {
+                    const int64_t in_block = k % fold_block, lane = k % fold_lanes;
+                    int64_t group = by_lanes && lane == 0 ? (rows - r < fold_lanes ? rows - r : fold_lanes) : 1;
+                    const bool last = in_block + group == fold_block || k + group == to;
+                    const int merges = last ? __builtin_ctzll(~blocks) : 0;
                     for (int f = 0; f < plan.folder_count; f++) {
                         const Folder& folder = plan.folders[f];
-                        const char* values = static_cast<const char*>(runner.output(f, rows * some)) + r * some * folder.item;
-                        const TileCode& code = folder.merge_code;
-                        auto fold_into = [&](char* into, const char* later) { code.function(into, into, later, nullptr, some * code.scale, 0); };
-                        if (in_block < fold_lanes) std::memcpy(lane_of(f, lane), values, static_cast<size_t>(some * folder.item));
-                        else fold_into(lane_of(f, lane), values);
+                        const int64_t row_bytes = some * folder.item;
+                        const char* values = static_cast<const char*>(runner.output(f, rows * some)) + r * row_bytes;
+                        auto fold_into = [&](char* into, const char* later, int64_t count) {
+                            folder.merge_code.function(into, into, later, nullptr, count * folder.merge_code.scale, 0);
+                        };
+                        auto lane_at = [&](int64_t which) { return lanes[f] + which * row_bytes; };
+                        if (in_block < fold_lanes) std::memcpy(lane_at(lane), values, static_cast<size_t>(group * row_bytes));
+                        else fold_into(lane_at(lane), values, group * some);
                         if (!last) continue;
-                        int64_t used = in_block + 1 < fold_lanes ? in_block + 1 : fold_lanes;
+                        int64_t used = in_block + group < fold_lanes ? in_block + group : fold_lanes;
                         for (int64_t half = fold_lanes / 2; half > 0; half /= 2) {
-                            for (int64_t j = 0; j < half && j + half < used; j++) fold_into(lane_of(f, j), lane_of(f, j + half));
+                            if (used > half) fold_into(lane_at(0), lane_at(half), (used - half) * some);
                             if (used > half) used = half;
                         }
                         char** own_levels = levels + 64 * f;
-                        if (!own_levels[depth]) own_levels[depth] = own.take<char>(chunk * folder.item);
-                        std::memcpy(own_levels[depth], lane_of(f, 0), static_cast<size_t>(some * folder.item));
-                        for (int i = 0; i < merges; i++) fold_into(own_levels[depth - 1 - i], own_levels[depth - i]);
+                        if (!own_levels[depth]) own_levels[depth] = own.take<char>(width * folder.item);
+                        std::memcpy(own_levels[depth], lane_at(0), static_cast<size_t>(row_bytes));
+                        for (int i = 0; i < merges; i++) fold_into(own_levels[depth - 1 - i], own_levels[depth - i], some);
                     }
                     if (last) depth += 1 - merges, blocks++;
+                    r += group;
+                    k += group;
                 }
             }
             for (int f = 0; f < plan.folder_count; f++) {
@@ -375,9 +383,9 @@ void fold_columns(const FoldPlan& plan) {
                 char** own_levels = levels + 64 * f;
                 for (int i = depth - 1; i > 0; i--)
                     folder.merge_code.function(own_levels[i - 1], own_levels[i - 1], own_levels[i], nullptr, some * folder.merge_code.scale, 0);
-                char* to = partial[f] + (task % parts * columns + first_column) * folder.item;
-                std::memcpy(to, own_levels[0], static_cast<size_t>(some * folder.item));
-                if (parts == 1) folder.tidy(to, some);
+                char* to_memory = partial[f] + (task % parts * columns + first_column) * folder.item;
+                std::memcpy(to_memory, own_levels[0], static_cast<size_t>(some * folder.item));
+                if (parts == 1) folder.tidy(to_memory, some);
             }
         }
     });
@@ -414,7 +422,7 @@ bool wants_columns(const LoopKernel& kernel, const LoopOperand* inputs, int inpu
         }
         if (dims <= best_dims || nearest < 0) continue;
         best_dims = dims;
-        columns = !(kernel.reduced >> nearest & 1) && kernel.sizes[nearest] >= fold_lanes;
+        columns = !(kernel.reduced >> nearest & 1) && kernel.sizes[nearest] >= 4;
     }
     return columns;
 }
@@ -451,10 +459,40 @@ bool lies_in_order(const LoopOrder& order, const LoopOperand& operand) {
     return true;
 }
 
+/// Rows that lie one after the other, folded as they are: no order, no runner.
+bool run_plain_fold(const LoopKernel& kernel, const TileProgram& program) {
+    if (!program.steps.empty() || program.outputs.size() != 1 || kernel.finish || kernel.input_count != 1) return false;
+    if (!is_simple(kernel.combines[0]) || program.slots[static_cast<size_t>(program.outputs[0])].kind != TileSlot::Input) return false;
+    const LoopOperand &output = kernel.operands[0], &input = kernel.operands[1];
+    if (output.type != input.type) return false;
+    int64_t kept = 1, reduced = 1, item = static_cast<int64_t>(item_size(input.type)), in = item, out = item;
+    for (int d = kernel.ndim; d-- > 0;) {
+        if (kernel.sizes[d] == 1) continue;
+        if (input.strides[d] != in) return false;
+        in *= kernel.sizes[d];
+        if (kernel.reduced >> d & 1) {
+            if (kept != 1) return false;
+            reduced *= kernel.sizes[d];
+        } else {
+            if (output.strides[d] != out) return false;
+            kept *= kernel.sizes[d];
+            out *= kernel.sizes[d];
+        }
+    }
+    if (reduced == 0 || kept * reduced > 32768) return false;
+    Folder folder;
+    folder.set(kernel.combines[0], kernel.expression->output_type(0));
+    char* results = static_cast<char*>(output.data);
+    folder.fold(results, input.data, kept, reduced);
+    folder.tidy(results, kept);
+    return true;
+}
+
 }  // namespace
 
 void run_fold(const LoopKernel& kernel) {
     const TileProgram& program = kernel.expression->program();
+    if (run_plain_fold(kernel, program)) return;
     const LoopOperand* inputs = kernel.operands + kernel.output_count;
     const int input_count = kernel.input_count - kernel.finish_input_count;
     const int folder_count = static_cast<int>(program.outputs.size());

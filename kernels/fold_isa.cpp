@@ -57,6 +57,17 @@ template <class Op, class T> struct Fold {
 
     /// One block of 1 to 256 numbers.
     static KINDLING_INLINE void block(T* out, const T* x, int64_t n) {
+        if constexpr (Op::parts == 1)
+            if (n < fold_lanes) {  // the same by hand, without what is not there
+                T lane[fold_lanes];
+                for (int64_t i = 0; i < n; i++) lane[i] = x[i];
+                for (int64_t half = fold_lanes / 2; half > 0; half /= 2) {
+                    for (int64_t j = 0; j < n - half && j < half; j++) lane[j] = Op::apply(lane[j], lane[j + half]);
+                    if (n > half) n = half;
+                }
+                out[0] = lane[0];
+                return;
+            }
         V lanes[vectors];
         int64_t left = n;
         auto partial = [&](T* padded) {

@@ -67,14 +67,18 @@ int64_t* ordered_strides(const LoopOrder& order, const LoopOperand& operand, Run
     return strides;
 }
 
+int64_t tile_size(const TileProgram& program, int64_t largest) {
+    constexpr int64_t budget = 32 * 1024;
+    int64_t per_element = static_cast<int64_t>(program.buffer_item) * (program.buffer_count + 1);
+    int64_t tile = 256;
+    while (tile < largest && tile * 2 * per_element <= budget) tile *= 2;
+    return tile;
+}
+
 TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs,
                        const Immediate* scalars, int64_t largest_tile, bool fits_rows, RunArena& arena)
     : program_(program), spread_arena_(&arena) {
-    constexpr int64_t budget = 32 * 1024;
-    int64_t per_element = static_cast<int64_t>(program.buffer_item) * (program.buffer_count + 1);
-    tile_ = 256;
-    while (tile_ < largest_tile && tile_ * 2 * per_element <= budget) tile_ *= 2;
-
+    tile_ = tile_size(program, largest_tile);
     const int64_t slot_count = static_cast<int64_t>(program.slots.size());
     pointers_ = arena.take<char*>(slot_count);
     buffers_ = arena.take<char*>(slot_count);
