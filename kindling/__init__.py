@@ -34,7 +34,7 @@ _FILES = {
              "BoolTensor compiled_with_cxx11_abi",
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state",
     "autograd.grad_mode": "no_grad enable_grad set_grad_enabled inference_mode",
-    "serialization": "save load",
+    "serialization": "save load load_safetensors save_safetensors",
     "_alias": "install_as_torch",
     "_compile": "compile",
     "storage": "TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage "
