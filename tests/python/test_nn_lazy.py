@@ -43,7 +43,8 @@ def test_only_built_in_modules_and_ours_at_load(path):
 def loaded_by(code):
     """Modules of kindling.nn that a fresh interpreter has after this code."""
     code += "\nimport sys\nprint(*[name for name in sys.modules if name.startswith('kindling.nn')])"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                            cwd=os.sep)
     return set(answer.stdout.split())
 
 

@@ -99,12 +99,14 @@ for value in (3, torch.zeros(2), nn.Parameter(torch.zeros(2)) * 2):
 show(lambda: m.register_buffer('x', 3)); show(lambda: m.add_module('x', 3))
 show(lambda: setattr(m, 'weight', torch.zeros(2))); show(lambda: setattr(m, 'weight', nn.ReLU()))
 show(lambda: setattr(nn.Sequential(m), '0', 3)); show(lambda: setattr(nn.BatchNorm1d(2), 'running_mean', 3))
-for make in (lambda: nn.Parameter(torch.zeros(2)), lambda: nn.Linear(2, 2), lambda: nn.Buffer(torch.zeros(2)), lambda: 3):
+for make in (lambda: nn.Parameter(torch.zeros(2)), lambda: nn.Linear(2, 2), lambda: nn.Buffer(torch.zeros(2)),
+             lambda: 3):
     class Early(nn.Module):
         def __init__(self):
             self.x = make()
     show(lambda: Early()(2))
-for call in (lambda: nn.Module(3), lambda: nn.Module(a=3), lambda: nn.Module()(2), lambda: m.foo, lambda: delattr(m, 'foo'),
+for call in (lambda: nn.Module(3), lambda: nn.Module(a=3), lambda: nn.Module()(2), lambda: m.foo,
+             lambda: delattr(m, 'foo'),
              lambda: m.train(3), lambda: m.get_extra_state(), lambda: m.apply(3)):
     show(call)""",
     "paths": """
@@ -113,7 +115,8 @@ for path in ('', '1.0', '1.0.weight', '1.5', 'a.b'):
     show(lambda: m.get_submodule(path))
 for path in ('0.weight', '0.foo', '0.in_features', '1.0.running_mean', '1'):
     show(lambda: m.get_parameter(path)); show(lambda: m.get_buffer(path))
-for path, module in (('', m), ('1.0', nn.ReLU()), ('0.weight', nn.ReLU()), ('1.1', 3), ('2', nn.ReLU()), ('9.9', nn.ReLU())):
+for path, module in (('', m), ('1.0', nn.ReLU()), ('0.weight', nn.ReLU()), ('1.1', 3), ('2', nn.ReLU()),
+                     ('9.9', nn.ReLU())):
     show(lambda: m.set_submodule(path, module))
 show(lambda: m.set_submodule('7', nn.ReLU(), strict=True)); show(m)""",
     "one name, one place": """
@@ -157,13 +160,16 @@ class Extra(nn.Module):
     def get_extra_state(self): return {'a': 1}
 class Both(Extra):
     def set_extra_state(self, state): self.got = state
-show(lambda: Extra().load_state_dict(Extra().state_dict())); b = Both(); show(lambda: b.load_state_dict(Extra().state_dict()))
+show(lambda: Extra().load_state_dict(Extra().state_dict())); b = Both()
+show(lambda: b.load_state_dict(Extra().state_dict()))
 show(b.got); show(lambda: b.load_state_dict(nn.Linear(1, 1).state_dict()))
 sd = {'weight': torch.ones(2, 2, dtype=torch.float64), 'bias': torch.ones(2)}
 m.weight.requires_grad_(False); show(lambda: m.load_state_dict(sd, assign=True))
 show([m.weight, m.weight.requires_grad, m.bias.requires_grad, m.bias.data_ptr() == sd['bias'].data_ptr()])
-empty = nn.Linear(2, 2, device='meta'); show(lambda: empty.load_state_dict(m.state_dict(), assign=True)); show(empty.weight)
-old = nn.BatchNorm1d(2); sd = dict(old.state_dict()); del sd['num_batches_tracked']; show(lambda: old.load_state_dict(sd))""",
+empty = nn.Linear(2, 2, device='meta'); show(lambda: empty.load_state_dict(m.state_dict(), assign=True))
+show(empty.weight)
+old = nn.BatchNorm1d(2); sd = dict(old.state_dict()); del sd['num_batches_tracked']
+show(lambda: old.load_state_dict(sd))""",
     "conversion": """
 m = nn.Linear(2, 2); w = m.weight; w.grad = torch.ones(2, 2)
 m.double(); show([w is m.weight, w, w.grad])
@@ -175,7 +181,8 @@ for convert in (lambda: b.half(), lambda: b.bfloat16(), lambda: b.to(torch.ones(
                 lambda: b.type(torch.float64), lambda: b.float()):
     convert(); show([str(v.dtype).split('.')[-1] for v in b.state_dict().values()])
 show(nn.Conv2d(1, 2, 3).to(memory_format=torch.channels_last).weight.stride())
-m = nn.Linear(1, 1); m.weight.grad = torch.ones(1, 1); m.zero_grad(False); show(m.weight.grad); m.zero_grad(); show(m.weight.grad)
+m = nn.Linear(1, 1); m.weight.grad = torch.ones(1, 1); m.zero_grad(False); show(m.weight.grad); m.zero_grad()
+show(m.weight.grad)
 show([m.eval().training, m.train().training, m.requires_grad_(False).weight.requires_grad])""",
     "parameters": """
 p = nn.Parameter(torch.ones(2)); p.foo = 3
@@ -202,16 +209,20 @@ for use in (lambda: s[5], lambda: s[-1], lambda: s[1:], lambda: s.insert(9, nn.R
             lambda: s.extend([nn.GELU()]), lambda: s.__delitem__(0), lambda: s, lambda: nn.Sequential()(3)):
     show(lambda: str(use()).replace('kindling.nn', 'torch.nn'))
 l = nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(1, 1)])
-for use in (lambda: l, lambda: l[9], lambda: l[0:2], lambda: l.insert(1, nn.GELU()), lambda: l, lambda: l.__delitem__(0),
+for use in (lambda: l, lambda: l[9], lambda: l[0:2], lambda: l.insert(1, nn.GELU()), lambda: l,
+            lambda: l.__delitem__(0),
             lambda: l + [nn.Tanh()], lambda: l.extend(3), lambda: nn.ModuleList()(3), lambda: nn.ModuleList()):
     show(lambda: str(use()))
 d = nn.ModuleDict({'a': nn.ReLU()})
-for use in (lambda: d, lambda: d.update(3), lambda: d.update([3]), lambda: d.update([[3]]), lambda: d.pop('a'), lambda: d,
+for use in (lambda: d, lambda: d.update(3), lambda: d.update([3]), lambda: d.update([[3]]), lambda: d.pop('a'),
+            lambda: d,
             lambda: d.update({'a.b': nn.ReLU()}), lambda: d.update({'clear': nn.ReLU()}), lambda: 'a' in d):
     show(lambda: str(use()))
-for use in (lambda: nn.ParameterList([torch.ones(2), 3]), lambda: nn.ParameterList(torch.ones(2)), lambda: nn.ParameterList()(3),
+for use in (lambda: nn.ParameterList([torch.ones(2), 3]), lambda: nn.ParameterList(torch.ones(2)),
+            lambda: nn.ParameterList()(3),
             lambda: nn.ParameterDict({'b': torch.ones(2), 'a': 3}), lambda: nn.ParameterDict({3: torch.ones(2)}),
-            lambda: nn.ParameterDict({'a': 1}) | nn.ParameterDict({'b': 2}), lambda: nn.ParameterDict({'a': 1}).popitem()):
+            lambda: nn.ParameterDict({'a': 1}) | nn.ParameterDict({'b': 2}),
+            lambda: nn.ParameterDict({'a': 1}).popitem()):
     show(lambda: str(use()))""",
 }
 
