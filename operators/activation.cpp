@@ -1,0 +1,348 @@
+// operators/activation.cpp: activation functions, softmax and dropout.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/cached.h"
+#include "operators/declare.h"
+#include "operators/reduce.h"
+
+namespace kindling {
+namespace {
+
+Sym zero_like(const Sym& x) { return like(x, 0); }
+Sym one_like(const Sym& x) { return like(x, 1); }
+
+/// Rows along `dim`, largest first subtracted, as float for half types.
+struct SoftRows {
+    Tensor x;
+    int64_t dim;
+    DType out;
+};
+
+SoftRows rows_of(const Tensor& self, int64_t dim, bool half_to_float, DType dtype) {
+    DType out = half_to_float ? DType::Float32 : dtype != DType::None ? dtype : self.dtype();
+    KINDLING_CHECK(NotImplemented, is_floating(out), "\"softmax_lastdim_kernel_impl\" not implemented for '%s'", scalar_type_name(out));
+    return {self, wrap_dim(dim, self.dim()), out};
+}
+
+Tensor fold_rows(const Tensor& x, uint64_t mask, Combine combine) {
+    DType inside = value_type(x.dtype());
+    const Expression& expression = cached_expression(key_of(x.dtype()), [&](ExpressionBuilder& b) { b.output(cast(b.input(x.dtype()), inside)); });
+    Fold what{&expression, &combine, nullptr, nullptr};
+    TensorImpl* input = x.impl();
+    Tensor result;
+    fold(what, x.sizes(), mask, true, &input, 1, &inside, &result, 1);
+    return result;
+}
+
+/// exp(x - max) summed in one pass over the row; then one pass that writes the result.
+Tensor soft(const Tensor& self, int64_t dim, bool logarithm, DType out) {
+    Sizes strides = preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense);
+    Tensor result = make_tensor(self.sizes(), strides, out, self.device());
+    if (result.is_meta() || !result.numel()) return result;
+    DType from = self.dtype(), inside = value_type(from);
+    if (self.dim() == 0) { fill_(result, Scalar(logarithm ? 0 : 1)); return result; }
+    uint64_t mask = uint64_t{1} << dim;
+    Tensor top = fold_rows(self, mask, Combine::Max);
+    const Expression& shifted = cached_expression(key_of(from), [&](ExpressionBuilder& b) {
+        b.output(exp(cast(b.input(from), inside) - b.input(inside)));
+    });
+    Combine combine = Combine::Sum;
+    Fold what{&shifted, &combine, nullptr, nullptr};
+    TensorImpl* inputs[3] = {self.impl(), top.impl(), nullptr};
+    Tensor total;
+    fold(what, self.sizes(), mask, true, inputs, 2, &inside, &total, 1);
+    inputs[2] = total.impl();
+    const Expression& last = cached_expression(key_of(from, out, logarithm), [&](ExpressionBuilder& b) {
+        Sym x = cast(b.input(from), inside), m = b.input(inside), s = b.input(inside);
+        Sym y = logarithm ? x - m - log(s) : exp(x - m) / s;
+        b.output(cast(y, out));
+    });
+    TensorImpl* header = result.impl();
+    run_loop(last, self.sizes(), &header, 1, inputs, 3, nullptr);
+    return result;
+}
+
+Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alpha) {
+    KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got %g", p);
+    if (p == 0 || !train || input.numel() == 0) return input;
+    if (p == 1) return mul(input, zeros({}, input.dtype()));
+    Sizes shape = input.sizes();
+    if (feature) {
+        KINDLING_CHECK(Runtime, input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+        for (size_t i = 2; i < shape.size(); i++) shape[i] = 1;
+    }
+    Tensor noise = bernoulli_(feature ? empty(shape, input.dtype(), std::nullopt, input.device()) : empty_like(input), 1 - p);
+    if (alpha) {
+        double scale = 1.7580993408473766, a = 1 / __builtin_sqrt((scale * scale * p + 1) * (1 - p));
+        Tensor b = add(mul(sub(noise, wrap_number(Scalar(1))), wrap_number(Scalar(scale * a))), wrap_number(Scalar(scale * a * p)));
+        return add(mul(input, mul(noise, wrap_number(Scalar(a)))), b);
+    }
+    return mul(input, div(noise, wrap_number(Scalar(1 - p))));
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(activation) {
+    declare("relu(Tensor self) -> Tensor", {
+        doc("max(self, 0)"),
+        pointwise([](auto x) {
+            if (x.dtype() == DType::Bool || is_complex(x.dtype())) fail(ErrorKind::Runtime, "Boolean and complex inputs not supported for relu");
+            return max(x, zero_like(x));
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor result) { return threshold_backward(grad, result, Scalar(0)); }),
+    });
+    declare("relu6(Tensor self) -> Tensor", {
+        doc("min(max(self, 0), 6)"), in(space::Nn), has_inplace(),
+        composition([](const Tensor& self) { return hardtanh(self, Scalar(0), Scalar(6)); }),
+    });
+    declare("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", {
+        doc("self where it is above the threshold, value elsewhere"), in(space::Torch | space::Nn),
+        pointwise([](auto x, auto threshold, auto value) { return where(x <= threshold, cast(value, x.dtype()), x); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar threshold) { return threshold_backward(grad, self, threshold); }),
+    });
+    declare("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", {
+        doc("grad_output where self is above the threshold, 0 elsewhere"), in(space::Nn | space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x, auto threshold) { return where(x <= threshold, zero_like(grad), grad); }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor self, Scalar threshold) { return threshold_backward(grad, self, threshold); }),
+    });
+    declare("gelu(Tensor self, *, str approximate='none') -> Tensor", {
+        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), in(space::Nn),
+        pointwise([](auto x, auto approximate) {
+            if (approximate == "tanh") return like(x, 0.5) * x * (one_like(x) + tanh(like(x, 0.79788456080286535588) * (x + like(x, 0.044715) * x * x * x)));
+            if (approximate != "none") fail(ErrorKind::Runtime, "approximate argument must be either none or tanh.");
+            return like(x, 0.5) * x * (one_like(x) + erf(x * like(x, 0.70710678118654752440)));
+        }),
+        refuses("torch.nn.functional.gelu(torch.ones(2), approximate='cubic')", "RuntimeError: approximate argument must be either none or tanh"),
+    });
+    declare("silu(Tensor self) -> Tensor", {
+        doc("x * sigmoid(x) (Elfwing et al., 2017)"), in(space::Nn),
+        pointwise([](auto x) { return x / (one_like(x) + exp(-x)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) {
+            Tensor s = sigmoid(self);
+            return mul(mul(grad, s), add(mul(self, rsub(s, wrap_number(Scalar(1)))), wrap_number(Scalar(1))));
+        }),
+    });
+    declare("mish(Tensor self) -> Tensor", {
+        doc("x * tanh(softplus(x)) (Misra, 2019)"), in(space::Nn),
+        pointwise([](auto x) { return x * tanh(log1p(exp(x))); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) {
+            Tensor t = tanh(softplus(self)), s = sigmoid(self);
+            return mul(grad, add(t, mul(mul(self, s), rsub(mul(t, t), wrap_number(Scalar(1))))));
+        }),
+    });
+    declare("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", {
+        doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), in(space::Nn),
+        pointwise([](auto x, auto alpha, auto scale, auto input_scale) {
+            return where(x > zero_like(x), x * scale, expm1(x * input_scale) * (alpha * scale));
+        }),
+    });
+    declare("celu(Tensor self, Scalar alpha=1.0) -> Tensor", {
+        doc("max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) (Barron, 2017)"), has_inplace(), in(space::Torch),
+        composition([](const Tensor& self, const Scalar& alpha) {
+            KINDLING_CHECK(Runtime, alpha.to_double() != 0, "ZeroDivisionError: alpha cannot be 0 for CELU");
+            return elu(self, alpha, Scalar(1.0), Scalar(1.0 / alpha.to_double()));
+        }),
+    });
+    declare("selu(Tensor self) -> Tensor", {
+        doc("elu with the constants of self-normalising networks (Klambauer et al., 2017)"), has_inplace(), in(space::Torch),
+        composition([](const Tensor& self) { return elu(self, Scalar(1.6732632423543772848170429916717), Scalar(1.0507009873554804934193349852946), Scalar(1.0)); }),
+    });
+    declare("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", {
+        doc("x above 0, negative_slope * x below"), in(space::Nn),
+        pointwise([](auto x, auto slope) { return where(x > zero_like(x), x, x * slope); }),
+    });
+    declare("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", {
+        doc("Limited to [min_val, max_val]"), in(space::Nn),
+        pointwise([](auto x, auto low, auto high) {
+            if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Bool inputs not supported for hardtanh");
+            return min(max(x, low), high);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) {
+            return where(logical_or(le(self, min_val), ge(self, max_val)), wrap_number(Scalar(0)), grad);
+        }),
+    });
+    declare("hardsigmoid(Tensor self) -> Tensor", {
+        doc("min(max(x + 3, 0), 6) / 6"), in(space::Nn),
+        pointwise([](auto x) { return min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) {
+            return where(logical_and(gt(self, Scalar(-3)), lt(self, Scalar(3))), mul(grad, wrap_number(Scalar(1.0 / 6))), wrap_number(Scalar(0)));
+        }),
+    });
+    declare("hardswish(Tensor self) -> Tensor", {
+        doc("x * min(max(x + 3, 0), 6) / 6 (Howard et al., 2019)"), in(space::Nn),
+        pointwise([](auto x) { return x * min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) {
+            Tensor middle = mul(grad, add(div(self, wrap_number(Scalar(3))), wrap_number(Scalar(0.5))));
+            return where(le(self, Scalar(-3)), wrap_number(Scalar(0)), where(lt(self, Scalar(3)), middle, grad));
+        }),
+    });
+    declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
+        doc("0 in [-lambd, lambd], x elsewhere"), no_inplace(),
+        pointwise([](auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(x), x); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
+            return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
+        }),
+    });
+    declare("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
+        doc("x moved towards 0 by lambd, 0 in [-lambd, lambd]"), in(space::Nn), no_inplace(),
+        pointwise([](auto x, auto lambd) { return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * zero_like(x))); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
+            return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
+        }),
+        refuses("torch.nn.functional.softshrink(torch.ones(2), 'a')", "TypeError"),
+    });
+    declare("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", {
+        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), in(space::Nn), no_inplace(),
+        pointwise([](auto x, auto beta, auto threshold) { return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar beta, Scalar threshold) {
+            Tensor scaled = mul(self, wrap_number(beta));
+            return where(gt(scaled, threshold), grad, mul(grad, sigmoid(scaled)));
+        }),
+    });
+    declare("log_sigmoid(Tensor self) -> Tensor", {
+        doc("log(sigmoid(x)) without overflow"), in(space::Nn), no_inplace(),
+        pointwise([](auto x) { return min(x, zero_like(x)) - log1p(exp(-abs(x))); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) { return mul(grad, sigmoid(neg(self))); }),
+    });
+    declare("glu(Tensor self, int dim=-1) -> Tensor", {
+        doc("The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016)"), in(space::Nn),
+        composition([](const Tensor& self, int64_t dim) {
+            KINDLING_CHECK(Runtime, self.dim() > 0, "glu does not support 0-dimensional tensors");
+            int64_t size = self.size(dim);
+            KINDLING_CHECK(Runtime, size % 2 == 0, "Halving dimension must be even, but dimension %ld is size %ld", wrap_dim(dim, self.dim()), size);
+            return mul(narrow(self, dim, 0, size / 2), sigmoid(narrow(self, dim, size / 2, size / 2)));
+        }),
+    });
+    declare("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", {
+        doc("x above 0, weight * x below; weight broadcasts"), in(space::Torch), no_inplace(),
+        pointwise([](auto x, auto w) { return where(x > zero_like(x), x, w * x); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor weight) { return where(gt(self, Scalar(0)), grad, mul(grad, weight)); }),
+        derivative("weight", GIVEN(Tensor grad, Tensor self) { return where(gt(self, Scalar(0)), wrap_number(Scalar(0)), mul(grad, self)); }),
+    });
+    declare("prelu(Tensor self, Tensor weight) -> Tensor", {
+        doc("x above 0, weight * x below, one weight for all or for each channel (He et al., 2015)"), no_out(),
+        composition([](const Tensor& self, const Tensor& weight) {
+            KINDLING_CHECK(Runtime, self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got %s and %s", name(self.dtype()), name(weight.dtype()));
+            Tensor w = weight;
+            if (weight.numel() != 1) {
+                KINDLING_CHECK(Runtime, self.dim() > 0, "Not allow zero-dim input tensor.");
+                int64_t channels = self.dim() > 1 ? self.size(1) : 1;
+                KINDLING_CHECK(Runtime, channels == weight.numel(), "Mismatch of parameter numbers and input channel size. Found parameter numbers = %ld and channel size = %ld.", weight.numel(), channels);
+                KINDLING_CHECK(Runtime, weight.dim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %ld", weight.dim());
+                Sizes shape(static_cast<size_t>(self.dim()), 1);
+                shape[self.dim() > 1 ? 1 : 0] = weight.numel();
+                w = reshape(weight, shape);
+            } else w = self.dim() ? reshape(weight, Sizes(static_cast<size_t>(self.dim()), 1)) : reshape(weight, {});
+            return _prelu_kernel(self, w);
+        }),
+    });
+    declare("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor", {
+        doc("leaky_relu with a slope drawn from [lower, upper] for each element in training, their mean otherwise"), in(space::Torch), has_inplace(), random_numbers(), no_out(),
+        composition([](const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, Generator* generator) {
+            KINDLING_CHECK(Runtime, lower.to_double() <= upper.to_double(), "Lower bound should be less than or equal to the upper bound");
+            if (!training) return leaky_relu(self, Scalar((lower.to_double() + upper.to_double()) / 2));
+            Tensor slopes = uniform_(empty_like(self), lower.to_double(), upper.to_double(), generator);
+            return where(le(self, Scalar(0)), mul(self, slopes), self);
+        }),
+    });
+    declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
+        doc("exp(x) / sum of exp(x) along dim, without overflow"), in(space::Torch), flags(trait::AutocastFloat),
+        kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
+            SoftRows rows = rows_of(self, dim, half_to_float, DType::None);
+            return soft(self, rows.dim, false, rows.out);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
+    });
+    declare("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
+        doc("(grad - sum(grad * output)) * output"), in(space::Torch),
+        composition([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
+            Tensor product = mul(grad, output);
+            return to(sub(product, mul(output, sum(product, IntList({dim}), true))), input_dtype);
+        }),
+    });
+    declare("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
+        doc("log(softmax(x)), without overflow"), in(space::Torch), flags(trait::AutocastFloat),
+        kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
+            SoftRows rows = rows_of(self, dim, half_to_float, DType::None);
+            return soft(self, rows.dim, true, rows.out);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _log_softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
+    });
+    declare("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
+        doc("grad - exp(output) * sum(grad)"), in(space::Torch),
+        composition([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
+            return to(sub(grad, mul(exp(output), sum(grad, IntList({dim}), true))), input_dtype);
+        }),
+    });
+    declare("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", {
+        doc("exp(x) / sum of exp(x) along dim, without overflow"),
+        composition([](const Tensor& self, int64_t dim, DType dtype) {
+            return _softmax(dtype == DType::None || dtype == self.dtype() ? self : to(self, dtype), dim, false);
+        }),
+        example("torch.softmax(torch.zeros(2, 4), -1)"),
+        refuses("torch.softmax(torch.zeros(2), 3)", "IndexError: Dimension out of range"),
+    });
+    declare("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", {
+        doc("softmax"), no_out(),
+        composition([](const Tensor& self, int64_t dim, DType dtype) { return softmax(self, dim, dtype); }),
+    });
+    declare("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", {
+        doc("log(softmax(x)) along dim, without overflow"),
+        composition([](const Tensor& self, int64_t dim, DType dtype) {
+            return _log_softmax(dtype == DType::None || dtype == self.dtype() ? self : to(self, dtype), dim, false);
+        }),
+    });
+    declare("special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
+        doc("log_softmax"), no_out(),
+        composition([](const Tensor& self, int64_t dim, DType dtype) { return log_softmax(self, dim, dtype); }),
+    });
+    declare("dropout(Tensor input, float p, bool train) -> Tensor", {
+        doc("Elements zeroed with probability p, the rest divided by 1 - p, in training (Hinton et al., 2012)"), in(space::Torch), random_numbers(), no_out(),
+        composition([](const Tensor& input, double p, bool train) { return dropped(input, p, train, false, false); }),
+    });
+    declare("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", {
+        doc("dropout, and which elements it kept"), in(space::Torch), random_numbers(), no_out(),
+        composition([](const Tensor& input, double p, std::optional<bool> train) {
+            if (input.numel() == 0) return std::tuple<Tensor, Tensor>(input, empty_like(input));
+            if (train && !*train) return std::tuple<Tensor, Tensor>(clone(input), ones_like(input, DType::Bool));
+            Tensor mask = bernoulli_(empty_like(input), 1 - p);
+            double scale = p == 1 ? 0.0 : 1 / (1 - p);
+            return std::tuple<Tensor, Tensor>(mul(mul(input, mask), wrap_number(Scalar(scale))), to(mask, DType::Bool));
+        }),
+    });
+    declare("dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", {
+        doc("dropout in place"), in(space::Torch), random_numbers(),
+        composition([](const Tensor& self, double p, bool train) {
+            KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got %g", p);
+            if (p == 0 || !train || self.numel() == 0) return self;
+            if (p == 1) return mul_(self, zeros({}, self.dtype()));
+            Tensor noise = div_(bernoulli_(empty_like(self), 1 - p), wrap_number(Scalar(1 - p)));
+            return mul_(self, noise);
+        }),
+    });
+    declare("feature_dropout(Tensor input, float p, bool train) -> Tensor", {
+        doc("dropout of whole channels"), in(space::Torch), random_numbers(), no_out(),
+        composition([](const Tensor& input, double p, bool train) { return dropped(input, p, train, true, false); }),
+    });
+    declare("feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", {
+        doc("dropout of whole channels in place"), in(space::Torch), random_numbers(),
+        composition([](const Tensor& self, double p, bool train) { return copy_(self, dropped(clone(self), p, train, true, false)); }),
+    });
+    declare("alpha_dropout(Tensor input, float p, bool train) -> Tensor", {
+        doc("dropout that keeps mean and variance of selu's output"), in(space::Torch), random_numbers(), no_out(),
+        composition([](const Tensor& input, double p, bool train) { return dropped(input, p, train, false, true); }),
+    });
+    declare("alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", {
+        doc("alpha_dropout in place"), in(space::Torch), random_numbers(),
+        composition([](const Tensor& self, double p, bool train) { return copy_(self, dropped(clone(self), p, train, false, true)); }),
+    });
+    declare("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", {
+        doc("alpha_dropout of whole channels"), in(space::Torch), random_numbers(), no_out(),
+        composition([](const Tensor& input, double p, bool train) { return dropped(input, p, train, true, true); }),
+    });
+    declare("feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", {
+        doc("alpha_dropout of whole channels in place"), in(space::Torch), random_numbers(),
+        composition([](const Tensor& self, double p, bool train) { return copy_(self, dropped(clone(self), p, train, true, true)); }),
+    });
+}

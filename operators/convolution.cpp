@@ -1,0 +1,271 @@
+// operators/convolution.cpp: convolutions and their transposes.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/convolution.h"
+#include "operators/declare.h"
+
+namespace kindling {
+namespace {
+
+struct Shape {
+    library::Convolution c{};
+    Sizes out;
+};
+
+int64_t at(IntList list, int i) { return list.size() == 1 ? list[0] : list[static_cast<size_t>(i)]; }
+
+/// Checks everything torch checks, with its words, and works out the result's sizes.
+Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed,
+            IntList output_padding, int64_t groups) {
+    int64_t dims = weight.dim() - 2;
+    KINDLING_CHECK(Runtime, dims >= 1 && dims <= 3, "weight should have at least three dimensions");
+    KINDLING_CHECK(Runtime, groups > 0, "expected groups to be greater than 0, but got groups=%ld", groups);
+    KINDLING_CHECK(Runtime, input.dtype() == weight.dtype(), "Input type (%s) and bias type (%s) should be the same", name(input.dtype()), name(weight.dtype()));
+    if (bias.defined()) KINDLING_CHECK(Runtime, input.dtype() == bias.dtype(), "Input type (%s) and bias type (%s) should be the same", name(input.dtype()), name(bias.dtype()));
+    KINDLING_CHECK(Runtime, input.dim() == dims + 2, "Expected %ldD (unbatched) or %ldD (batched) input to conv%ldd, but got input of size: %s", dims + 1, dims + 2, dims, str(input.sizes()).c_str());
+    for (int i = 0; i < dims; i++) {
+        KINDLING_CHECK(Runtime, at(stride, i) > 0, "non-positive stride is not supported");
+        KINDLING_CHECK(Runtime, at(padding, i) >= 0, "negative padding is not supported");
+        KINDLING_CHECK(Runtime, at(dilation, i) > 0, "dilation should be greater than zero");
+        if (transposed) KINDLING_CHECK(Runtime, at(output_padding, i) >= 0, "negative output_padding is not supported");
+    }
+    Shape shape;
+    library::Convolution& c = shape.c;
+    c.dtype = input.dtype();
+    c.dims = static_cast<int>(dims);
+    c.batch = input.size(0);
+    c.groups = groups;
+    if (!transposed) {
+        KINDLING_CHECK(Runtime, weight.size(0) >= groups, "Given groups=%ld, expected weight to be at least %ld at dimension 0, but got weight of size %s instead", groups, groups, str(weight.sizes()).c_str());
+        KINDLING_CHECK(Runtime, weight.size(0) % groups == 0, "Given groups=%ld, expected weight to be divisible by %ld at dimension 0, but got weight of size %s instead", groups, groups, str(weight.sizes()).c_str());
+        KINDLING_CHECK(Runtime, input.size(1) == weight.size(1) * groups, "Given groups=%ld, weight of size %s, expected input%s to have %ld channels, but got %ld channels instead",
+                       groups, str(weight.sizes()).c_str(), str(input.sizes()).c_str(), weight.size(1) * groups, input.size(1));
+        KINDLING_CHECK(Runtime, !bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), "Given weight of size %s, expected bias to be 1-dimensional with %ld elements, but got bias of size %s instead",
+                       str(weight.sizes()).c_str(), weight.size(0), bias.defined() ? str(bias.sizes()).c_str() : "");
+        c.in_channels = input.size(1);
+        c.out_channels = weight.size(0);
+    } else {
+        KINDLING_CHECK(Runtime, input.size(1) == weight.size(0), "Given transposed=1, weight of size %s, expected input%s to have %ld channels, but got %ld channels instead",
+                       str(weight.sizes()).c_str(), str(input.sizes()).c_str(), weight.size(0), input.size(1));
+        KINDLING_CHECK(Runtime, weight.size(0) % groups == 0, "Given groups=%ld, expected weight to be divisible by %ld at dimension 0, but got weight of size %s instead", groups, groups, str(weight.sizes()).c_str());
+        KINDLING_CHECK(Runtime, !bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(1) * groups), "Given transposed=1, weight of size %s, expected bias to be 1-dimensional with %ld elements, but got bias of size %s instead",
+                       str(weight.sizes()).c_str(), weight.size(1) * groups, bias.defined() ? str(bias.sizes()).c_str() : "");
+        c.in_channels = weight.size(1) * groups;   // of the convolution that leads back
+        c.out_channels = weight.size(0);
+    }
+    shape.out.push_back(input.size(0));
+    shape.out.push_back(transposed ? c.in_channels : c.out_channels);
+    for (int i = 0; i < dims; i++) {
+        int64_t kernel = weight.size(i + 2), size = input.size(i + 2);
+        c.kernel[i] = kernel;
+        c.stride[i] = at(stride, i);
+        c.padding[i] = at(padding, i);
+        c.dilation[i] = at(dilation, i);
+        int64_t result;
+        if (!transposed) {
+            int64_t room = size + 2 * c.padding[i], reach = c.dilation[i] * (kernel - 1) + 1;
+            KINDLING_CHECK(Runtime, kernel > 0 && room >= reach, "Calculated padded input size per channel: (%ld). Kernel size: (%ld). Kernel size can't be greater than actual input size", room, reach);
+            result = (room - reach) / c.stride[i] + 1;
+            c.in[i] = size;
+            c.out[i] = result;
+        } else {
+            KINDLING_CHECK(Runtime, at(output_padding, i) < std::max(c.stride[i], c.dilation[i]), "output padding must be smaller than either stride or dilation, but got output_padding: %ld, stride: %ld, dilation: %ld", at(output_padding, i), c.stride[i], c.dilation[i]);
+            result = (size - 1) * c.stride[i] - 2 * c.padding[i] + c.dilation[i] * (kernel - 1) + at(output_padding, i) + 1;
+            KINDLING_CHECK(Runtime, result > 0, "Given input size per channel: (%ld). Calculated output size per channel: (%ld). Output size is too small", size, result);
+            c.in[i] = result;
+            c.out[i] = size;
+        }
+        shape.out.push_back(result);
+    }
+    return shape;
+}
+
+bool channels_last(const Tensor& input, const Tensor& weight) {
+    return input.suggest_memory_format() != MemoryFormat::Contiguous || (weight.dim() == 4 && weight.suggest_memory_format() != MemoryFormat::Contiguous);
+}
+
+Tensor in_format(const Tensor& result, bool last) {
+    return last && result.dim() >= 4 ? contiguous(result, result.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d) : result;
+}
+
+Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed,
+                 IntList output_padding, int64_t groups) {
+    Shape shape = check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+    Tensor result = make_tensor(shape.out, input.dtype(), input.device());
+    if (result.is_meta() || !result.numel()) return result;
+    Tensor x = contiguous(input), w = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
+    {
+        Unlocked unlocked(true);
+        if (!transposed) library::convolution(shape.c, x.data(), w.data(), b.defined() ? b.data() : nullptr, result.data());
+        else library::convolution_input_gradient(shape.c, x.data(), w.data(), b.defined() ? b.data() : nullptr, result.data());
+    }
+    return in_format(result, channels_last(input, weight));
+}
+
+/// A single value is meant for every dimension; unbatched inputs get a batch of one.
+Tensor plain(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed,
+             IntList output_padding, int64_t groups, int64_t dims) {
+    KINDLING_CHECK(Runtime, weight.dim() == dims + 2, "Expected %ldD weight for conv%s%ldd, but got weight of size: %s", dims + 2, transposed ? "_transpose" : "", dims, str(weight.sizes()).c_str());
+    KINDLING_CHECK(Runtime, input.dim() == dims + 1 || input.dim() == dims + 2, "Expected %ldD (unbatched) or %ldD (batched) input to conv%s%ldd, but got input of size: %s", dims + 1, dims + 2, transposed ? "_transpose" : "", dims, str(input.sizes()).c_str());
+    auto fits = [&](IntList list, const char* what) {
+        KINDLING_CHECK(Runtime, list.size() == 1 || static_cast<int64_t>(list.size()) == dims, "expected %s to be a single integer value or a list of %ld values to match the convolution dimensions, but got %s=%s", what, dims, what, str(list).c_str());
+    };
+    fits(stride, "stride"); fits(padding, "padding"); fits(dilation, "dilation");
+    if (transposed) fits(output_padding, "output_padding");
+    bool open = input.dim() == dims + 2;
+    Tensor result = kindling::convolution(open ? input : unsqueeze(input, 0), weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+    return open ? result : squeeze(result, 0);
+}
+
+Tensor padded_by_name(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, Text padding, IntList dilation, int64_t groups, int64_t dims) {
+    if (padding == "valid") return plain(input, weight, bias, stride, {0}, dilation, false, {0}, groups, dims);
+    KINDLING_CHECK(Runtime, padding == "same", "Invalid padding string: '%s'", std::string(padding).c_str());
+    Sizes both, extra;
+    bool even = true;
+    for (int i = 0; i < dims; i++) {
+        KINDLING_CHECK(Runtime, at(stride, i) == 1, "padding='same' is not supported for strided convolutions");
+        int64_t total = at(dilation, i) * (weight.size(i + 2) - 1);
+        both.push_back(total / 2);
+        even &= total % 2 == 0;
+    }
+    if (even) return plain(input, weight, bias, stride, both, dilation, false, {0}, groups, dims);
+    for (int i = static_cast<int>(dims); i-- > 0;) {
+        int64_t total = at(dilation, i) * (weight.size(i + 2) - 1);
+        extra.push_back(0);
+        extra.push_back(total % 2);
+    }
+    return plain(constant_pad_nd(input, extra, Scalar(0)), weight, bias, stride, both, dilation, false, {0}, groups, dims);
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(convolution) {
+    declare("convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor", {
+        doc("Cross-correlation over one to three dimensions, or its transpose"), in(space::Torch), flags(trait::AutocastLower), no_out(),
+        kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
+            return convolved(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+        }),
+        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Wanted wanted) {
+            bool mask[3] = {wanted[0], wanted[1], wanted[2]};
+            return convolution_backward(grad, input, weight, std::nullopt, stride, padding, dilation, transposed, output_padding, groups, Span<bool>(mask, 3));
+        }),
+    });
+    declare("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", {
+        doc("The gradients of a convolution's input, weight and bias"), in(space::Torch), no_out(),
+        kernel([](const Tensor& grad_output, const Tensor& input, const Tensor& weight, std::optional<IntList>, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Span<bool> output_mask) {
+            Shape shape = check(input, weight, Tensor(), stride, padding, dilation, transposed, output_padding, groups);
+            Tensor g = contiguous(grad_output), x = contiguous(input), w = contiguous(weight), gi, gw, gb;
+            bool last = channels_last(input, weight);
+            DType dtype = input.dtype();
+            if (dtype != g.dtype()) g = to(g, dtype);
+            if (is_complex(dtype)) { x = contiguous(resolve_conj(conj(x))); w = contiguous(resolve_conj(conj(w))); }
+            if (output_mask[0]) {
+                gi = input.numel() && g.numel() ? make_tensor(input.sizes(), dtype, input.device()) : zeros(input.sizes(), dtype);
+                if (!gi.is_meta() && gi.numel() && g.numel()) {
+                    if (!transposed) library::convolution_input_gradient(shape.c, g.data(), w.data(), nullptr, gi.data());
+                    else library::convolution(shape.c, g.data(), w.data(), nullptr, gi.data());
+                }
+                gi = in_format(gi, last);
+            }
+            if (output_mask[1]) {
+                gw = weight.numel() && g.numel() ? make_tensor(weight.sizes(), dtype, input.device()) : zeros(weight.sizes(), dtype);
+                if (!gw.is_meta() && gw.numel() && g.numel()) {
+                    if (!transposed) library::convolution_weight_gradient(shape.c, x.data(), g.data(), gw.data());
+                    else library::convolution_weight_gradient(shape.c, g.data(), x.data(), gw.data());
+                }
+            }
+            if (output_mask[2]) {
+                int64_t channels = g.size(1), space = g.numel() / std::max<int64_t>(g.size(0) * channels, 1);
+                gb = make_tensor({channels}, dtype, input.device());
+                if (!gb.is_meta()) library::convolution_bias_gradient(dtype, g.size(0), channels, space, g.data(), gb.data());
+            }
+            return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
+        }),
+        derivative("grad_output, input, weight", GIVEN(TensorList grads, Tensor grad_output, Tensor input, Tensor weight, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Wanted wanted) {
+            // Everything is linear in each of the three: the second derivatives are convolutions again.
+            Tensor gg, gi, gw, none;
+            if (wanted[0]) {
+                if (grads[0].defined()) gg = convolution(grads[0], weight, none, stride, padding, dilation, transposed, output_padding, groups);
+                if (grads[1].defined()) {
+                    Tensor part = convolution(input, grads[1], none, stride, padding, dilation, transposed, output_padding, groups);
+                    gg = gg.defined() ? add(gg, part) : part;
+                }
+                if (grads[2].defined()) {
+                    Sizes shape(static_cast<size_t>(grad_output.dim()), 1);
+                    shape[1] = grads[2].size(0);
+                    Tensor part = expand(reshape(grads[2], shape), grad_output.sizes());
+                    gg = gg.defined() ? add(gg, part) : part;
+                }
+            }
+            bool only_input[3] = {true, false, false}, only_weight[3] = {false, true, false};
+            if (wanted[1] && grads[1].defined())
+                gi = std::get<0>(convolution_backward(grad_output, input, grads[1], std::nullopt, stride, padding, dilation, transposed, output_padding, groups, Span<bool>(only_input, 3)));
+            if (wanted[2] && grads[0].defined())
+                gw = std::get<1>(convolution_backward(grad_output, grads[0], weight, std::nullopt, stride, padding, dilation, transposed, output_padding, groups, Span<bool>(only_weight, 3)));
+            return std::tuple<Tensor, Tensor, Tensor>(gg, gi, gw);
+        }),
+    });
+    declare("conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] dilation=1, SymInt groups=1) -> Tensor", {
+        doc("Convolution over one dimension"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) {
+            return plain(input, weight, bias, stride, padding, dilation, false, {0}, groups, 1);
+        }),
+    });
+    declare("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, str padding=\"valid\", SymInt[1] dilation=1, SymInt groups=1) -> Tensor", {
+        doc("Convolution over one dimension, padded 'same' or 'valid'"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, Text padding, IntList dilation, int64_t groups) {
+            return padded_by_name(input, weight, bias, stride, padding, dilation, groups, 1);
+        }),
+    });
+    declare("conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor", {
+        doc("Convolution over two dimensions"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) {
+            return plain(input, weight, bias, stride, padding, dilation, false, {0}, groups, 2);
+        }),
+        refuses("torch.conv2d(torch.ones(1, 3, 8, 8), torch.ones(4, 2, 3, 3))", "RuntimeError: Given groups=1, weight of size"),
+    });
+    declare("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, str padding=\"valid\", SymInt[2] dilation=1, SymInt groups=1) -> Tensor", {
+        doc("Convolution over two dimensions, padded 'same' or 'valid'"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, Text padding, IntList dilation, int64_t groups) {
+            return padded_by_name(input, weight, bias, stride, padding, dilation, groups, 2);
+        }),
+    });
+    declare("conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] dilation=1, SymInt groups=1) -> Tensor", {
+        doc("Convolution over three dimensions"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) {
+            return plain(input, weight, bias, stride, padding, dilation, false, {0}, groups, 3);
+        }),
+    });
+    declare("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, str padding=\"valid\", SymInt[3] dilation=1, SymInt groups=1) -> Tensor", {
+        doc("Convolution over three dimensions, padded 'same' or 'valid'"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, Text padding, IntList dilation, int64_t groups) {
+            return padded_by_name(input, weight, bias, stride, padding, dilation, groups, 3);
+        }),
+    });
+    declare("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor", {
+        doc("The transpose of a convolution over one dimension"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
+            return plain(input, weight, bias, stride, padding, dilation, true, output_padding, groups, 1);
+        }),
+    });
+    declare("conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor", {
+        doc("The transpose of a convolution over two dimensions"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
+            return plain(input, weight, bias, stride, padding, dilation, true, output_padding, groups, 2);
+        }),
+    });
+    declare("conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] output_padding=0, SymInt groups=1, SymInt[3] dilation=1) -> Tensor", {
+        doc("The transpose of a convolution over three dimensions"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
+            return plain(input, weight, bias, stride, padding, dilation, true, output_padding, groups, 3);
+        }),
+    });
+    declare("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", {
+        doc("Convolution over time of input [time, batch, channels] with weight [time, in, out]"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
+            KINDLING_CHECK(Runtime, self.dim() == 3 && weight.dim() == 3 && bias.dim() == 1, "conv_tbc: input and weight must have 3 dims, bias 1");
+            return permute(conv1d(permute(self, {1, 2, 0}), permute(weight, {2, 1, 0}), bias, {1}, {pad}), {2, 0, 1});
+        }),
+    });
+}

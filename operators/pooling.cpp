@@ -1,0 +1,333 @@
+// operators/pooling.cpp: maximum, average and adaptive pooling.
+#include <cmath>
+
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/pooling.h"
+#include "operators/declare.h"
+
+namespace kindling {
+namespace {
+
+int64_t at(IntList list, int i) { return list.size() == 1 ? list[0] : list[static_cast<size_t>(i)]; }
+
+struct Window {
+    library::Pooling p{};
+    Sizes out;
+};
+
+void set_planes(Window& w, const Tensor& input, int dims) {
+    w.p.dtype = input.dtype();
+    w.p.dims = dims;
+    w.p.planes = 1;
+    for (int64_t d = 0; d < input.dim() - dims; d++) {
+        w.p.planes *= input.size(d);
+        w.out.push_back(input.size(d));
+    }
+    for (int i = 0; i < dims; i++) w.p.in[i] = input.size(input.dim() - dims + i);
+}
+
+Window window(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation, bool ceil_mode, int dims, const char* name) {
+    auto fits = [&](IntList list, const char* what) {
+        KINDLING_CHECK(Runtime, list.size() == 1 || static_cast<int>(list.size()) == dims, "%s: %s must either be a single int, or a tuple of %d ints", name, what, dims);
+    };
+    fits(kernel, "kernel_size"); fits(padding, "padding"); fits(dilation, "dilation");
+    if (!stride.empty()) fits(stride, "stride");
+    KINDLING_CHECK(Runtime, input.dim() == dims + 1 || input.dim() == dims + 2, "%s: Expected %dD or %dD (batch mode) tensor, but got %s", name, dims + 1, dims + 2, str(input.sizes()).c_str());
+    for (int64_t d = input.dim() == dims + 2 ? 1 : 0; d < input.dim(); d++)
+        KINDLING_CHECK(Runtime, input.size(d) > 0, "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for input, but got: %s", dims + 1, dims + 2, str(input.sizes()).c_str());
+    Window w;
+    set_planes(w, input, dims);
+    for (int i = 0; i < dims; i++) {
+        library::Pooling& p = w.p;
+        p.kernel[i] = at(kernel, i);
+        p.stride[i] = stride.empty() ? p.kernel[i] : at(stride, i);
+        p.padding[i] = at(padding, i);
+        p.dilation[i] = at(dilation, i);
+        KINDLING_CHECK(Runtime, p.kernel[i] > 0, "kernel size should be greater than zero, but got %s", str(kernel).c_str());
+        KINDLING_CHECK(Runtime, p.stride[i] > 0, "stride should not be zero");
+        KINDLING_CHECK(Runtime, p.dilation[i] > 0, "dilation should be greater than zero, but got %s", str(dilation).c_str());
+        KINDLING_CHECK(Runtime, p.padding[i] >= 0, "pad must be non-negative, but got pad: %ld", p.padding[i]);
+        KINDLING_CHECK(Runtime, p.padding[i] <= ((p.kernel[i] - 1) * p.dilation[i] + 1) / 2,
+                       "pad should be at most half of effective kernel size, but got pad=%ld, kernel_size=%ld and dilation=%ld", p.padding[i], p.kernel[i], p.dilation[i]);
+        p.out[i] = library::pooling_out(p.in[i], p.kernel[i], p.stride[i], p.padding[i], p.dilation[i], ceil_mode);
+        KINDLING_CHECK(Runtime, p.out[i] >= 1, "Given input size: %s. Calculated output size: %ld in dimension %d. Output size is too small", str(input.sizes()).c_str(), p.out[i], i);
+        w.out.push_back(p.out[i]);
+    }
+    return w;
+}
+
+Window adaptive(const Tensor& input, IntList size, int dims, const char* name) {
+    KINDLING_CHECK(Runtime, static_cast<int>(size.size()) == dims || size.size() == 1, "%s: output_size must be %d", name, dims);
+    KINDLING_CHECK(Runtime, input.dim() == dims + 1 || input.dim() == dims + 2, "%s(): Expected %dD or %dD tensor, but got %s", name, dims + 1, dims + 2, str(input.sizes()).c_str());
+    for (int64_t d = input.dim() - dims - (input.dim() == dims + 1 ? 1 : 1); d < input.dim(); d++)
+        KINDLING_CHECK(Runtime, d < 0 || input.size(d) > 0 || (input.dim() == dims + 2 && d == 0), "%s(): Expected input to have non-zero size for non-batch dimensions, but input has sizes %s with dimension %ld being empty", name, str(input.sizes()).c_str(), d);
+    Window w;
+    set_planes(w, input, dims);
+    for (int i = 0; i < dims; i++) {
+        w.p.out[i] = at(size, i);
+        KINDLING_CHECK(Runtime, w.p.out[i] >= 0, "%s(): elements of output_size must be greater than or equal to 0 but received %s", name, str(size).c_str());
+        w.out.push_back(w.p.out[i]);
+    }
+    return w;
+}
+
+Tensor like_input(const Tensor& result, const Tensor& input) {
+    MemoryFormat format = input.suggest_memory_format();
+    return format == MemoryFormat::Contiguous ? result : contiguous(result, format);
+}
+
+std::tuple<Tensor, Tensor> max_pooled(const Tensor& self, const Window& w, bool adaptive_windows) {
+    KINDLING_CHECK(NotImplemented, !self.is_complex() && self.dtype() != DType::Bool, "\"max_pool\" not implemented for '%s'", scalar_type_name(self.dtype()));
+    Tensor values = make_tensor(w.out, self.dtype(), self.device()), indices = make_tensor(w.out, DType::Int64, self.device());
+    if (!values.is_meta() && values.numel()) {
+        Tensor x = contiguous(self);
+        Unlocked unlocked(x.numel() > 65536);
+        if (adaptive_windows) library::adaptive_max_pool(w.p, x.data(), values.data(), indices.data_ptr<int64_t>());
+        else library::max_pool(w.p, x.data(), values.data(), indices.data_ptr<int64_t>());
+    }
+    return {like_input(values, self), like_input(indices, self)};
+}
+
+Tensor max_gradient(const Tensor& grad, IntList sizes, const Tensor& indices, int dims) {
+    Tensor g = contiguous(grad), at_ = contiguous(indices), result = make_tensor(sizes, grad.dtype(), grad.device());
+    if (result.is_meta() || !result.numel()) return result;
+    int64_t planes = 1, in_space = 1, out_space = 1;
+    for (size_t d = 0; d < sizes.size(); d++)
+        if (static_cast<int>(d) < static_cast<int>(sizes.size()) - dims) planes *= sizes[d];
+        else { in_space *= sizes[d]; out_space *= g.sizes()[d]; }
+    library::max_pool_gradient(g.dtype(), planes, in_space, out_space, g.data(), at_.data_ptr<int64_t>(), result.data());
+    return result;
+}
+
+/// What max_pool's gradient reads of its own gradient: the elements at the indices.
+Tensor max_second(const Tensor& grad, const Tensor& indices, int dims) {
+    Sizes flat;
+    for (int64_t d = 0; d < grad.dim() - dims; d++) flat.push_back(grad.size(d));
+    Sizes wide = flat;
+    wide.push_back(-1);
+    return reshape(gather(reshape(contiguous(grad), wide), static_cast<int64_t>(flat.size()), reshape(contiguous(indices), wide)), indices.sizes());
+}
+
+Tensor average(const Tensor& self, Window w, bool count_include_pad, std::optional<int64_t> divisor_override) {
+    KINDLING_CHECK(Runtime, !divisor_override || *divisor_override != 0, "divisor must be not zero");
+    KINDLING_CHECK(NotImplemented, !self.is_complex() && self.dtype() != DType::Bool, "\"avg_pool\" not implemented for '%s'", scalar_type_name(self.dtype()));
+    w.p.count_include_pad = count_include_pad;
+    w.p.divisor_override = divisor_override.value_or(0);
+    Tensor result = make_tensor(w.out, self.dtype(), self.device());
+    if (!result.is_meta() && result.numel()) {
+        Tensor x = contiguous(self);
+        Unlocked unlocked(x.numel() > 65536);
+        library::avg_pool(w.p, x.data(), result.data());
+    }
+    return like_input(result, self);
+}
+
+Tensor average_gradient(const Tensor& grad, const Tensor& shape, Window w, bool count_include_pad, std::optional<int64_t> divisor_override) {
+    w.p.count_include_pad = count_include_pad;
+    w.p.divisor_override = divisor_override.value_or(0);
+    Tensor g = contiguous(grad), result = make_tensor(shape.sizes(), grad.dtype(), grad.device());
+    w.p.dtype = g.dtype();
+    if (!result.is_meta() && result.numel()) library::avg_pool_gradient(w.p, g.data(), result.data());
+    return result;
+}
+
+Tensor adaptive_average(const Tensor& self, IntList size, int dims, const char* name) {
+    Window w = adaptive(self, size, dims, name);
+    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
+    Tensor result = make_tensor(w.out, self.dtype(), self.device());
+    if (!result.is_meta() && result.numel()) {
+        Tensor x = contiguous(self);
+        library::adaptive_avg_pool(w.p, x.data(), result.data());
+    }
+    return like_input(result, self);
+}
+
+Tensor adaptive_average_gradient(const Tensor& grad, const Tensor& shape, int dims) {
+    Sizes size;
+    for (int64_t d = grad.dim() - dims; d < grad.dim(); d++) size.push_back(grad.size(d));
+    Window w = adaptive(shape, size, dims, "adaptive_avg_pool_backward");
+    Tensor g = contiguous(grad), result = make_tensor(shape.sizes(), grad.dtype(), grad.device());
+    w.p.dtype = g.dtype();
+    if (!result.is_meta() && result.numel()) library::adaptive_avg_pool_gradient(w.p, g.data(), result.data());
+    return result;
+}
+
+Tensor with_dim(const Tensor& t) { return unsqueeze(t, -2); }
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(pooling) {
+    declare("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
+        doc("The maximum of each window, and where it is in its plane"), in(space::Nn),
+        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d"), false);
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 2); }),
+    });
+    declare("max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
+        doc("The maximum of each window, and where it is in its volume"), in(space::Nn),
+        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 3, "max_pool3d"), false);
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 3); }),
+    });
+    declare("_max_pool_backward(Tensor grad, SymInt[] input_sizes, Tensor indices, int dims) -> Tensor", {
+        doc("Gradients put where the maxima were"), in(space::Hidden),
+        kernel([](const Tensor& grad, IntList input_sizes, const Tensor& indices, int64_t dims) { return max_gradient(grad, input_sizes, indices, static_cast<int>(dims)); }),
+        derivative("grad", GIVEN(Tensor grad, Tensor indices, int64_t dims) { return max_second(grad, indices, static_cast<int>(dims)); }),
+    });
+    declare("max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
+        doc("The maximum of each window, and where it is"), in(space::Torch),
+        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 1, "max_pool1d"), false);
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 1); }),
+    });
+    declare("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor", {
+        doc("The maximum of each window"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return std::get<0>(max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+        }),
+    });
+    declare("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor", {
+        doc("The maximum of each window"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return std::get<0>(max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+        }),
+    });
+    declare("max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor", {
+        doc("The maximum of each window"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return std::get<0>(max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+        }),
+    });
+    declare("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor", {
+        doc("The mean of each window"), in(space::Torch | space::Nn), no_out(),
+        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad) {
+            return average(self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 1, "avg_pool1d"), count_include_pad, std::nullopt);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad) {
+            return _avg_pool_backward(grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, std::nullopt, 1);
+        }),
+    });
+    declare("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor", {
+        doc("The mean of each window"), in(space::Nn),
+        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+            return average(self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 2, "avg_pool2d"), count_include_pad, divisor_override);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+            return _avg_pool_backward(grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2);
+        }),
+    });
+    declare("avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor", {
+        doc("The mean of each window"), in(space::Nn),
+        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+            return average(self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 3, "avg_pool3d"), count_include_pad, divisor_override);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+            return _avg_pool_backward(grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3);
+        }),
+    });
+    declare("_avg_pool_backward(Tensor grad, Tensor shape, int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, int dims) -> Tensor", {
+        doc("Gradients shared over each window; `shape` has the input's sizes"), in(space::Hidden),
+        kernel([](const Tensor& grad, const Tensor& shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
+            return average_gradient(grad, shape, window(shape, kernel_size, stride, padding, {1}, ceil_mode, static_cast<int>(dims), "avg_pool"), count_include_pad, divisor_override);
+        }),
+        derivative("grad", GIVEN(Tensor grad, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
+            if (dims == 1) return avg_pool1d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad);
+            if (dims == 2) return avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+            return avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+        }),
+    });
+    declare("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", {
+        doc("The mean of windows that divide the plane into output_size"), in(space::Torch | space::Nn),
+        kernel([](const Tensor& self, IntList output_size) { return adaptive_average(self, output_size, 2, "adaptive_avg_pool2d"); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _adaptive_avg_pool_backward(grad, self_shape, 2); }),
+    });
+    declare("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", {
+        doc("The mean of windows that divide the volume into output_size"), in(space::Torch | space::Nn),
+        kernel([](const Tensor& self, IntList output_size) { return adaptive_average(self, output_size, 3, "adaptive_avg_pool3d"); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _adaptive_avg_pool_backward(grad, self_shape, 3); }),
+    });
+    declare("_adaptive_avg_pool_backward(Tensor grad, Tensor shape, int dims) -> Tensor", {
+        doc("Gradients shared over each adaptive window"), in(space::Hidden),
+        kernel([](const Tensor& grad, const Tensor& shape, int64_t dims) { return adaptive_average_gradient(grad, shape, static_cast<int>(dims)); }),
+        derivative("grad", GIVEN(Tensor grad, IntList grad_sizes, int64_t dims) {
+            Sizes size;
+            for (size_t d = grad_sizes.size() - static_cast<size_t>(dims); d < grad_sizes.size(); d++) size.push_back(grad_sizes[d]);
+            return dims == 2 ? _adaptive_avg_pool2d(grad, size) : _adaptive_avg_pool3d(grad, size);
+        }),
+    });
+    declare("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", {
+        doc("The mean of windows that divide the line into output_size"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, IntList output_size) {
+            KINDLING_CHECK(Runtime, self.dim() == 2 || self.dim() == 3, "adaptive_avg_pool1d: Expected 2D or 3D tensor, but got %s", str(self.sizes()).c_str());
+            KINDLING_CHECK(Runtime, output_size.size() == 1, "adaptive_avg_pool1d: output_size must be 1");
+            return squeeze(_adaptive_avg_pool2d(with_dim(self), {1, output_size[0]}), -2);
+        }),
+    });
+    declare("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", {
+        doc("The mean of windows that divide the plane into output_size"), in(space::Nn),
+        composition([](const Tensor& self, IntList output_size) {
+            KINDLING_CHECK(Runtime, output_size.size() == 2, "adaptive_avg_pool2d: output_size must be 2");
+            return _adaptive_avg_pool2d(self, output_size);
+        }),
+    });
+    declare("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", {
+        doc("The mean of windows that divide the volume into output_size"), in(space::Nn),
+        composition([](const Tensor& self, IntList output_size) {
+            KINDLING_CHECK(Runtime, output_size.size() == 3, "adaptive_avg_pool3d: output_size must be 3");
+            return _adaptive_avg_pool3d(self, output_size);
+        }),
+    });
+    declare("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", {
+        doc("The maximum of windows that divide the line into output_size, and where it is"), in(space::Torch),
+        composition([](const Tensor& self, IntList output_size) {
+            KINDLING_CHECK(Runtime, self.dim() == 2 || self.dim() == 3, "adaptive_max_pool1d(): Expected 2D or 3D tensor, but got: %s", str(self.sizes()).c_str());
+            KINDLING_CHECK(Runtime, output_size.size() == 1, "adaptive_max_pool1d: output_size must be 1");
+            auto [values, indices] = adaptive_max_pool2d(with_dim(self), {1, output_size[0]});
+            return std::tuple<Tensor, Tensor>(squeeze(values, -2), squeeze(indices, -2));
+        }),
+    });
+    declare("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)", {
+        doc("The maximum of windows that divide the plane into output_size, and where it is"), in(space::Nn),
+        kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 2, "adaptive_max_pool2d"), true); }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 2); }),
+    });
+    declare("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", {
+        doc("The maximum of windows that divide the volume into output_size, and where it is"), in(space::Nn),
+        kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 3, "adaptive_max_pool3d"), true); }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 3); }),
+    });
+    declare("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", {
+        doc("Values put back where max_pool2d found them, zeros elsewhere"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& indices, IntList output_size) {
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64 but got: %s", scalar_type_name(indices.dtype()));
+            KINDLING_CHECK(Runtime, output_size.size() == 2, "There should be exactly two elements (height, width) in output_size, but got %zu elements.", output_size.size());
+            KINDLING_CHECK(Runtime, self.dim() == 3 || self.dim() == 4, "Input to max_unpooling2d should be a 3d or 4d Tensor, but got a tensor with %ld dimensions.", self.dim());
+            KINDLING_CHECK(Runtime, self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (%s) but got indices tensor with shape: %s", str(self.sizes()).c_str(), str(indices.sizes()).c_str());
+            Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 2)), result = lead, flat = lead, rows = lead;
+            for (int64_t size : output_size) result.push_back(size);
+            flat.push_back(output_size[0] * output_size[1]);
+            rows.push_back(-1);
+            Tensor base = zeros(flat, self.dtype());
+            if (!self.numel()) return reshape(base, result);
+            return reshape(scatter(base, -1, reshape(indices, rows), reshape(self, rows)), result);
+        }),
+    });
+    declare("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", {
+        doc("Values put back where max_pool3d found them, zeros elsewhere"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& indices, IntList output_size, IntList, IntList) {
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64");
+            KINDLING_CHECK(Runtime, output_size.size() == 3, "There should be exactly three elements (depth, height, width) in output_size, but got %zu elements.", output_size.size());
+            KINDLING_CHECK(Runtime, self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (%s) but got indices tensor with shape: %s", str(self.sizes()).c_str(), str(indices.sizes()).c_str());
+            Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead, flat = lead, rows = lead;
+            for (int64_t size : output_size) result.push_back(size);
+            flat.push_back(output_size[0] * output_size[1] * output_size[2]);
+            rows.push_back(-1);
+            return reshape(scatter(zeros(flat, self.dtype()), -1, reshape(indices, rows), reshape(self, rows)), result);
+        }),
+    });
+}

@@ -1,0 +1,340 @@
+// operators/random.cpp: what draws from a generator; torch's numbers for the same seed.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/random.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+#include "runtime/random.h"
+
+namespace kindling {
+
+extern Device default_device;
+
+namespace {
+
+Generator& chosen(Generator* generator) { return generator ? *generator : default_generator(); }
+
+library::RandomOut out_of(const Tensor& tensor) {
+    const TensorImpl* impl = tensor.impl();
+    library::RandomOut out{tensor.data(), tensor.dtype(), tensor.numel()};
+    if (!impl->contiguous) {
+        out.ndim = impl->ndim;
+        out.sizes = impl->shape;
+        out.strides = impl->shape + impl->ndim;
+    }
+    return out;
+}
+
+void need_float(const Tensor& self, const char* name) {
+    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
+}
+
+/// Runs a fill; expanded or overlapping tensors are refused as in torch.
+template <class F> Tensor fill_with(const Tensor& self, F fill) {
+    check_overlap(self, nullptr, 0);
+    if (!self.is_meta() && self.numel()) {
+        Unlocked unlocked(self.numel() > 65536);
+        fill(out_of(self));
+    }
+    written(self);
+    return self;
+}
+
+DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
+
+Tensor normal_into(const Tensor& self, double mean, double deviation, Generator* generator) {
+    KINDLING_CHECK(Runtime, deviation >= 0, "normal expects std >= 0.0, but found std %g", deviation);
+    if (self.is_complex()) {
+        Tensor parts = view_as_real(self);
+        double part = deviation / 1.4142135623730951;
+        fill_with(parts, [&](library::RandomOut out) { library::fill_normal(out, 0, part, chosen(generator)); });
+        return mean == 0 ? self : add_(self, wrap_number(Scalar(mean)));
+    }
+    need_float(self, "normal_kernel_cpu");
+    return fill_with(self, [&](library::RandomOut out) { library::fill_normal(out, mean, deviation, chosen(generator)); });
+}
+
+Tensor uniform_into(const Tensor& self, double from, double to, Generator* generator) {
+    if (self.is_complex()) {
+        uniform_into(view_as_real(self), from, to, generator);
+        return self;
+    }
+    need_float(self, "check_uniform_bounds");
+    KINDLING_CHECK(Runtime, from <= to, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+    return fill_with(self, [&](library::RandomOut out) { library::fill_uniform(out, from, to, chosen(generator)); });
+}
+
+Tensor integers(int64_t low, int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Device> device) {
+    Tensor result = make_tensor(size, dtype == DType::None ? DType::Int64 : dtype, device.value_or(default_device));
+    return random_(result, low, high, generator);
+}
+
+void check_random_range(const Tensor& self, int64_t from, int64_t to) {
+    KINDLING_CHECK(Runtime, from < to, "random_ expects 'from' to be less than 'to', but got from=%ld >= to=%ld", from, to);
+    DType dtype = self.dtype();
+    if (is_floating(dtype) || dtype == DType::Int64 || dtype == DType::UInt64) return;
+    int bits = static_cast<int>(8 * item_size(dtype));
+    int64_t top = dtype == DType::Bool ? 1 : (int64_t{1} << (bits - !is_unsigned(dtype))) - 1, bottom = is_unsigned(dtype) || dtype == DType::Bool ? 0 : -top - 1;
+    KINDLING_CHECK(Runtime, from >= bottom && from <= top, "from is out of bounds for %s", name(dtype));
+    KINDLING_CHECK(Runtime, to - 1 >= bottom && to - 1 <= top, "to - 1 is out of bounds for %s", name(dtype));
+}
+
+Tensor weights_sampled(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {
+    KINDLING_CHECK(Runtime, self.dim() > 0 && self.dim() <= 2, "prob_dist must be 1 or 2 dim");
+    KINDLING_CHECK(Runtime, is_floating(self.dtype()), "multinomial only supports floating-point dtypes for input, got: %s", scalar_type_name(self.dtype()));
+    KINDLING_CHECK(Runtime, samples > 0, "cannot sample n_sample <= 0 samples");
+    int64_t categories = self.size(-1);
+    KINDLING_CHECK(Runtime, replacement || samples <= categories, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+    KINDLING_CHECK(Runtime, categories <= int64_t{1} << 24, "number of categories cannot exceed 2^24");
+    Sizes sizes;
+    if (self.dim() == 2) sizes.push_back(self.size(0));
+    sizes.push_back(samples);
+    if (self.is_meta()) return make_tensor(sizes, DType::Int64, self.device());
+    if (!replacement || samples == 1) {
+        KINDLING_CHECK(Runtime, all(logical_and(ge(self, Scalar(0)), isfinite(self))).item<bool>(), "probability tensor contains either `inf`, `nan` or element < 0");
+        KINDLING_CHECK(Runtime, !any(eq(sum(self, IntList({-1})), Scalar(0))).item<bool>(), "invalid multinomial distribution (sum of probabilities <= 0)");
+        Tensor keys = exponential_(empty_like(self), 1, generator);
+        keys = div(self, keys);
+        if (samples == 1) return argmax(keys, -1, true);
+        return std::get<1>(topk(keys, samples));
+    }
+    Tensor result = make_tensor(sizes, DType::Int64), weights = contiguous(self);
+    library::multinomial_with_replacement(result.data_ptr<int64_t>(), weights.data(), weights.dtype(), self.dim() == 2 ? self.size(0) : 1, categories, samples, chosen(generator));
+    return result;
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(random) {
+    declare("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Uniform numbers in [from, to), in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, double from, double to, Generator* generator) { return uniform_into(self, from, to, generator); }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Normal numbers, in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, double mean, double std, Generator* generator) { return normal_into(self, mean, std, generator); }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Exponentials of normal numbers, in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, double mean, double std, Generator* generator) {
+            need_float(self, "log_normal_cpu");
+            KINDLING_CHECK(Runtime, std > 0, "log_normal_ expects std > 0.0, but found std=%g", std);
+            return fill_with(self, [&](library::RandomOut out) { library::fill_log_normal(out, mean, std, chosen(generator)); });
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Cauchy numbers, in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, double median, double sigma, Generator* generator) {
+            KINDLING_CHECK(Runtime, is_floating(self.dtype()), "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified %s", name(self.dtype()));
+            KINDLING_CHECK(Runtime, sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
+            return fill_with(self, [&](library::RandomOut out) { library::fill_cauchy(out, median, sigma, chosen(generator)); });
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Exponentially distributed numbers, in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, double lambd, Generator* generator) {
+            KINDLING_CHECK(Runtime, is_floating(self.dtype()), "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified %s", name(self.dtype()));
+            KINDLING_CHECK(Runtime, lambd > 0, "exponential_ expects lambda > 0.0, but found lambda=%g", lambd);
+            return fill_with(self, [&](library::RandomOut out) { library::fill_exponential(out, lambd, chosen(generator)); });
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Geometrically distributed numbers, in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, double p, Generator* generator) {
+            KINDLING_CHECK(Runtime, p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+            return fill_with(self, [&](library::RandomOut out) { library::fill_geometric(out, p, chosen(generator)); });
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Integers of the dtype's whole range that are not negative, in place"), in(space::Method), random_numbers(), not_differentiable(),
+        kernel([](const Tensor& self, Generator* generator) {
+            return fill_with(self, [&](library::RandomOut out) { library::fill_random(out, chosen(generator)); });
+        }),
+    });
+    declare("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Integers in [0, to), in place"), in(space::Method), random_numbers(), not_differentiable(),
+        kernel([](const Tensor& self, int64_t to, Generator* generator) { return random_(self, 0, to, generator); }),
+    });
+    declare("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("Integers in [from, to), in place"), in(space::Method), random_numbers(), not_differentiable(),
+        kernel([](const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
+            if (to) check_random_range(self, from, *to);
+            uint64_t range = to ? static_cast<uint64_t>(*to) - static_cast<uint64_t>(from) : 0;
+            return fill_with(self, [&](library::RandomOut out) { library::fill_random(out, from, range, chosen(generator)); });
+        }),
+        refuses("torch.empty(2).random_(3, 1)", "RuntimeError: random_ expects 'from' to be less than 'to'"),
+    });
+    declare("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("1 with probability p, else 0, in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, double p, Generator* generator) {
+            KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+            return fill_with(self, [&](library::RandomOut out) { library::fill_bernoulli(out, p, chosen(generator)); });
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("1 with its own probability, else 0, in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, const Tensor& p, Generator* generator) {
+            KINDLING_CHECK(Runtime, is_floating(p.dtype()), "expected probabilities tensor to have floating type, got %s", scalar_type_name(p.dtype()));
+            KINDLING_CHECK(Runtime, !p.numel() || all(logical_and(ge(p, Scalar(0)), le(p, Scalar(1)))).item<bool>(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+            Tensor wide = contiguous(expand(p, self.sizes())), target = self.is_contiguous() ? self : empty(self.sizes(), self.dtype());
+            library::RandomOut out{target.data(), target.dtype(), target.numel()};
+            if (self.numel()) library::fill_bernoulli(out, wide.data(), wide.dtype(), nullptr, chosen(generator));
+            if (!target.is_same(self)) copy_into(self, target);
+            written(self);
+            return self;
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", {
+        doc("1 with the probability in self, else 0"), random_numbers(), not_differentiable(),
+        composition([](const Tensor& self, Generator* generator) { return bernoulli_(empty_like(self, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), self, generator); }),
+        refuses("torch.bernoulli(torch.tensor([2.]))", "RuntimeError: Expected p_in"),
+    });
+    declare("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", {
+        doc("1 with probability p, else 0, in self's shape"), random_numbers(), not_differentiable(), no_out(),
+        composition([](const Tensor& self, double p, Generator* generator) { return bernoulli_(empty_like(self), p, generator); }),
+    });
+    declare("rand(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Uniform numbers in [0, 1)"), random_numbers(), not_differentiable(),
+        kernel([](IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return uniform_into(make_tensor(size, or_default(dtype), device.value_or(default_device)), 0, 1, generator);
+        }),
+        example("torch.rand(2, 3)"),
+    });
+    declare("rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("Uniform numbers in [0, 1) of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        composition([](const Tensor& self, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin, std::optional<MemoryFormat> format) {
+            return uniform_(empty_like(self, dtype, layout, device, pin, format), 0, 1, generator);
+        }),
+    });
+    declare("randn(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Normal numbers with mean 0 and variance 1"), random_numbers(), not_differentiable(),
+        kernel([](IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return normal_into(make_tensor(size, or_default(dtype), device.value_or(default_device)), 0, 1, generator);
+        }),
+    });
+    declare("randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("Normal numbers of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        composition([](const Tensor& self, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin, std::optional<MemoryFormat> format) {
+            return normal_(empty_like(self, dtype, layout, device, pin, format), 0, 1, generator);
+        }),
+    });
+    declare("randint(SymInt high, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Integers in [0, high)"), random_numbers(), not_differentiable(),
+        kernel([](int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return integers(0, high, size, generator, dtype, device);
+        }),
+    });
+    declare("randint.low(SymInt low, SymInt high, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Integers in [low, high)"), random_numbers(), not_differentiable(),
+        kernel([](int64_t low, int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return integers(low, high, size, generator, dtype, device);
+        }),
+    });
+    declare("randint_like(Tensor self, SymInt high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("Integers in [0, high) of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        composition([](const Tensor& self, int64_t high, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin, std::optional<MemoryFormat> format) {
+            return random_(empty_like(self, dtype, layout, device, pin, format), 0, high, generator);
+        }),
+    });
+    declare("randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
+        doc("Integers in [low, high) of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        composition([](const Tensor& self, int64_t low, int64_t high, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin, std::optional<MemoryFormat> format) {
+            return random_(empty_like(self, dtype, layout, device, pin, format), low, high, generator);
+        }),
+    });
+    declare("randperm(SymInt n, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("0 to n - 1 in random order"), random_numbers(), not_differentiable(),
+        kernel([](int64_t n, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            KINDLING_CHECK(Runtime, n >= 0, "n must be non-negative, got%ld", n);
+            Tensor result = make_tensor({n}, dtype == DType::None ? DType::Int64 : dtype, device.value_or(default_device));
+            if (!result.is_meta() && n) library::fill_permutation(result.data(), result.dtype(), n, chosen(generator));
+            return result;
+        }),
+    });
+    declare("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor", {
+        doc("Categories drawn with the weights in each row"), random_numbers(), not_differentiable(), raises_by_value(),
+        kernel([](const Tensor& self, int64_t num_samples, bool replacement, Generator* generator) { return weights_sampled(self, num_samples, replacement, generator); }),
+        refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
+    });
+    declare("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", {
+        doc("Normal numbers, each with its own mean"), in(space::Torch), random_numbers(), not_differentiable(),
+        composition([](const Tensor& mean, double std, Generator* generator) {
+            return add(mul(normal_(empty_like(mean, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), wrap_number(Scalar(std))), mean);
+        }),
+    });
+    declare("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", {
+        doc("Normal numbers, each with its own deviation"), in(space::Torch), random_numbers(), not_differentiable(),
+        composition([](double mean, const Tensor& std, Generator* generator) {
+            KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
+            return add(mul(normal_(empty_like(std, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), std), wrap_number(Scalar(mean)));
+        }),
+    });
+    declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {
+        doc("Normal numbers, each with its own mean and deviation"), in(space::Torch), random_numbers(), not_differentiable(),
+        composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
+            KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
+            Tensor shape = empty(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype());
+            return add(mul(normal_(shape, 0, 1, generator), std), mean);
+        }),
+    });
+    declare("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("Normal numbers"), in(space::Torch), random_numbers(), not_differentiable(),
+        composition([](double mean, double std, IntList size, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
+            return normal_(empty(size, dtype, layout, device, pin), mean, std, generator);
+        }),
+    });
+    declare("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", {
+        doc("Gamma numbers of shape self and rate 1"), in(space::Torch), random_numbers(),
+        kernel([](const Tensor& self, Generator* generator) {
+            Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype());
+            library::standard_gamma(result.data(), alpha.data(), self.dtype(), self.numel(), chosen(generator));
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return mul(grad, _standard_gamma_grad(self, result)); }),
+    });
+    declare("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", {
+        doc("d(sample)/d(shape) of a gamma number"), in(space::Torch), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& output) {
+            Tensor alpha = contiguous(self), sample = contiguous(output), result = make_tensor(self.sizes(), self.dtype());
+            library::standard_gamma_gradient(result.data(), alpha.data(), sample.data(), self.dtype(), self.numel());
+            return result;
+        }),
+    });
+    declare("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", {
+        doc("Dirichlet numbers; the last dimension is one distribution"), in(space::Torch), random_numbers(), not_differentiable(),
+        kernel([](const Tensor& self, Generator* generator) {
+            Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype());
+            int64_t width = self.size(-1);
+            if (self.numel()) library::dirichlet(result.data(), alpha.data(), self.dtype(), self.numel() / width, width, chosen(generator));
+            return result;
+        }),
+    });
+    declare("poisson(Tensor self, Generator? generator=None) -> Tensor", {
+        doc("Poisson numbers of rate self"), in(space::Torch), random_numbers(), no_out(),
+        kernel([](const Tensor& self, Generator* generator) {
+            Tensor rate = contiguous(self), result = make_tensor(self.sizes(), self.dtype());
+            library::poisson(result.data(), rate.data(), self.dtype(), self.numel(), chosen(generator));
+            return result;
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+    });
+    declare("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", {
+        doc("Binomial numbers"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        kernel([](const Tensor& count, const Tensor& prob, Generator* generator) {
+            Sizes sizes = broadcast_sizes(count.sizes(), prob.sizes(), "binomial");
+            Tensor n = contiguous(expand(count, sizes)), p = contiguous(expand(prob, sizes)), result = make_tensor(sizes, count.dtype());
+            library::binomial(result.data(), n.data(), p.data(), count.dtype(), result.numel(), chosen(generator));
+            return result;
+        }),
+    });
+}

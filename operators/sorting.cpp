@@ -1,0 +1,303 @@
+// operators/sorting.cpp: order: sort, top elements, medians, distinct values, places in sorted sequences.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/sorting.h"
+#include "operators/declare.h"
+
+namespace kindling {
+namespace {
+
+/// A contiguous tensor seen as [outer, n, inner] around `dim`.
+library::Rows rows_of(const Tensor& self, int64_t dim) {
+    library::Rows rows{self.dtype(), 1, 1, 1};
+    for (int64_t d = 0; d < self.dim(); d++) (d < dim ? rows.outer : d == dim ? rows.n : rows.inner) *= self.size(d);
+    return rows;
+}
+
+void need_order(const Tensor& self, const char* name) {
+    KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): complex dtypes are not supported", name);
+}
+
+Sizes folded(const Tensor& self, int64_t dim, bool keepdim, int64_t left = 1) {
+    Sizes sizes = self.sizes();
+    if (!self.dim()) return sizes;
+    if (keepdim || left != 1) sizes[static_cast<size_t>(dim)] = left;
+    else sizes.erase(static_cast<size_t>(dim));
+    return sizes;
+}
+
+template <class F> std::tuple<Tensor, Tensor> chosen(const Tensor& self, IntList sizes, F run) {
+    Tensor values = make_tensor(sizes, self.dtype(), self.device()), indices = make_tensor(sizes, DType::Int64, self.device());
+    if (!values.is_meta() && values.numel()) {
+        Tensor x = contiguous(self);
+        Unlocked unlocked(x.numel() > 65536);
+        run(x, values.data(), indices.data_ptr<int64_t>());
+    }
+    return {values, indices};
+}
+
+std::tuple<Tensor, Tensor> sorted(const Tensor& self, int64_t dim, bool descending) {
+    need_order(self, "sort");
+    int64_t d = wrap_dim(dim, self.dim());
+    return chosen(self, self.sizes(), [&](const Tensor& x, void* values, int64_t* indices) { library::sort(rows_of(x, d), x.data(), values, indices, descending); });
+}
+
+Tensor back_to_places(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& indices, bool keepdim) {
+    return value_selecting_reduction_backward(grad, dim, indices, sizes, keepdim);
+}
+
+std::tuple<Tensor, Tensor, Tensor> distinct(const Tensor& self, bool consecutive) {
+    need_order(self, "unique");
+    Tensor x = contiguous(self);
+    int64_t n = x.numel();
+    Tensor values = make_tensor({n}, self.dtype()), inverse = make_tensor(self.sizes(), DType::Int64), counts = make_tensor({n}, DType::Int64);
+    int64_t count = n == 0 ? 0
+                    : consecutive ? library::unique_consecutive(x.dtype(), n, x.data(), values.data(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>())
+                                  : library::unique_sorted(x.dtype(), n, x.data(), values.data(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>());
+    return {clone(narrow(values, 0, 0, count)), inverse, clone(narrow(counts, 0, 0, count))};
+}
+
+std::tuple<Tensor, Tensor, Tensor> distinct_slices(const Tensor& self, int64_t dim, bool consecutive) {
+    need_order(self, "unique_dim");
+    int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
+    KINDLING_CHECK(Runtime, self.numel() != 0 || n == 0, "There are 0 sized dimensions, and they aren't selected by `dim`, so unique cannot be applied");
+    if (n == 0) return {clone(self), empty({0}, DType::Int64), empty({0}, DType::Int64)};
+    Tensor moved = contiguous(transpose(self, 0, d)), flat = reshape(moved, {n, -1});
+    Tensor first = make_tensor({n}, DType::Int64), inverse = make_tensor({n}, DType::Int64), counts = make_tensor({n}, DType::Int64);
+    int64_t kinds = library::unique_rows(flat.dtype(), n, flat.size(1), flat.data(), consecutive, first.data_ptr<int64_t>(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>());
+    Tensor kept = index_select(moved, 0, narrow(first, 0, 0, kinds));
+    return {contiguous(transpose(kept, 0, d)), inverse, clone(narrow(counts, 0, 0, kinds))};
+}
+
+Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
+    if (side) {
+        KINDLING_CHECK(Runtime, *side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got %s", std::string(*side).c_str());
+        KINDLING_CHECK(Runtime, !(right && *side == "left"), "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+        right = *side == "right";
+    }
+    KINDLING_CHECK(Runtime, boundaries.dim() == 1 || values.dim() == boundaries.dim(),
+                   "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor %s and input value tensor %s",
+                   str(boundaries.sizes()).c_str(), str(values.sizes()).c_str());
+    KINDLING_CHECK(Runtime, boundaries.dtype() == values.dtype(), "torch.searchsorted(): input value tensor and boundaries tensor should have same dtype, but got boundary tensor dtype %s and input value tensor dtype %s", name(boundaries.dtype()), name(values.dtype()));
+    bool shared = boundaries.dim() == 1;
+    if (!shared)
+        for (int64_t d = 0; d + 1 < boundaries.dim(); d++)
+            KINDLING_CHECK(Runtime, boundaries.size(d) == values.size(d), "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor %s and input value tensor %s",
+                           str(boundaries.sizes()).c_str(), str(values.sizes()).c_str());
+    if (sorter.defined()) {
+        KINDLING_CHECK(Runtime, sorter.sizes() == boundaries.sizes(), "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor %s and got sorter tensor %s", str(boundaries.sizes()).c_str(), str(sorter.sizes()).c_str());
+        KINDLING_CHECK(Runtime, sorter.dtype() == DType::Int64, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s", scalar_type_name(sorter.dtype()));
+    }
+    Tensor result = make_tensor(values.sizes(), DType::Int64);
+    if (result.numel()) {
+        Tensor b = contiguous(boundaries), v = contiguous(values), s = sorter.defined() ? contiguous(sorter) : Tensor();
+        int64_t width = b.size(-1), rows = shared ? 1 : b.numel() / std::max<int64_t>(width, 1), each = shared ? v.numel() : v.size(-1);
+        if (!shared && width == 0) rows = v.numel() / each;
+        library::search_sorted(b.dtype(), rows, width, shared, b.data(), s.defined() ? s.data_ptr<int64_t>() : nullptr, each, v.data(), right, result.data_ptr<int64_t>());
+    }
+    return out_int32 ? to(result, DType::Int32) : result;
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(sorting) {
+    declare("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", {
+        doc("The elements in order along a dimension, and where they were"),
+        kernel([](const Tensor& self, int64_t dim, bool descending) { return sorted(self, dim, descending); }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1) { return back_to_places(grad, self_sizes, dim, result1, true); }),
+    });
+    declare("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", {
+        doc("sort, equals in the order they came"),
+        kernel([](const Tensor& self, std::optional<bool>, int64_t dim, bool descending) { return sorted(self, dim, descending); }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1) { return back_to_places(grad, self_sizes, dim, result1, true); }),
+    });
+    declare("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", {
+        doc("The places that sort a dimension"), not_differentiable(), no_out(),
+        composition([](const Tensor& self, int64_t dim, bool descending) { return std::get<1>(sorted(self, dim, descending)); }),
+    });
+    declare("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", {
+        doc("The places that sort a dimension, equals in the order they came"), not_differentiable(), no_out(),
+        composition([](const Tensor& self, bool, int64_t dim, bool descending) { return std::get<1>(sorted(self, dim, descending)); }),
+    });
+    declare("msort(Tensor self) -> Tensor", {
+        doc("sort along the first dimension"),
+        composition([](const Tensor& self) { return std::get<0>(sort(self, 0, false)); }),
+    });
+    declare("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", {
+        doc("The k largest (or smallest) along a dimension, and where they are"),
+        kernel([](const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
+            need_order(self, "topk");
+            int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;
+            KINDLING_CHECK(Runtime, k >= 0 && k <= size, "selected index k out of range");
+            return chosen(self, folded(self, d, true, k), [&](const Tensor& x, void* values, int64_t* indices) {
+                library::topk(rows_of(x, d), x.data(), k, largest, sorted, values, indices);
+            });
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1) { return back_to_places(grad, self_sizes, dim, result1, true); }),
+        refuses("torch.ones(3).topk(4)", "RuntimeError: selected index k out of range"),
+    });
+    declare("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", {
+        doc("The k-th smallest along a dimension, and where it is"),
+        kernel([](const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+            need_order(self, "kthvalue");
+            int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;
+            KINDLING_CHECK(Index, size > 0, "kthvalue(): Expected reduction dim %ld to have non-zero size.", d);
+            KINDLING_CHECK(Runtime, k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension %ld", d);
+            return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::kthvalue(rows_of(x, d), x.data(), k, values, indices); });
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
+    });
+    declare("median(Tensor self) -> Tensor", {
+        doc("The lower median of all elements"), no_out(),
+        kernel([](const Tensor& self) {
+            need_order(self, "median");
+            if (self.numel() == 0) return full({}, Scalar(__builtin_nan("")), self.dtype());
+            Tensor flat = reshape(contiguous(self), {-1});
+            return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), false, values, indices); }));
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) {
+            Tensor hit = logical_or(eq(self, result), logical_and(isnan(self), isnan(result)));
+            return mul(div(grad, sum(hit)), hit);
+        }),
+    });
+    declare("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
+        doc("The lower median along a dimension, and where it is"),
+        kernel([](const Tensor& self, int64_t dim, bool keepdim) {
+            need_order(self, "median");
+            int64_t d = wrap_dim(dim, self.dim());
+            KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "median(): Expected reduction dim %ld to have non-zero size.", d);
+            return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, d), x.data(), false, values, indices); });
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
+    });
+    declare("nanmedian(Tensor self) -> Tensor", {
+        doc("The lower median of what is not NaN"), no_out(),
+        kernel([](const Tensor& self) {
+            need_order(self, "nanmedian");
+            if (self.numel() == 0) return full({}, Scalar(__builtin_nan("")), self.dtype());
+            Tensor flat = reshape(contiguous(self), {-1});
+            return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), true, values, indices); }));
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) {
+            Tensor hit = logical_or(eq(self, result), logical_and(isnan(self), isnan(result)));
+            return mul(div(grad, sum(hit)), hit);
+        }),
+    });
+    declare("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
+        doc("The lower median of what is not NaN along a dimension"),
+        kernel([](const Tensor& self, int64_t dim, bool keepdim) {
+            need_order(self, "nanmedian");
+            int64_t d = wrap_dim(dim, self.dim());
+            KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "median(): Expected reduction dim %ld to have non-zero size.", d);
+            return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, d), x.data(), true, values, indices); });
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
+    });
+    declare("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", {
+        doc("The most frequent value along a dimension, and where it is"),
+        kernel([](const Tensor& self, int64_t dim, bool keepdim) {
+            need_order(self, "mode");
+            int64_t d = wrap_dim(dim, self.dim());
+            KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "mode(): Expected reduction dim %ld to have non-zero size.", d);
+            return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::mode(rows_of(x, d), x.data(), values, indices); });
+        }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
+    });
+    declare("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
+        doc("The distinct values in order; where each element's value is; how often each occurs"), in(space::Torch), not_differentiable(), shape_by_value(),
+        kernel([](const Tensor& self, bool, bool return_inverse, bool return_counts) {
+            auto [values, inverse, counts] = distinct(self, false);
+            if (!return_inverse && !return_counts) inverse = make_tensor({0}, DType::Int64);
+            return std::tuple<Tensor, Tensor, Tensor>(values, inverse, return_counts ? counts : make_tensor({0}, DType::Int64));
+        }),
+    });
+    declare("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
+        doc("The distinct slices along a dimension, in order"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
+        kernel([](const Tensor& self, int64_t dim, bool, bool, bool) { return distinct_slices(self, dim, false); }),
+    });
+    declare("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)", {
+        doc("Runs of equal neighbours as one"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
+        kernel([](const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+            auto [values, inverse, counts] = dim ? distinct_slices(self, *dim, true) : distinct(self, true);
+            return std::tuple<Tensor, Tensor, Tensor>(values, return_inverse ? inverse : make_tensor({0}, DType::Int64), return_counts ? counts : make_tensor({0}, DType::Int64));
+        }),
+    });
+    declare("searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
+        doc("Where values would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
+        kernel([](const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
+            return places(sorted_sequence, self, out_int32, right, side, sorter);
+        }),
+    });
+    declare("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
+        doc("Where a number would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
+        kernel([](const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
+            return places(sorted_sequence, full({}, self, sorted_sequence.dtype()), out_int32, right, side, sorter);
+        }),
+    });
+    declare("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", {
+        doc("The bucket of each value between ascending boundaries"), in(space::Torch), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+            KINDLING_CHECK(Runtime, boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(%ld)", boundaries.dim());
+            return places(boundaries, self, out_int32, right, std::nullopt, Tensor());
+        }),
+    });
+    declare("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", {
+        doc("The bucket of a number between ascending boundaries"), in(space::Torch), not_differentiable(), no_out(),
+        kernel([](const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
+            return places(boundaries, full({}, self, boundaries.dtype()), out_int32, right, std::nullopt, Tensor());
+        }),
+    });
+    declare("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {
+        doc("Whether each element occurs among the test elements"), in(space::Torch), not_differentiable(),
+        composition([](const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
+            if (elements.numel() == 0) return zeros(elements.sizes(), DType::Bool);
+            Tensor flat = reshape(test_elements, {-1});
+            Sizes shape = elements.sizes();
+            shape.push_back(1);
+            Tensor hit = any(eq(reshape(elements, shape), flat), -1);
+            return invert ? logical_not(hit) : hit;
+        }),
+    });
+    declare("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor", {
+        doc("Whether each element equals the test element"), in(space::Torch), not_differentiable(),
+        composition([](const Tensor& elements, const Scalar& test_element, bool, bool invert) { return invert ? ne(elements, test_element) : eq(elements, test_element); }),
+    });
+    declare("isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {
+        doc("Whether a number occurs among the test elements"), in(space::Torch), not_differentiable(),
+        composition([](const Scalar& element, const Tensor& test_elements, bool, bool invert) {
+            Tensor hit = any(eq(test_elements, element));
+            return invert ? logical_not(hit) : hit;
+        }),
+    });
+    declare("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", {
+        doc("How often each integer occurs, or the sum of the weights where it does"), not_differentiable(), shape_by_value(), no_out(),
+        kernel([](const Tensor& self, const Tensor& weights, int64_t minlength) {
+            KINDLING_CHECK(Runtime, minlength >= 0, "minlength should be >= 0");
+            KINDLING_CHECK(Runtime, self.dim() == 1 && is_integral(self.dtype()), "bincount only supports 1-d non-negative integral inputs.");
+            Tensor x = to(self, DType::Int64);
+            if (x.numel() == 0) return zeros({minlength}, DType::Int64);
+            KINDLING_CHECK(Runtime, min(x).item<int64_t>() >= 0, "bincount only supports 1-d non-negative integral inputs.");
+            int64_t bins = std::max(minlength, max(x).item<int64_t>() + 1);
+            if (!weights.defined()) return index_add(zeros({bins}, DType::Int64), 0, x, ones({x.numel()}, DType::Int64));
+            KINDLING_CHECK(Runtime, weights.dim() == 1 && weights.numel() == x.numel(), "weights should be 1-d and have the same length as input");
+            Tensor w = weights.dtype() == DType::Float32 ? weights : to(weights, DType::Float64);
+            return index_add(zeros({bins}, w.dtype()), 0, x, w);
+        }),
+    });
+    declare("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", {
+        doc("How many elements fall into each of `bins` equal bins between min and max"), not_differentiable(),
+        kernel([](const Tensor& self, int64_t bins, const Scalar& min_, const Scalar& max_) {
+            KINDLING_CHECK(Runtime, bins > 0, "bins must be > 0");
+            double low = min_.to_double(), high = max_.to_double();
+            if (low == high && self.numel()) { low = kindling::min(self).item<double>(); high = kindling::max(self).item<double>(); }
+            if (low == high) { low -= 1; high += 1; }
+            KINDLING_CHECK(Runtime, high - low < __builtin_inf() && low - high < __builtin_inf(), "range of [%g, %g] is not finite", low, high);
+            KINDLING_CHECK(Runtime, low < high, "max must be larger than min");
+            Tensor x = to(reshape(self, {-1}), DType::Float64);
+            x = masked_select(x, logical_and(ge(x, Scalar(low)), le(x, Scalar(high))));
+            Tensor place = clamp(to(floor(mul(div(sub(x, wrap_number(Scalar(low))), wrap_number(Scalar(high - low))), wrap_number(Scalar(bins)))), DType::Int64), Scalar(0), Scalar(bins - 1));
+            return index_add(zeros({bins}, self.dtype()), 0, place, ones({place.numel()}, self.dtype()));
+        }),
+    });
+}
