@@ -57,17 +57,6 @@ template <class Op, class T> struct Fold {
 
     /// One block of 1 to 256 numbers.
     static KINDLING_INLINE void block(T* out, const T* x, int64_t n) {
-        if constexpr (Op::parts == 1)
-            if (n < fold_lanes) {  // the same by hand, without what is not there
-                T lane[fold_lanes];
-                for (int64_t i = 0; i < n; i++) lane[i] = x[i];
-                for (int64_t half = fold_lanes / 2; half > 0; half /= 2) {
-                    for (int64_t j = 0; j < n - half && j < half; j++) lane[j] = Op::apply(lane[j], lane[j + half]);
-                    if (n > half) n = half;
-                }
-                out[0] = lane[0];
-                return;
-            }
         V lanes[vectors];
         int64_t left = n;
         auto partial = [&](T* padded) {
@@ -105,6 +94,21 @@ template <class Op, class T> struct Fold {
     static void rows(void* out, const void* values, int64_t rows, int64_t n) {
         T* to = static_cast<T*>(out);
         const T* x = static_cast<const T*>(values);
+        if (n < fold_lanes && Op::parts == 1) {
+            // Short rows: the 16 lanes are read at once, as long as that stays inside, and what is of the next row is
+            // put out by the identity.
+            alignas(64) typename IntegerOf<sizeof(T)>::type numbers[items];
+            for (int i = 0; i < items; i++) numbers[i] = static_cast<typename IntegerOf<sizeof(T)>::type>(i < n);
+            V none = all<V>(Op::template identity<T>());
+            for (; rows * n >= fold_lanes; rows--, to++, x += n) {
+                V lanes[vectors];
+                for (int k = 0; k < vectors; k++)
+                    lanes[k] = load<Mask<V>>(numbers + k * in_vector) != 0 ? load<V>(x + k * in_vector) : none;
+                for (int half = vectors / 2; half > 0; half /= 2)
+                    for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
+                halve<in_vector>(to, lanes[0]);
+            }
+        }
         for (; rows > 0; rows--, to += Op::parts, x += n * Op::parts) {
             if (n <= fold_block) {
                 block(to, x, n);

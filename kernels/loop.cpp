@@ -15,8 +15,34 @@ void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int6
 namespace {
 
 void fill_splat(void* to, const void* from, int item) {
+    uint64_t pair[2] = {};
+    switch (item) {
+        case 1: {
+            uint8_t value;
+            std::memcpy(&value, from, 1);
+            pair[0] = pair[1] = value * 0x0101010101010101u;
+            break;
+        }
+        case 2: {
+            uint16_t value;
+            std::memcpy(&value, from, 2);
+            pair[0] = pair[1] = value * 0x0001000100010001u;
+            break;
+        }
+        case 4: {
+            uint32_t value;
+            std::memcpy(&value, from, 4);
+            pair[0] = pair[1] = value * 0x0000000100000001u;
+            break;
+        }
+        case 8:
+            std::memcpy(&pair[0], from, 8);
+            pair[1] = pair[0];
+            break;
+        default: std::memcpy(pair, from, 16);
+    }
     char* out = static_cast<char*>(to);
-    for (int i = 0; i < splat_bytes; i += item) std::memcpy(out + i, from, static_cast<size_t>(item));
+    for (int i = 0; i < splat_bytes; i += 16) std::memcpy(out + i, pair, 16);
 }
 
 void spread(void* to, const void* splat, int item, int64_t n) {
