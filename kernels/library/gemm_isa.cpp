@@ -248,6 +248,31 @@ template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_colum
     }
 }
 
+inline void fold(const float (&partial)[4][16], float* totals) {
+    __m128 c[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+        const float* p = partial[i];
+        c[i] = _mm_add_ps(_mm_add_ps(_mm_load_ps(p), _mm_load_ps(p + 8)), _mm_add_ps(_mm_load_ps(p + 4), _mm_load_ps(p + 12)));
+    }
+    _MM_TRANSPOSE4_PS(c[0], c[1], c[2], c[3]);
+    _mm_storeu_ps(totals, _mm_add_ps(_mm_add_ps(c[0], c[2]), _mm_add_ps(c[1], c[3])));
+}
+inline void fold(const double (&partial)[4][16], double* totals) {
+    __m128d c[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+        __m128d lane[8];
+#pragma GCC unroll 8
+        for (int l = 0; l < 8; ++l) lane[l] = _mm_load_pd(partial[i] + 2 * l);
+        for (int half = 4; half; half /= 2)
+            for (int l = 0; l < half; ++l) lane[l] = _mm_add_pd(lane[l], lane[l + half]);
+        c[i] = lane[0];
+    }
+    _mm_storeu_pd(totals, _mm_add_pd(_mm_unpacklo_pd(c[0], c[1]), _mm_unpackhi_pd(c[0], c[1])));
+    _mm_storeu_pd(totals + 2, _mm_add_pd(_mm_unpacklo_pd(c[2], c[3]), _mm_unpackhi_pd(c[2], c[3])));
+}
+
 // Few rows, b's columns contiguous along k (a weight kept as [out, in]): sums of products, four columns at once, in
 // 16 interleaved partial sums whatever the register width.
 template <class T> void dots(const GemmPart<T>& part) {
@@ -256,14 +281,14 @@ template <class T> void dots(const GemmPart<T>& part) {
     constexpr int parts = lanes / V::width;
     Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
     int64_t k = part.k, whole = k & ~int64_t{lanes - 1};
-    auto finish = [&](const V* sums, const T* a, const T* b) {
-        T partial[lanes];
-        for (int v = 0; v < parts; ++v) sums[v].store(partial + v * V::width);
-        for (int half = lanes / 2; half; half /= 2)
-            for (int l = 0; l < half; ++l) partial[l] += partial[l + half];
-        T sum = partial[0];
-        for (int64_t p = whole; p < k; ++p) sum += a[p] * b[p];
-        return sum;
+    // Four sums at once: sixteen lanes are folded in half until one is left, whatever the register width.
+    auto finish = [&](const V (*sums)[parts], int columns, const T* a, const T* b, T* totals) {
+        alignas(64) T partial[4][lanes];
+        for (int c = 0; c < 4; ++c)
+            for (int v = 0; v < parts; ++v) (c < columns ? sums[c][v] : V::zero()).store(partial[c] + v * V::width);
+        fold(partial, totals);
+        for (int c = 0; c < columns; ++c)
+            for (int64_t p = whole; p < k; ++p) totals[c] += a[p] * b[c * part.b_column + p];
     };
     for (int64_t j = 0; j < part.n;) {
         int columns = part.n - j >= 4 ? 4 : 1;
@@ -285,15 +310,19 @@ template <class T> void dots(const GemmPart<T>& part) {
                             sums[c][v].add_product(factor, V::load(b + c * part.b_column + p + v * V::width));
                     }
                 }
-                for (int c = 0; c < 4; ++c) put(target, i, j + c, finish(sums[c], a, b + c * part.b_column));
+                T totals[4];
+                finish(sums, 4, a, b, totals);
+                for (int c = 0; c < 4; ++c) put(target, i, j + c, totals[c]);
             } else {
-                V sums[parts];
-                for (int v = 0; v < parts; ++v) sums[v] = V::zero();
+                V sums[1][parts];
+                for (int v = 0; v < parts; ++v) sums[0][v] = V::zero();
                 for (int64_t p = 0; p < whole; p += lanes)
 #pragma GCC unroll 8
                     for (int v = 0; v < parts; ++v)
-                        sums[v].add_product(V::load(a + p + v * V::width), V::load(b + p + v * V::width));
-                put(target, i, j, finish(sums, a, b));
+                        sums[0][v].add_product(V::load(a + p + v * V::width), V::load(b + p + v * V::width));
+                T totals[4];
+                finish(sums, 1, a, b, totals);
+                put(target, i, j, totals[0]);
             }
         }
         j += columns;
