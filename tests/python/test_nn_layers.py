@@ -155,7 +155,7 @@ def grads():
     return ps
 U = nn.utils
 for args in ((1.,), (.5, float('inf')), (.5, 1), (9.,), (1., 0)):
-    for foreach in (None, False):
+    for foreach in (None, False, True):
         ps = grads(); show(U.clip_grad_norm_(ps, *args, foreach=foreach)); show([p.grad for p in ps[:2]])
 ps = grads(); U.clip_grad_value_(ps, .1); show([p.grad for p in ps[:2]]); show(U.clip_grad_norm_([], 1.))
 ps[0].grad[0, 0] = float('nan'); show(lambda: U.clip_grad_norm_(ps, 1., error_if_nonfinite=True))

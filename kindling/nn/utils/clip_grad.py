@@ -1,4 +1,4 @@
-"""Gradient clipping."""
+"""Gradient clipping. The operators on lists (`foreach`) give the same numbers; they are used where asked for."""
 import kindling as torch
 
 __all__ = ["clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "get_total_norm", "clip_grads_with_norm_"]
@@ -25,7 +25,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
             return torch.tensor(0.0)
         device = tensors[0].device
         norms = []
-        if foreach or foreach is None:
+        if foreach:
             for group in _by_place(tensors):
                 norms.extend(torch._foreach_norm(group, norm_type))
         else:
@@ -49,7 +49,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
             return
         factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         # Multiplied even by 1: looking at the factor would make the device wait.
-        if foreach or foreach is None:
+        if foreach:
             for group in _by_place(grads):
                 torch._foreach_mul_(group, factor.to(group[0].device))
         else:
@@ -91,7 +91,7 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     with torch.no_grad():
         clip_value = float(clip_value)
         grads = [parameter.grad for parameter in _as_list(parameters) if parameter.grad is not None]
-        if foreach or foreach is None:
+        if foreach:
             for group in _by_place(grads):
                 torch._foreach_clamp_min_(group, -clip_value)
                 torch._foreach_clamp_max_(group, clip_value)
