@@ -296,9 +296,9 @@ except KeyboardInterrupt:
 """
 
 
-def test_interrupt_is_clean():
+def test_interrupt_is_clean(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, start_new_session=True)
+                               text=True, start_new_session=True, cwd=tmp_path)
     try:
         while process.stdout.readline().strip() != "3":
             assert process.poll() is None, process.stderr.read()
@@ -310,10 +310,11 @@ def test_interrupt_is_clean():
     assert "Traceback" not in err
 
 
-def test_iterating_imports_no_multiprocessing_without_workers():
+def test_iterating_imports_no_multiprocessing_without_workers(tmp_path):
     code = ("import sys, kindling; from kindling.utils.data import DataLoader; before = set(sys.modules); "
             "list(DataLoader(range(4), 2)); print('multiprocessing' in sys.modules and 'multiprocessing' not in before)")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == "False", done.stderr
 
 
 def test_no_warnings_in_ordinary_use():

@@ -92,6 +92,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     raise queue.Empty
             return True, data_queue.get(timeout=timeout)
         except Exception as error:
+            if isinstance(error, (OSError, EOFError)):
+                # A message cut short: its sender is about to be gone.
+                wait([worker.sentinel for worker, active in zip(self._workers, self._workers_status) if active], 1)
             dead = [number for number, worker in enumerate(self._workers)
                     if self._workers_status[number] and not worker.is_alive()]
             if dead:
