@@ -91,9 +91,11 @@ inline constexpr float expf[] = {5.000000013e-1f, 1.666666668e-1f, 4.166646471e-
 // (log((1+s)/(1-s)) - 2s) / s^3 over z = s^2
 inline constexpr float logf[] = {6.666666655e-1f, 4.0000122e-1f, 2.855080255e-1f, 2.333096405e-1f};
 // (sin(r) - r) / r^3 over z = r^2, |r| <= pi/4
-inline constexpr float sinf[] = {-1.666666666e-1f, 8.333331874e-3f, -1.984008655e-4f, 2.724990116e-6f};
+inline constexpr double sin_for_float[] = {-1.66666666638543847e-1, 8.33333187435835239e-3, -1.9840086545312931e-4,
+    2.7249901158293911e-6};
 // (cos(r) - 1 + r^2/2) / r^4 over z = r^2
-inline constexpr float cosf[] = {4.166666466e-2f, -1.388830294e-3f, 2.454792175e-5f};
+inline constexpr double cos_for_float[] = {4.16666666643204483e-2, -1.38888876717231409e-3, 2.48006002185214656e-5,
+    -2.73009386346358693e-7};
 // (tanh(x) - x) / x^3 over z = x^2, |x| <= 0.625
 inline constexpr float tanhf[] = {-3.333333317e-1f, 1.333330353e-1f, -5.395925338e-2f, 2.176886821e-2f,
     -8.34378037e-3f, 2.292557699e-3f};

@@ -371,6 +371,32 @@ template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
     return (x == y) & (absolute(x) == infinity) ? x : result;
 }
 
+// ---- float32 in double lanes: the reduction of the angle needs them, the polynomials can be short
+
+template <class V, bool Cosine> KINDLING_INLINE V sine_for_float(const V& x) {
+    using namespace coefficients;
+    V shifted = x * 0.6366197723675814 + whole_magic, k = shifted - whole_magic;
+    V r = ((x - k * half_pi[0]) - k * half_pi[1]) - k * half_pi[2];
+    Bits<V> quadrant = bits_of(shifted);
+    auto large = ~(absolute(x) <= largest_plain_angle);
+    bool any = false;
+    for (int i = 0; i < Lanes<V>::count; i++) any |= large[i] != 0;
+    if (any) [[unlikely]]
+        for (int i = 0; i < Lanes<V>::count; i++)
+            if (large[i]) {
+                ReducedAngle reduced = reduce_large_angle(x[i]);
+                r[i] = reduced.high;
+                quadrant[i] = static_cast<uint64_t>(reduced.quadrant);
+            }
+    V z = r * r;
+    V s = r + r * z * polynomial(z, coefficients::sin_for_float), c = 1.0 - z * (0.5 - z * polynomial(z, coefficients::cos_for_float));
+    auto odd = (quadrant & 1) != 0;
+    V result = Cosine ? (odd ? s : c) : (odd ? c : s);
+    if (Cosine) quadrant += 1;
+    result = from_bits<V>(bits_of(result) ^ (quadrant & 2) << 62);
+    return Cosine ? result : (x == 0.0 ? x : result);
+}
+
 // ---- float32 in float lanes
 
 inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23
@@ -411,7 +437,7 @@ template <class V> KINDLING_INLINE V tanhf(const V& x) {
     V result = a < 0.625f ? with_sign(x + x * z * polynomial(z, coefficients::tanhf), x) : large;
     return x != x ? x : result;
 }
-/// 2 ulp.
+/// 4 ulp.
 template <class V> KINDLING_INLINE V erff(const V& x) {
     V a = absolute(x), bounded = a > 4.0f ? all<V>(4.0f) : a;
     V large = with_sign(1.0f - expf(-polynomial(V(bounded - 2.5f), coefficients::erfcf)), x);

@@ -45,6 +45,13 @@ void tile_powf(void* out, const void* a, const void* b, const void*, int64_t n, 
         out, a, b, n, splat);
 }
 
+void tile_sinf(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<float, float, 8>([](auto x) { auto wide = convert<double>(x); return convert<float>(maths::sine_for_float<decltype(wide), false>(wide)); }, out, a, n);
+}
+void tile_cosf(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<float, float, 8>([](auto x) { auto wide = convert<double>(x); return convert<float>(maths::sine_for_float<decltype(wide), true>(wide)); }, out, a, n);
+}
+
 }  // namespace
 
 TileFunction find_maths(Primitive primitive, DType type) {
@@ -57,6 +64,8 @@ TileFunction find_maths(Primitive primitive, DType type) {
     if (type == DType::Float32) switch (primitive) {
             KINDLING_FOR_EACH_FLOAT(X)
 #undef X
+            case Primitive::Sin: return tile_sinf;
+            case Primitive::Cos: return tile_cosf;
             case Primitive::Pow: return tile_powf;  // its results are doubles
             default: return nullptr;
         }

@@ -75,8 +75,10 @@ template <class T> KINDLING_INLINE const char* partial(char* copy, const char* f
 }
 constexpr int wider(int a, int b) { return a > b ? a : b; }
 
-template <class O, class A, class F> KINDLING_INLINE void loop1(F f, void* out, const void* a, int64_t n) {
-    constexpr int lanes = width / wider(sizeof(O), sizeof(A));
+/// `Widest`: bytes of the widest value that f works with.
+template <class O, class A, int Widest = wider(sizeof(O), sizeof(A)), class F>
+KINDLING_INLINE void loop1(F f, void* out, const void* a, int64_t n) {
+    constexpr int lanes = width / Widest;
     char* to = static_cast<char*>(out);
     const char* pa = static_cast<const char*>(a);
     alignas(64) char copy[2][width];
