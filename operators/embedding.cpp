@@ -1,0 +1,219 @@
+// operators/embedding.cpp: table look-ups, one-hot codes and attention.
+#include <cmath>
+
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+
+namespace kindling {
+namespace {
+
+Tensor number(double value) { return wrap_number(Scalar(value)); }
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(embedding) {
+    declare("embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor", {
+        doc("Rows of a table; the row padding_idx gets no gradient"), in(space::Torch), no_out(),
+        kernel([](const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
+            KINDLING_CHECK(Runtime, weight.dim() == 2, "'weight' must be 2-D");
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
+                           "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding)", scalar_type_name(indices.dtype()));
+            Sizes sizes = indices.sizes();
+            sizes.push_back(weight.size(1));
+            return view(index_select(weight, 0, reshape(indices, {-1})), sizes);
+        }),
+        derivative("weight", GIVEN(Tensor grad, Tensor indices, IntList weight_sizes, int64_t padding_idx, bool scale_grad_by_freq) {
+            return embedding_dense_backward(grad, indices, weight_sizes[0], padding_idx, scale_grad_by_freq);
+        }),
+        refuses("torch.embedding(torch.ones(2, 3), torch.tensor([7]))", "IndexError: index out of range in self"),
+    });
+    declare("embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
+        doc("Gradients added up in the rows they came from"), in(space::Torch), no_out(),
+        kernel([](const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
+            Tensor flat = reshape(to(indices, DType::Int64), {-1}), g = reshape(grad_output, {flat.numel(), grad_output.size(-1)});
+            if (scale_grad_by_freq) {
+                Tensor counts = index_add(zeros({num_weights}, DType::Int64), 0, flat, ones({flat.numel()}, DType::Int64));
+                g = div(g, unsqueeze(to(index_select(counts, 0, flat), g.dtype()), 1));
+            }
+            if (padding_idx >= 0) g = masked_fill(g, unsqueeze(eq(flat, Scalar(padding_idx)), 1), Scalar(0));
+            return index_add(zeros({num_weights, g.size(1)}, g.dtype()), 0, flat, g);
+        }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor indices, int64_t padding_idx, bool scale_grad_by_freq) {
+            Tensor rows = embedding(grad, indices, padding_idx);
+            if (scale_grad_by_freq) {
+                Tensor flat = reshape(to(indices, DType::Int64), {-1});
+                Tensor counts = index_add(zeros({grad.size(0)}, DType::Int64), 0, flat, ones({flat.numel()}, DType::Int64));
+                rows = div(rows, unsqueeze(reshape(to(index_select(counts, 0, flat), grad.dtype()), indices.sizes()), -1));
+            }
+            if (padding_idx >= 0) rows = masked_fill(rows, unsqueeze(eq(indices, Scalar(padding_idx)), -1), Scalar(0));
+            return rows;
+        }),
+    });
+    declare("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)", {
+        doc("Scales down the rows that are looked up to a norm of at most max_norm"), in(space::Torch), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
+            Tensor flat = std::get<0>(_unique2(reshape(indices, {-1})));
+            Tensor rows = index_select(self, 0, flat), norms = linalg_vector_norm(rows, Scalar(norm_type), generated::ints<1>(), true);
+            Tensor factor = where(gt(norms, Scalar(max_norm)), div(number(max_norm), add(norms, number(1e-7))), number(1));
+            index_put_(self, std::vector<Tensor>{flat}, to(mul(rows, factor), self.dtype()));
+            return self;
+        }),
+    });
+    declare("one_hot(Tensor self, int num_classes=-1) -> Tensor", {
+        doc("1 at the place of the class, 0 elsewhere"), in(space::Nn), not_differentiable(), shape_by_value(), no_out(),
+        kernel([](const Tensor& self, int64_t num_classes) {
+            KINDLING_CHECK(Runtime, self.dtype() == DType::Int64, "one_hot is only applicable to index tensor of type LongTensor.");
+            if (self.numel() == 0) {
+                KINDLING_CHECK(Runtime, num_classes > 0, "Can not infer total number of classes from empty tensor.");
+                Sizes shape = self.sizes();
+                shape.push_back(num_classes);
+                return zeros(shape, DType::Int64);
+            }
+            KINDLING_CHECK(Runtime, min(self).item<int64_t>() >= 0, "Class values must be non-negative.");
+            int64_t top = max(self).item<int64_t>();
+            if (num_classes == -1) num_classes = top + 1;
+            else KINDLING_CHECK(Runtime, num_classes > top, "Class values must be smaller than num_classes.");
+            Sizes shape = self.sizes();
+            shape.push_back(num_classes);
+            return scatter(zeros(shape, DType::Int64), -1, unsqueeze(self, -1), Scalar(1));
+        }),
+    });
+    declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx) -> Tensor", {
+        doc("Sums of table rows: row i of the result adds the rows whose bag is i"), in(space::Hidden), no_out(),
+        composition([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx) {
+            Tensor rows = embedding(weight, indices, padding_idx);
+            if (per_sample_weights.defined()) rows = mul(rows, unsqueeze(per_sample_weights, 1));
+            if (padding_idx >= 0) rows = masked_fill(rows, unsqueeze(eq(indices, Scalar(padding_idx)), 1), Scalar(0));
+            return index_add(zeros({count, weight.size(1)}, weight.dtype()), 0, bags, rows);
+        }),
+    });
+    declare("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)", {
+        doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets"), in(space::Torch), no_out(),
+        composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding) {
+            KINDLING_CHECK(Runtime, indices.dim() == 1 && offsets.dim() == 1, "input and offsets have to be 1D Tensors");
+            int64_t padding_idx = padding ? (*padding < 0 ? *padding + weight.size(0) : *padding) : -1;
+            int64_t count = offsets.numel() - (include_last_offset ? 1 : 0);
+            if (count > 0) {
+                KINDLING_CHECK(Runtime, select(offsets, 0, 0).item<int64_t>() == 0, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got %ld", select(offsets, 0, 0).item<int64_t>());
+                int64_t last = select(offsets, 0, -1).item<int64_t>();
+                KINDLING_CHECK(Runtime, last <= indices.numel(), "offsets[-1] can not be greater than input's length, but got offsets[-1] of %ld and input's length of %ld", last, indices.numel());
+            }
+            Tensor at = to(indices, DType::Int64);
+            Tensor starts = to(narrow(offsets, 0, 0, count), DType::Int64);
+            Tensor bags = sub(searchsorted(starts, arange(Scalar(at.numel())), false, true), wrap_number(Scalar(1)));
+            Tensor kept = padding_idx >= 0 ? to(ne(at, Scalar(padding_idx)), DType::Int64) : ones({at.numel()}, DType::Int64);
+            Tensor sizes = index_add(zeros({count}, DType::Int64), 0, bags, kept), none = empty({0}, DType::Int64), result;
+            if (mode == 2) {
+                Tensor rows = embedding(weight, at, padding_idx);
+                if (padding_idx >= 0) rows = masked_fill(rows, unsqueeze(eq(at, Scalar(padding_idx)), 1), Scalar(-__builtin_inf()));
+                Tensor wide = expand(unsqueeze(bags, 1), rows.sizes());
+                result = scatter_reduce(zeros({count, weight.size(1)}, weight.dtype()), 0, wide, rows, "amax", false);
+                result = masked_fill(result, unsqueeze(eq(sizes, Scalar(0)), 1), Scalar(0));
+            } else {
+                result = _embedding_bag_sum(weight, at, bags, count, per_sample_weights, padding_idx);
+                if (mode == 1) result = div(result, unsqueeze(to(clamp_min(sizes, Scalar(1)), weight.dtype()), 1));
+            }
+            return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, bags, sizes, none);
+        }),
+    });
+    declare("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)", {
+        doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags"), in(space::Torch), no_out(),
+        composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset) {
+            return embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, std::optional<int64_t>());
+        }),
+    });
+    declare("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", {
+        doc("softmax(query @ key.T * scale + mask) @ value (Vaswani et al., 2017)"), in(space::Nn), no_out(), random_numbers(),
+        composition([](const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
+            KINDLING_CHECK(Runtime, query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, "scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query.dim(): %ld, key.dim(): %ld and value.dim(): %ld instead.", query.dim(), key.dim(), value.dim());
+            KINDLING_CHECK(Runtime, query.dtype() == key.dtype() && query.dtype() == value.dtype(), "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and value.dtype: %s instead.", name(query.dtype()), name(key.dtype()), name(value.dtype()));
+            KINDLING_CHECK(Runtime, !(is_causal && attn_mask.defined()), "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+            Tensor k = key, v = value;
+            if (enable_gqa) {
+                int64_t heads = query.size(-3), groups = key.size(-3);
+                KINDLING_CHECK(Runtime, heads % groups == 0, "Number of heads in key and value must divide the number of heads in query");
+                if (groups != heads) {
+                    k = repeat_interleave(key, heads / groups, -3);
+                    v = repeat_interleave(value, heads / value.size(-3), -3);
+                }
+            }
+            // As torch: the square root of the scale goes on both factors, which keeps half types in range.
+            double root = std::sqrt(scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1)))));
+            Tensor scores = matmul(mul(query, number(root)), mul(transpose(k, -2, -1), number(root)));
+            if (is_causal) {
+                Tensor allowed = tril(ones({query.size(-2), key.size(-2)}, DType::Bool));
+                scores = masked_fill(scores, logical_not(allowed), Scalar(-__builtin_inf()));
+            }
+            Tensor dead;
+            if (attn_mask.defined()) {
+                if (attn_mask.dtype() == DType::Bool) {
+                    scores = masked_fill(scores, logical_not(attn_mask), Scalar(-__builtin_inf()));
+                } else scores = add(scores, attn_mask);
+                dead = all(eq(scores, Scalar(-__builtin_inf())), -1, true);
+            }
+            Tensor weights = softmax(scores, -1, DType::None);
+            if (dead.defined()) weights = masked_fill(weights, dead, Scalar(0));   // a row with nothing to attend to gives zeros
+            if (dropout_p > 0) weights = dropout(weights, dropout_p, true);
+            return matmul(weights, v);
+        }),
+    });
+    declare("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", {
+        doc("y[k] = input1 @ weight[k] @ input2 + bias[k]"), in(space::Torch), no_out(),
+        composition([](const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
+            KINDLING_CHECK(Runtime, input1.dim() == input2.dim(), "bilinear(): input dimensions do not match: got %ld and %ld", input1.dim(), input2.dim());
+            KINDLING_CHECK(Runtime, input1.size(-1) == weight.size(1), "bilinear(): input1 size does not match weight size: got %ld but expected %ld", input1.size(-1), weight.size(1));
+            KINDLING_CHECK(Runtime, input2.size(-1) == weight.size(2), "bilinear(): input2 size does not match weight size: got %ld but expected %ld", input2.size(-1), weight.size(2));
+            KINDLING_CHECK(Runtime, !bias.defined() || bias.size(0) == weight.size(0), "bilinear(): bias size does not match weight size: got %ld but expected %ld", bias.defined() ? bias.size(0) : 0, weight.size(0));
+            Tensor a = reshape(input1, {-1, input1.size(-1)}), b = reshape(input2, {-1, input2.size(-1)});
+            // [n, i] x [k, i, j] -> [k, n, j], times [n, j], summed over j.
+            Tensor left = matmul(unsqueeze(a, 0), weight);
+            Tensor y = t(sum(mul(left, unsqueeze(b, 0)), generated::ints<2>()));
+            if (bias.defined()) y = add(y, bias);
+            Sizes sizes = input1.sizes();
+            sizes[sizes.size() - 1] = weight.size(0);
+            return reshape(y, sizes);
+        }),
+    });
+    declare("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", {
+        doc("Channels turned into space: [.., C*r*r, H, W] to [.., C, H*r, W*r]"), no_out(), in(space::Torch),
+        composition([](const Tensor& self, int64_t r) {
+            KINDLING_CHECK(Runtime, self.dim() >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with %ld dimension(s)", self.dim());
+            KINDLING_CHECK(Runtime, r > 0, "pixel_shuffle expects a positive upscale_factor, but got %ld", r);
+            int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
+            KINDLING_CHECK(Runtime, c % (r * r) == 0, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)=%ld is not divisible by %ld", c, r * r);
+            Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead;
+            int64_t n = 1;
+            for (int64_t size : lead) n *= size;
+            result.push_back(c / (r * r)); result.push_back(h * r); result.push_back(w * r);
+            return reshape(permute(reshape(self, {n, c / (r * r), r, r, h, w}), {0, 1, 4, 2, 5, 3}), result);
+        }),
+    });
+    declare("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", {
+        doc("Space turned into channels: [.., C, H*r, W*r] to [.., C*r*r, H, W]"), no_out(), in(space::Torch),
+        composition([](const Tensor& self, int64_t r) {
+            KINDLING_CHECK(Runtime, self.dim() >= 3, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with %ld dimension(s)", self.dim());
+            KINDLING_CHECK(Runtime, r > 0, "pixel_unshuffle expects a positive downscale_factor, but got %ld", r);
+            int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
+            KINDLING_CHECK(Runtime, h % r == 0, "pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)=%ld is not divisible by %ld", h, r);
+            KINDLING_CHECK(Runtime, w % r == 0, "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=%ld is not divisible by %ld", w, r);
+            Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead;
+            int64_t n = 1;
+            for (int64_t size : lead) n *= size;
+            result.push_back(c * r * r); result.push_back(h / r); result.push_back(w / r);
+            return reshape(permute(reshape(self, {n, c, h / r, r, w / r, r}), {0, 1, 3, 5, 2, 4}), result);
+        }),
+    });
+    declare("channel_shuffle(Tensor self, SymInt groups) -> Tensor", {
+        doc("Channels of all groups taken in turn"), no_out(), in(space::Torch), alias("native_channel_shuffle"),
+        composition([](const Tensor& self, int64_t groups) {
+            KINDLING_CHECK(Runtime, self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes %s", str(self.sizes()).c_str());
+            KINDLING_CHECK(Runtime, groups > 0, "Number of groups to divide channels in must be positive. Value of groups:%ld", groups);
+            int64_t c = self.size(1);
+            KINDLING_CHECK(Runtime, c % groups == 0, "Number of channels must be divisible by groups. Got %ld channels and %ld groups.", c, groups);
+            return reshape(transpose(reshape(self, {self.size(0), groups, c / groups, -1}), 1, 2), self.sizes());
+        }),
+    });
+}

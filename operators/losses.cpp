@@ -1,0 +1,385 @@
+// operators/losses.cpp: loss functions. Reductions are torch's numbers: 0 none, 1 mean, 2 sum.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+
+namespace kindling {
+namespace {
+
+Tensor number(double value) { return wrap_number(Scalar(value)); }
+Tensor zero() { return number(0); }
+Tensor one() { return number(1); }
+
+Tensor reduced(const Tensor& loss, int64_t reduction) { return reduction == 1 ? mean(loss) : reduction == 2 ? sum(loss) : loss; }
+
+struct Nll {
+    Tensor input, target, weight;    // [N, C, S], [N, S], [C]
+    int64_t batch, classes, space;
+};
+
+Nll view_of(const Tensor& self, const Tensor& target, const Tensor& weight) {
+    KINDLING_CHECK(Runtime, self.dim() >= 1, "Expected 1 or more dimensions for input");
+    bool single = self.dim() == 1;
+    Nll n{single ? reshape(self, {1, self.size(0), 1}) : Tensor(), Tensor(), weight, single ? 1 : self.size(0), single ? self.size(0) : self.size(1), 1};
+    if (!single) {
+        KINDLING_CHECK(Value, target.dim() >= 1 && self.size(0) == target.size(0), "Expected input batch_size (%ld) to match target batch_size (%ld).", self.size(0), target.dim() ? target.size(0) : 0);
+        KINDLING_CHECK(Runtime, target.dim() == self.dim() - 1, "Expected target of %ld dimensions for an input of %ld, got %s", self.dim() - 1, self.dim(), str(target.sizes()).c_str());
+        for (int64_t d = 2; d < self.dim(); d++) {
+            KINDLING_CHECK(Runtime, self.size(d) == target.size(d - 1), "Expected target size %s to match the input's %s but for the class dimension", str(target.sizes()).c_str(), str(self.sizes()).c_str());
+            n.space *= self.size(d);
+        }
+        n.input = reshape(self, {n.batch, n.classes, n.space});
+    } else KINDLING_CHECK(Runtime, target.dim() <= 1 && target.numel() == 1, "multi-target not supported, got target of size %s for an input of size %s", str(target.sizes()).c_str(), str(self.sizes()).c_str());
+    n.target = reshape(target, {n.batch, n.space});
+    KINDLING_CHECK(Runtime, target.dtype() == DType::Int64 || target.dtype() == DType::UInt8 || target.dtype() == DType::Int32, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
+    KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() == 1 && weight.numel() == n.classes), "weight tensor should be defined either for all %ld classes or no classes but got weight tensor of shape: %s", n.classes, weight.defined() ? str(weight.sizes()).c_str() : "");
+    return n;
+}
+
+/// One pass over the targets; the weights of ignored ones are 0.
+template <class T> void nll_loops(const Nll& n, const T* x, const int64_t* t, const T* w, int64_t ignore, T* each, double& total, double& weights) {
+    for (int64_t b = 0; b < n.batch; b++)
+        for (int64_t s = 0; s < n.space; s++) {
+            int64_t c = t[b * n.space + s];
+            T value = 0;
+            if (c != ignore) {
+                KINDLING_CHECK(Index, c >= 0 && c < n.classes, "Target %ld is out of bounds.", c);
+                T weight = w ? w[c] : T(1);
+                value = -x[(b * n.classes + c) * n.space + s] * weight;
+                weights += static_cast<double>(weight);
+            }
+            if (each) each[b * n.space + s] = value;
+            total += static_cast<double>(value);
+        }
+}
+
+std::tuple<Tensor, Tensor> nll(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore) {
+    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"nll_loss_out_frame\" not implemented for '%s'", scalar_type_name(self.dtype()));
+    KINDLING_CHECK(Runtime, !weight.defined() || weight.dtype() == self.dtype(), "expected scalar type %s but found %s", scalar_type_name(self.dtype()), weight.defined() ? scalar_type_name(weight.dtype()) : "");
+    Nll n = view_of(self, target, weight);
+    DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
+    Tensor x = contiguous(to(n.input, wide)), t = contiguous(to(n.target, DType::Int64)), w = weight.defined() ? contiguous(to(weight, wide)) : Tensor();
+    Tensor each = reduction == 0 ? make_tensor(target.dim() || self.dim() > 1 ? target.sizes() : IntList(), wide) : Tensor();
+    double total = 0, weights = 0;
+    if (wide == DType::Float64) nll_loops<double>(n, x.data_ptr<double>(), t.data_ptr<int64_t>(), w.defined() ? w.data_ptr<double>() : nullptr, ignore, each.defined() ? each.data_ptr<double>() : nullptr, total, weights);
+    else nll_loops<float>(n, x.data_ptr<float>(), t.data_ptr<int64_t>(), w.defined() ? w.data_ptr<float>() : nullptr, ignore, each.defined() ? each.data_ptr<float>() : nullptr, total, weights);
+    Tensor total_weight = full({}, Scalar(weights), self.dtype());
+    if (reduction == 0) return {to(each, self.dtype()), total_weight};
+    return {full({}, Scalar(reduction == 1 ? total / weights : total), self.dtype()), total_weight};
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(losses) {
+    declare("nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)", {
+        doc("-weight[target] * self[target], and the sum of the weights"), in(space::Nn),
+        kernel([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) { return nll(self, target, weight, reduction, ignore_index); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor target, Tensor weight, int64_t reduction, int64_t ignore_index, Tensor result1) {
+            return nll_loss_backward(grad, self_shape, target, weight, reduction, ignore_index, result1);
+        }),
+    });
+    declare("nll_loss_backward(Tensor grad_output, Tensor shape, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor", {
+        doc("The gradient of nll_loss; `shape` has the input's sizes"), in(space::Hidden),
+        kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
+            bool single = shape.dim() == 1;
+            Tensor places = single ? reshape(target, {1}) : unsqueeze(target, 1);
+            places = to(places, DType::Int64);
+            Tensor ignored = eq(places, Scalar(ignore_index));
+            Tensor safe = masked_fill(places, ignored, Scalar(0));
+            Tensor value = weight.defined() ? reshape(index_select(weight, 0, reshape(safe, {-1})), safe.sizes()) : ones(safe.sizes(), grad_output.dtype());
+            value = masked_fill(neg(value), ignored, Scalar(0));
+            Tensor g = reduction == 0 ? (single ? reshape(grad_output, {1}) : unsqueeze(grad_output, 1)) : grad_output;
+            if (reduction == 1) g = div(g, total_weight);
+            return scatter(zeros(shape.sizes(), grad_output.dtype()), single ? 0 : 1, safe, contiguous(expand(mul(value, g), safe.sizes())));
+        }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor target, Tensor weight, int64_t reduction, int64_t ignore_index) {
+            return std::get<0>(nll_loss_forward(grad, target, weight, reduction, ignore_index));
+        }),
+    });
+    declare("nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor", {
+        doc("Negative log likelihood of classes given log probabilities"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+            return std::get<0>(nll_loss_forward(self, target, weight, reduction, ignore_index));
+        }),
+    });
+    declare("nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor", {
+        doc("nll_loss over planes"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+            return std::get<0>(nll_loss_forward(self, target, weight, reduction, ignore_index));
+        }),
+    });
+    declare("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor", {
+        doc("nll_loss over any number of dimensions"), in(space::Nn), no_out(),
+        composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+            return std::get<0>(nll_loss_forward(self, target, weight, reduction, ignore_index));
+        }),
+    });
+    declare("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor", {
+        doc("nll_loss of log_softmax; targets are classes or probabilities"), in(space::Nn), no_out(),
+        composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, double label_smoothing) {
+            KINDLING_CHECK(Runtime, label_smoothing >= 0 && label_smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: %g", label_smoothing);
+            int64_t dim = self.dim() == 1 ? 0 : 1;
+            Tensor log_p = log_softmax(self, dim, DType::None);
+            int64_t classes = self.size(dim);
+            Tensor w = weight;
+            if (weight.defined()) {
+                Sizes shape(static_cast<size_t>(self.dim()), 1);
+                shape[static_cast<size_t>(dim)] = weight.numel();
+                w = reshape(weight, shape);
+            }
+            if (is_floating(target.dtype())) {       // probabilities
+                KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "input and target must have the same shape for probabilities as targets, got %s and %s", str(self.sizes()).c_str(), str(target.sizes()).c_str());
+                KINDLING_CHECK(Runtime, ignore_index < 0, "ignore_index is not supported for floating point target");
+                Tensor p = label_smoothing > 0 ? add(mul(target, number(1 - label_smoothing)), number(label_smoothing / static_cast<double>(classes))) : target;
+                Tensor each = mul(log_p, p);
+                if (w.defined()) each = mul(each, w);
+                if (reduction == 0) return neg(sum(each, IntList({dim})));
+                Tensor total = neg(sum(each));
+                return reduction == 2 ? total : div(total, wrap_number(Scalar(self.dim() == 1 ? 1 : self.numel() / classes)));
+            }
+            Tensor loss = nll_loss_nd(log_p, target, weight, reduction, ignore_index);
+            if (label_smoothing == 0) return loss;
+            Tensor smooth = neg(sum(w.defined() ? mul(log_p, w) : log_p, IntList({dim})));
+            Tensor ignored = eq(target, Scalar(ignore_index));
+            smooth = masked_fill(smooth, ignored, Scalar(0));
+            if (reduction == 1) {
+                if (weight.defined()) {
+                    Tensor safe = masked_fill(target, ignored, Scalar(0));
+                    Tensor taken = masked_fill(reshape(index_select(weight, 0, reshape(safe, {-1})), target.sizes()), ignored, Scalar(0));
+                    smooth = div(sum(smooth), sum(taken));
+                } else smooth = div(sum(smooth), sum(logical_not(ignored)));
+            } else if (reduction == 2) smooth = sum(smooth);
+            return add(mul(loss, number(1 - label_smoothing)), mul(smooth, number(label_smoothing / static_cast<double>(classes))));
+        }),
+        refuses("torch._C._nn.cross_entropy_loss(torch.ones(2, 3), torch.tensor([0, 5]))", "IndexError: Target 5 is out of bounds"),
+    });
+    declare("mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
+        doc("(self - target)**2"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(square(sub(self, target)), reduction); }),
+    });
+    declare("l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
+        doc("abs(self - target)"), in(space::Nn), no_out(),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(abs(sub(self, target)), reduction); }),
+    });
+    declare("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", {
+        doc("Quadratic below beta, linear above, element by element"), in(space::Hidden), no_inplace(),
+        pointwise([](auto x, auto y, auto beta) {
+            Sym z = abs(x - y), b = cast(beta, x.dtype());
+            return where(z < b, like(x, 0.5) * z * z / b, z - like(x, 0.5) * b);
+        }),
+    });
+    declare("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor", {
+        doc("Quadratic where abs(self - target) < beta, linear elsewhere (Girshick, 2015)"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+            KINDLING_CHECK(Runtime, beta >= 0, "smooth_l1_loss does not support negative values for beta.");
+            if (beta == 0) return l1_loss(self, target, reduction);
+            return reduced(_smooth_l1(self, target, beta), reduction);
+        }),
+    });
+    declare("_huber(Tensor self, Tensor target, float delta) -> Tensor", {
+        doc("Quadratic up to delta, linear above, element by element"), in(space::Hidden), no_inplace(),
+        pointwise([](auto x, auto y, auto delta) {
+            Sym z = abs(x - y), d = cast(delta, x.dtype());
+            return where(z <= d, like(x, 0.5) * z * z, d * (z - like(x, 0.5) * d));
+        }),
+    });
+    declare("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor", {
+        doc("Quadratic where abs(self - target) <= delta, linear elsewhere (Huber, 1964)"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+            KINDLING_CHECK(Runtime, delta > 0, "huber_loss does not support non-positive values for delta.");
+            return reduced(_huber(self, target, delta), reduction);
+        }),
+    });
+    declare("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor", {
+        doc("-(t * log(p) + (1 - t) * log(1 - p)), logarithms at least -100"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
+            KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.", str(target.sizes()).c_str(), str(self.sizes()).c_str());
+            KINDLING_CHECK(Runtime, self.is_meta() || !self.numel() || all(logical_and(ge(self, Scalar(0)), le(self, Scalar(1)))).item<bool>(), "all elements of input should be between 0 and 1");
+            Tensor loss = _binary_cross_entropy(self, target);
+            if (weight.defined()) loss = mul(loss, weight);
+            return reduced(loss, reduction);
+        }),
+    });
+    declare("_binary_cross_entropy(Tensor self, Tensor target) -> Tensor", {
+        doc("binary_cross_entropy, element by element"), in(space::Hidden), no_inplace(),
+        pointwise([](auto p, auto t) {
+            return (t - like(t, 1)) * max(log1p(-p), like(p, -100)) - t * max(log(p), like(p, -100));
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor target) {
+            return div(mul(grad, sub(self, target)), clamp_min(mul(rsub(self, one()), self), Scalar(1e-12)));
+        }),
+        derivative("target", GIVEN(Tensor grad, Tensor self) {
+            return mul(grad, sub(clamp_min(log1p(neg(self)), Scalar(-100)), clamp_min(log(self), Scalar(-100))));
+        }),
+    });
+    declare("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor", {
+        doc("binary_cross_entropy of sigmoid(self), without overflow"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
+            Tensor loss;
+            if (pos_weight.defined()) {
+                Tensor log_weight = add(mul(sub(pos_weight, one()), target), one());
+                loss = sub(mul(rsub(target, one()), self), mul(log_weight, log_sigmoid(self)));
+            } else loss = sub(mul(rsub(target, one()), self), log_sigmoid(self));
+            if (weight.defined()) loss = mul(loss, weight);
+            return reduced(loss, reduction);
+        }),
+    });
+    declare("kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor", {
+        doc("target * (log(target) - self)"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+            KINDLING_CHECK(Runtime, !self.is_complex(), "kl_div: Complex inputs not supported.");
+            Tensor loss = log_target ? mul(exp(target), sub(target, self)) : sub(xlogy(target, target), mul(target, self));
+            return reduced(loss, reduction);
+        }),
+    });
+    declare("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", {
+        doc("Negative log likelihood of a Poisson distribution"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
+            Tensor loss = log_input ? sub(exp(input), mul(target, input)) : sub(input, mul(target, log(add(input, number(eps)))));
+            if (full) {
+                Tensor stirling = add(sub(mul(target, log(target)), target), mul(log(mul(target, number(6.283185307179586))), number(0.5)));
+                loss = add(loss, masked_fill(stirling, le(target, Scalar(1)), Scalar(0)));
+            }
+            return reduced(loss, reduction);
+        }),
+    });
+    declare("soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
+        doc("log(1 + exp(-target * self))"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(log1p(exp(mul(neg(target), self))), reduction); }),
+    });
+    declare("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor", {
+        doc("self where target is 1, max(0, margin - self) where it is -1"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
+            Tensor far = where(ne(target, Scalar(1)), clamp_min(rsub(self, number(margin)), Scalar(0)), zero());
+            Tensor near = where(ne(target, Scalar(-1)), self, zero());
+            return reduced(add(far, near), reduction);
+        }),
+    });
+    declare("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor", {
+        doc("max(0, -target * (input1 - input2) + margin)"), in(space::Torch), no_out(),
+        composition([](const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
+            KINDLING_CHECK(Runtime, input1.dim() == input2.dim() && input1.dim() == target.dim(), "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: %s, input2: %s, target: %s ", str(input1.sizes()).c_str(), str(input2.sizes()).c_str(), str(target.sizes()).c_str());
+            return reduced(clamp_min(add(mul(neg(target), sub(input1, input2)), number(margin)), Scalar(0)), reduction);
+        }),
+    });
+    declare("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", {
+        doc("The cosine of the angle between vectors along a dimension"), in(space::Torch), no_out(),
+        composition([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+            KINDLING_CHECK(Runtime, is_floating(x1.dtype()) || x1.is_complex() || is_floating(x2.dtype()), "expected common dtype to be floating point, yet common dtype is %s", scalar_type_name(x1.dtype()));
+            Sizes sizes = broadcast_sizes(x1.sizes(), x2.sizes(), "cosine_similarity");
+            Tensor a = expand(x1, sizes), b = expand(x2, sizes);
+            Tensor na = clamp_min(linalg_vector_norm(a, Scalar(2), IntList({dim}), true), Scalar(eps)), nb = clamp_min(linalg_vector_norm(b, Scalar(2), IntList({dim}), true), Scalar(eps));
+            return sum(mul(div(a, na), div(b, nb)), IntList({dim}));
+        }),
+    });
+    declare("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor", {
+        doc("1 - cosine where target is 1, max(0, cosine - margin) where it is -1"), in(space::Torch), no_out(),
+        composition([](const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
+            KINDLING_CHECK(Runtime, target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
+            if (target.dim() == 1) KINDLING_CHECK(Runtime, input1.dim() == 2, "1D target tensor expects 2D input tensors, but found inputs with sizes %s and %s.", str(input1.sizes()).c_str(), str(input2.sizes()).c_str());
+            else KINDLING_CHECK(Runtime, input1.dim() == 1, "0D target tensor expects 1D input tensors, but found inputs with sizes %s and %s.", str(input1.sizes()).c_str(), str(input2.sizes()).c_str());
+            double eps = 1e-12;
+            IntList last = generated::ints<-1>();
+            Tensor product = sum(mul(input1, input2), last), m1 = add(sum(mul(input1, input1), last), number(eps)), m2 = add(sum(mul(input2, input2), last), number(eps));
+            Tensor cosine = div(product, sqrt(mul(m1, m2)));
+            Tensor near = where(eq(target, Scalar(1)), rsub(cosine, one()), zero()), far = where(eq(target, Scalar(-1)), clamp_min(sub(cosine, number(margin)), Scalar(0)), zero());
+            return reduced(add(near, far), reduction);
+        }),
+    });
+    declare("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor", {
+        doc("The p-norm of x1 - x2 + eps over the last dimension"), in(space::Torch), no_out(),
+        composition([](const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+            return linalg_vector_norm(add(sub(x1, x2), number(eps)), Scalar(p), generated::ints<-1>(), keepdim);
+        }),
+    });
+    declare("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor", {
+        doc("max(0, margin + distance(anchor, positive) - distance(anchor, negative)) (Balntas et al., 2016)"), in(space::Torch), no_out(),
+        composition([](const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap, int64_t reduction) {
+            KINDLING_CHECK(Runtime, anchor.dim() == positive.dim() && positive.dim() == negative.dim(), "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor %ldD, positive %ldD, and negative %ldD inputs", anchor.dim(), positive.dim(), negative.dim());
+            Tensor near = pairwise_distance(anchor, positive, p, eps), far = pairwise_distance(anchor, negative, p, eps);
+            if (swap) far = minimum(far, pairwise_distance(positive, negative, p, eps));
+            return reduced(clamp_min(sub(add(near, number(margin)), far), Scalar(0)), reduction);
+        }),
+    });
+    declare("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean) -> Tensor", {
+        doc("The mean over classes of max(0, margin - x[target] + x[i])**p"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin, const Tensor& weight, int64_t reduction) {
+            KINDLING_CHECK(Runtime, p.equals(1) || p.equals(2), "multi_margin_loss: Invalid p, expected 1 or 2 but got %g", p.to_double());
+            KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
+            bool single = self.dim() < 2;
+            Tensor x = single ? reshape(self, {1, -1}) : self, t = reshape(target, {-1});
+            KINDLING_CHECK(Runtime, t.numel() == x.size(0), "inconsistent target size, got: %s", str(target.sizes()).c_str());
+            int64_t classes = x.size(1);
+            KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() <= 1 && weight.numel() == classes), "inconsistent weight size, expected %ld but got %s", classes, weight.defined() ? str(weight.sizes()).c_str() : "");
+            Tensor places = unsqueeze(t, 1), z = clamp_min(add(sub(x, gather(x, 1, places)), wrap_number(margin)), Scalar(0));
+            if (p.equals(2)) z = mul(z, z);
+            if (weight.defined()) z = mul(z, reshape(index_select(weight, 0, t), {-1, 1}));
+            z = scatter(z, 1, places, Scalar(0));
+            Tensor loss = div(sum(z, IntList({1})), wrap_number(Scalar(classes)));
+            if (single && reduction == 0) return reshape(loss, target.sizes());
+            return reduced(loss, reduction);
+        }),
+    });
+    declare("multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
+        doc("The mean over target labels j and other labels i of max(0, 1 - (x[j] - x[i])); labels end at the first -1"), in(space::Nn),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
+            KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
+            KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "inconsistent target size: %s for input size: %s", str(target.sizes()).c_str(), str(self.sizes()).c_str());
+            Tensor x = self.dim() < 2 ? reshape(self, {1, -1}) : self, t = self.dim() < 2 ? reshape(target, {1, -1}) : target;
+            int64_t n = x.size(1);
+            Tensor valid = eq(cumsum(to(lt(t, Scalar(0)), DType::Int64), 1), Scalar(0));
+            Tensor safe = masked_fill(t, logical_not(valid), Scalar(0));
+            Tensor is_target = gt(scatter_add(zeros(x.sizes(), DType::Int64), 1, safe, to(valid, DType::Int64)), Scalar(0));
+            Tensor xj = unsqueeze(gather(x, 1, safe), 2), z = clamp_min(rsub(sub(xj, unsqueeze(x, 1)), one()), Scalar(0));
+            z = masked_fill(masked_fill(z, unsqueeze(logical_not(valid), 2), Scalar(0)), unsqueeze(is_target, 1), Scalar(0));
+            Tensor loss = div(sum(z, IntList({1, 2})), wrap_number(Scalar(n)));
+            if (self.dim() < 2 && reduction == 0) return reshape(loss, {});
+            return reduced(loss, reduction);
+        }),
+    });
+    declare("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", {
+        doc("Distances between all rows of two batches of matrices"), in(space::Torch), no_out(),
+        composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
+            KINDLING_CHECK(Runtime, is_floating(x1.dtype()), "cdist only supports floating-point dtypes, X1 got: %s", scalar_type_name(x1.dtype()));
+            KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
+            int64_t mode = compute_mode.value_or(0);
+            bool by_product = p == 2 && (mode == 1 || (mode == 0 && (x1.size(-2) > 25 || x2.size(-2) > 25)));
+            if (by_product) {
+                IntList last = generated::ints<-1>();
+                Tensor a = sum(mul(x1, x1), last, true), b = sum(mul(x2, x2), last, true);
+                Tensor squares = add(add(mul(matmul(x1, transpose(x2, -2, -1)), number(-2)), a), transpose(b, -2, -1));
+                return _sqrt_at_zero(clamp_min(squares, Scalar(0)));
+            }
+            return linalg_vector_norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), Scalar(p), generated::ints<-1>(), false);
+        }),
+    });
+    declare("_sqrt_at_zero(Tensor self) -> Tensor", {
+        doc("sqrt with derivative 0 at 0"), in(space::Hidden), no_inplace(),
+        pointwise([](auto x) { return sqrt(x); }),
+        derivative("self", GIVEN(Tensor grad, Tensor result) { return where(eq(result, Scalar(0)), zero(), div(grad, mul(result, number(2)))); }),
+    });
+    declare("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", {
+        doc("Distances between all rows of two batches of matrices"), in(space::Torch), no_out(),
+        composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
+            KINDLING_CHECK(Runtime, x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: %ldD", x1.dim());
+            KINDLING_CHECK(Runtime, x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: %ldD", x2.dim());
+            KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
+            KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");
+            return _cdist_forward(x1, x2, p, compute_mode);
+        }),
+    });
+    declare("pdist(Tensor self, float p=2) -> Tensor", {
+        doc("Distances between all pairs of different rows of a matrix"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, double p) {
+            KINDLING_CHECK(Runtime, self.dim() == 2, "pdist only supports 2D tensors, got: %ldD", self.dim());
+            KINDLING_CHECK(Runtime, is_floating(self.dtype()), "pdist only supports floating-point dtypes");
+            KINDLING_CHECK(Runtime, p >= 0, "pdist only supports non-negative p values");
+            int64_t n = self.size(0);
+            Tensor pairs = triu_indices(n, n, 1);
+            Tensor difference = sub(index_select(self, 0, select(pairs, 0, 0)), index_select(self, 0, select(pairs, 0, 1)));
+            return linalg_vector_norm(difference, Scalar(p), generated::ints<1>(), false);
+        }),
+    });
+}

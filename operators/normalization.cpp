@@ -1,0 +1,286 @@
+// operators/normalization.cpp: batch, layer, group, instance and root-mean-square normalisation.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/cached.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/reduce.h"
+
+namespace kindling {
+namespace {
+
+Tensor number(double value) { return wrap_number(Scalar(value)); }
+
+/// The dimensions but one, as a list.
+Sizes all_but(int64_t ndim, int64_t kept) {
+    Sizes dims;
+    for (int64_t d = 0; d < ndim; d++) if (d != kept) dims.push_back(d);
+    return dims;
+}
+
+Tensor along(const Tensor& vector, int64_t ndim, int64_t dim) {
+    if (!vector.defined()) return vector;
+    Sizes shape(static_cast<size_t>(ndim), 1);
+    shape[static_cast<size_t>(dim)] = vector.numel();
+    return reshape(vector, shape);
+}
+
+/// (x - mean) * rstd * weight + bias in one loop, computed in float for half types.
+Tensor scaled(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight, const Tensor& bias) {
+    DType dtype = x.dtype(), inside = value_type(dtype);
+    Tensor result = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
+    if (result.is_meta() || !result.numel()) return result;
+    TensorImpl* inputs[5] = {x.impl(), mean.impl(), rstd.impl()};
+    int count = 3;
+    DType wt = DType::None, bt = DType::None;
+    if (weight.defined()) { inputs[count++] = weight.impl(); wt = weight.dtype(); }
+    if (bias.defined()) { inputs[count++] = bias.impl(); bt = bias.dtype(); }
+    uint64_t key = key_of(dtype, mean.dtype(), static_cast<uint64_t>(wt) | static_cast<uint64_t>(bt) << 8 | static_cast<uint64_t>(rstd.dtype()) << 16);
+    const Expression& expression = cached_expression(key, [&](ExpressionBuilder& b) {
+        Sym v = cast(b.input(dtype), inside), m = cast(b.input(mean.dtype()), inside), r = cast(b.input(rstd.dtype()), inside);
+        Sym y = (v - m) * r;
+        if (wt != DType::None) y = y * cast(b.input(wt), inside);
+        if (bt != DType::None) y = y + cast(b.input(bt), inside);
+        b.output(cast(y, dtype));
+    });
+    TensorImpl* header = result.impl();
+    run_loop(expression, x.sizes(), &header, 1, inputs, count, nullptr);
+    return result;
+}
+
+/// Mean and 1 / sqrt(var + eps) over dimensions, in one pass; of half types in float.
+void statistics(const Tensor& x, uint64_t mask, double eps, bool keepdim, Tensor& mean, Tensor& rstd, Tensor* variance = nullptr) {
+    DType dtype = x.dtype(), out = value_type(dtype);
+    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.input(dtype), value_type(dtype))); });
+    const Expression& finish = cached_expression(key_of(out, DType::None, variance != nullptr), [&](ExpressionBuilder& b) {
+        Sym average = b.input(DType::Float64), squares = b.input(DType::Float64);
+        Sym spread = squares / b.scalar(DType::Float64);
+        b.output(cast(average, out));
+        b.output(cast(rsqrt(spread + b.scalar(DType::Float64)), out));
+        if (variance) b.output(cast(spread, out));
+    });
+    int64_t count = 1;
+    for (int64_t d = 0; d < x.dim(); d++) if (mask >> d & 1) count *= x.size(d);
+    Immediate scalars[2] = {Immediate::of(DType::Float64, static_cast<double>(count)), Immediate::of(DType::Float64, eps)};
+    Combine combine = Combine::MeanVar;
+    Fold what{&expression, &combine, &finish, scalars};
+    TensorImpl* input = x.impl();
+    DType dtypes[3] = {out, out, out};
+    Tensor outputs[3];
+    fold(what, x.sizes(), mask, keepdim, &input, 1, dtypes, outputs, variance ? 3 : 2);
+    mean = outputs[0];
+    rstd = outputs[1];
+    if (variance) *variance = outputs[2];
+}
+
+uint64_t last_dims(int64_t ndim, size_t count) {
+    uint64_t mask = 0;
+    for (int64_t d = ndim - static_cast<int64_t>(count); d < ndim; d++) mask |= uint64_t{1} << d;
+    return mask;
+}
+
+void check_normalized(const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias) {
+    KINDLING_CHECK(Runtime, !shape.empty(), "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = %s", str(shape).c_str());
+    KINDLING_CHECK(Runtime, !weight.defined() || weight.sizes() == shape, "Expected weight to be of same shape as normalized_shape, but got weight of shape %s and normalized_shape = %s", weight.defined() ? str(weight.sizes()).c_str() : "", str(shape).c_str());
+    KINDLING_CHECK(Runtime, !bias.defined() || bias.sizes() == shape, "Expected bias to be of same shape as normalized_shape, but got bias of shape %s and normalized_shape = %s", bias.defined() ? str(bias.sizes()).c_str() : "", str(shape).c_str());
+    bool fits = input.sizes().size() >= shape.size();
+    for (size_t i = 0; fits && i < shape.size(); i++) fits = input.sizes()[input.sizes().size() - shape.size() + i] == shape[i];
+    KINDLING_CHECK(Runtime, fits, "Given normalized_shape=%s, expected input with shape [*, %s], but got input of size%s", str(shape).c_str(),
+                   str(shape).substr(1, str(shape).size() - 2).c_str(), str(input.sizes()).c_str());
+}
+
+Sizes mask_dims(uint64_t mask, int64_t ndim) {
+    Sizes dims;
+    for (int64_t d = 0; d < ndim; d++) if (mask >> d & 1) dims.push_back(d);
+    return dims;
+}
+
+/// The gradient through y = (x - mean(x)) * rstd(x), given dy already times the weight, over the dims of `mask`.
+Tensor through_statistics(const Tensor& dy, const Tensor& x, const Tensor& mean_, const Tensor& rstd, uint64_t mask) {
+    Sizes dims = mask_dims(mask, x.dim());
+    Tensor hat = mul(sub(x, mean_), rstd);
+    Tensor first = mean(dy, IntList(dims), true), second = mean(mul(dy, hat), IntList(dims), true);
+    return mul(sub(sub(dy, first), mul(hat, second)), rstd);
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(normalization) {
+    declare("native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", {
+        doc("Normalised over the last dimensions (Ba et al., 2016); also mean and 1 / deviation"), in(space::Torch), no_out(), flags(trait::AutocastFloat),
+        kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
+            check_normalized(input, normalized_shape, weight, bias);
+            KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"LayerNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
+            Tensor mean, rstd;
+            Tensor x = contiguous(input);
+            statistics(x, last_dims(x.dim(), normalized_shape.size()), eps, true, mean, rstd);
+            return std::tuple<Tensor, Tensor, Tensor>(scaled(x, mean, rstd, weight, bias), mean, rstd);
+        }),
+        derivative("input, weight, bias", GIVEN(TensorList grads, Tensor input, IntList normalized_shape, Tensor weight, Tensor result1, Tensor result2, Wanted wanted) {
+            Tensor gi, gw, gb, g = grads[0];
+            if (!g.defined()) return std::tuple<Tensor, Tensor, Tensor>();
+            uint64_t mask = last_dims(input.dim(), normalized_shape.size());
+            Tensor mean_ = result1, rstd = result2;
+            if (thread_state.grad_mode) {   // a second derivative follows: the statistics must stay part of the graph
+                Sizes dims = mask_dims(mask, input.dim());
+                mean_ = mean(input, IntList(dims), true);
+                // The saved value includes eps; what depends on input is rebuilt from it.
+                Tensor spread = var(input, IntList(dims), Scalar(0), true);
+                Tensor eps = detach(sub(reciprocal(square(result2)), spread));
+                rstd = rsqrt(add(spread, eps));
+            }
+            if (wanted[0]) gi = through_statistics(weight.defined() ? mul(g, weight) : g, input, mean_, rstd, mask);
+            Sizes lead;
+            for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); d++) lead.push_back(d);
+            auto folded = [&](const Tensor& t) { return lead.empty() ? t : sum(t, IntList(lead)); };
+            if (wanted[1]) gw = folded(mul(g, mul(sub(input, mean_), rstd)));
+            if (wanted[2]) gb = folded(g);
+            return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
+        }),
+    });
+    declare("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor", {
+        doc("Normalised over the last dimensions (Ba et al., 2016)"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps, bool) {
+            return std::get<0>(native_layer_norm(input, normalized_shape, weight, bias, eps));
+        }),
+        refuses("torch.layer_norm(torch.ones(2, 3), [4])", "RuntimeError: Given normalized_shape"),
+    });
+    declare("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", {
+        doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019)"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
+            check_normalized(input, normalized_shape, weight, Tensor());
+            double small = eps.value_or(input.dtype() == DType::Float64 ? 2.220446049250313e-16 : input.dtype() == DType::Float16 ? 0.0009765625 : input.dtype() == DType::BFloat16 ? 0.0078125 : 1.1920928955078125e-07);
+            Tensor x = is_half(input.dtype()) ? to(input, DType::Float32) : input;
+            Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(small)));
+            Tensor y = mul(x, rstd);
+            if (weight.defined()) y = mul(y, weight);
+            return to(y, input.dtype());
+        }),
+    });
+    declare("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
+        doc("Normalised over all dimensions but the second (Ioffe and Szegedy, 2015); in training by the batch's own statistics, which update the running ones"),
+        in(space::Torch), no_out(),
+        kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
+            KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"batch_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
+            int64_t n = input.dim();
+            Tensor mean_, rstd, spread;
+            if (training) {
+                uint64_t mask = dim_mask({}, n) & ~uint64_t{2};
+                statistics(input, mask, eps, false, mean_, rstd, &spread);
+                double count = static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(input.size(1), 1));
+                Exclude below(key::Autograd);
+                if (running_mean.defined()) copy_(running_mean, add(mul(running_mean, number(1 - momentum)), mul(mean_, number(momentum))));
+                if (running_var.defined()) copy_(running_var, add(mul(running_var, number(1 - momentum)), mul(spread, number(momentum * (count / (count - 1))))));
+            } else {
+                mean_ = running_mean;
+                rstd = rsqrt(add(running_var, number(eps)));
+            }
+            Tensor result = scaled(input, along(mean_, n, 1), along(rstd, n, 1), along(weight, n, 1), along(bias, n, 1));
+            if (!training) { mean_ = make_tensor({0}, value_type(input.dtype())); rstd = mean_; }
+            return std::tuple<Tensor, Tensor, Tensor>(result, mean_, rstd);
+        }),
+        derivative("input, weight, bias", GIVEN(TensorList grads, Tensor input, Tensor weight, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2, Wanted wanted) {
+            Tensor gi, gw, gb, g = grads[0];
+            if (!g.defined()) return std::tuple<Tensor, Tensor, Tensor>();
+            int64_t n = input.dim();
+            uint64_t mask = dim_mask({}, n) & ~uint64_t{2};
+            Sizes dims = all_but(n, 1);
+            Tensor mean_ = training ? result1 : running_mean, rstd = training ? result2 : rsqrt(add(running_var, number(eps)));
+            mean_ = along(mean_, n, 1);
+            rstd = along(rstd, n, 1);
+            if (training && thread_state.grad_mode) {
+                mean_ = mean(input, IntList(dims), true);
+                rstd = rsqrt(add(var(input, IntList(dims), Scalar(0), true), number(eps)));
+            }
+            Tensor w = along(weight, n, 1);
+            if (wanted[0]) {
+                Tensor dy = w.defined() ? mul(g, w) : g;
+                gi = training ? through_statistics(dy, input, mean_, rstd, mask) : mul(dy, rstd);
+            }
+            if (wanted[1]) gw = sum(mul(g, mul(sub(input, mean_), rstd)), IntList(dims));
+            if (wanted[2]) gb = sum(g, IntList(dims));
+            return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
+        }),
+    });
+    declare("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor", {
+        doc("Normalised over all dimensions but the second (Ioffe and Szegedy, 2015)"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps, bool) {
+            KINDLING_CHECK(Runtime, input.dim() >= 2, "Expected 2D or more input to batch_norm, but got %s", str(input.sizes()).c_str());
+            auto check = [&](const Tensor& t, const char* what) {
+                KINDLING_CHECK(Runtime, !t.defined() || t.numel() == input.size(1), "%s should contain %ld elements not %ld", what, input.size(1), t.numel());
+            };
+            check(running_mean, "running_mean"); check(running_var, "running_var"); check(weight, "weight"); check(bias, "bias");
+            KINDLING_CHECK(Runtime, training || (running_mean.defined() && running_var.defined()), "running_mean must be defined in evaluation mode");
+            return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+        }),
+    });
+    declare("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor", {
+        doc("Normalised over space, for each sample and channel (Ulyanov et al., 2016)"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool use_input_stats, double momentum, double eps, bool) {
+            KINDLING_CHECK(Runtime, use_input_stats || (running_mean.defined() && running_var.defined()), "Expected running_mean and running_var to be defined when use_input_stats is false");
+            KINDLING_CHECK(Runtime, input.dim() >= 2, "Expected 2D or more input to instance_norm, but got %s", str(input.sizes()).c_str());
+            int64_t batch = input.size(0), channels = input.size(1);
+            Sizes sizes = input.sizes();
+            sizes[1] = batch * channels;
+            sizes[0] = 1;
+            auto spread = [&](const Tensor& t) { return t.defined() ? repeat(t, {batch}) : t; };
+            Tensor mean_ = spread(running_mean), var_ = spread(running_var);
+            Tensor y = batch_norm(reshape(contiguous(input), sizes), spread(weight), spread(bias), mean_, var_, use_input_stats, momentum, eps, false);
+            if (use_input_stats) {
+                GradMode none(false);
+                if (running_mean.defined()) copy_(running_mean, mean(view(mean_, {batch, channels}), IntList({0})));
+                if (running_var.defined()) copy_(running_var, mean(view(var_, {batch, channels}), IntList({0})));
+            }
+            return view(y, input.sizes());
+        }),
+    });
+    declare("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)", {
+        doc("Normalised over groups of channels (Wu and He, 2018); also mean and 1 / deviation"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t, int64_t group, double eps) {
+            Tensor grouped = reshape(contiguous(input), {N, group, -1});
+            auto [y, mean_, rstd] = native_layer_norm(grouped, {grouped.size(2)}, Tensor(), Tensor(), eps);
+            y = view(y, input.sizes());
+            if (weight.defined()) y = mul(y, along(weight, input.dim(), 1));
+            if (bias.defined()) y = add(y, along(bias, input.dim(), 1));
+            (void)C;
+            return std::tuple<Tensor, Tensor, Tensor>(y, reshape(mean_, {N, group}), reshape(rstd, {N, group}));
+        }),
+    });
+    declare("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor", {
+        doc("Normalised over groups of channels (Wu and He, 2018)"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps, bool) {
+            KINDLING_CHECK(Runtime, input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received %ld", input.dim());
+            int64_t channels = input.size(1);
+            KINDLING_CHECK(Runtime, num_groups > 0, "Expected num groups to be greater than 0, got %ld", num_groups);
+            KINDLING_CHECK(Runtime, channels % num_groups == 0, "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%ld", str(input.sizes()).c_str(), num_groups);
+            KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() == 1 && weight.numel() == channels), "Expected weight to be a vector of size equal to the number of channels in input, but got weight of shape %s and input of shape %s", weight.defined() ? str(weight.sizes()).c_str() : "", str(input.sizes()).c_str());
+            KINDLING_CHECK(Runtime, !bias.defined() || (bias.dim() == 1 && bias.numel() == channels), "Expected bias to be a vector of size equal to the number of channels in input, but got bias of shape %s and input of shape %s", bias.defined() ? str(bias.sizes()).c_str() : "", str(input.sizes()).c_str());
+            if (input.numel() == 0) return clone(input);
+            return std::get<0>(native_group_norm(input, weight, bias, input.size(0), channels, input.numel() / (input.size(0) * channels), num_groups, eps));
+        }),
+    });
+    declare("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", {
+        doc("v scaled to norm g along a dimension (Salimans and Kingma, 2016)"), in(space::Torch), no_out(),
+        composition([](const Tensor& v, const Tensor& g, int64_t dim) { return mul(v, div(g, norm_except_dim(v, 2, dim))); }),
+    });
+    declare("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", {
+        doc("Norms over all dimensions but one"), in(space::Torch), no_out(),
+        composition([](const Tensor& v, int64_t pow, int64_t dim) {
+            if (dim == -1) return linalg_vector_norm(v, Scalar(pow));
+            return linalg_vector_norm(v, Scalar(pow), IntList(all_but(v.dim(), wrap_dim(dim, v.dim()))), true);
+        }),
+    });
+    declare("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", {
+        doc("Slices along a dimension scaled down to a p-norm of at most maxnorm"), has_inplace(),
+        composition([](const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+            KINDLING_CHECK(Runtime, !p.is_complex(), "renorm: p must be real-valued");
+            KINDLING_CHECK(Runtime, p.to_double() > 0, "renorm: non-positive-norm not supported");
+            KINDLING_CHECK(Runtime, maxnorm.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got %g", maxnorm.to_double());
+            KINDLING_CHECK(Runtime, self.dim() > 1, "renorm: input needs at least 2 dimensions, got %ld dimensions", self.dim());
+            Tensor norms = linalg_vector_norm(self, p, IntList(all_but(self.dim(), wrap_dim(dim, self.dim()))), true);
+            Tensor factor = where(gt(norms, maxnorm), div(wrap_number(Scalar(maxnorm.to_double())), add(norms, number(1e-7))), number(1));
+            return to(mul(self, factor), self.dtype());
+        }),
+    });
+}
