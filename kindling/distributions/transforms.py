@@ -541,7 +541,7 @@ class AffineTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """Vectors to Cholesky factors of correlation matrices: partial correlations by tanh, then stick breaking by rows."""
+    """Vectors to Cholesky factors of correlation matrices: correlations by tanh, then stick breaking by rows."""
     domain = constraints.real_vector
     codomain = constraints.corr_cholesky
     bijective = True

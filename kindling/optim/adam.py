@@ -49,7 +49,8 @@ class Adam(_RuleOptimizer):
     def _new_state(self, param, grad, group):
         if group["fused"]:
             _device_dtype_check_for_fused(param)
-        state = {"step": _new_scalar(0.0, param, group), "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}
+        state = {"step": _new_scalar(0.0, param, group), "exp_avg": _zeros_like(param),
+                 "exp_avg_sq": _zeros_like(param)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = _zeros_like(param)
         return state

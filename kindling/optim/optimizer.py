@@ -462,8 +462,8 @@ def _check_capturable(params, *scalars, names="state_steps", supports_xla=True):
     for param, *others in zip(params, *scalars):
         kind = param.device.type
         if kind not in supported or any(other.device.type != kind for other in others):
-            raise AssertionError(f"If capturable=True, params{names if names[0] == ',' else ' and ' + names} must be on "
-                                 f"supported devices: {supported}.")
+            also = names if names[0] == "," else " and " + names
+            raise AssertionError(f"If capturable=True, params{also} must be on supported devices: {supported}.")
 
 
 def _check_foreach(differentiable):

@@ -257,8 +257,8 @@ def __getattr__(name):
             @staticmethod
             def backward(ctx, *grads):
                 if not getattr(torch.autograd, "_is_checkpoint_valid", lambda: True)():
-                    raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
-                                       "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                    raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() "
+                                       "or passing an `inputs` parameter to .backward(). To resolve this error, you can "
                                        "either set use_reentrant=False, or call .backward() without passing the "
                                        "`inputs` argument.")
                 inputs = list(ctx.inputs)

@@ -1,4 +1,4 @@
-"""Device modules, switches and mixed precision on a machine without accelerators, side by side with torch's CPU build."""
+"""Device modules, switches and mixed precision without accelerators, side by side with torch's CPU build."""
 import pickle
 import subprocess
 import sys
@@ -33,7 +33,8 @@ def outcome(module, path, *args):
     ("get_device_capability",), ("get_device_properties", 0), ("current_stream",), ("default_stream",),
     ("get_rng_state",), ("initial_seed",), ("ipc_collect",), ("init",), ("cudart",), ("Stream",), ("Event",),
     ("CUDAGraph",), ("set_per_process_memory_fraction", 0.5), ("can_device_access_peer", 0, 1),
-    ("set_sync_debug_mode", 1), ("nvtx.range_push", "a"), ("FloatTensor", 1), ("amp.common.amp_definitely_not_available",),
+    ("set_sync_debug_mode", 1), ("nvtx.range_push", "a"), ("FloatTensor", 1),
+    ("amp.common.amp_definitely_not_available",),
 ], ids=str)
 def test_cuda_answers(call):
     assert outcome(kindling, f"cuda.{call[0]}", *call[1:]) == outcome(reference, f"cuda.{call[0]}", *call[1:])
@@ -115,8 +116,10 @@ def warned(make):
 
 
 @pytest.mark.parametrize("make", [
-    lambda module: module.amp.autocast("cuda"), lambda module: module.amp.autocast("cpu", dtype=module.float32, enabled=False),
-    lambda module: module.amp.autocast(3), lambda module: module.amp.autocast("meta"), lambda module: module.amp.autocast("cpu")(3),
+    lambda module: module.amp.autocast("cuda"),
+    lambda module: module.amp.autocast("cpu", dtype=module.float32, enabled=False),
+    lambda module: module.amp.autocast(3), lambda module: module.amp.autocast("meta"),
+    lambda module: module.amp.autocast("cpu")(3),
     lambda module: module.cuda.amp.autocast(), lambda module: module.cuda.amp.GradScaler(),
     lambda module: module.cpu.amp.autocast(enabled=False), lambda module: module.amp.GradScaler(),
     lambda module: module.amp.GradScaler("cpu", growth_factor=1.0), lambda module: module.amp.custom_fwd(device_type=1),

@@ -183,7 +183,8 @@ def test_pickling_and_copying(make):
 @pytest.mark.parametrize("name, parameters", [
     ("Normal", {"loc": [0.5], "scale": [2.0]}), ("Gamma", {"concentration": [1.5], "rate": [2.0]}),
     ("Beta", {"concentration1": [1.5], "concentration0": [2.0]}), ("Dirichlet", {"concentration": [1.5, 2.0, 0.5]}),
-    ("Laplace", {"loc": [0.5], "scale": [2.0]}), ("StudentT", {"df": [4.0]}), ("Uniform", {"low": [0.0], "high": [2.0]}),
+    ("Laplace", {"loc": [0.5], "scale": [2.0]}), ("StudentT", {"df": [4.0]}),
+    ("Uniform", {"low": [0.0], "high": [2.0]}),
     ("Gumbel", {"loc": [0.5], "scale": [2.0]}), ("MultivariateNormal", {"loc": [0.0, 1.0], "scale_tril": MATRIX}),
     ("Weibull", {"scale": [1.0], "concentration": [2.0]}),
 ])

@@ -42,7 +42,8 @@ def test_trees(tree):
 def test_is_leaf_and_several_trees():
     assert mine.tree_map(sum, [[1, 2], [3]], is_leaf=lambda each: each and isinstance(each[0], int)) == [3, 3]
     assert mine.tree_map(lambda a, b: (a, b), [1, 2], [[3], {4: 5}]) == [(1, [3]), (2, {4: 5})]
-    assert mine.tree_map(lambda a, b: a + b, {"a": 1, "b": 2}, collections.OrderedDict(b=10, a=20)) == {"a": 21, "b": 12}
+    assert mine.tree_map(lambda a, b: a + b, {"a": 1, "b": 2}, collections.OrderedDict(b=10, a=20)) == {
+        "a": 21, "b": 12}
     assert mine.tree_map_with_path(lambda path, a, b: (mine.keystr(path), a, b), [1], [2]) == [("[0]", 1, 2)]
     assert mine.tree_all(bool, [1, 1]) and not mine.tree_all(bool, [1, 0]) and mine.tree_any(bool, [0, 1])
     assert mine.tree_any_only(int, bool, ["a", 0]) is False and mine.tree_all_only(int, bool, ["", 1]) is True
