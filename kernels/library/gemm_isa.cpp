@@ -2,78 +2,25 @@
 // which a small register-tiled kernel reads them. Products of few rows skip the copies.
 #include "kernels/library/gemm_isa.h"
 
-#include <immintrin.h>
-
 #include <cstring>
 #include <utility>
 
+#include "kernels/library/vec.h"
 #include "runtime/allocator.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
 
-// A register of T, and how many rows the kernel's tile has (it is two registers wide).
-template <class T> struct Vec;
-#if defined(__AVX512F__)
-template <> struct Vec<float> {
-    static constexpr int width = 16, rows = 12;
-    __m512 v;
-    static Vec zero() { return {_mm512_setzero_ps()}; }
-    static Vec all(float x) { return {_mm512_set1_ps(x)}; }
-    static Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
-    void store(float* p) const { _mm512_storeu_ps(p, v); }
-    void add_product(Vec a, Vec b) { v = _mm512_fmadd_ps(a.v, b.v, v); }
-};
-template <> struct Vec<double> {
-    static constexpr int width = 8, rows = 12;
-    __m512d v;
-    static Vec zero() { return {_mm512_setzero_pd()}; }
-    static Vec all(double x) { return {_mm512_set1_pd(x)}; }
-    static Vec load(const double* p) { return {_mm512_loadu_pd(p)}; }
-    void store(double* p) const { _mm512_storeu_pd(p, v); }
-    void add_product(Vec a, Vec b) { v = _mm512_fmadd_pd(a.v, b.v, v); }
-};
-#elif defined(__AVX2__)
-template <> struct Vec<float> {
-    static constexpr int width = 8, rows = 6;
-    __m256 v;
-    static Vec zero() { return {_mm256_setzero_ps()}; }
-    static Vec all(float x) { return {_mm256_set1_ps(x)}; }
-    static Vec load(const float* p) { return {_mm256_loadu_ps(p)}; }
-    void store(float* p) const { _mm256_storeu_ps(p, v); }
-    void add_product(Vec a, Vec b) { v = _mm256_fmadd_ps(a.v, b.v, v); }
-};
-template <> struct Vec<double> {
-    static constexpr int width = 4, rows = 6;
-    __m256d v;
-    static Vec zero() { return {_mm256_setzero_pd()}; }
-    static Vec all(double x) { return {_mm256_set1_pd(x)}; }
-    static Vec load(const double* p) { return {_mm256_loadu_pd(p)}; }
-    void store(double* p) const { _mm256_storeu_pd(p, v); }
-    void add_product(Vec a, Vec b) { v = _mm256_fmadd_pd(a.v, b.v, v); }
-};
-#else
-template <> struct Vec<float> {
-    static constexpr int width = 4, rows = 4;
-    __m128 v;
-    static Vec zero() { return {_mm_setzero_ps()}; }
-    static Vec all(float x) { return {_mm_set1_ps(x)}; }
-    static Vec load(const float* p) { return {_mm_loadu_ps(p)}; }
-    void store(float* p) const { _mm_storeu_ps(p, v); }
-    void add_product(Vec a, Vec b) { v = _mm_add_ps(_mm_mul_ps(a.v, b.v), v); }
-};
-template <> struct Vec<double> {
-    static constexpr int width = 2, rows = 4;
-    __m128d v;
-    static Vec zero() { return {_mm_setzero_pd()}; }
-    static Vec all(double x) { return {_mm_set1_pd(x)}; }
-    static Vec load(const double* p) { return {_mm_loadu_pd(p)}; }
-    void store(double* p) const { _mm_storeu_pd(p, v); }
-    void add_product(Vec a, Vec b) { v = _mm_add_pd(_mm_mul_pd(a.v, b.v), v); }
-};
-#endif
-
 constexpr int64_t k_block = 256;
+
+// How many rows the register tile has; it is two registers wide.
+#if defined(__AVX512F__)
+template <class T> constexpr int tile_rows = 12;
+#elif defined(__AVX2__)
+template <class T> constexpr int tile_rows = 6;
+#else
+template <class T> constexpr int tile_rows = 4;
+#endif
 
 // What becomes of a tile of sums.
 template <class T> struct Target {
@@ -146,7 +93,7 @@ template <class T, int R>
 // The tile with a known layout of a, so that the addresses are cheap: `packed` has its rows side by side.
 template <class T, int R>
 [[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns) {
-    tile<T, R>(k, a, 1, Vec<T>::rows, b, 2 * Vec<T>::width, target, columns);
+    tile<T, R>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns);
 }
 template <class T, int R>
 [[gnu::noinline]] void tile_plain(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
@@ -168,7 +115,7 @@ void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const
     static constexpr F tiles[] = {tile_plain<T, R + 1>...};
     tiles[rows - 1](k, a, a_row, a_column, b, b_row, target, columns);
 }
-template <class T> using Rows = std::make_integer_sequence<int, Vec<T>::rows>;
+template <class T> using Rows = std::make_integer_sequence<int, tile_rows<T>>;
 
 // to[p * to_stride + r] = from[r * from_stride + p]: rows become columns, four by four (two by two in double) in
 // registers.
@@ -227,7 +174,7 @@ template <class T> void pack_b(T* to, const T* b, int64_t b_row, int64_t b_colum
 
 // The same for the rows of a: panels of `rows` rows, side by side for each k.
 template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
-    constexpr int64_t M = Vec<T>::rows;
+    constexpr int64_t M = tile_rows<T>;
     for (int64_t i = 0; i < m; i += M, to += M * k) {
         int64_t rows = m - i < M ? m - i : M;
         const T* from = a + i * a_row;
@@ -340,7 +287,7 @@ template <class T> struct Buffer {
 };
 
 template <class T> void run(const GemmPart<T>& part) {
-    constexpr int64_t M = Vec<T>::rows, N = 2 * Vec<T>::width;
+    constexpr int64_t M = tile_rows<T>, N = 2 * Vec<T>::width;
     Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
     if (part.k == 0) {
         for (int64_t i = 0; i < part.m; ++i)

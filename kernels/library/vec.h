@@ -1,0 +1,68 @@
+// kernels/library/vec.h: one vector register, for files compiled once for each instruction set.
+#pragma once
+#include <immintrin.h>
+
+namespace kindling::library::KINDLING_ISA_NAMESPACE {
+
+/// A register of floats or doubles of the instruction set being compiled for.
+template <class T> struct Vec;
+#if defined(__AVX512F__)
+template <> struct Vec<float> {
+    static constexpr int width = 16;
+    __m512 v;
+    static Vec zero() { return {_mm512_setzero_ps()}; }
+    static Vec all(float x) { return {_mm512_set1_ps(x)}; }
+    static Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
+    void store(float* p) const { _mm512_storeu_ps(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm512_fmadd_ps(a.v, b.v, v); }
+};
+template <> struct Vec<double> {
+    static constexpr int width = 8;
+    __m512d v;
+    static Vec zero() { return {_mm512_setzero_pd()}; }
+    static Vec all(double x) { return {_mm512_set1_pd(x)}; }
+    static Vec load(const double* p) { return {_mm512_loadu_pd(p)}; }
+    void store(double* p) const { _mm512_storeu_pd(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm512_fmadd_pd(a.v, b.v, v); }
+};
+#elif defined(__AVX2__)
+template <> struct Vec<float> {
+    static constexpr int width = 8;
+    __m256 v;
+    static Vec zero() { return {_mm256_setzero_ps()}; }
+    static Vec all(float x) { return {_mm256_set1_ps(x)}; }
+    static Vec load(const float* p) { return {_mm256_loadu_ps(p)}; }
+    void store(float* p) const { _mm256_storeu_ps(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm256_fmadd_ps(a.v, b.v, v); }
+};
+template <> struct Vec<double> {
+    static constexpr int width = 4;
+    __m256d v;
+    static Vec zero() { return {_mm256_setzero_pd()}; }
+    static Vec all(double x) { return {_mm256_set1_pd(x)}; }
+    static Vec load(const double* p) { return {_mm256_loadu_pd(p)}; }
+    void store(double* p) const { _mm256_storeu_pd(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm256_fmadd_pd(a.v, b.v, v); }
+};
+#else
+template <> struct Vec<float> {
+    static constexpr int width = 4;
+    __m128 v;
+    static Vec zero() { return {_mm_setzero_ps()}; }
+    static Vec all(float x) { return {_mm_set1_ps(x)}; }
+    static Vec load(const float* p) { return {_mm_loadu_ps(p)}; }
+    void store(float* p) const { _mm_storeu_ps(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm_add_ps(_mm_mul_ps(a.v, b.v), v); }
+};
+template <> struct Vec<double> {
+    static constexpr int width = 2;
+    __m128d v;
+    static Vec zero() { return {_mm_setzero_pd()}; }
+    static Vec all(double x) { return {_mm_set1_pd(x)}; }
+    static Vec load(const double* p) { return {_mm_loadu_pd(p)}; }
+    void store(double* p) const { _mm_storeu_pd(p, v); }
+    void add_product(Vec a, Vec b) { v = _mm_add_pd(_mm_mul_pd(a.v, b.v), v); }
+};
+#endif
+
+}  // namespace kindling::library::KINDLING_ISA_NAMESPACE
