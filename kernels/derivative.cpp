@@ -15,7 +15,11 @@ constexpr double ln2 = 0.6931471805599453, ln10 = 2.302585092994046, two_over_ro
 bool uses_own_result(Primitive primitive) {
     switch (primitive) {
         case Primitive::Exp: case Primitive::Exp2: case Primitive::Expm1: case Primitive::Sqrt: case Primitive::Rsqrt:
-        case Primitive::Reciprocal: case Primitive::Sigmoid: case Primitive::Tanh: case Primitive::Tan: case Primitive::Pow:
+        case Primitive::Reciprocal:
+        case Primitive::Sigmoid:
+        case Primitive::Tanh:
+        case Primitive::Tan:
+        case Primitive::Pow:
         case Primitive::Hypot: case Primitive::Erfcx: case Primitive::Ndtri:
             return true;
         default: return false;
@@ -107,7 +111,8 @@ private:
     DType type(int32_t node) const { return expression_.nodes[static_cast<size_t>(node)].type; }
     int32_t input_node(int input) const {
         for (size_t i = 0; i < expression_.nodes.size(); i++)
-            if (expression_.nodes[i].primitive == Primitive::Input && expression_.nodes[i].index() == input) return static_cast<int32_t>(i);
+            if (expression_.nodes[i].primitive == Primitive::Input && expression_.nodes[i].index() == input)
+                return static_cast<int32_t>(i);
         return -1;
     }
     void reserve_inputs(int count) {
@@ -124,8 +129,9 @@ private:
         if (uses_own_result(node->primitive)) result_node_ = at;
         if (node->primitive == Primitive::Select) {
             const Node& test = expression_.nodes[static_cast<size_t>(node->operands[0])];
-            if ((test.primitive == Primitive::Le || test.primitive == Primitive::Lt) && test.operands[0] == node->operands[2] &&
-                test.operands[1] == node->operands[1] && !needed_[static_cast<size_t>(node->operands[1])])
+            if ((test.primitive == Primitive::Le || test.primitive == Primitive::Lt) &&
+                test.operands[0] == node->operands[2] && test.operands[1] == node->operands[1] &&
+                !needed_[static_cast<size_t>(node->operands[1])])
                 relu_input_ = node->operands[2];
         }
     }
@@ -243,7 +249,9 @@ private:
             case Primitive::Lgamma: return g * digamma(operand(0));
             case Primitive::Digamma: return g * zeta(like(operand(0), 2), operand(0));
             case Primitive::Zeta:
-                if (k == 0) fail(ErrorKind::NotImplemented, "the derivative of zeta with respect to its first argument is not there");
+                if (k == 0)
+                    fail(ErrorKind::NotImplemented,
+                         "the derivative of zeta with respect to its first argument is not there");
                 return g * -operand(0) * zeta(operand(0) + 1, operand(1));
             case Primitive::I0: return g * i1(operand(0));
             case Primitive::I0e: return g * (i1e(operand(0)) - sign(operand(0)) * self());
@@ -260,7 +268,8 @@ private:
                 if (k == 0) {
                     const Node& power = expression_.nodes[static_cast<size_t>(node.operands[1])];
                     Sym slope = g * conj(exponent * pow(base, exponent - 1));
-                    if (power.primitive == Primitive::Constant && power.value.to_complex(power.type) != 0.0) return slope;
+                    if (power.primitive == Primitive::Constant && power.value.to_complex(power.type) != 0.0)
+                        return slope;
                     return where(exponent == 0, zero(), slope);
                 }
                 Sym edge = base == 0;
@@ -280,7 +289,8 @@ private:
                 if (!complex_operand) return Sym();
                 Sym z = operand(0), square = real(z) * real(z) + imag(z) * imag(z);
                 Sym none = like(square, 0);
-                return where(z == 0, make_complex(none, none), make_complex(-imag(z) / square * g, real(z) / square * g));
+                return where(z == 0, make_complex(none, none),
+                             make_complex(-imag(z) / square * g, real(z) / square * g));
             }
             default: return Sym();  // rounding, comparisons, whole quotients
         }

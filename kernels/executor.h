@@ -58,7 +58,9 @@ int64_t tile_size(const TileProgram& program, int64_t largest);
 /// `body(context, begin, end)` over [0, count), in parts of at least `grain`, perhaps on several threads.
 void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context);
 template <class F> void parallel(int64_t count, int64_t grain, F&& body) {
-    run_parallel(count, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); }, &body);
+    run_parallel(
+        count, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); },
+        &body);
 }
 
 /// Sorts by stride (the first operands decide first) and drops sizes of 1; `mask` says which dimensions take part.

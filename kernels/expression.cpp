@@ -10,7 +10,25 @@ namespace kindling {
 
 namespace {
 
-enum class Rule : uint8_t { Leaf, Any, Number, Real, Float, RealFloat, Bits, Integral, Compare, Order, Test, Part, Norm, Ordered, RealTest, FloatNorm, Special };
+enum class Rule : uint8_t {
+    Leaf,
+    Any,
+    Number,
+    Real,
+    Float,
+    RealFloat,
+    Bits,
+    Integral,
+    Compare,
+    Order,
+    Test,
+    Part,
+    Norm,
+    Ordered,
+    RealTest,
+    FloatNorm,
+    Special
+};
 
 struct PrimitiveFacts {
     char name[14];
@@ -25,7 +43,8 @@ constexpr PrimitiveFacts facts[] = {
 constexpr const PrimitiveFacts& facts_of(Primitive primitive) { return facts[static_cast<int>(primitive)]; }
 
 bool allowed(Rule rule, DType type) {
-    bool boolean = type == DType::Bool, integral = is_integral(type), complex = is_complex(type), real = is_floating(type);
+    bool boolean = type == DType::Bool, integral = is_integral(type), complex = is_complex(type),
+         real = is_floating(type);
     switch (rule) {
         case Rule::Leaf: case Rule::Any: case Rule::Compare: case Rule::Special: return type != DType::None;
         case Rule::Number: case Rule::Norm: return integral || real || complex;
@@ -94,7 +113,8 @@ Immediate Immediate::of(DType type, std::complex<double> value) {
             double real = value.real();
             bool high = is_unsigned(type) && real >= 9223372036854775808.0;
             KINDLING_ASSERT(real == real);
-            put_integer(result, type, high ? static_cast<uint64_t>(real) : static_cast<uint64_t>(static_cast<int64_t>(real)));
+            put_integer(result, type,
+                        high ? static_cast<uint64_t>(real) : static_cast<uint64_t>(static_cast<int64_t>(real)));
         }
     }
     return result;
@@ -185,7 +205,8 @@ std::string Expression::to_string() const {
         } else if (operand_count(node.primitive) == 0) {
             text += format(" %d", node.index());
         }
-        for (int k = 0; k < operand_count(node.primitive); k++) text += format(k ? ", %%%d" : " %%%d", node.operands[k]);
+        for (int k = 0; k < operand_count(node.primitive); k++)
+            text += format(k ? ", %%%d" : " %%%d", node.operands[k]);
         text += format(": %s\n", kindling::name(node.type));
     }
     text += "return";
@@ -195,7 +216,9 @@ std::string Expression::to_string() const {
 
 void Expression::verify() const {
     auto check = [&](bool good, size_t at, const char* what) {
-        if (!good) fail(ErrorKind::Internal, "internal error: value %%%zu of an expression %s:\n%s", at, what, to_string().c_str());
+        if (!good)
+            fail(ErrorKind::Internal, "internal error: value %%%zu of an expression %s:\n%s", at, what,
+                 to_string().c_str());
     };
     for (size_t i = 0; i < nodes.size(); i++) {
         const Node& node = nodes[i];
@@ -204,19 +227,24 @@ void Expression::verify() const {
         check(node.type < DType::None, i, "has no dtype");
         for (int k = 0; k < 3; k++) {
             int32_t operand = node.operands[k];
-            check(k < fact.operands ? operand >= 0 && static_cast<size_t>(operand) < i : operand == -1, i, "has wrong operands");
+            check(k < fact.operands ? operand >= 0 && static_cast<size_t>(operand) < i : operand == -1, i,
+                  "has wrong operands");
         }
         auto type = [&](int k) { return nodes[static_cast<size_t>(node.operands[k])].type; };
         switch (node.primitive) {
             case Primitive::Input: check(node.index() >= 0 && node.index() < input_count, i, "is no input"); break;
-            case Primitive::Scalar: check(node.index() >= 0 && node.index() < scalar_count, i, "is no scalar slot"); break;
+            case Primitive::Scalar:
+                check(node.index() >= 0 && node.index() < scalar_count, i, "is no scalar slot");
+                break;
             case Primitive::Index: check(node.type == DType::Int64, i, "must be int64"); break;
             case Primitive::Constant: case Primitive::Cast: break;
             case Primitive::Select:
-                check(type(0) == DType::Bool && type(1) == node.type && type(2) == node.type, i, "selects among wrong dtypes");
+                check(type(0) == DType::Bool && type(1) == node.type && type(2) == node.type, i,
+                      "selects among wrong dtypes");
                 break;
             case Primitive::MakeComplex:
-                check(kindling::is_complex(node.type) && type(0) == to_real(node.type) && type(1) == type(0), i, "has wrong dtypes");
+                check(kindling::is_complex(node.type) && type(0) == to_real(node.type) && type(1) == type(0), i,
+                      "has wrong dtypes");
                 break;
             default:
                 for (int k = 0; k < fact.operands; k++) {

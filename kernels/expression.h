@@ -23,8 +23,8 @@ namespace kindling {
     X(Input, 0, Leaf) X(Scalar, 0, Leaf) X(Constant, 0, Leaf) X(Index, 0, Leaf) X(Cast, 1, Special)                   \
     X(Add, 2, Number) X(Sub, 2, Number) X(Mul, 2, Number) X(Div, 2, Float) X(FloorDiv, 2, Real)                       \
     X(TruncDiv, 2, Real) X(Fmod, 2, Real) X(Remainder, 2, Real) X(Fma, 3, RealFloat)                                  \
-    X(Neg, 1, Number) X(Abs, 1, Norm) X(Sign, 1, Number) X(Min, 2, Ordered) X(Max, 2, Ordered)                          \
-    X(Fmin, 2, Ordered) X(Fmax, 2, Ordered) X(Copysign, 2, RealFloat) X(Nextafter, 2, RealFloat)                        \
+    X(Neg, 1, Number) X(Abs, 1, Norm) X(Sign, 1, Number) X(Min, 2, Ordered) X(Max, 2, Ordered)                        \
+    X(Fmin, 2, Ordered) X(Fmax, 2, Ordered) X(Copysign, 2, RealFloat) X(Nextafter, 2, RealFloat)                      \
     X(Eq, 2, Compare) X(Ne, 2, Compare) X(Lt, 2, Order) X(Le, 2, Order) X(Gt, 2, Order) X(Ge, 2, Order)               \
     X(And, 2, Bits) X(Or, 2, Bits) X(Xor, 2, Bits) X(Not, 1, Bits) X(Shl, 2, Integral) X(Shr, 2, Integral)            \
     X(Select, 3, Special) X(IsNan, 1, Test) X(IsInf, 1, Test) X(SignBit, 1, RealTest)                                 \
@@ -103,7 +103,9 @@ public:
     int input_count = 0;   // inputs that are not used have no node
     int scalar_count = 0;  // run-time scalar slots
 
-    DType output_type(int output) const { return nodes[static_cast<size_t>(outputs[static_cast<size_t>(output)])].type; }
+    DType output_type(int output) const {
+        return nodes[static_cast<size_t>(outputs[static_cast<size_t>(output)])].type;
+    }
     /// Whether any output depends on this input.
     bool uses_input(int input) const;
     bool operator==(const Expression& other) const;

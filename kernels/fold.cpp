@@ -60,7 +60,9 @@ struct Folder {
             if (type != DType::Float64) cast_code = find_cast(type, DType::Float64);
             return;
         }
-        Combine value_combine = combine == Combine::ArgMin ? Combine::Min : combine == Combine::ArgMax ? Combine::Max : combine;
+        Combine value_combine = combine == Combine::ArgMin   ? Combine::Min
+                                : combine == Combine::ArgMax ? Combine::Max
+                                                             : combine;
         fold = find_row_fold(value_combine, type);
         merge_code = find_tile(primitive_of(combine), type);
         KINDLING_ASSERT(fold && merge_code.function);
@@ -233,13 +235,15 @@ void fold_rows(const FoldPlan& plan) {
                         runner.run(some, nullptr);
                         for (int f = 0; f < plan.folder_count; f++) {
                             int item = plan.folders[f].item;
-                            std::memcpy(whole + n * 16 * f + at * item, runner.output(f, some), static_cast<size_t>(some * item));
+                            std::memcpy(whole + n * 16 * f + at * item, runner.output(f, some),
+                                        static_cast<size_t>(some * item));
                         }
                     }
                 }
                 for (int f = 0; f < plan.folder_count; f++) {
                     const Folder& folder = plan.folders[f];
-                    const char* values = at_once ? static_cast<const char*>(runner.output(f, rows * n)) : whole + n * 16 * f;
+                    const char* values =
+                        at_once ? static_cast<const char*>(runner.output(f, rows * n)) : whole + n * 16 * f;
                     if (is_simple(folder.combine)) {
                         folder.fold(folder.results[0] + m * folder.item, values, rows, n);
                         folder.tidy(folder.results[0] + m * folder.item, rows);
@@ -278,8 +282,10 @@ void fold_rows(const FoldPlan& plan) {
                 for (int f = 0; f < plan.folder_count; f++) {
                     const Folder& folder = plan.folders[f];
                     State* own_levels = levels + 64 * f;
-                    folder.fold_rows(own_levels[depth].bytes, static_cast<const char*>(runner.output(f, some)), 1, some, at);
-                    for (int i = 0; i < merges; i++) folder.merge(own_levels[depth - 1 - i].bytes, own_levels[depth - i].bytes);
+                    folder.fold_rows(own_levels[depth].bytes, static_cast<const char*>(runner.output(f, some)), 1, some,
+                                     at);
+                    for (int i = 0; i < merges; i++)
+                        folder.merge(own_levels[depth - 1 - i].bytes, own_levels[depth - i].bytes);
                 }
                 depth += 1 - merges;
                 count++;
@@ -300,7 +306,8 @@ void fold_rows(const FoldPlan& plan) {
             int depth = 0;
             for (int64_t p = 0; p < parts; p++) {
                 tops[depth++] = p;
-                for (int64_t bit = p; bit & 1; bit >>= 1, depth--) folder.merge(first + tops[depth - 2] * stride, first + tops[depth - 1] * stride);
+                for (int64_t bit = p; bit & 1; bit >>= 1, depth--)
+                    folder.merge(first + tops[depth - 2] * stride, first + tops[depth - 1] * stride);
             }
             for (; depth > 1; depth--) folder.merge(first + tops[depth - 2] * stride, first + tops[depth - 1] * stride);
             folder.finish(first, row);
@@ -327,13 +334,16 @@ void fold_columns(const FoldPlan& plan) {
     const bool whole_rows = columns <= chunk;
     // Where 16 rows fit in a tile they lie as the 16 lanes do, and fold in one call.
     const int64_t width = columns < chunk ? columns : chunk;
-    const int64_t at_once = !whole_rows ? 1 : tile / columns >= fold_lanes ? tile / columns / fold_lanes * fold_lanes : tile / columns;
+    const int64_t at_once = !whole_rows                    ? 1
+                            : tile / columns >= fold_lanes ? tile / columns / fold_lanes * fold_lanes
+                                                           : tile / columns;
     const bool by_lanes = whole_rows && at_once >= fold_lanes;
     parallel(chunks * parts, 1 + 65536 / (part * width), [&](int64_t begin, int64_t end) {
         RunArena own;
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
         char** lanes = own.take<char*>(plan.folder_count);
-        for (int f = 0; f < plan.folder_count; f++) lanes[f] = own.take<char>(fold_lanes * width * plan.folders[f].item);
+        for (int f = 0; f < plan.folder_count; f++)
+            lanes[f] = own.take<char>(fold_lanes * width * plan.folders[f].item);
         char** levels = own.take<char*>(plan.folder_count * 64);
         for (int i = 0; i < plan.folder_count * 64; i++) levels[i] = nullptr;
         for (int64_t task = begin; task < end; task++) {
@@ -360,7 +370,8 @@ void fold_columns(const FoldPlan& plan) {
                             folder.merge_code.function(into, into, later, nullptr, count * folder.merge_code.scale, 0);
                         };
                         auto lane_at = [&](int64_t which) { return lanes[f] + which * row_bytes; };
-                        if (in_block < fold_lanes) std::memcpy(lane_at(lane), values, static_cast<size_t>(group * row_bytes));
+                        if (in_block < fold_lanes)
+                            std::memcpy(lane_at(lane), values, static_cast<size_t>(group * row_bytes));
                         else fold_into(lane_at(lane), values, group * some);
                         if (!last) continue;
                         int64_t used = in_block + group < fold_lanes ? in_block + group : fold_lanes;
@@ -371,7 +382,8 @@ void fold_columns(const FoldPlan& plan) {
                         char** own_levels = levels + 64 * f;
                         if (!own_levels[depth]) own_levels[depth] = own.take<char>(width * folder.item);
                         std::memcpy(own_levels[depth], lane_at(0), static_cast<size_t>(row_bytes));
-                        for (int i = 0; i < merges; i++) fold_into(own_levels[depth - 1 - i], own_levels[depth - i], some);
+                        for (int i = 0; i < merges; i++)
+                            fold_into(own_levels[depth - 1 - i], own_levels[depth - i], some);
                     }
                     if (last) depth += 1 - merges, blocks++;
                     r += group;
@@ -382,7 +394,8 @@ void fold_columns(const FoldPlan& plan) {
                 const Folder& folder = plan.folders[f];
                 char** own_levels = levels + 64 * f;
                 for (int i = depth - 1; i > 0; i--)
-                    folder.merge_code.function(own_levels[i - 1], own_levels[i - 1], own_levels[i], nullptr, some * folder.merge_code.scale, 0);
+                    folder.merge_code.function(own_levels[i - 1], own_levels[i - 1], own_levels[i], nullptr,
+                                               some * folder.merge_code.scale, 0);
                 char* to_memory = partial[f] + (task % parts * columns + first_column) * folder.item;
                 std::memcpy(to_memory, own_levels[0], static_cast<size_t>(some * folder.item));
                 if (parts == 1) folder.tidy(to_memory, some);
@@ -437,7 +450,8 @@ void store_values(const LoopOperand& operand, const char* values, DType type, co
         convert = find_move(operand.type == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);
     }
     Stream stream;
-    stream.set(operand.data, item, kept.ndim, kept.sizes, ordered_strides(kept, operand, arena), arena.take<int64_t>(3 * kept.ndim + 1));
+    stream.set(operand.data, item, kept.ndim, kept.sizes, ordered_strides(kept, operand, arena),
+               arena.take<int64_t>(3 * kept.ndim + 1));
     uint16_t halves[512];
     for (int64_t at = 0; at < kept.size; at += 512) {
         int64_t some = kept.size - at < 512 ? kept.size - at : 512;
@@ -462,7 +476,9 @@ bool lies_in_order(const LoopOrder& order, const LoopOperand& operand) {
 /// Rows that lie one after the other, folded as they are: no order, no runner.
 bool run_plain_fold(const LoopKernel& kernel, const TileProgram& program) {
     if (!program.steps.empty() || program.outputs.size() != 1 || kernel.finish || kernel.input_count != 1) return false;
-    if (!is_simple(kernel.combines[0]) || program.slots[static_cast<size_t>(program.outputs[0])].kind != TileSlot::Input) return false;
+    if (!is_simple(kernel.combines[0]) ||
+        program.slots[static_cast<size_t>(program.outputs[0])].kind != TileSlot::Input)
+        return false;
     const LoopOperand &output = kernel.operands[0], &input = kernel.operands[1];
     if (output.type != input.type) return false;
     int64_t kept = 1, reduced = 1, item = static_cast<int64_t>(item_size(input.type)), in = item, out = item;
@@ -513,7 +529,8 @@ void run_fold(const LoopKernel& kernel) {
     for (int f = 0; f < folder_count; f++)
         for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++, values++) {
             DType type = accumulate_type(kernel.combines[f], folders[f].type);
-            bool direct = !kernel.finish && kernel.operands[values].type == type && lies_in_order(kept, kernel.operands[values]);
+            bool direct =
+                !kernel.finish && kernel.operands[values].type == type && lies_in_order(kept, kernel.operands[values]);
             folders[f].results[part] = direct ? static_cast<char*>(kernel.operands[values].data)
                                               : arena.take<char>(kept.size * static_cast<int64_t>(item_size(type)));
         }
@@ -541,7 +558,8 @@ void run_fold(const LoopKernel& kernel) {
     if (kernel.finish) {
         LoopOperand* operands = arena.take<LoopOperand>(kernel.output_count + values + kernel.finish_input_count);
         for (int k = 0; k < kernel.output_count; k++)
-            operands[k] = {kernel.operands[k].data, kernel.operands[k].type, ordered_strides(kept, kernel.operands[k], arena)};
+            operands[k] = {kernel.operands[k].data, kernel.operands[k].type,
+                           ordered_strides(kept, kernel.operands[k], arena)};
         int at = kernel.output_count;
         for (int f = 0; f < folder_count; f++)
             for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++) {
@@ -570,7 +588,8 @@ void run_fold(const LoopKernel& kernel) {
     for (int f = 0; f < folder_count; f++)
         for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++, values++)
             if (folders[f].results[part] != kernel.operands[values].data)
-                store_values(kernel.operands[values], folders[f].results[part], accumulate_type(kernel.combines[f], folders[f].type), kept);
+                store_values(kernel.operands[values], folders[f].results[part],
+                             accumulate_type(kernel.combines[f], folders[f].type), kept);
 }
 
 }  // namespace kindling

@@ -21,14 +21,16 @@ struct Least {
     static constexpr int parts = 1;
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return (a < b) | (a != a) ? a : b; }
     template <class T> static constexpr T identity() {
-        return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+        return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                    : std::numeric_limits<T>::max();
     }
 };
 struct Greatest {
     static constexpr int parts = 1;
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return (a > b) | (a != a) ? a : b; }
     template <class T> static constexpr T identity() {
-        return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+        return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                    : std::numeric_limits<T>::lowest();
     }
 };
 struct ComplexAdd : Add { static constexpr int parts = 2; };
@@ -40,7 +42,8 @@ struct ComplexMultiply {
 
 template <class Op, class T> struct Fold {
     static constexpr int items = fold_lanes * Op::parts;               // scalars in one round of the lanes
-    static constexpr int in_vector = items < width / static_cast<int>(sizeof(T)) ? items : width / static_cast<int>(sizeof(T));
+    static constexpr int in_vector =
+        items < width / static_cast<int>(sizeof(T)) ? items : width / static_cast<int>(sizeof(T));
     static constexpr int vectors = items / in_vector;
     using V = Vec<T, in_vector>;
 
@@ -60,7 +63,10 @@ template <class Op, class T> struct Fold {
         V lanes[vectors];
         int64_t left = n;
         auto partial = [&](T* padded) {
-            for (int i = 0; i < items; i++) padded[i] = Op::parts == 2 && std::is_same_v<Op, ComplexMultiply> && (i & 1) ? T(0) : Op::template identity<T>();
+            for (int i = 0; i < items; i++)
+                padded[i] = Op::parts == 2 && std::is_same_v<Op, ComplexMultiply> && (i & 1)
+                                ? T(0)
+                                : Op::template identity<T>();
             std::memcpy(padded, x, static_cast<size_t>(left * Op::parts) * sizeof(T));
         };
         alignas(64) T padded[items];
@@ -147,14 +153,23 @@ template <class Op> RowFold by_sign(DType type) {
 }  // namespace
 
 RowFold find_row_fold(Combine combine, DType type) {
-    bool single = type == DType::Float32 || type == DType::Complex64, complex = is_complex(type), floating = is_floating(type);
+    bool single = type == DType::Float32 || type == DType::Complex64, complex = is_complex(type),
+         floating = is_floating(type);
 #define KINDLING_FLOAT_FOLD(OP) single ? Fold<OP, float>::rows : Fold<OP, double>::rows
     switch (combine) {
-        case Combine::Sum: return complex ? (KINDLING_FLOAT_FOLD(ComplexAdd)) : floating ? (KINDLING_FLOAT_FOLD(Add)) : any_sign<Add>(type);
+        case Combine::Sum:
+            return complex    ? (KINDLING_FLOAT_FOLD(ComplexAdd))
+                   : floating ? (KINDLING_FLOAT_FOLD(Add))
+                              : any_sign<Add>(type);
         case Combine::Prod:
-            return complex ? (KINDLING_FLOAT_FOLD(ComplexMultiply)) : floating ? (KINDLING_FLOAT_FOLD(Multiply)) : any_sign<Multiply>(type);
-        case Combine::Min: case Combine::All: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Least)) : by_sign<Least>(type);
-        case Combine::Max: case Combine::Any: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
+            return complex    ? (KINDLING_FLOAT_FOLD(ComplexMultiply))
+                   : floating ? (KINDLING_FLOAT_FOLD(Multiply))
+                              : any_sign<Multiply>(type);
+        case Combine::Min:
+        case Combine::All: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Least)) : by_sign<Least>(type);
+        case Combine::Max:
+        case Combine::Any:
+            return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
         default: return nullptr;
     }
 }

@@ -25,7 +25,8 @@ Isa machine_isa() {
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return Isa::Baseline;
     constexpr unsigned bmi1 = 1u << 3, avx2 = 1u << 5, bmi2 = 1u << 8;
     if ((b & (bmi1 | avx2 | bmi2)) != (bmi1 | avx2 | bmi2)) return Isa::Baseline;
-    constexpr unsigned avx512 = 1u << 16 /* f */ | 1u << 17 /* dq */ | 1u << 28 /* cd */ | 1u << 30 /* bw */ | 1u << 31 /* vl */;
+    constexpr unsigned avx512 =
+        1u << 16 /* f */ | 1u << 17 /* dq */ | 1u << 28 /* cd */ | 1u << 30 /* bw */ | 1u << 31 /* vl */;
     return (b & avx512) == avx512 && (low & 0xE6) == 0xE6 ? Isa::Avx512 : Isa::Avx2;
 #else
     return Isa::Baseline;

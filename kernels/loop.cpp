@@ -7,7 +7,8 @@
 
 namespace kindling {
 
-void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context) {
+void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end),
+                  void* context) {
     if (count <= grain) body(context, 0, count);
     else detail::run_parallel(0, count, grain, body, context);
 }
@@ -125,7 +126,10 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
             case TileSlot::Splat:
                 repeated_[i] = 1;
                 pointers_[i] = arena.take<char>(splat_bytes);
-                fill_splat(pointers_[i], slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)] : scalars + ~slot.which, slot.item_size);
+                fill_splat(
+                    pointers_[i],
+                    slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)] : scalars + ~slot.which,
+                    slot.item_size);
                 break;
             case TileSlot::Input: {
                 const LoopOperand& input = inputs[slot.which];
@@ -143,14 +147,16 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
                 gathered_[stream_count_] = nullptr;
                 stream_slots_[stream_count_++] = static_cast<int16_t>(i);
                 // Rows that all meet the same values: tiles of whole rows gather them once.
-                if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 && stream.sizes[1] <= tile_ && fits_rows)
+                if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 &&
+                    stream.sizes[1] <= tile_ && fits_rows)
                     tile_ = tile_ / stream.sizes[1] * stream.sizes[1];
                 break;
             }
             case TileSlot::Index: {
                 int64_t* strides = arena.take<int64_t>(order.ndim + 1);
                 for (int d = 0; d < order.ndim; d++) strides[d] = order.dims[d] == slot.which;
-                streams_[stream_count_].set(nullptr, 8, order.ndim, order.sizes, strides, arena.take<int64_t>(3 * order.ndim + 1));
+                streams_[stream_count_].set(nullptr, 8, order.ndim, order.sizes, strides,
+                                            arena.take<int64_t>(3 * order.ndim + 1));
                 buffers_[i] = all_buffers + program.gather_buffers[static_cast<size_t>(i)] * buffer_bytes;
                 gathered_[stream_count_] = nullptr;
                 stream_slots_[stream_count_++] = static_cast<int16_t>(i);
@@ -208,7 +214,8 @@ void TileRunner::run(int64_t n, void* const* direct) {
     if (direct)
         for (size_t k = 0; k < program_.outputs.size(); k++) {
             int16_t slot = program_.outputs[k];
-            if (direct[k] && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer && !repeated_[slot] && !pointers_[slot])
+            if (direct[k] && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer && !repeated_[slot] &&
+                !pointers_[slot])
                 pointers_[slot] = static_cast<char*>(direct[k]);
         }
     for (int i = 0; i < active_count_; i++) {
@@ -228,7 +235,8 @@ const void* TileRunner::output(int k, int64_t n) {
     int16_t slot = program_.outputs[static_cast<size_t>(k)];
     if (repeated_[slot]) {
         if (!spread_) {
-            spread_ = static_cast<char*>(spread_arena_->take_bytes(static_cast<size_t>(tile_) * 16 * program_.outputs.size()));
+            spread_ = static_cast<char*>(
+                spread_arena_->take_bytes(static_cast<size_t>(tile_) * 16 * program_.outputs.size()));
         }
         char* to = spread_ + tile_ * 16 * k;
         spread(to, pointers_[slot], program_.slots[static_cast<size_t>(slot)].item_size, n);
@@ -286,7 +294,8 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
             from[k] = static_cast<const char*>(inputs[slot.which].data);
             if (layout == 1) continue;
         } else {
-            const Immediate* value = slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)] : kernel.scalars + ~slot.which;
+            const Immediate* value =
+                slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)] : kernel.scalars + ~slot.which;
             from[k] = reinterpret_cast<const char*>(value);
         }
         fill_splat(splats[k], from[k], slot.item_size);
@@ -308,7 +317,8 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     return true;
 }
 
-void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, int64_t begin, int64_t end) {
+void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, int64_t begin,
+               int64_t end) {
     RunArena arena;
     TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 4096, true, arena);
     const int outputs = kernel.output_count;
@@ -330,7 +340,8 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
     for (int64_t at = begin; at < end;) {
         int64_t n = end - at < runner.tile() ? end - at : runner.tile();
         for (int k = 0; k < outputs; k++)
-            direct[k] = may_be_direct[k] && (streams[k].direct(n) || (n == 1 && order.size == 1)) ? streams[k].at : nullptr;
+            direct[k] =
+                may_be_direct[k] && (streams[k].direct(n) || (n == 1 && order.size == 1)) ? streams[k].at : nullptr;
         runner.run(n, direct);
         for (int k = 0; k < outputs; k++) {
             const void* from = runner.output(k, n);

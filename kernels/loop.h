@@ -37,7 +37,8 @@ struct LoopKernel {
     int ndim = 0;
     const int64_t* sizes = nullptr;
     int output_count = 0, input_count = 0;
-    const LoopOperand* operands = nullptr;  // outputs, then inputs. Outputs may be inputs in place, not overlap otherwise
+    const LoopOperand* operands =
+        nullptr;  // outputs, then inputs. Outputs may be inputs in place, not overlap otherwise
     const Immediate* scalars = nullptr;     // run-time scalar slots
 
     /// Bit d: dimension d is folded; outputs have stride 0 there. The order of the fold follows from the sizes of the

@@ -389,7 +389,8 @@ template <class V, bool Cosine> KINDLING_INLINE V sine_for_float(const V& x) {
                 quadrant[i] = static_cast<uint64_t>(reduced.quadrant);
             }
     V z = r * r;
-    V s = r + r * z * polynomial(z, coefficients::sin_for_float), c = 1.0 - z * (0.5 - z * polynomial(z, coefficients::cos_for_float));
+    V s = r + r * z * polynomial(z, coefficients::sin_for_float),
+      c = 1.0 - z * (0.5 - z * polynomial(z, coefficients::cos_for_float));
     auto odd = (quadrant & 1) != 0;
     V result = Cosine ? (odd ? s : c) : (odd ? c : s);
     if (Cosine) quadrant += 1;

@@ -9,23 +9,31 @@ namespace {
 constexpr int64_t side_by_side = 64;
 
 /// One step for `n` lines: `state` is what has come so far.
-template <class T, class State, class F> void advance(State* state, const T* values, T* out, int64_t n, bool first, F f) {
+template <class T, class State, class F>
+void advance(State* state, const T* values, T* out, int64_t n, bool first, F f) {
     for (int64_t i = 0; i < n; i++) {
         state[i] = first ? static_cast<State>(values[i]) : f(state[i], static_cast<State>(values[i]));
         out[i] = static_cast<T>(state[i]);
     }
 }
-template <class T, class State> void advance_sum(Scan scan, void* state, const void* values, void* out, int64_t n, bool first) {
+template <class T, class State>
+void advance_sum(Scan scan, void* state, const void* values, void* out, int64_t n, bool first) {
     State* s = static_cast<State*>(state);
-    if (scan == Scan::Sum) advance(s, static_cast<const T*>(values), static_cast<T*>(out), n, first, [](State a, State b) { return static_cast<State>(a + b); });
-    else advance(s, static_cast<const T*>(values), static_cast<T*>(out), n, first, [](State a, State b) { return static_cast<State>(a * b); });
+    if (scan == Scan::Sum)
+        advance(s, static_cast<const T*>(values), static_cast<T*>(out), n, first,
+                [](State a, State b) { return static_cast<State>(a + b); });
+    else
+        advance(s, static_cast<const T*>(values), static_cast<T*>(out), n, first,
+                [](State a, State b) { return static_cast<State>(a * b); });
 }
 /// The last of equal values wins, and a NaN is never left again.
-template <class T> void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
+template <class T>
+void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
     T *best = static_cast<T*>(state), *to = static_cast<T*>(out);
     const T* x = static_cast<const T*>(values);
     for (int64_t i = 0; i < n; i++) {
-        bool taken = at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
+        bool taken =
+            at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
         if (taken) best[i] = x[i], indices[i] = at;
         to[i] = best[i];
     }
@@ -33,7 +41,8 @@ template <class T> void advance_extreme(Scan scan, void* state, int64_t* indices
 
 struct Pair { double re, im; };
 
-void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
+void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n,
+                   int64_t at) {
     bool first = at == 0;
     if (scan == Scan::Min || scan == Scan::Max) {
         switch (type) {
@@ -43,7 +52,8 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
             case DType::Int16: return advance_extreme<int16_t>(scan, state, indices, values, out, n, at);
             case DType::Int32: return advance_extreme<int32_t>(scan, state, indices, values, out, n, at);
             case DType::Int64: return advance_extreme<int64_t>(scan, state, indices, values, out, n, at);
-            case DType::Bool: case DType::UInt8: return advance_extreme<uint8_t>(scan, state, indices, values, out, n, at);
+            case DType::Bool:
+            case DType::UInt8: return advance_extreme<uint8_t>(scan, state, indices, values, out, n, at);
             case DType::UInt16: return advance_extreme<uint16_t>(scan, state, indices, values, out, n, at);
             case DType::UInt32: return advance_extreme<uint32_t>(scan, state, indices, values, out, n, at);
             case DType::UInt64: return advance_extreme<uint64_t>(scan, state, indices, values, out, n, at);
@@ -55,7 +65,9 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
         TileFunction add = find_tile(Primitive::Logaddexp, DType::Float64).function;
         double wide[side_by_side];
         double* s = static_cast<double*>(state);
-        for (int64_t i = 0; i < n; i++) wide[i] = type == DType::Float32 ? static_cast<double>(static_cast<const float*>(values)[i]) : static_cast<const double*>(values)[i];
+        for (int64_t i = 0; i < n; i++)
+            wide[i] = type == DType::Float32 ? static_cast<double>(static_cast<const float*>(values)[i])
+                                             : static_cast<const double*>(values)[i];
         if (first) std::memcpy(s, wide, static_cast<size_t>(n) * 8);
         else add(s, s, wide, nullptr, n, 0);
         for (int64_t i = 0; i < n; i++) {
@@ -71,7 +83,9 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
             Pair* s = static_cast<Pair*>(state);
             for (int64_t i = 0; i < n; i++) {
                 Pair x;
-                if (type == DType::Complex64) x = {static_cast<double>(static_cast<const float*>(values)[2 * i]), static_cast<double>(static_cast<const float*>(values)[2 * i + 1])};
+                if (type == DType::Complex64)
+                    x = {static_cast<double>(static_cast<const float*>(values)[2 * i]),
+                         static_cast<double>(static_cast<const float*>(values)[2 * i + 1])};
                 else x = {static_cast<const double*>(values)[2 * i], static_cast<const double*>(values)[2 * i + 1]};
                 if (first) s[i] = x;
                 else if (scan == Scan::Sum) s[i] = {s[i].re + x.re, s[i].im + x.im};
@@ -133,12 +147,15 @@ void run_scan(const LoopKernel& kernel) {
         TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 256, false, own);
         Stream outputs[2];
         for (int k = 0; k < kernel.output_count; k++)
-            outputs[k].set(kernel.operands[k].data, static_cast<int>(item_size(kernel.operands[k].type)), order.ndim, order.sizes,
-                           ordered_strides(order, kernel.operands[k], own), own.take<int64_t>(3 * order.ndim + 1));
-        alignas(64) char state[side_by_side * 16], values[side_by_side * 16], opened[side_by_side * 16], packed[side_by_side * 2];
+            outputs[k].set(kernel.operands[k].data, static_cast<int>(item_size(kernel.operands[k].type)), order.ndim,
+                           order.sizes, ordered_strides(order, kernel.operands[k], own),
+                           own.take<int64_t>(3 * order.ndim + 1));
+        alignas(64) char state[side_by_side * 16], values[side_by_side * 16], opened[side_by_side * 16],
+            packed[side_by_side * 2];
         int64_t indices[side_by_side] = {};
         for (int64_t block = begin; block < end; block++) {
-            int64_t first = block * side_by_side, n = lines.size - first < side_by_side ? lines.size - first : side_by_side;
+            int64_t first = block * side_by_side,
+                    n = lines.size - first < side_by_side ? lines.size - first : side_by_side;
             for (int64_t at = 0; at < length; at++) {
                 runner.seek(at * lines.size + first);
                 runner.run(n, nullptr);

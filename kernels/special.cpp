@@ -52,7 +52,8 @@ ReducedAngle reduce_large_angle(double x) {
     double high_part = first * coefficients::half_pi_pair[0];
     double split = 134217729.0;
     double a = first * split, ah = a - (a - first), al = first - ah;
-    double b = coefficients::half_pi_pair[0] * split, bh = b - (b - coefficients::half_pi_pair[0]), bl = coefficients::half_pi_pair[0] - bh;
+    double b = coefficients::half_pi_pair[0] * split, bh = b - (b - coefficients::half_pi_pair[0]),
+           bl = coefficients::half_pi_pair[0] - bh;
     double low_part = ((ah * bh - high_part) + ah * bl + al * bh) + al * bl + first * coefficients::half_pi_pair[1] +
                       second * coefficients::half_pi_pair[0];
     double sum = high_part + low_part;
@@ -102,7 +103,8 @@ double log_gamma(double x) {
         return scalar_log(product) + log_gamma(x);
     }
     double inverse = 1 / x, z = inverse * inverse;
-    constexpr double series[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156, -3617.0 / 122400};
+    constexpr double series[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                 1.0 / 1188, -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400};
     double logarithm = scalar_log(x);
     if (x > 1e17) return x * (logarithm - 1);
     return ((x - 0.5) * (logarithm - 1) - 0.5) + 0.91893853320467274 + inverse * evaluate(z, series);
@@ -143,8 +145,14 @@ double zeta(double x, double q) {
     double power = scalar_pow(at, -x);
     sum += power * at / (x - 1) + 0.5 * power;
     // B(2j) / (2j)! x (x + 1) ... (x + 2j - 2) at^(-x - 2j + 1)
-    constexpr double bernoulli[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160, -691.0 / 1307674368000.0,
-                                    1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+    constexpr double bernoulli[] = {1.0 / 12,
+                                    -1.0 / 720,
+                                    1.0 / 30240,
+                                    -1.0 / 1209600,
+                                    1.0 / 47900160,
+                                    -691.0 / 1307674368000.0,
+                                    1.0 / 74724249600.0,
+                                    -3617.0 / 10670622842880000.0};
     double factor = x * power / at;
     for (int j = 0; j < 8; j++) {
         double term = bernoulli[j] * factor;
@@ -162,7 +170,8 @@ double bessel_i0e(double x) {
 }
 double bessel_i1e(double x) {
     double a = std::fabs(x);
-    double value = a <= 8 ? a * evaluate(0.25 * a - 1, coefficients::i1_small) : evaluate(16 / a - 1, coefficients::i1_large) / root(a);
+    double value = a <= 8 ? a * evaluate(0.25 * a - 1, coefficients::i1_small)
+                          : evaluate(16 / a - 1, coefficients::i1_large) / root(a);
     return std::copysign(value, x);
 }
 double with_growth(double scaled, double x) {  // scaled e^|x| without overflow on the way
@@ -176,8 +185,10 @@ double bessel_i1(double x) { return x != x ? x : with_growth(bessel_i1e(x), x); 
 double lower_normal(double p) {
     if (p == 0.5) return 0;
     double t = root(-2 * scalar_log(p));
-    double x = p > 0.02425 ? -2.5066282746310002 * (0.5 - p) * (1 + 1.0471975511965976 * (0.5 - p) * (0.5 - p))
-                           : -(t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
+    double x =
+        p > 0.02425
+            ? -2.5066282746310002 * (0.5 - p) * (1 + 1.0471975511965976 * (0.5 - p) * (0.5 - p))
+            : -(t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
     for (int i = 0; i < 5; i++) {
         double tail = 0.5 * scalar_erfc(-x * 0.7071067811865476);
         double density = 0.3989422804014327 * scalar_exp(-0.5 * x * x);
@@ -203,7 +214,9 @@ double erfinv(double y) {
     double x;
     if (a < 0.7) {
         double z = a * a;  // the series to start from
-        x = a * (0.886226925452758 + z * (0.2320136665346544 + z * (0.12755617530559793 + z * (0.08655212924154752 + z * 0.0649596177453854))));
+        x = a *
+            (0.886226925452758 +
+             z * (0.2320136665346544 + z * (0.12755617530559793 + z * (0.08655212924154752 + z * 0.0649596177453854))));
     } else {
         x = -lower_normal(0.5 * (1 - a)) * 0.7071067811865476;
     }
@@ -233,7 +246,8 @@ template <class T> T floor_divide(T a, T b) {
 [[noreturn, gnu::cold]] void division_by_zero() { fail(ErrorKind::Runtime, "ZeroDivisionError"); }
 template <class T> T whole_trunc_divide(T a, T b) {
     if (b == 0) division_by_zero();
-    if (std::is_signed_v<T> && b == T(-1)) return T(0) - a;  // the smallest number wraps
+    // The smallest number over -1 wraps.
+    if (std::is_signed_v<T> && b == T(-1)) return static_cast<T>(uint64_t{0} - static_cast<uint64_t>(a));
     return a / b;
 }
 template <class T> T whole_fmod(T a, T b) {
@@ -246,7 +260,11 @@ template <class T> T whole_remainder(T a, T b) {
 }
 template <class T> T whole_floor_divide(T a, T b) {
     T quotient = whole_trunc_divide(a, b);
-    if constexpr (std::is_signed_v<T>) return (a < 0) != (b < 0) && static_cast<uint64_t>(quotient) * static_cast<uint64_t>(b) != static_cast<uint64_t>(a) ? quotient - 1 : quotient;
+    if constexpr (std::is_signed_v<T>)
+        return (a < 0) != (b < 0) &&
+                       static_cast<uint64_t>(quotient) * static_cast<uint64_t>(b) != static_cast<uint64_t>(a)
+                   ? quotient - 1
+                   : quotient;
     return quotient;
 }
 template <class T> T whole_pow(T base, T exponent) {
@@ -291,9 +309,11 @@ double real_angle(double x) { return x != x ? x : x < 0 ? pi : 0; }
 template <class T, T (*F)(T)> void each(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     for (int64_t i = 0; i < n; i++) static_cast<T*>(out)[i] = F(static_cast<const T*>(a)[i]);
 }
-template <class T, T (*F)(T, T)> void each(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
+template <class T, T (*F)(T, T)>
+void each(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     for (int64_t i = 0; i < n; i++)
-        static_cast<T*>(out)[i] = F(static_cast<const T*>(a)[splat & 1 ? 0 : i], static_cast<const T*>(b)[splat & 2 ? 0 : i]);
+        static_cast<T*>(out)[i] =
+            F(static_cast<const T*>(a)[splat & 1 ? 0 : i], static_cast<const T*>(b)[splat & 2 ? 0 : i]);
 }
 
 template <class T> TileFunction find_whole(Primitive primitive) {

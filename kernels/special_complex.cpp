@@ -17,10 +17,11 @@ struct Complex { double re, im; };
 
 #define KINDLING_SCALAR(NAME) \
     double r_##NAME(double x) { return maths::NAME(V{x, x})[0]; }
-KINDLING_SCALAR(exp) KINDLING_SCALAR(expm1) KINDLING_SCALAR(log) KINDLING_SCALAR(log1p) KINDLING_SCALAR(sin) KINDLING_SCALAR(cos)
-KINDLING_SCALAR(sinh) KINDLING_SCALAR(cosh) KINDLING_SCALAR(tan) KINDLING_SCALAR(asinh)
+KINDLING_SCALAR(exp)
+KINDLING_SCALAR(expm1) KINDLING_SCALAR(log) KINDLING_SCALAR(log1p) KINDLING_SCALAR(sin) KINDLING_SCALAR(cos)
+    KINDLING_SCALAR(sinh) KINDLING_SCALAR(cosh) KINDLING_SCALAR(tan) KINDLING_SCALAR(asinh)
 #undef KINDLING_SCALAR
-double r_hypot(double x, double y) { return maths::hypot(V{x, x}, V{y, y})[0]; }
+        double r_hypot(double x, double y) { return maths::hypot(V{x, x}, V{y, y})[0]; }
 double r_atan2(double y, double x) { return maths::atan2(V{y, y}, V{x, x})[0]; }
 
 constexpr double infinity = __builtin_inf(), pi = 3.141592653589793, ln2 = 0.6931471805599453;
@@ -52,7 +53,8 @@ Complex square_root(Complex z) {
     else if (std::fabs(z.re) < 1e-290 && std::fabs(z.im) < 1e-290) z = scale(z, 0x1p100), factor = 0x1p-50;
     double t = __builtin_sqrt(0.5 * (r_hypot(z.re, z.im) + std::fabs(z.re)));
     double other = std::fabs(z.im) / (2 * t);
-    return z.re >= 0 ? Complex{factor * t, factor * std::copysign(other, z.im)} : Complex{factor * other, factor * std::copysign(t, z.im)};
+    return z.re >= 0 ? Complex{factor * t, factor * std::copysign(other, z.im)}
+                     : Complex{factor * other, factor * std::copysign(t, z.im)};
 }
 Complex exponential(Complex z) {
     if (z.im == 0) return {r_exp(z.re), z.im};
@@ -104,7 +106,8 @@ Complex hyperbolic_tangent(Complex z) {
         double wave = std::isfinite(z.im) ? 4 * r_sin(z.im) * r_cos(z.im) * decay : 0.0;
         return {std::copysign(1.0, z.re), wave};
     }
-    double t = r_tan(z.im), s = r_sinh(z.re), beta = 1 + t * t, rho = __builtin_sqrt(1 + s * s), denominator = 1 + beta * s * s;
+    double t = r_tan(z.im), s = r_sinh(z.re), beta = 1 + t * t, rho = __builtin_sqrt(1 + s * s),
+           denominator = 1 + beta * s * s;
     if (std::isinf(t)) return {rho / s, 1 / t};
     return {beta * rho * s / denominator, t / denominator};
 }
@@ -157,7 +160,9 @@ Complex sign(Complex z) {
 }
 Complex power(Complex x, Complex y) {
     if (y.re == 0 && y.im == 0) return {1, 0};
-    if (x.re == 0 && x.im == 0) return y.re > 0 || y.im == 0 ? (y.re > 0 ? Complex{0, 0} : Complex{infinity, __builtin_nan("")}) : Complex{__builtin_nan(""), __builtin_nan("")};
+    if (x.re == 0 && x.im == 0)
+        return y.re > 0 || y.im == 0 ? (y.re > 0 ? Complex{0, 0} : Complex{infinity, __builtin_nan("")})
+                                     : Complex{__builtin_nan(""), __builtin_nan("")};
     if (y.im == 0 && y.re == std::floor(y.re) && std::fabs(y.re) <= 64) {  // products keep whole numbers whole
         Complex result{1, 0}, factor = x;
         for (int left = static_cast<int>(std::fabs(y.re)); left; left >>= 1, factor = multiply(factor, factor))
@@ -170,9 +175,11 @@ Complex power(Complex x, Complex y) {
 template <Complex (*F)(Complex)> void each(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     for (int64_t i = 0; i < n; i++) static_cast<Complex*>(out)[i] = F(static_cast<const Complex*>(a)[i]);
 }
-template <Complex (*F)(Complex, Complex)> void each(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
+template <Complex (*F)(Complex, Complex)>
+void each(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     for (int64_t i = 0; i < n; i++)
-        static_cast<Complex*>(out)[i] = F(static_cast<const Complex*>(a)[splat & 1 ? 0 : i], static_cast<const Complex*>(b)[splat & 2 ? 0 : i]);
+        static_cast<Complex*>(out)[i] =
+            F(static_cast<const Complex*>(a)[splat & 1 ? 0 : i], static_cast<const Complex*>(b)[splat & 2 ? 0 : i]);
 }
 void sizes(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     for (int64_t i = 0; i < n; i++) {

@@ -13,7 +13,9 @@ template <class T> void gather_run(char* to, const char* from, int64_t stride, i
             std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
             return;
         }
-        for (int64_t i = 0; i < n; i++) std::memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+        for (int64_t i = 0; i < n; i++)
+            std::memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + i * static_cast<int64_t>(sizeof(T)),
+                        sizeof(T));
         return;
     }
     if (stride == 0) {

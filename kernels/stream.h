@@ -33,7 +33,9 @@ public:
         first_ = block;
         return reinterpret_cast<char*>(block) + 64;
     }
-    template <class T> T* take(int64_t count) { return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T))); }
+    template <class T> T* take(int64_t count) {
+        return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
+    }
 
 private:
     struct Block { Block* next; };
@@ -56,7 +58,8 @@ struct Stream {
     char* at;
 
     /// `memory` needs room for 3 * ndim numbers.
-    void set(void* data, int item_size, int dims, const int64_t* all_sizes, const int64_t* all_strides, int64_t* memory) {
+    void set(void* data, int item_size, int dims, const int64_t* all_sizes, const int64_t* all_strides,
+             int64_t* memory) {
         base = at = static_cast<char*>(data);
         item = item_size;
         int64_t *to_sizes = memory, *to_strides = memory + dims;
@@ -119,7 +122,9 @@ struct Stream {
     int64_t run_left() const { return mode == General ? sizes[ndim - 1] - coordinates[ndim - 1] : INT64_MAX; }
     int64_t run_stride() const { return mode == Repeated ? 0 : strides[ndim - 1]; }
     /// Whether the next n elements lie one after the other.
-    bool direct(int64_t n) const { return mode == Contiguous || (mode == General && strides[ndim - 1] == item && run_left() >= n); }
+    bool direct(int64_t n) const {
+        return mode == Contiguous || (mode == General && strides[ndim - 1] == item && run_left() >= n);
+    }
 
     /// The next n elements into `to`, or out of `from`; moves on.
     void gather(void* to, int64_t n);

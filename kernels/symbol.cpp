@@ -84,7 +84,8 @@ Sym Sym::convert(const Sym& x, DType type, ExpressionBuilder* builder) {
         // A constant is cast as C++ would; a NaN has no integer to be.
         if (kindling::is_floating(from.type) || kindling::is_complex(from.type)) {
             std::complex<double> value = from.value.to_complex(from.type);
-            if (category(type) >= 2 || std::isfinite(value.real())) return x.builder_->constant(type, Immediate::of(type, value));
+            if (category(type) >= 2 || std::isfinite(value.real()))
+                return x.builder_->constant(type, Immediate::of(type, value));
         } else if (from.type != DType::UInt64) {
             return x.builder_->constant(type, Immediate::of(type, from.value.to_int(from.type)));
         }
@@ -143,7 +144,8 @@ Sym Sym::unary(Primitive primitive, const Sym& x) {
     const Sym* value = &x;
     Sym promoted;
     if (!primitive_allows(primitive, type) && category(type) < 2) {  // sqrt of an integer and the like
-        promoted = convert(x, type == DType::Bool && primitive_allows(primitive, DType::Int64) ? DType::Int64 : DType::Float32);
+        promoted = convert(
+            x, type == DType::Bool && primitive_allows(primitive, DType::Int64) ? DType::Int64 : DType::Float32);
         value = &promoted;
     }
     Node node;
@@ -334,7 +336,8 @@ Expression ExpressionBuilder::finish() {
     return result;
 }
 
-Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute, DType result) {
+Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
+                            DType result) {
     ExpressionBuilder builder;
     DType inner = value_type(compute);
     std::vector<Sym> values;
@@ -356,7 +359,8 @@ Expression build_expression(const ScalarBody& body, const Sym* arguments, const 
             bool scalar = arguments[i].kind() == Sym::Kind::Literal;
             (scalar ? scalars : inputs).push_back(scalar ? outer.scalar(types[i]) : outer.input(types[i]));
         }
-    for (const Sym& output : outer.append(raw, inputs.data(), scalars.data())) outer.output(Sym::convert(output, result));
+    for (const Sym& output : outer.append(raw, inputs.data(), scalars.data()))
+        outer.output(Sym::convert(output, result));
     return outer.finish();
 }
 

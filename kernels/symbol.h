@@ -25,8 +25,8 @@ public:
 
     Sym() = default;  // none
     Sym(bool value) : kind_(Kind::Flag), whole_(true), int_(value), real_(value) {}
-    template <std::integral T>
-    Sym(T value) : kind_(Kind::Literal), whole_(true), int_(static_cast<int64_t>(value)), real_(static_cast<double>(value)) {}
+    template <std::integral T> Sym(T value)
+        : kind_(Kind::Literal), whole_(true), int_(static_cast<int64_t>(value)), real_(static_cast<double>(value)) {}
     template <std::floating_point T> Sym(T value) : kind_(Kind::Literal), real_(static_cast<double>(value)) {}
     Sym(std::complex<double> value) : kind_(Kind::Literal), real_(value.real()), imag_(value.imag()) {}
     Sym(const char* text) : kind_(Kind::Text), text_(text) {}
@@ -122,8 +122,9 @@ public:
     ExpressionBuilder() = default;
     ExpressionBuilder(const ExpressionBuilder&) = delete;
 
-    /// The next input, or run-time scalar slot (two calls in one C++ expression come in any order). In a body for a half type, give the half type here and compute over
-    /// cast(input, Float32): the result is then rounded once, at its cast back.
+    /// The next input, or run-time scalar slot (two calls in one C++ expression come in any order). In a body for a
+    /// half type, give the half type here and compute over cast(input, Float32): the result is then rounded once, at
+    /// its cast back.
     Sym input(DType type) { return input(expression_.input_count, type); }
     Sym scalar(DType type) { return scalar(expression_.scalar_count, type); }
     Sym input(int which, DType type);
@@ -158,7 +159,9 @@ template <class... T> void add_outputs(ExpressionBuilder& builder, const std::tu
     std::apply([&](const auto&... result) { (builder.output(result), ...); }, results);
 }
 template <size_t> using SymAt = Sym;
-template <class F, size_t... I> constexpr bool takes(std::index_sequence<I...>) { return std::is_invocable_v<F, SymAt<I>...>; }
+template <class F, size_t... I> constexpr bool takes(std::index_sequence<I...>) {
+    return std::is_invocable_v<F, SymAt<I>...>;
+}
 template <class F, size_t N = 0> constexpr int arity() {
     static_assert(N <= 12, "a scalar body takes at most 12 arguments");
     if constexpr (takes<F>(std::make_index_sequence<N>())) return static_cast<int>(N);
@@ -183,13 +186,14 @@ template <class F> constexpr ScalarBody scalar_body(F) { return {&detail::build<
 /// means float), and casts every output to `result` (DType::None leaves it as it comes). Arguments that are Kind::None
 /// with a dtype given in `types` become inputs in order; DType::None in `types` passes the argument through; a Literal
 /// with a dtype becomes a run-time scalar slot of that dtype.
-Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute, DType result);
+Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
+                            DType result);
 
 /// Reverse-mode derivative of an expression with one output. Inputs of the new expression: the gradient, the original
 /// inputs, the result; scalars as before; one output per wanted input, in order. What it does not use
 /// (`uses_input(i) == false`) need not be saved. Not differentiable inputs give an Internal error.
 Expression differentiate(const Expression& expression, const int* wanted, int wanted_count);
-/// Forward mode: inputs are the original ones, then one tangent for each entry of `wanted`, then the result; one output.
+/// Forward mode: inputs are the original ones, one tangent for each entry of `wanted`, and the result; one output.
 Expression differentiate_forward(const Expression& expression, const int* wanted, int wanted_count);
 
 }  // namespace kindling

@@ -32,16 +32,20 @@ public:
         for (const Node& node : expression_.nodes) {
             int16_t exact = value(node), rounded = exact;
             if (is_half(node.type) && needs_rounding(node))
-                rounded = emit({find_move(node.type == DType::Float16 ? TileMove::RoundHalf : TileMove::RoundBFloat16)}, 4, {exact});
+                rounded = emit({find_move(node.type == DType::Float16 ? TileMove::RoundHalf : TileMove::RoundBFloat16)},
+                               4, {exact});
             exact_.push_back(exact);
             slots_.push_back(rounded);
         }
         for (int32_t output : expression_.outputs) {
             const Node& node = expression_.nodes[static_cast<size_t>(output)];
             int16_t slot = exact_[static_cast<size_t>(output)];
-            if (node.primitive == Primitive::Input && is_half(node.type)) slot = raw_[static_cast<size_t>(node.index())];
+            if (node.primitive == Primitive::Input && is_half(node.type))
+                slot = raw_[static_cast<size_t>(node.index())];
             else if (is_half(node.type))
-                slot = emit({find_move(node.type == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16)}, 2, {slot});
+                slot =
+                    emit({find_move(node.type == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16)},
+                         2, {slot});
             program_.outputs.push_back(slot);
         }
         drop_dead();
@@ -55,7 +59,8 @@ private:
     std::vector<int16_t> raw_;             // of each input: its memory
 
     int16_t add_slot(TileSlot::Kind kind, size_t item, int which) {
-        KINDLING_CHECK(Runtime, program_.slots.size() < 32000, "an expression of %zu values is too large", expression_.nodes.size());
+        KINDLING_CHECK(Runtime, program_.slots.size() < 32000, "an expression of %zu values is too large",
+                       expression_.nodes.size());
         program_.slots.push_back({kind, static_cast<uint8_t>(item), static_cast<int16_t>(which)});
         return static_cast<int16_t>(program_.slots.size() - 1);
     }
@@ -76,9 +81,21 @@ private:
 
     static bool needs_rounding(const Node& node) {
         switch (node.primitive) {
-            case Primitive::Input: case Primitive::Scalar: case Primitive::Constant: case Primitive::Neg: case Primitive::Abs:
-            case Primitive::Min: case Primitive::Max: case Primitive::Fmin: case Primitive::Fmax: case Primitive::Select:
-            case Primitive::Copysign: case Primitive::Sign: case Primitive::Conj: case Primitive::Floor: case Primitive::Ceil:
+            case Primitive::Input:
+            case Primitive::Scalar:
+            case Primitive::Constant:
+            case Primitive::Neg:
+            case Primitive::Abs:
+            case Primitive::Min:
+            case Primitive::Max:
+            case Primitive::Fmin:
+            case Primitive::Fmax:
+            case Primitive::Select:
+            case Primitive::Copysign:
+            case Primitive::Sign:
+            case Primitive::Conj:
+            case Primitive::Floor:
+            case Primitive::Ceil:
             case Primitive::Round: case Primitive::Trunc:
                 return false;
             default: return true;
@@ -107,9 +124,11 @@ private:
             default: break;
         }
         int16_t operands[3] = {-1, -1, -1};
-        for (int k = 0; k < operand_count(node.primitive); k++) operands[k] = slots_[static_cast<size_t>(node.operands[k])];
+        for (int k = 0; k < operand_count(node.primitive); k++)
+            operands[k] = slots_[static_cast<size_t>(node.operands[k])];
         int first = node.primitive == Primitive::Select ? 1 : 0;
-        return lower(node.primitive, value_type(expression_.nodes[static_cast<size_t>(node.operands[first])].type), operands);
+        return lower(node.primitive, value_type(expression_.nodes[static_cast<size_t>(node.operands[first])].type),
+                     operands);
     }
 
     int16_t cast(int16_t slot, DType from, DType to) {
@@ -205,7 +224,8 @@ private:
         for (size_t i = 0; i < program_.steps.size(); i++)
             for (int k = 0; k < program_.steps[i].operand_count; k++)
                 last[static_cast<size_t>(program_.steps[i].operands[k])] = static_cast<int>(i);
-        for (int16_t output : program_.outputs) last[static_cast<size_t>(output)] = static_cast<int>(program_.steps.size());
+        for (int16_t output : program_.outputs)
+            last[static_cast<size_t>(output)] = static_cast<int>(program_.steps.size());
         // A gathered input, and a coordinate, lies in a buffer as well: it is filled before the first step.
         std::vector<int16_t> free;
         auto take = [&]() {
@@ -217,7 +237,8 @@ private:
         program_.gather_buffers.assign(program_.slots.size(), -1);
         for (size_t i = 0; i < program_.slots.size(); i++) {
             TileSlot::Kind kind = program_.slots[i].kind;
-            if (kind == TileSlot::Input || kind == TileSlot::Index) program_.gather_buffers[i] = take(), program_.stream_slots++;
+            if (kind == TileSlot::Input || kind == TileSlot::Index)
+                program_.gather_buffers[i] = take(), program_.stream_slots++;
         }
         for (size_t i = 0; i < program_.steps.size(); i++) {
             TileStep& step = program_.steps[i];

@@ -8,8 +8,8 @@
 
 namespace kindling {
 
-/// out[i] = f(a[i], b[i], c[i]) for i < n. An operand whose bit is set in `splat` is one number repeated over splat_bytes
-/// and read again and again. `out` may be an operand of the same element size.
+/// out[i] = f(a[i], b[i], c[i]) for i < n. An operand whose bit is set in `splat` is one number repeated over
+/// splat_bytes and read again and again. `out` may be an operand of the same element size.
 using TileFunction = void (*)(void* out, const void* a, const void* b, const void* c, int64_t n, unsigned splat);
 inline constexpr int splat_bytes = 64;
 
@@ -37,7 +37,8 @@ struct TileProgram {
     std::vector<TileSlot> slots;
     std::vector<Immediate> constants;
     std::vector<int16_t> outputs;        // slot of each output, as it is stored
-    std::vector<int16_t> gather_buffers; // of each Input and Index slot: the buffer it is gathered into where it must be
+    std::vector<int16_t>
+        gather_buffers;  // of each Input and Index slot: the buffer it is gathered into where it must be
     int buffer_count = 0;
     int stream_slots = 0;                // Input and Index slots
     int buffer_item = 0;                 // the widest value a buffer holds

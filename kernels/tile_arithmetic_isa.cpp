@@ -25,7 +25,7 @@ KINDLING_OPERATION(XorOp, (V a, V b) { return a ^ b; })
 KINDLING_OPERATION(NotOp, (V a) { return ~a; })
 KINDLING_OPERATION(LogicalNotOp, (V a) { return a ^ static_cast<Item<V>>(1); })
 KINDLING_OPERATION(NegOp, (V a) { return -a; })
-KINDLING_OPERATION(IntegerAbsOp, (V a) { return a < 0 ? -a : a; })
+KINDLING_OPERATION(IntegerAbsOp, (V a) { return a < 0 ? from_bits<V>(-bits_of(a)) : a; })  // the smallest wraps
 KINDLING_OPERATION(FloatAbsOp, (V a) { return absolute(a); })
 KINDLING_OPERATION(IntegerSignOp, (V a) { return (a < 0) - (a > 0); })
 // 1 or -1 by comparison; a NaN compares false and gives 0, as torch.sign
@@ -44,20 +44,25 @@ KINDLING_OPERATION(TruncOp, (V a) { return round_to<Rounding::Zero>(a); })
 KINDLING_OPERATION(FracOp, (V a) { return a - round_to<Rounding::Zero>(a); })
 // A count outside the word shifts everything out; torch's words for it.
 KINDLING_OPERATION(ShlOp, (V a, V b) { return bits_of(b) < 64u ? a << (b & 63) : V{}; })
-KINDLING_OPERATION(ShrOp, (V a, V b) { return bits_of(b) < 64u ? a >> (b & 63) : (std::is_signed_v<Item<V>> ? a >> 63 : V{}); })
+KINDLING_OPERATION(
+    ShrOp, (V a, V b) { return bits_of(b) < 64u ? a >> (b & 63) : (std::is_signed_v<Item<V>> ? a >> 63 : V{}); })
 #undef KINDLING_OPERATION
 
 template <class Op, class T> void unary(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     loop1<T, T>([](auto x) { return Op::apply(x); }, out, a, n);
 }
-template <class Op, class T> void binary(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
+template <class Op, class T>
+void binary(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<T, T>([](auto x, auto y) { return Op::apply(x, y); }, out, a, b, n, splat);
 }
-template <class V> KINDLING_INLINE auto truth(const V& mask) { return convert<uint8_t>(mask) & static_cast<uint8_t>(1); }
+template <class V> KINDLING_INLINE auto truth(const V& mask) {
+    return convert<uint8_t>(mask) & static_cast<uint8_t>(1);
+}
 template <class Op, class T> void test(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     loop1<uint8_t, T>([](auto x) { return truth(Op::apply(x)); }, out, a, n);
 }
-template <class Op, class T> void compare(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
+template <class Op, class T>
+void compare(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<uint8_t, T>([](auto x, auto y) { return truth(Op::apply(x, y)); }, out, a, b, n, splat);
 }
 
@@ -82,8 +87,11 @@ template <class T> void fused(void* out, const void* a, const void* b, const voi
         [](auto x, auto y, auto z) {
             auto result = x;
             for (int i = 0; i < Lanes<decltype(x)>::count; i++)
-                result[i] = sizeof(T) == 4 ? static_cast<T>(__builtin_fmaf(static_cast<float>(x[i]), static_cast<float>(y[i]), static_cast<float>(z[i])))
-                                           : static_cast<T>(__builtin_fma(static_cast<double>(x[i]), static_cast<double>(y[i]), static_cast<double>(z[i])));
+                result[i] = sizeof(T) == 4
+                                ? static_cast<T>(__builtin_fmaf(static_cast<float>(x[i]), static_cast<float>(y[i]),
+                                                                static_cast<float>(z[i])))
+                                : static_cast<T>(__builtin_fma(static_cast<double>(x[i]), static_cast<double>(y[i]),
+                                                               static_cast<double>(z[i])));
             return result;
         },
         out, a, b, c, n, splat);
@@ -107,7 +115,8 @@ template <class T> void complex_conj(void* out, const void* a, const void*, cons
         },
         out, a, n);
 }
-template <class T, int Part> void complex_part(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+template <class T, int Part>
+void complex_part(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     for (int64_t i = 0; i < n; i++) static_cast<T*>(out)[i] = static_cast<const T*>(a)[2 * i + Part];
 }
 template <class T> void complex_make(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
@@ -125,7 +134,8 @@ void complex_compare(void* out, const void* a, const void* b, const void*, int64
         static_cast<uint8_t*>(out)[i] = ((p[0] == q[0]) & (p[1] == q[1])) == Equal;
     }
 }
-template <class T, class Op> void complex_test(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+template <class T, class Op>
+void complex_test(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     const T* x = static_cast<const T*>(a);
     for (int64_t i = 0; i < n; i++) {
         Vec<T, 16 / sizeof(T)> both{x[2 * i], x[2 * i + 1]};
@@ -134,14 +144,18 @@ template <class T, class Op> void complex_test(void* out, const void* a, const v
     }
 }
 
-#define KINDLING_FLOATS(FORM, OP) type == DType::Float32 ? FORM<OP, float> : type == DType::Float64 ? FORM<OP, double> : nullptr
+#define KINDLING_FLOATS(FORM, OP) \
+    type == DType::Float32 ? FORM<OP, float> : type == DType::Float64 ? FORM<OP, double> : nullptr
 #define KINDLING_PARTS(FORM) \
     type == DType::Complex64 ? FORM<float> : type == DType::Complex128 ? FORM<double> : nullptr
 
 // One function for each element size where signed and unsigned agree, bool as a byte.
-#define KINDLING_BY_SIZE(FORM, OP)                                                                                    \
-    is_floating(type) || is_complex(type) ? nullptr                                                                   \
-    : size == 1 ? FORM<OP, uint8_t> : size == 2 ? FORM<OP, uint16_t> : size == 4 ? FORM<OP, uint32_t> : FORM<OP, uint64_t>
+#define KINDLING_BY_SIZE(FORM, OP)                             \
+    is_floating(type) || is_complex(type) ? nullptr            \
+    : size == 1                           ? FORM<OP, uint8_t>  \
+    : size == 2                           ? FORM<OP, uint16_t> \
+    : size == 4                           ? FORM<OP, uint32_t> \
+                                          : FORM<OP, uint64_t>
 #define KINDLING_SIGNED(FORM, OP)                                                                                     \
     type == DType::Int8 ? FORM<OP, int8_t> : type == DType::Int16 ? FORM<OP, int16_t>                                 \
     : type == DType::Int32 ? FORM<OP, int32_t> : type == DType::Int64 ? FORM<OP, int64_t> : nullptr
@@ -173,8 +187,10 @@ TileCode find_arithmetic(Primitive primitive, DType type) {
         case Primitive::Neg:
             if (complex) return {find_arithmetic(primitive, part).function, 2};
             return simple(floating ? (KINDLING_FLOATS(unary, NegOp)) : (KINDLING_BY_SIZE(unary, NegOp)));
-        case Primitive::Abs: return simple(floating ? (KINDLING_FLOATS(unary, FloatAbsOp)) : (KINDLING_SIGNED(unary, IntegerAbsOp)));
-        case Primitive::Sign: return simple(floating ? (KINDLING_FLOATS(unary, FloatSignOp)) : (KINDLING_SIGNED(unary, IntegerSignOp)));
+        case Primitive::Abs:
+            return simple(floating ? (KINDLING_FLOATS(unary, FloatAbsOp)) : (KINDLING_SIGNED(unary, IntegerAbsOp)));
+        case Primitive::Sign:
+            return simple(floating ? (KINDLING_FLOATS(unary, FloatSignOp)) : (KINDLING_SIGNED(unary, IntegerSignOp)));
 #define KINDLING_CASE(NAME, OP)                                                                                       \
     case Primitive::NAME:                                                                                             \
         if (complex) return {};                                                                                       \
@@ -183,8 +199,10 @@ TileCode find_arithmetic(Primitive primitive, DType type) {
         KINDLING_CASE(Min, MinOp)
         KINDLING_CASE(Max, MaxOp)
 #undef KINDLING_CASE
-        case Primitive::Fmin: return floating ? simple(KINDLING_FLOATS(binary, FminOp)) : find_arithmetic(Primitive::Min, type);
-        case Primitive::Fmax: return floating ? simple(KINDLING_FLOATS(binary, FmaxOp)) : find_arithmetic(Primitive::Max, type);
+        case Primitive::Fmin:
+            return floating ? simple(KINDLING_FLOATS(binary, FminOp)) : find_arithmetic(Primitive::Min, type);
+        case Primitive::Fmax:
+            return floating ? simple(KINDLING_FLOATS(binary, FmaxOp)) : find_arithmetic(Primitive::Max, type);
 #define KINDLING_CASE(NAME, OP)                                                                                       \
     case Primitive::NAME:                                                                                             \
         if (complex) return {};                                                                                       \
@@ -194,10 +212,13 @@ TileCode find_arithmetic(Primitive primitive, DType type) {
         KINDLING_CASE(Le, LeOp)
 #undef KINDLING_CASE
         case Primitive::Eq:
-            if (complex) return simple(type == DType::Complex64 ? complex_compare<float, true> : complex_compare<double, true>);
+            if (complex)
+                return simple(type == DType::Complex64 ? complex_compare<float, true> : complex_compare<double, true>);
             return simple(floating ? (KINDLING_FLOATS(compare, EqOp)) : (KINDLING_BY_SIZE(compare, EqOp)));
         case Primitive::Ne:
-            if (complex) return simple(type == DType::Complex64 ? complex_compare<float, false> : complex_compare<double, false>);
+            if (complex)
+                return simple(type == DType::Complex64 ? complex_compare<float, false>
+                                                       : complex_compare<double, false>);
             return simple(floating ? (KINDLING_FLOATS(compare, NeOp)) : (KINDLING_BY_SIZE(compare, NeOp)));
         case Primitive::And: return {binary<AndOp, uint8_t>, static_cast<uint8_t>(size)};
         case Primitive::Or: return {binary<OrOp, uint8_t>, static_cast<uint8_t>(size)};
@@ -206,19 +227,26 @@ TileCode find_arithmetic(Primitive primitive, DType type) {
             if (type == DType::Bool) return simple(unary<LogicalNotOp, uint8_t>);
             return {unary<NotOp, uint8_t>, static_cast<uint8_t>(size)};
         case Primitive::Shl: return simple(size == 8 ? binary<ShlOp, uint64_t> : nullptr);
-        case Primitive::Shr: return simple(type == DType::Int64 ? binary<ShrOp, int64_t> : type == DType::UInt64 ? binary<ShrOp, uint64_t> : nullptr);
+        case Primitive::Shr:
+            return simple(type == DType::Int64    ? binary<ShrOp, int64_t>
+                          : type == DType::UInt64 ? binary<ShrOp, uint64_t>
+                                                  : nullptr);
         case Primitive::Select:
             return simple(size == 1 ? select<uint8_t> : size == 2 ? select<uint16_t> : size == 4 ? select<uint32_t>
                           : size == 8 ? select<uint64_t> : select16);
-        case Primitive::Fma: return simple(type == DType::Float32 ? fused<float> : type == DType::Float64 ? fused<double> : nullptr);
+        case Primitive::Fma:
+            return simple(type == DType::Float32 ? fused<float> : type == DType::Float64 ? fused<double> : nullptr);
         case Primitive::Copysign: return simple(KINDLING_FLOATS(binary, CopysignOp));
         case Primitive::IsNan:
-            if (complex) return simple(type == DType::Complex64 ? complex_test<float, IsNanOp> : complex_test<double, IsNanOp>);
+            if (complex)
+                return simple(type == DType::Complex64 ? complex_test<float, IsNanOp> : complex_test<double, IsNanOp>);
             return simple(KINDLING_FLOATS(test, IsNanOp));
         case Primitive::IsInf:
-            if (complex) return simple(type == DType::Complex64 ? complex_test<float, IsInfOp> : complex_test<double, IsInfOp>);
+            if (complex)
+                return simple(type == DType::Complex64 ? complex_test<float, IsInfOp> : complex_test<double, IsInfOp>);
             return simple(KINDLING_FLOATS(test, IsInfOp));
-        case Primitive::SignBit: return simple(floating ? (KINDLING_FLOATS(test, SignBitOp)) : (KINDLING_SIGNED(test, SignBitOp)));
+        case Primitive::SignBit:
+            return simple(floating ? (KINDLING_FLOATS(test, SignBitOp)) : (KINDLING_SIGNED(test, SignBitOp)));
         case Primitive::Sqrt: return simple(KINDLING_FLOATS(unary, SqrtOp));
         case Primitive::Rsqrt: return simple(KINDLING_FLOATS(unary, RsqrtOp));
         case Primitive::Reciprocal: return simple(KINDLING_FLOATS(unary, ReciprocalOp));
@@ -228,8 +256,10 @@ TileCode find_arithmetic(Primitive primitive, DType type) {
         case Primitive::Trunc: return simple(KINDLING_FLOATS(unary, TruncOp));
         case Primitive::Frac: return simple(KINDLING_FLOATS(unary, FracOp));
         case Primitive::Conj: return {KINDLING_PARTS(complex_conj), 2};
-        case Primitive::Real: return simple(type == DType::Complex64 ? complex_part<float, 0> : complex_part<double, 0>);
-        case Primitive::Imag: return simple(type == DType::Complex64 ? complex_part<float, 1> : complex_part<double, 1>);
+        case Primitive::Real:
+            return simple(type == DType::Complex64 ? complex_part<float, 0> : complex_part<double, 0>);
+        case Primitive::Imag:
+            return simple(type == DType::Complex64 ? complex_part<float, 1> : complex_part<double, 1>);
         case Primitive::MakeComplex: return simple(KINDLING_PARTS(complex_make));
         default: return {};
     }

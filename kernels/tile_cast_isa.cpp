@@ -64,7 +64,10 @@ KINDLING_INLINE H float_to_half(const F& x) {
     constexpr uint32_t magic = 126u << 23;  // 0.5: its last place is half's smallest number
     W small = bit_cast<W>(bit_cast<F>(size) + 0.5f) - magic;
     W normal = (size - (112u << 23) + 0xFFF + (size >> 13 & 1)) >> 13;
-    W result = size > 0x7F800000 ? W{} + 0x7E00u : size >= 0x477FF000 ? W{} + 0x7C00u : size < (113u << 23) ? small : normal;
+    W result = size > 0x7F800000     ? W{} + 0x7E00u
+               : size >= 0x477FF000  ? W{} + 0x7C00u
+               : size < (113u << 23) ? small
+                                     : normal;
     return convert<uint16_t>(result | (word >> 16 & 0x8000));
 #endif
 }
@@ -132,7 +135,8 @@ TileFunction find_cast(DType from, DType to) {
             default: return truth<uint64_t>;
         }
     }
-    if (is_complex(to)) return to_real(to) != from ? nullptr : to == DType::Complex64 ? to_complex<float> : to_complex<double>;
+    if (is_complex(to))
+        return to_real(to) != from ? nullptr : to == DType::Complex64 ? to_complex<float> : to_complex<double>;
     switch (from) {
         case DType::Complex64: case DType::Complex128: return nullptr;
         case DType::Float32:

@@ -46,10 +46,20 @@ void tile_powf(void* out, const void* a, const void* b, const void*, int64_t n, 
 }
 
 void tile_sinf(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<float, float, 8>([](auto x) { auto wide = convert<double>(x); return convert<float>(maths::sine_for_float<decltype(wide), false>(wide)); }, out, a, n);
+    loop1<float, float, 8>(
+        [](auto x) {
+            auto wide = convert<double>(x);
+            return convert<float>(maths::sine_for_float<decltype(wide), false>(wide));
+        },
+        out, a, n);
 }
 void tile_cosf(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<float, float, 8>([](auto x) { auto wide = convert<double>(x); return convert<float>(maths::sine_for_float<decltype(wide), true>(wide)); }, out, a, n);
+    loop1<float, float, 8>(
+        [](auto x) {
+            auto wide = convert<double>(x);
+            return convert<float>(maths::sine_for_float<decltype(wide), true>(wide));
+        },
+        out, a, n);
 }
 
 }  // namespace

@@ -196,13 +196,15 @@ enum class Rounding { Nearest = 0, Down = 1, Up = 2, Zero = 3 };  // as the imme
 template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64) {
-        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm512_roundscale_ps(bit_cast<__m512>(x), static_cast<int>(R) | 8));
+        if constexpr (sizeof(Item<V>) == 4)
+            return bit_cast<V>(_mm512_roundscale_ps(bit_cast<__m512>(x), static_cast<int>(R) | 8));
         else return bit_cast<V>(_mm512_roundscale_pd(bit_cast<__m512d>(x), static_cast<int>(R) | 8));
     }
 #endif
 #if defined(__AVX2__)
     if constexpr (sizeof(V) == 32) {
-        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm256_round_ps(bit_cast<__m256>(x), static_cast<int>(R) | 8));
+        if constexpr (sizeof(Item<V>) == 4)
+            return bit_cast<V>(_mm256_round_ps(bit_cast<__m256>(x), static_cast<int>(R) | 8));
         else return bit_cast<V>(_mm256_round_pd(bit_cast<__m256d>(x), static_cast<int>(R) | 8));
     }
 #endif
@@ -218,10 +220,18 @@ template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
 }
 
 // Complex numbers as pairs of neighbouring lanes.
-template <class V, int... I> KINDLING_INLINE V even(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I & ~1)...); }
-template <class V, int... I> KINDLING_INLINE V odd(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I | 1)...); }
-template <class V, int... I> KINDLING_INLINE V swapped(const V& x, std::integer_sequence<int, I...>) { return __builtin_shufflevector(x, x, (I ^ 1)...); }
-template <class V, int... I> KINDLING_INLINE Bits<V> even_sign(std::integer_sequence<int, I...>) { return Bits<V>{(I & 1 ? 0 : sign_bit<V>)...}; }
+template <class V, int... I> KINDLING_INLINE V even(const V& x, std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(x, x, (I & ~1)...);
+}
+template <class V, int... I> KINDLING_INLINE V odd(const V& x, std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(x, x, (I | 1)...);
+}
+template <class V, int... I> KINDLING_INLINE V swapped(const V& x, std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(x, x, (I ^ 1)...);
+}
+template <class V, int... I> KINDLING_INLINE Bits<V> even_sign(std::integer_sequence<int, I...>) {
+    return Bits<V>{(I & 1 ? 0 : sign_bit<V>)...};
+}
 template <class V> KINDLING_INLINE V complex_product(const V& x, const V& y) {
     constexpr auto lanes = std::make_integer_sequence<int, Lanes<V>::count>();
     V straight = even(x, lanes) * y, crossed = odd(x, lanes) * swapped(y, lanes);

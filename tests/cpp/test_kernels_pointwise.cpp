@@ -21,9 +21,9 @@ using L = long double;
 using C = std::complex<double>;
 std::mt19937_64 random_bits(3);
 
-const DType all_dtypes[] = {DType::UInt8, DType::Int8, DType::Int16, DType::Int32, DType::Int64, DType::Float16, DType::Float32,
-                            DType::Float64, DType::Complex64, DType::Complex128, DType::Bool, DType::BFloat16, DType::UInt16,
-                            DType::UInt32, DType::UInt64};
+const DType all_dtypes[] = {DType::UInt8,   DType::Int8,     DType::Int16,   DType::Int32,     DType::Int64,
+                            DType::Float16, DType::Float32,  DType::Float64, DType::Complex64, DType::Complex128,
+                            DType::Bool,    DType::BFloat16, DType::UInt16,  DType::UInt32,    DType::UInt64};
 
 /// The value as it lies in memory.
 void to_memory(DType type, C value, char* to) {
@@ -55,13 +55,16 @@ struct Array {
     void set(int64_t i, C value) { to_memory(type, value, bytes.data() + static_cast<size_t>(i) * item_size(type)); }
 };
 
-void run_flat(const Expression& expression, std::vector<Array*> outputs, std::vector<Array*> inputs, int64_t n, const Immediate* scalars = nullptr) {
+void run_flat(const Expression& expression, std::vector<Array*> outputs, std::vector<Array*> inputs, int64_t n,
+              const Immediate* scalars = nullptr) {
     std::vector<int64_t> strides;
     for (const Array* array : outputs) strides.push_back(static_cast<int64_t>(item_size(array->type)));
     for (const Array* array : inputs) strides.push_back(static_cast<int64_t>(item_size(array->type)));
     std::vector<LoopOperand> operands;
-    for (size_t k = 0; k < outputs.size(); k++) operands.push_back({outputs[k]->bytes.data(), outputs[k]->type, &strides[k]});
-    for (size_t k = 0; k < inputs.size(); k++) operands.push_back({inputs[k]->bytes.data(), inputs[k]->type, &strides[outputs.size() + k]});
+    for (size_t k = 0; k < outputs.size(); k++)
+        operands.push_back({outputs[k]->bytes.data(), outputs[k]->type, &strides[k]});
+    for (size_t k = 0; k < inputs.size(); k++)
+        operands.push_back({inputs[k]->bytes.data(), inputs[k]->type, &strides[outputs.size() + k]});
     LoopKernel kernel;
     kernel.expression = &expression;
     kernel.ndim = 1;
@@ -90,45 +93,92 @@ using Z = std::complex<L>;
 #define F2(E) [](L x, L y) -> L { return E; }
 #define FC(E) [](Z x) -> Z { return E; }
 const Case cases[] = {
-    {Primitive::Add, nullptr, F2(x + y), nullptr, -3, 3, 0.5}, {Primitive::Sub, nullptr, F2(x - y), nullptr, -3, 3, 0.5},
-    {Primitive::Mul, nullptr, F2(x * y), nullptr, -3, 3, 0.5}, {Primitive::Div, nullptr, F2(x / y), nullptr, -3, 3, 0.5},
+    {Primitive::Add, nullptr, F2(x + y), nullptr, -3, 3, 0.5},
+    {Primitive::Sub, nullptr, F2(x - y), nullptr, -3, 3, 0.5},
+    {Primitive::Mul, nullptr, F2(x* y), nullptr, -3, 3, 0.5},
+    {Primitive::Div, nullptr, F2(x / y), nullptr, -3, 3, 0.5},
     {Primitive::FloorDiv, nullptr, F2(std::floor(x / y)), nullptr, -9, 9, 0.5},
     {Primitive::TruncDiv, nullptr, F2(std::trunc(x / y)), nullptr, -9, 9, 0.5},
-    {Primitive::Fmod, nullptr, F2(std::fmod(x, y)), nullptr, -9, 9, 0.5}, {Primitive::Remainder, nullptr, F2(rem(x, y)), nullptr, -9, 9, 0.5},
-    {Primitive::Neg, F1(-x), nullptr, FC(-x), -3, 3, 0.5}, {Primitive::Abs, F1(std::fabs(x)), nullptr, FC(std::abs(x)), -3, 3, 0.5},
-    {Primitive::Sign, F1(x > 0 ? 1 : x < 0 ? -1 : 0), nullptr, FC(x / std::abs(x)), -3, 3, 0.5},
-    {Primitive::Min, nullptr, F2(x < y ? x : y), nullptr, -9, 9, 0.5}, {Primitive::Max, nullptr, F2(x > y ? x : y), nullptr, -9, 9, 0.5},
-    {Primitive::Fmin, nullptr, F2(std::fmin(x, y)), nullptr, -9, 9, 0.5}, {Primitive::Fmax, nullptr, F2(std::fmax(x, y)), nullptr, -9, 9, 0.5},
+    {Primitive::Fmod, nullptr, F2(std::fmod(x, y)), nullptr, -9, 9, 0.5},
+    {Primitive::Remainder, nullptr, F2(rem(x, y)), nullptr, -9, 9, 0.5},
+    {Primitive::Neg, F1(-x), nullptr, FC(-x), -3, 3, 0.5},
+    {Primitive::Abs, F1(std::fabs(x)), nullptr, FC(std::abs(x)), -3, 3, 0.5},
+    {Primitive::Sign,
+     F1(x > 0   ? 1
+        : x < 0 ? -1
+                : 0),
+     nullptr, FC(x / std::abs(x)), -3, 3, 0.5},
+    {Primitive::Min, nullptr, F2(x < y ? x : y), nullptr, -9, 9, 0.5},
+    {Primitive::Max, nullptr, F2(x > y ? x : y), nullptr, -9, 9, 0.5},
+    {Primitive::Fmin, nullptr, F2(std::fmin(x, y)), nullptr, -9, 9, 0.5},
+    {Primitive::Fmax, nullptr, F2(std::fmax(x, y)), nullptr, -9, 9, 0.5},
     {Primitive::Copysign, nullptr, F2(std::copysign(x, y)), nullptr, -3, 3, 0.5},
-    {Primitive::Sqrt, F1(std::sqrt(x)), nullptr, FC(std::sqrt(x)), 0, 9, 0.5}, {Primitive::Rsqrt, F1(1 / std::sqrt(x)), nullptr, FC(L(1) / std::sqrt(x)), 0.1, 9, 1.5},
-    {Primitive::Reciprocal, F1(1 / x), nullptr, FC(L(1) / x), 0.1, 9, 0.5}, {Primitive::Exp, F1(std::exp(x)), nullptr, FC(std::exp(x)), -80, 80, 1.1},
-    {Primitive::Exp2, F1(std::exp2(x)), nullptr, nullptr, -80, 80, 1.2}, {Primitive::Expm1, F1(std::expm1(x)), nullptr, FC(std::exp(x) - L(1)), -5, 5, 2.1},
-    {Primitive::Log, F1(std::log(x)), nullptr, FC(std::log(x)), 0, 50, 1}, {Primitive::Log2, F1(std::log2(x)), nullptr, nullptr, 0, 50, 1.8},
-    {Primitive::Log10, F1(std::log10(x)), nullptr, FC(std::log10(x)), 0, 50, 1.8}, {Primitive::Log1p, F1(std::log1p(x)), nullptr, FC(std::log(L(1) + x)), -0.9, 9, 1.2},
-    {Primitive::Sin, F1(std::sin(x)), nullptr, FC(std::sin(x)), -30, 30, 1.6}, {Primitive::Cos, F1(std::cos(x)), nullptr, FC(std::cos(x)), -30, 30, 1.6},
-    {Primitive::Tan, F1(std::tan(x)), nullptr, FC(std::tan(x)), -30, 30, 3}, {Primitive::Asin, F1(std::asin(x)), nullptr, FC(std::asin(x)), -1, 1, 2.5},
-    {Primitive::Acos, F1(std::acos(x)), nullptr, FC(std::acos(x)), -1, 1, 1.5}, {Primitive::Atan, F1(std::atan(x)), nullptr, FC(std::atan(x)), -5, 5, 2},
-    {Primitive::Atan2, nullptr, F2(std::atan2(x, y)), nullptr, -3, 3, 2.5}, {Primitive::Sinh, F1(std::sinh(x)), nullptr, FC(std::sinh(x)), -5, 5, 2.5},
-    {Primitive::Cosh, F1(std::cosh(x)), nullptr, FC(std::cosh(x)), -5, 5, 1.5}, {Primitive::Tanh, F1(std::tanh(x)), nullptr, FC(std::tanh(x)), -5, 5, 2.6},
-    {Primitive::Asinh, F1(std::asinh(x)), nullptr, FC(std::asinh(x)), -5, 5, 2}, {Primitive::Acosh, F1(std::acosh(x)), nullptr, FC(std::acosh(x)), 1, 9, 3},
-    {Primitive::Atanh, F1(std::atanh(x)), nullptr, FC(std::atanh(x)), -0.99, 0.99, 2.2}, {Primitive::Sigmoid, F1(1 / (1 + std::exp(-x))), nullptr, FC(L(1) / (L(1) + std::exp(-x))), -20, 20, 2.5},
-    {Primitive::Erf, F1(std::erf(x)), nullptr, nullptr, -4, 4, 4.5}, {Primitive::Erfc, F1(std::erfc(x)), nullptr, nullptr, -3, 9, 4},
-    {Primitive::Erfcx, F1(std::exp(x * x) * std::erfc(x)), nullptr, nullptr, -2, 9, 5}, {Primitive::Lgamma, F1(std::lgamma(x)), nullptr, nullptr, 0.01, 30, 8},
-    {Primitive::Pow, nullptr, F2(std::pow(x, y)), nullptr, 0.1, 9, 1.2}, {Primitive::Hypot, nullptr, F2(std::hypot(x, y)), nullptr, -3, 3, 2.2},
-    {Primitive::Logaddexp, nullptr, F2(std::log(std::exp(x) + std::exp(y))), nullptr, 1, 9, 2}, {Primitive::Logaddexp2, nullptr, F2(std::log2(std::exp2(x) + std::exp2(y))), nullptr, 1, 9, 2},
-    {Primitive::Floor, F1(std::floor(x)), nullptr, nullptr, -9, 9, 0.5}, {Primitive::Ceil, F1(std::ceil(x)), nullptr, nullptr, -9, 9, 0.5},
-    {Primitive::Round, F1(std::nearbyint(x)), nullptr, nullptr, -9, 9, 0.5}, {Primitive::Trunc, F1(std::trunc(x)), nullptr, nullptr, -9, 9, 0.5},
-    {Primitive::Frac, F1(x - std::trunc(x)), nullptr, nullptr, -9, 9, 0.5}, {Primitive::Conj, F1(x), nullptr, FC(std::conj(x)), -3, 3, 0.5},
-    {Primitive::Real, nullptr, nullptr, FC(x.real()), -3, 3, 0.5}, {Primitive::Imag, nullptr, nullptr, FC(x.imag()), -3, 3, 0.5},
+    {Primitive::Sqrt, F1(std::sqrt(x)), nullptr, FC(std::sqrt(x)), 0, 9, 0.5},
+    {Primitive::Rsqrt, F1(1 / std::sqrt(x)), nullptr, FC(L(1) / std::sqrt(x)), 0.1, 9, 1.5},
+    {Primitive::Reciprocal, F1(1 / x), nullptr, FC(L(1) / x), 0.1, 9, 0.5},
+    {Primitive::Exp, F1(std::exp(x)), nullptr, FC(std::exp(x)), -80, 80, 1.1},
+    {Primitive::Exp2, F1(std::exp2(x)), nullptr, nullptr, -80, 80, 1.2},
+    {Primitive::Expm1, F1(std::expm1(x)), nullptr, FC(std::exp(x) - L(1)), -5, 5, 2.1},
+    {Primitive::Log, F1(std::log(x)), nullptr, FC(std::log(x)), 0, 50, 1},
+    {Primitive::Log2, F1(std::log2(x)), nullptr, nullptr, 0, 50, 1.8},
+    {Primitive::Log10, F1(std::log10(x)), nullptr, FC(std::log10(x)), 0, 50, 1.8},
+    {Primitive::Log1p, F1(std::log1p(x)), nullptr, FC(std::log(L(1) + x)), -0.9, 9, 1.2},
+    {Primitive::Sin, F1(std::sin(x)), nullptr, FC(std::sin(x)), -30, 30, 1.6},
+    {Primitive::Cos, F1(std::cos(x)), nullptr, FC(std::cos(x)), -30, 30, 1.6},
+    {Primitive::Tan, F1(std::tan(x)), nullptr, FC(std::tan(x)), -30, 30, 3},
+    {Primitive::Asin, F1(std::asin(x)), nullptr, FC(std::asin(x)), -1, 1, 2.5},
+    {Primitive::Acos, F1(std::acos(x)), nullptr, FC(std::acos(x)), -1, 1, 1.5},
+    {Primitive::Atan, F1(std::atan(x)), nullptr, FC(std::atan(x)), -5, 5, 2},
+    {Primitive::Atan2, nullptr, F2(std::atan2(x, y)), nullptr, -3, 3, 2.5},
+    {Primitive::Sinh, F1(std::sinh(x)), nullptr, FC(std::sinh(x)), -5, 5, 2.5},
+    {Primitive::Cosh, F1(std::cosh(x)), nullptr, FC(std::cosh(x)), -5, 5, 1.5},
+    {Primitive::Tanh, F1(std::tanh(x)), nullptr, FC(std::tanh(x)), -5, 5, 2.6},
+    {Primitive::Asinh, F1(std::asinh(x)), nullptr, FC(std::asinh(x)), -5, 5, 2},
+    {Primitive::Acosh, F1(std::acosh(x)), nullptr, FC(std::acosh(x)), 1, 9, 3},
+    {Primitive::Atanh, F1(std::atanh(x)), nullptr, FC(std::atanh(x)), -0.99, 0.99, 2.2},
+    {Primitive::Sigmoid, F1(1 / (1 + std::exp(-x))), nullptr, FC(L(1) / (L(1) + std::exp(-x))), -20, 20, 2.5},
+    {Primitive::Erf, F1(std::erf(x)), nullptr, nullptr, -4, 4, 4.5},
+    {Primitive::Erfc, F1(std::erfc(x)), nullptr, nullptr, -3, 9, 4},
+    {Primitive::Erfcx, F1(std::exp(x* x) * std::erfc(x)), nullptr, nullptr, -2, 9, 5},
+    {Primitive::Lgamma, F1(std::lgamma(x)), nullptr, nullptr, 0.01, 30, 8},
+    {Primitive::Pow, nullptr, F2(std::pow(x, y)), nullptr, 0.1, 9, 1.2},
+    {Primitive::Hypot, nullptr, F2(std::hypot(x, y)), nullptr, -3, 3, 2.2},
+    {Primitive::Logaddexp, nullptr, F2(std::log(std::exp(x) + std::exp(y))), nullptr, 1, 9, 2},
+    {Primitive::Logaddexp2, nullptr, F2(std::log2(std::exp2(x) + std::exp2(y))), nullptr, 1, 9, 2},
+    {Primitive::Floor, F1(std::floor(x)), nullptr, nullptr, -9, 9, 0.5},
+    {Primitive::Ceil, F1(std::ceil(x)), nullptr, nullptr, -9, 9, 0.5},
+    {Primitive::Round, F1(std::nearbyint(x)), nullptr, nullptr, -9, 9, 0.5},
+    {Primitive::Trunc, F1(std::trunc(x)), nullptr, nullptr, -9, 9, 0.5},
+    {Primitive::Frac, F1(x - std::trunc(x)), nullptr, nullptr, -9, 9, 0.5},
+    {Primitive::Conj, F1(x), nullptr, FC(std::conj(x)), -3, 3, 0.5},
+    {Primitive::Real, nullptr, nullptr, FC(x.real()), -3, 3, 0.5},
+    {Primitive::Imag, nullptr, nullptr, FC(x.imag()), -3, 3, 0.5},
     {Primitive::Angle, F1(x < 0 ? std::acos(L(-1)) : 0), nullptr, FC(std::arg(x)), -3, 3, 2.5},
-    {Primitive::Eq, nullptr, F2(x == y), nullptr, -3, 3, 0}, {Primitive::Ne, nullptr, F2(x != y), nullptr, -3, 3, 0}, {Primitive::Lt, nullptr, F2(x < y), nullptr, -3, 3, 0},
-    {Primitive::Le, nullptr, F2(x <= y), nullptr, -3, 3, 0}, {Primitive::Gt, nullptr, F2(x > y), nullptr, -3, 3, 0}, {Primitive::Ge, nullptr, F2(x >= y), nullptr, -3, 3, 0},
-    {Primitive::IsNan, F1(x != x), nullptr, nullptr, -3, 3, 0}, {Primitive::IsInf, F1(std::isinf(x)), nullptr, nullptr, -3, 3, 0},
-    {Primitive::SignBit, F1(std::signbit(x)), nullptr, nullptr, -3, 3, 0}, {Primitive::Nextafter, nullptr, nullptr, nullptr, -3, 3, 0},
-    {Primitive::FrexpMantissa, F1([](L v) { int e; return std::frexp(v, &e); }(x)), nullptr, nullptr, -90, 90, 0},
-    {Primitive::FrexpExponent, F1([](L v) { int e; std::frexp(v, &e); return static_cast<L>(e); }(x)), nullptr, nullptr, -90, 90, 0},
-    {Primitive::Digamma, F1(digamma_reference(x)), nullptr, nullptr, 2, 20, 1e6}, {Primitive::I0, F1(std::cyl_bessel_i(L(0), x)), nullptr, nullptr, 0, 20, 16},
-    {Primitive::I1, F1(std::cyl_bessel_i(L(1), x)), nullptr, nullptr, 0, 20, 16}, {Primitive::I0e, F1(std::exp(-x) * std::cyl_bessel_i(L(0), x)), nullptr, nullptr, 0, 20, 16},
+    {Primitive::Eq, nullptr, F2(x == y), nullptr, -3, 3, 0},
+    {Primitive::Ne, nullptr, F2(x != y), nullptr, -3, 3, 0},
+    {Primitive::Lt, nullptr, F2(x < y), nullptr, -3, 3, 0},
+    {Primitive::Le, nullptr, F2(x <= y), nullptr, -3, 3, 0},
+    {Primitive::Gt, nullptr, F2(x > y), nullptr, -3, 3, 0},
+    {Primitive::Ge, nullptr, F2(x >= y), nullptr, -3, 3, 0},
+    {Primitive::IsNan, F1(x != x), nullptr, nullptr, -3, 3, 0},
+    {Primitive::IsInf, F1(std::isinf(x)), nullptr, nullptr, -3, 3, 0},
+    {Primitive::SignBit, F1(std::signbit(x)), nullptr, nullptr, -3, 3, 0},
+    {Primitive::Nextafter, nullptr, nullptr, nullptr, -3, 3, 0},
+    {Primitive::FrexpMantissa, F1([](L v) {
+         int e;
+         return std::frexp(v, &e);
+     }(x)),
+     nullptr, nullptr, -90, 90, 0},
+    {Primitive::FrexpExponent, F1([](L v) {
+         int e;
+         std::frexp(v, &e);
+         return static_cast<L>(e);
+     }(x)),
+     nullptr, nullptr, -90, 90, 0},
+    {Primitive::Digamma, F1(digamma_reference(x)), nullptr, nullptr, 2, 20, 1e6},
+    {Primitive::I0, F1(std::cyl_bessel_i(L(0), x)), nullptr, nullptr, 0, 20, 16},
+    {Primitive::I1, F1(std::cyl_bessel_i(L(1), x)), nullptr, nullptr, 0, 20, 16},
+    {Primitive::I0e, F1(std::exp(-x) * std::cyl_bessel_i(L(0), x)), nullptr, nullptr, 0, 20, 16},
     {Primitive::I1e, F1(std::exp(-x) * std::cyl_bessel_i(L(1), x)), nullptr, nullptr, 0, 20, 16},
 };
 
@@ -142,7 +192,9 @@ Expression of(Primitive primitive, DType type) {
 
 double unit(DType type, L value) {
     int digits = type == DType::Float16 ? 11 : type == DType::BFloat16 ? 8 : to_real(type) == DType::Float32 ? 24 : 53;
-    int lowest = type == DType::Float16 ? -13 : to_real(type) == DType::Float32 || type == DType::BFloat16 ? -125 : -1021;
+    int lowest = type == DType::Float16                                       ? -13
+                 : to_real(type) == DType::Float32 || type == DType::BFloat16 ? -125
+                                                                              : -1021;
     int exponent;
     std::frexp(value, &exponent);
     return std::ldexp(1.0, (exponent < lowest ? lowest : exponent) - digits);
@@ -185,9 +237,12 @@ void test_against_reference() {
                     L want = one ? test.real1(a) : test.real2(a, b);
                     if (category(result) < 2) {
                         L wrapped = want;
-                        if (category(result) == 1) wrapped = static_cast<L>(Immediate::of(result, static_cast<int64_t>(want)).to_complex(result).real());
+                        if (category(result) == 1)
+                            wrapped = static_cast<L>(
+                                Immediate::of(result, static_cast<int64_t>(want)).to_complex(result).real());
                         if (std::fabs(want) < 9e18L && !(static_cast<L>(got.real()) == wrapped)) {
-                            std::fprintf(stderr, "%s %s(%Lg, %Lg) = %g, not %Lg\n", name(test.primitive), name(type), a, b, got.real(), wrapped);
+                            std::fprintf(stderr, "%s %s(%Lg, %Lg) = %g, not %Lg\n", name(test.primitive), name(type), a,
+                                         b, got.real(), wrapped);
                             CHECK(false && "integers agree");
                         }
                         runs++;
@@ -198,7 +253,8 @@ void test_against_reference() {
                     double allowed = is_half(type) ? 0.51 + 1e-3 * test.ulp : test.ulp * 1.001 + 1e-9;
                     double off = static_cast<double>(std::fabs(static_cast<L>(got.real()) - want)) / unit(type, want);
                     if (!(off <= allowed)) {
-                        std::fprintf(stderr, "%s %s(%.9Lg, %.9Lg) = %.17g, not %.17Lg: %.3g ulp\n", name(test.primitive), name(type), a, b, got.real(), want, off);
+                        std::fprintf(stderr, "%s %s(%.9Lg, %.9Lg) = %.17g, not %.17Lg: %.3g ulp\n",
+                                     name(test.primitive), name(type), a, b, got.real(), want, off);
                         CHECK(false && "within the bound");
                     }
                     runs++;
@@ -216,28 +272,63 @@ void test_special_values() {
             in.set(0, x);
             run_flat(of(primitive, type), {&out}, {&in}, 1);
             double got = out.at(0).real();
-            bool good = std::isnan(want) ? std::isnan(got) : got == want || std::fabs(got - want) <= (relative + (type == DType::Float32 && relative > 0 ? 1e-6 : 0)) * std::fabs(want);
+            bool good = std::isnan(want)
+                            ? std::isnan(got)
+                            : got == want || std::fabs(got - want) <=
+                                                 (relative + (type == DType::Float32 && relative > 0 ? 1e-6 : 0)) *
+                                                     std::fabs(want);
             if (want == 0 && !std::isnan(got)) good = good && std::signbit(got) == std::signbit(want);
             if (!good) std::fprintf(stderr, "%s %s(%g) = %g, not %g\n", name(primitive), name(type), x, got, want);
             CHECK(good);
         }
     };
-    for (Primitive p : {Primitive::Exp, Primitive::Log, Primitive::Sin, Primitive::Tanh, Primitive::Erf, Primitive::Sqrt, Primitive::Expm1,
-                        Primitive::Log1p, Primitive::Sigmoid, Primitive::Atan, Primitive::Lgamma, Primitive::Digamma, Primitive::I0, Primitive::Erfinv, Primitive::Cosh})
+    for (Primitive p : {Primitive::Exp, Primitive::Log, Primitive::Sin, Primitive::Tanh, Primitive::Erf,
+                        Primitive::Sqrt, Primitive::Expm1, Primitive::Log1p, Primitive::Sigmoid, Primitive::Atan,
+                        Primitive::Lgamma, Primitive::Digamma, Primitive::I0, Primitive::Erfinv, Primitive::Cosh})
         one(p, nan, nan);
-    one(Primitive::Exp, inf, inf); one(Primitive::Exp, -inf, 0); one(Primitive::Exp, 1000, inf); one(Primitive::Exp, 0, 1);
+    one(Primitive::Exp, inf, inf);
+    one(Primitive::Exp, -inf, 0);
+    one(Primitive::Exp, 1000, inf);
+    one(Primitive::Exp, 0, 1);
     one(Primitive::Expm1, inf, inf); one(Primitive::Expm1, -inf, -1); one(Primitive::Expm1, -0.0, -0.0);
-    one(Primitive::Log, 0, -inf); one(Primitive::Log, -1, nan); one(Primitive::Log, inf, inf); one(Primitive::Log, 1, 0);
-    one(Primitive::Log2, 8, 3); one(Primitive::Log10, 1000, 3); one(Primitive::Log1p, -1, -inf); one(Primitive::Log1p, -0.0, -0.0);
+    one(Primitive::Log, 0, -inf);
+    one(Primitive::Log, -1, nan);
+    one(Primitive::Log, inf, inf);
+    one(Primitive::Log, 1, 0);
+    one(Primitive::Log2, 8, 3);
+    one(Primitive::Log10, 1000, 3);
+    one(Primitive::Log1p, -1, -inf);
+    one(Primitive::Log1p, -0.0, -0.0);
     one(Primitive::Sin, inf, nan); one(Primitive::Sin, -0.0, -0.0); one(Primitive::Cos, 0, 1);
-    one(Primitive::Tanh, inf, 1); one(Primitive::Tanh, -inf, -1); one(Primitive::Tanh, -0.0, -0.0); one(Primitive::Sigmoid, -inf, 0); one(Primitive::Sigmoid, inf, 1);
-    one(Primitive::Erf, inf, 1); one(Primitive::Erf, -inf, -1); one(Primitive::Erfc, inf, 0); one(Primitive::Erfc, -inf, 2); one(Primitive::Erfinv, 1, inf);
-    one(Primitive::Erfinv, 0.5, 0.4769362762044699, 1e-15); one(Primitive::Ndtri, 0.975, 1.959963984540054, 1e-15); one(Primitive::Ndtri, 0, -inf);
+    one(Primitive::Tanh, inf, 1);
+    one(Primitive::Tanh, -inf, -1);
+    one(Primitive::Tanh, -0.0, -0.0);
+    one(Primitive::Sigmoid, -inf, 0);
+    one(Primitive::Sigmoid, inf, 1);
+    one(Primitive::Erf, inf, 1);
+    one(Primitive::Erf, -inf, -1);
+    one(Primitive::Erfc, inf, 0);
+    one(Primitive::Erfc, -inf, 2);
+    one(Primitive::Erfinv, 1, inf);
+    one(Primitive::Erfinv, 0.5, 0.4769362762044699, 1e-15);
+    one(Primitive::Ndtri, 0.975, 1.959963984540054, 1e-15);
+    one(Primitive::Ndtri, 0, -inf);
     one(Primitive::Ndtri, 1e-30, -11.464024688443616, 1e-14);
-    one(Primitive::Asin, 2, nan); one(Primitive::Acosh, 0.5, nan); one(Primitive::Atanh, 1, inf); one(Primitive::Asinh, -inf, -inf);
-    one(Primitive::Lgamma, 1, 0); one(Primitive::Lgamma, -1, inf); one(Primitive::Lgamma, -0.5, 1.2655121234846454, 1e-14); one(Primitive::Digamma, 1, -0.5772156649015329, 1e-14);
-    one(Primitive::Digamma, -0.5, 0.03648997397857652, 1e-13); one(Primitive::Sign, nan, 0); one(Primitive::Sign, -0.0, 0);
-    one(Primitive::Round, 2.5, 2); one(Primitive::Round, -0.4, -0.0); one(Primitive::Floor, -0.5, -1); one(Primitive::Ceil, -0.5, -0.0);
+    one(Primitive::Asin, 2, nan);
+    one(Primitive::Acosh, 0.5, nan);
+    one(Primitive::Atanh, 1, inf);
+    one(Primitive::Asinh, -inf, -inf);
+    one(Primitive::Lgamma, 1, 0);
+    one(Primitive::Lgamma, -1, inf);
+    one(Primitive::Lgamma, -0.5, 1.2655121234846454, 1e-14);
+    one(Primitive::Digamma, 1, -0.5772156649015329, 1e-14);
+    one(Primitive::Digamma, -0.5, 0.03648997397857652, 1e-13);
+    one(Primitive::Sign, nan, 0);
+    one(Primitive::Sign, -0.0, 0);
+    one(Primitive::Round, 2.5, 2);
+    one(Primitive::Round, -0.4, -0.0);
+    one(Primitive::Floor, -0.5, -1);
+    one(Primitive::Ceil, -0.5, -0.0);
     // Angles that need the long reduction (values to 17 digits by multiple precision).
     auto angle = [&](Primitive primitive, double x, double want) {
         Array in(DType::Float64, 1), out(DType::Float64, 1);
@@ -256,18 +347,42 @@ void test_special_values() {
             run_flat(of(primitive, type), {&out}, {&a, &b}, 1);
             double got = out.at(0).real();
             bool good = std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want);
-            if (!good) std::fprintf(stderr, "%s %s(%g, %g) = %g, not %g\n", name(primitive), name(type), x, y, got, want);
+            if (!good)
+                std::fprintf(stderr, "%s %s(%g, %g) = %g, not %g\n", name(primitive), name(type), x, y, got, want);
             CHECK(good);
         }
     };
-    two(Primitive::Pow, 0, 0, 1); two(Primitive::Pow, nan, 0, 1); two(Primitive::Pow, 1, nan, 1); two(Primitive::Pow, -2, 3, -8);
-    two(Primitive::Pow, -2, 2, 4); two(Primitive::Pow, -2, 0.5, nan); two(Primitive::Pow, 0, -1, inf); two(Primitive::Pow, -0.0, -1, -inf);
-    two(Primitive::Pow, -0.0, 3, -0.0); two(Primitive::Pow, inf, -1, 0); two(Primitive::Pow, -inf, 3, -inf); two(Primitive::Pow, 0.5, inf, 0);
-    two(Primitive::Pow, 2, -inf, 0); two(Primitive::Pow, -1, inf, 1); two(Primitive::Pow, 2, 10000, inf); two(Primitive::Pow, 10, 2, 100);
-    two(Primitive::Max, nan, 1, nan); two(Primitive::Max, 1, nan, nan); two(Primitive::Min, nan, 1, nan); two(Primitive::Fmax, nan, 1, 1);
-    two(Primitive::Fmin, 1, nan, 1); two(Primitive::Hypot, inf, nan, inf); two(Primitive::Hypot, 3, 4, 5); two(Primitive::FloorDiv, 1, 0, inf);
-    two(Primitive::FloorDiv, -7, 2, -4); two(Primitive::Remainder, -7, 2, 1); two(Primitive::Remainder, 1, 0, nan); two(Primitive::Fmod, -7, 2, -1);
-    two(Primitive::Logaddexp, -inf, -inf, -inf); two(Primitive::Logaddexp, inf, 1, inf); two(Primitive::Nextafter, 1, 1, 1);
+    two(Primitive::Pow, 0, 0, 1);
+    two(Primitive::Pow, nan, 0, 1);
+    two(Primitive::Pow, 1, nan, 1);
+    two(Primitive::Pow, -2, 3, -8);
+    two(Primitive::Pow, -2, 2, 4);
+    two(Primitive::Pow, -2, 0.5, nan);
+    two(Primitive::Pow, 0, -1, inf);
+    two(Primitive::Pow, -0.0, -1, -inf);
+    two(Primitive::Pow, -0.0, 3, -0.0);
+    two(Primitive::Pow, inf, -1, 0);
+    two(Primitive::Pow, -inf, 3, -inf);
+    two(Primitive::Pow, 0.5, inf, 0);
+    two(Primitive::Pow, 2, -inf, 0);
+    two(Primitive::Pow, -1, inf, 1);
+    two(Primitive::Pow, 2, 10000, inf);
+    two(Primitive::Pow, 10, 2, 100);
+    two(Primitive::Max, nan, 1, nan);
+    two(Primitive::Max, 1, nan, nan);
+    two(Primitive::Min, nan, 1, nan);
+    two(Primitive::Fmax, nan, 1, 1);
+    two(Primitive::Fmin, 1, nan, 1);
+    two(Primitive::Hypot, inf, nan, inf);
+    two(Primitive::Hypot, 3, 4, 5);
+    two(Primitive::FloorDiv, 1, 0, inf);
+    two(Primitive::FloorDiv, -7, 2, -4);
+    two(Primitive::Remainder, -7, 2, 1);
+    two(Primitive::Remainder, 1, 0, nan);
+    two(Primitive::Fmod, -7, 2, -1);
+    two(Primitive::Logaddexp, -inf, -inf, -inf);
+    two(Primitive::Logaddexp, inf, 1, inf);
+    two(Primitive::Nextafter, 1, 1, 1);
     for (Primitive primitive : {Primitive::TruncDiv, Primitive::FloorDiv, Primitive::Remainder, Primitive::Fmod}) {
         Array a(DType::Int32, 1), b(DType::Int32, 1), out(DType::Int32, 1);
         a.set(0, 1);
@@ -289,12 +404,17 @@ void test_instruction_sets_agree() {
     for (int p = 0; p < primitive_count; p++)
         for (DType type : all_dtypes) {
             Primitive primitive = static_cast<Primitive>(p);
-            if (is_half(type) || primitive <= Primitive::Cast || primitive == Primitive::MakeComplex || !primitive_allows(primitive, type)) continue;
+            if (is_half(type) || primitive <= Primitive::Cast || primitive == Primitive::MakeComplex ||
+                !primitive_allows(primitive, type))
+                continue;
             auto find = [&](int which) -> TileFunction {
-                TileCode code = which == 0 ? isa_baseline::find_arithmetic(primitive, type) : which == 1 ? isa_avx2::find_arithmetic(primitive, type)
-                                                                                                 : isa_avx512::find_arithmetic(primitive, type);
+                TileCode code = which == 0   ? isa_baseline::find_arithmetic(primitive, type)
+                                : which == 1 ? isa_avx2::find_arithmetic(primitive, type)
+                                             : isa_avx512::find_arithmetic(primitive, type);
                 if (code.function) return code.function;
-                return which == 0 ? isa_baseline::find_maths(primitive, type) : which == 1 ? isa_avx2::find_maths(primitive, type) : isa_avx512::find_maths(primitive, type);
+                return which == 0   ? isa_baseline::find_maths(primitive, type)
+                       : which == 1 ? isa_avx2::find_maths(primitive, type)
+                                    : isa_avx512::find_maths(primitive, type);
             };
             if (!find(0)) {
                 CHECK(!find(1) && !find(2));
@@ -306,16 +426,34 @@ void test_instruction_sets_agree() {
             for (int64_t i = 0; i < items; i++)
                 for (auto* array : {&a, &b, &c}) {
                     double value = uniform(random_bits) * std::exp(uniform(random_bits) * 12);
-                    const double special[] = {0.0, -0.0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan(""), 1e-310, 1.0, -1.0, 2.0, 0.5};
+                    const double special[] = {0.0,
+                                              -0.0,
+                                              std::numeric_limits<double>::infinity(),
+                                              -std::numeric_limits<double>::infinity(),
+                                              std::nan(""),
+                                              1e-310,
+                                              1.0,
+                                              -1.0,
+                                              2.0,
+                                              0.5};
                     if (i % 3 == 0) value = special[random_bits() % 10];
-                    if (category(type) < 2) value = static_cast<double>(static_cast<int64_t>(random_bits() % (type == DType::Bool ? 2 : 256))) - (is_unsigned(type) || type == DType::Bool ? 0 : 128);
+                    if (category(type) < 2)
+                        value =
+                            static_cast<double>(static_cast<int64_t>(random_bits() % (type == DType::Bool ? 2 : 256))) -
+                            (is_unsigned(type) || type == DType::Bool ? 0 : 128);
                     to_memory(to_real(type), value, array->data() + static_cast<size_t>(i) * item_size(to_real(type)));
                 }
             if (primitive == Primitive::Select)
                 for (int64_t i = 0; i < n; i++) a[static_cast<size_t>(i)] = static_cast<char>(random_bits() & 1);
             bool small_result = primitive_result_type(primitive, type) == DType::Bool;
-            int64_t bytes = small_result ? n : n * static_cast<int64_t>(primitive == Primitive::Pow && type == DType::Float32 ? 8 : item_size(primitive_result_type(primitive, type)));
-            int scale = isa_baseline::find_arithmetic(primitive, type).function ? isa_baseline::find_arithmetic(primitive, type).scale : 1;
+            int64_t bytes = small_result
+                                ? n
+                                : n * static_cast<int64_t>(primitive == Primitive::Pow && type == DType::Float32
+                                                               ? 8
+                                                               : item_size(primitive_result_type(primitive, type)));
+            int scale = isa_baseline::find_arithmetic(primitive, type).function
+                            ? isa_baseline::find_arithmetic(primitive, type).scale
+                            : 1;
             for (unsigned splat : {0u, 1u, 2u}) {
                 if (splat && operand_count(primitive) == 1) continue;
                 // What is repeated is one number over and over.
@@ -328,11 +466,19 @@ void test_instruction_sets_agree() {
                 for (int which = 1; which <= static_cast<int>(machine_isa()); which++) {
                     std::vector<char> got(want.size(), 0);
                     find(which)(got.data(), first.data(), second.data(), c.data(), n * scale, splat);
-                    DType shown = small_result ? DType::Bool : primitive == Primitive::Pow && type == DType::Float32 ? DType::Float64 : to_real(primitive_result_type(primitive, type));
+                    DType shown = small_result ? DType::Bool
+                                  : primitive == Primitive::Pow && type == DType::Float32
+                                      ? DType::Float64
+                                      : to_real(primitive_result_type(primitive, type));
                     for (int64_t i = 0; i < bytes; i += static_cast<int64_t>(item_size(shown))) {
-                        bool same = !std::memcmp(&want[static_cast<size_t>(i)], &got[static_cast<size_t>(i)], item_size(shown));
-                        if (!same && is_floating(shown)) same = std::isnan(from_memory(shown, &want[static_cast<size_t>(i)]).real()) && std::isnan(from_memory(shown, &got[static_cast<size_t>(i)]).real());
-                        if (!same) std::fprintf(stderr, "%s %s differs with %s\n", name(primitive), name(type), name(static_cast<Isa>(which)));
+                        bool same =
+                            !std::memcmp(&want[static_cast<size_t>(i)], &got[static_cast<size_t>(i)], item_size(shown));
+                        if (!same && is_floating(shown))
+                            same = std::isnan(from_memory(shown, &want[static_cast<size_t>(i)]).real()) &&
+                                   std::isnan(from_memory(shown, &got[static_cast<size_t>(i)]).real());
+                        if (!same)
+                            std::fprintf(stderr, "%s %s differs with %s\n", name(primitive), name(type),
+                                         name(static_cast<Isa>(which)));
                         CHECK(same);
                         if (!same) break;
                     }
@@ -343,22 +489,26 @@ void test_instruction_sets_agree() {
     CHECK(compared > 100 || machine_isa() == Isa::Baseline);
 
     // Every half, and floats around what they round to.
-    for (TileMove move : {TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::FloatToHalf, TileMove::FloatToBFloat16, TileMove::RoundHalf, TileMove::RoundBFloat16}) {
+    for (TileMove move : {TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::FloatToHalf,
+                          TileMove::FloatToBFloat16, TileMove::RoundHalf, TileMove::RoundBFloat16}) {
         bool opens = move <= TileMove::BFloat16ToFloat;
         std::vector<uint32_t> in(opens ? 32768 : 200000), want(70000 * 3), got(want.size());
         if (opens)
             for (uint32_t i = 0; i < 32768; i++) in[i] = (2 * i + 1) << 16 | 2 * i;
         else
-            for (uint32_t& bits : in) bits = static_cast<uint32_t>(random_bits()) & (random_bits() & 1 ? 0xFFFFFFFF : 0xBFFFF000);
+            for (uint32_t& bits : in)
+                bits = static_cast<uint32_t>(random_bits()) & (random_bits() & 1 ? 0xFFFFFFFF : 0xBFFFF000);
         int64_t count = opens ? 65536 : static_cast<int64_t>(in.size());
         isa_baseline::find_move(move)(want.data(), in.data(), nullptr, nullptr, count, 0);
         for (int which = 1; which <= static_cast<int>(machine_isa()); which++) {
-            (which == 1 ? isa_avx2::find_move(move) : isa_avx512::find_move(move))(got.data(), in.data(), nullptr, nullptr, count, 0);
+            (which == 1 ? isa_avx2::find_move(move) : isa_avx512::find_move(move))(got.data(), in.data(), nullptr,
+                                                                                   nullptr, count, 0);
             bool narrow = move == TileMove::FloatToHalf || move == TileMove::FloatToBFloat16;
             for (int64_t i = 0; i < count; i++) {
                 float a, b;
                 if (narrow) {
-                    const uint16_t *p = reinterpret_cast<uint16_t*>(want.data()) + i, *q = reinterpret_cast<uint16_t*>(got.data()) + i;
+                    const uint16_t *p = reinterpret_cast<uint16_t*>(want.data()) + i,
+                                   *q = reinterpret_cast<uint16_t*>(got.data()) + i;
                     a = move == TileMove::FloatToHalf ? to_float(Half{*p}) : to_float(BFloat16{*p});
                     b = move == TileMove::FloatToHalf ? to_float(Half{*q}) : to_float(BFloat16{*q});
                 } else {
@@ -397,7 +547,9 @@ void test_casts() {
                     C value = in.at(i);
                     want.set(0, is_complex(to) || to == DType::Bool ? value : C(value.real()));
                     bool good = out.at(i) == want.at(0);
-                    if (!good) std::fprintf(stderr, "cast %s -> %s: %g gives %g\n", name(from), name(to), value.real(), out.at(i).real());
+                    if (!good)
+                        std::fprintf(stderr, "cast %s -> %s: %g gives %g\n", name(from), name(to), value.real(),
+                                     out.at(i).real());
                     CHECK(good);
                 }
             }
@@ -413,22 +565,36 @@ void test_layouts() {
     builder.output(builder.input(0, DType::Float32) + builder.input(1, DType::Float32));
     Expression single = builder.finish();
     struct Layout { std::vector<int64_t> sizes, out, a, b; };
-    const std::vector<Layout> layouts = {
-        {{}, {}, {}, {}}, {{5}, {1}, {1}, {0}}, {{5000}, {1}, {2}, {1}}, {{5000}, {3}, {1}, {2}}, {{70, 90}, {90, 1}, {90, 1}, {0, 1}},
-        {{70, 90}, {90, 1}, {90, 1}, {1, 0}}, {{70, 90}, {90, 1}, {1, 70}, {0, 0}}, {{70, 90}, {1, 70}, {1, 70}, {90, 1}},
-        {{3000, 3}, {3, 1}, {3, 1}, {0, 1}}, {{4, 5, 6, 7}, {210, 42, 7, 1}, {1, 4, 20, 120}, {0, 7, 0, 1}}, {{2, 1, 3000}, {3000, 9, 1}, {0, 1, 1}, {3001, 0, 1}},
-        {{3, 0, 4}, {0, 4, 1}, {0, 4, 1}, {0, 0, 0}}, {{1, 1}, {1, 1}, {1, 1}, {0, 0}}, {{300, 5000}, {5000, 1}, {5000, 1}, {0, 1}}, {{20, 30, 40}, {1200, 40, 1}, {30, 1, 600}, {0, 0, 0}}};
+    const std::vector<Layout> layouts = {{{}, {}, {}, {}},
+                                         {{5}, {1}, {1}, {0}},
+                                         {{5000}, {1}, {2}, {1}},
+                                         {{5000}, {3}, {1}, {2}},
+                                         {{70, 90}, {90, 1}, {90, 1}, {0, 1}},
+                                         {{70, 90}, {90, 1}, {90, 1}, {1, 0}},
+                                         {{70, 90}, {90, 1}, {1, 70}, {0, 0}},
+                                         {{70, 90}, {1, 70}, {1, 70}, {90, 1}},
+                                         {{3000, 3}, {3, 1}, {3, 1}, {0, 1}},
+                                         {{4, 5, 6, 7}, {210, 42, 7, 1}, {1, 4, 20, 120}, {0, 7, 0, 1}},
+                                         {{2, 1, 3000}, {3000, 9, 1}, {0, 1, 1}, {3001, 0, 1}},
+                                         {{3, 0, 4}, {0, 4, 1}, {0, 4, 1}, {0, 0, 0}},
+                                         {{1, 1}, {1, 1}, {1, 1}, {0, 0}},
+                                         {{300, 5000}, {5000, 1}, {5000, 1}, {0, 1}},
+                                         {{20, 30, 40}, {1200, 40, 1}, {30, 1, 600}, {0, 0, 0}}};
     for (const Layout& layout : layouts)
         for (const Expression* expression : {&several, &single}) {
             std::vector<float> a(3000000), b(3000000), out(3000000, -1), want(3000000, -1);
-            for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(i % 1009), b[i] = static_cast<float>(i % 31);
+            for (size_t i = 0; i < a.size(); i++)
+                a[i] = static_cast<float>(i % 1009), b[i] = static_cast<float>(i % 31);
             size_t dims = layout.sizes.size();
             std::vector<int64_t> at(dims, 0), so, sa, sb;
             int64_t count = 1;
-            for (size_t d = 0; d < dims; d++) so.push_back(layout.out[d] * 4), sa.push_back(layout.a[d] * 4), sb.push_back(layout.b[d] * 4), count *= layout.sizes[d];
+            for (size_t d = 0; d < dims; d++)
+                so.push_back(layout.out[d] * 4), sa.push_back(layout.a[d] * 4), sb.push_back(layout.b[d] * 4),
+                    count *= layout.sizes[d];
             for (int64_t i = 0; i < count; i++) {
                 int64_t o = 0, p = 0, q = 0;
-                for (size_t d = 0; d < dims; d++) o += at[d] * layout.out[d], p += at[d] * layout.a[d], q += at[d] * layout.b[d];
+                for (size_t d = 0; d < dims; d++)
+                    o += at[d] * layout.out[d], p += at[d] * layout.a[d], q += at[d] * layout.b[d];
                 float u = a[static_cast<size_t>(p)], v = b[static_cast<size_t>(q)];
                 want[static_cast<size_t>(o)] = expression == &single ? u + v : u * v + u;
                 for (size_t d = dims; d-- > 0;) {
@@ -436,7 +602,9 @@ void test_layouts() {
                     at[d] = 0;
                 }
             }
-            LoopOperand operands[] = {{out.data(), DType::Float32, so.data()}, {a.data(), DType::Float32, sa.data()}, {b.data(), DType::Float32, sb.data()}};
+            LoopOperand operands[] = {{out.data(), DType::Float32, so.data()},
+                                      {a.data(), DType::Float32, sa.data()},
+                                      {b.data(), DType::Float32, sb.data()}};
             LoopKernel kernel;
             kernel.expression = expression;
             kernel.ndim = static_cast<int>(dims);
@@ -446,7 +614,9 @@ void test_layouts() {
             kernel.operands = operands;
             run(kernel);
             bool good = !std::memcmp(out.data(), want.data(), out.size() * 4);
-            if (!good) std::fprintf(stderr, "layout %d, %s\n", static_cast<int>(&layout - layouts.data()), expression == &single ? "single" : "several");
+            if (!good)
+                std::fprintf(stderr, "layout %d, %s\n", static_cast<int>(&layout - layouts.data()),
+                             expression == &single ? "single" : "several");
             CHECK(good);
         }
 }
@@ -488,7 +658,8 @@ void test_shapes_of_expressions() {
         builder.output(where(builder.index(1) <= builder.index(0), x, 0));
         Expression expression = builder.finish();
         int64_t sizes[] = {40, 90}, out_strides[] = {4, 160}, in_strides[] = {360, 4};
-        LoopOperand operands[] = {{first.bytes.data(), DType::Float32, out_strides}, {a.bytes.data(), DType::Float32, in_strides}};
+        LoopOperand operands[] = {{first.bytes.data(), DType::Float32, out_strides},
+                                  {a.bytes.data(), DType::Float32, in_strides}};
         LoopKernel kernel;
         kernel.expression = &expression;
         kernel.ndim = 2;
@@ -564,8 +735,9 @@ void test_builder() {
     CHECK_THROWS(same.program(), "has the wrong dtype");
 
     constexpr ScalarBody gelu = scalar_body([](auto value, Text approximate) {
-        return approximate == "tanh" ? 0.5 * value * (1 + tanh(0.7978845608 * (value + 0.044715 * value * value * value)))
-                                     : 0.5 * value * (1 + erf(value * 0.7071067812));
+        return approximate == "tanh"
+                   ? 0.5 * value * (1 + tanh(0.7978845608 * (value + 0.044715 * value * value * value)))
+                   : 0.5 * value * (1 + erf(value * 0.7071067812));
     });
     static_assert(gelu.arity == 2);
     const Sym arguments[] = {Sym(), Sym("tanh")};
