@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "kernels/loop.h"
 #include "kernels/symbol.h"
+#include "runtime/threads.h"
 #include "tests/cpp/check.h"
 
 using namespace kindling;
@@ -189,6 +190,27 @@ void test_order_follows_shape() {
     }
 }
 
+/// The number of threads changes no bit.
+void test_threads() {
+    Expression same = identity(DType::Float32, DType::Float32);
+    for (const auto& [layout, reduced] : {std::pair<Layout, uint64_t>{contiguous({3000003}), 1u},
+                                          {contiguous({70000, 20}), 1u},
+                                          {contiguous({900, 1500}), 1u},
+                                          {contiguous({3, 400000}), 2u},
+                                          {contiguous({40000, 30}), 2u}}) {
+        std::vector<float> input(static_cast<size_t>(count_of(layout))), first;
+        fill(input, -1, 1);
+        for (int threads : {1, 2, 5}) {
+            set_num_threads(threads);
+            std::vector<float> sum(input.size(), 0);
+            run_fold(same, layout, reduced, input.data(), DType::Float32, {Combine::Sum}, {{sum.data(), DType::Float32}});
+            if (first.empty()) first = sum;
+            CHECK(std::memcmp(first.data(), sum.data(), sum.size() * sizeof(float)) == 0);
+        }
+    }
+    set_num_threads(default_num_threads());
+}
+
 void test_arguments() {
     Expression twice = identity(DType::Float32, DType::Float32, 2);
     for (const auto& [layout, reduced] : shapes())
@@ -324,6 +346,7 @@ int main() {
     test_sums<uint8_t>(DType::UInt8, 0);
     test_sums<int16_t>(DType::Int16, 0);
     test_order_follows_shape();
+    test_threads();
     test_arguments();
     test_moments();
     test_half_mean_with_finish();
