@@ -210,7 +210,8 @@ def _accelerator_restore(storage, location):
     name, colon, index = location.partition(":")
     if name not in ("cuda", "xpu", "mps", "hpu", "mtia", "privateuseone") or colon and not index.isdigit():
         return None
-    return storage.to(device=_validated_device(location, name))
+    device = _validated_device(location, name)
+    return storage.to(device=device)
 
 
 def _validated_device(location, name):

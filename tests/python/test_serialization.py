@@ -433,7 +433,7 @@ def test_killed_save_leaves_the_old_file(tmp_path):
                f"    if self.offset > 700: os.kill(os.getpid(), signal.SIGKILL)\n"
                f"_zip.Writer._emit = kill\n"
                f"kindling.save({{'x': kindling.zeros(300)}}, {str(path)!r})\n")
-    done = subprocess.run([sys.executable, "-c", program])
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path)
     assert done.returncode == -9
     assert kindling.load(path)["x"].tolist() == [1, 1, 1]
 
@@ -507,20 +507,20 @@ def test_skip_data():
     assert kindling.load(io.BytesIO(data)).tolist() == [1, 1, 1]
 
 
-def test_settings_from_the_environment():
+def test_settings_from_the_environment(tmp_path):
     program = ("import io, os, kindling\n"
                "class A: pass\n"
                "b = io.BytesIO(); kindling.save(A(), b); b.seek(0)\n"
                "print(type(kindling.load(b)).__name__)\n")
     run = lambda **extra: subprocess.run([sys.executable, "-c", program], env={**os.environ, **extra}, capture_output=True,
-                                         text=True)
+                                         text=True, cwd=tmp_path)
     done = run(TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD="1")
     assert done.stdout.strip() == "A" and "forcing weights_only=False" in done.stderr, done.stderr
     assert "UnpicklingError" in run().stderr
     assert "RuntimeError" in run(TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD="1", TORCH_FORCE_WEIGHTS_ONLY_LOAD="1").stderr
 
 
-def test_reading_does_not_import_pickle():
+def test_reading_does_not_import_pickle(tmp_path):
     # In a process of its own, without torch: the reader of data must not even load Python's pickle.
     if kindling.Tensor is torch.Tensor:
         pytest.skip("kindling is a stand-in over torch here, which imports pickle itself")
@@ -528,4 +528,4 @@ def test_reading_does_not_import_pickle():
                "b = io.BytesIO(); kindling.save({'w': kindling.ones(2)}, b); b.seek(0)\n"
                "assert kindling.load(b)['w'].tolist() == [1, 1]\n"
                "assert 'pickle' not in sys.modules and '_pickle' not in sys.modules\n")
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
