@@ -393,12 +393,10 @@ static bool seed_of(PyObject* object, uint64_t& seed) {
 static PyObject* generator_manual_seed(PyObject* self, PyObject* object) {
     uint64_t seed;
     if (!seed_of(object, seed)) return nullptr;
-    GeneratorLock lock(the(self));
     the(self).manual_seed(seed);
     return Py_NewRef(self);
 }
 static PyObject* generator_seed(PyObject* self, PyObject*) {
-    GeneratorLock lock(the(self));
     return PyLong_FromUnsignedLongLong(the(self).seed());
 }
 static PyObject* generator_initial_seed(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(the(self).initial_seed()); }
@@ -406,7 +404,6 @@ static PyObject* generator_get_state(PyObject* self, PyObject*) {
     return guarded([&] {
         int64_t size = static_cast<int64_t>(Generator::state_bytes);
         Tensor state = make_tensor(IntList(&size, 1), DType::UInt8);
-        GeneratorLock lock(the(self));
         the(self).get_state(state.data_ptr<uint8_t>());
         return wrap(state);
     });
@@ -417,7 +414,6 @@ static PyObject* generator_set_state(PyObject* self, PyObject* state) {
         TensorImpl* impl = impl_of(state);
         KINDLING_CHECK(Type, impl->dtype == DType::UInt8 && impl->contiguous && impl->device.type == DeviceType::CPU,
                        "RNG state must be a torch.ByteTensor");
-        GeneratorLock lock(the(self));
         the(self).set_state(static_cast<const uint8_t*>(impl->data()), static_cast<size_t>(impl->numel));
         return Py_NewRef(self);
     });
