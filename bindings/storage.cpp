@@ -421,7 +421,6 @@ static PyObject* generator_set_state(PyObject* self, PyObject* state) {
 static PyObject* generator_clone(PyObject* self, PyObject*) {
     PyObject* copy = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type));
     if (!copy) return nullptr;
-    GeneratorLock lock(the(self));
     the(copy).copy_from(the(self));
     return copy;
 }
