@@ -70,11 +70,15 @@ void for_lines(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k
         Span span(s, tap2);
         T* plane = input + channel * s.in_space;
         T* to = unrolled + (k - k_begin) * columns;
-        for (int64_t row = row_begin; row < row_end; ++row, to += width) {
-            int64_t place0 = row / s.out[1] * s.stride[0] - s.padding[0] + tap0 * s.dilation[0];
-            int64_t place1 = row % s.out[1] * s.stride[1] - s.padding[1] + tap1 * s.dilation[1];
-            bool inside = place0 >= 0 && place0 < s.in[0] && place1 >= 0 && place1 < s.in[1];
-            line(to, inside ? plane + (place0 * s.in[1] + place1) * s.in[2] : nullptr, span);
+        int64_t x = row_begin / s.out[1], y = row_begin % s.out[1];
+        for (int64_t row = row_begin; row < row_end; ++x, y = 0) {
+            int64_t place0 = x * s.stride[0] - s.padding[0] + tap0 * s.dilation[0];
+            bool inside0 = place0 >= 0 && place0 < s.in[0];
+            int64_t place1 = y * s.stride[1] - s.padding[1] + tap1 * s.dilation[1];
+            for (; y < s.out[1] && row < row_end; ++y, ++row, place1 += s.stride[1], to += width) {
+                bool inside = inside0 && place1 >= 0 && place1 < s.in[1];
+                line(to, inside ? plane + (place0 * s.in[1] + place1) * s.in[2] : nullptr, span);
+            }
         }
     }
 }
