@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/isa.h"
+#include "kernels/library/fft_isa.h"
 #include "kernels/library/scratch.h"
 #include "runtime/threads.h"
 
@@ -51,101 +53,12 @@ template <class R> struct Plan {
 
 template <class R> std::shared_ptr<const Plan<R>> plan_of(int64_t n);
 
-// Arrays of s * n numbers, s of them side by side.
-template <class R> struct Split {
-    R* re;
-    R* im;
-};
-
-template <class R> void stage2(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
-    for (int64_t p = 0; p < m; ++p, w += 2) {
-        R wr = w[0], wi = w[1];
-        const R *ar = x.re + s * p, *ai = x.im + s * p, *br = x.re + s * (p + m), *bi = x.im + s * (p + m);
-        R *cr = y.re + s * 2 * p, *ci = y.im + s * 2 * p, *dr = cr + s, *di = ci + s;
-        for (int64_t q = 0; q < s; ++q) {
-            R tr = ar[q] - br[q], ti = ai[q] - bi[q];
-            cr[q] = ar[q] + br[q];
-            ci[q] = ai[q] + bi[q];
-            dr[q] = tr * wr - ti * wi;
-            di[q] = tr * wi + ti * wr;
-        }
-    }
-}
-
-template <class R> void stage4(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
-    for (int64_t p = 0; p < m; ++p, w += 6) {
-        const R *xr = x.re + s * p, *xi = x.im + s * p;
-        R *yr = y.re + s * 4 * p, *yi = y.im + s * 4 * p;
-        int64_t step = s * m;
-        R w1r = w[0], w1i = w[1], w2r = w[2], w2i = w[3], w3r = w[4], w3i = w[5];
-        for (int64_t q = 0; q < s; ++q) {
-            R ar = xr[q], ai = xi[q], br = xr[q + step], bi = xi[q + step];
-            R cr = xr[q + 2 * step], ci = xi[q + 2 * step], dr = xr[q + 3 * step], di = xi[q + 3 * step];
-            R apcr = ar + cr, apci = ai + ci, amcr = ar - cr, amci = ai - ci;
-            R bpdr = br + dr, bpdi = bi + di, bmdr = br - dr, bmdi = bi - di;
-            yr[q] = apcr + bpdr;
-            yi[q] = apci + bpdi;
-            R tr = amcr + bmdi, ti = amci - bmdr;  // (a - c) - i (b - d)
-            yr[q + s] = tr * w1r - ti * w1i;
-            yi[q + s] = tr * w1i + ti * w1r;
-            tr = apcr - bpdr;
-            ti = apci - bpdi;
-            yr[q + 2 * s] = tr * w2r - ti * w2i;
-            yi[q + 2 * s] = tr * w2i + ti * w2r;
-            tr = amcr - bmdi;
-            ti = amci + bmdr;
-            yr[q + 3 * s] = tr * w3r - ti * w3i;
-            yi[q + 3 * s] = tr * w3i + ti * w3r;
-        }
-    }
-}
-
-template <class R> void stage3(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
-    constexpr R half = R(0.5), sine = R(0.86602540378443864676);
-    for (int64_t p = 0; p < m; ++p, w += 4) {
-        const R *xr = x.re + s * p, *xi = x.im + s * p;
-        R *yr = y.re + s * 3 * p, *yi = y.im + s * 3 * p;
-        int64_t step = s * m;
-        R w1r = w[0], w1i = w[1], w2r = w[2], w2i = w[3];
-        for (int64_t q = 0; q < s; ++q) {
-            R ar = xr[q], ai = xi[q];
-            R sr = xr[q + step] + xr[q + 2 * step], si = xi[q + step] + xi[q + 2 * step];
-            R dr = sine * (xr[q + step] - xr[q + 2 * step]), di = sine * (xi[q + step] - xi[q + 2 * step]);
-            yr[q] = ar + sr;
-            yi[q] = ai + si;
-            R tr = ar - half * sr, ti = ai - half * si;
-            R ur = tr + di, ui = ti - dr, vr = tr - di, vi = ti + dr;
-            yr[q + s] = ur * w1r - ui * w1i;
-            yi[q + s] = ur * w1i + ui * w1r;
-            yr[q + 2 * s] = vr * w2r - vi * w2i;
-            yi[q + 2 * s] = vr * w2i + vi * w2r;
-        }
-    }
-}
-
-// Any radix, by its definition; `roots` is the r by r matrix.
-template <class R> void stage_any(int r, int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w, const R* roots) {
-    for (int64_t p = 0; p < m; ++p, w += 2 * (r - 1)) {
-        for (int k = 0; k < r; ++k) {
-            R *yr = y.re + s * (r * p + k), *yi = y.im + s * (r * p + k);
-            for (int64_t q = 0; q < s; ++q) yr[q] = yi[q] = 0;
-            for (int j = 0; j < r; ++j) {
-                const R *xr = x.re + s * (p + m * j), *xi = x.im + s * (p + m * j);
-                R cr = roots[2 * (j * r + k)], ci = roots[2 * (j * r + k) + 1];
-                for (int64_t q = 0; q < s; ++q) {
-                    yr[q] += xr[q] * cr - xi[q] * ci;
-                    yi[q] += xr[q] * ci + xi[q] * cr;
-                }
-            }
-            if (k == 0) continue;
-            R wr = w[2 * (k - 1)], wi = w[2 * (k - 1) + 1];
-            for (int64_t q = 0; q < s; ++q) {
-                R tr = yr[q] * wr - yi[q] * wi;
-                yi[q] = yr[q] * wi + yi[q] * wr;
-                yr[q] = tr;
-            }
-        }
-    }
+template <class R> const FourierStages<R>& stages() {
+    const FourierSteps& steps = isa() == Isa::Avx512 ? isa_avx512::fourier_steps : isa() == Isa::Avx2 ? isa_avx2::fourier_steps : isa_baseline::fourier_steps;
+    if constexpr (sizeof(R) == 4)
+        return steps.in_float;
+    else
+        return steps.in_double;
 }
 
 // Forward transform of `s` interleaved rows: x is overwritten, as is the spare room; the result's place is returned.
@@ -159,13 +72,13 @@ template <class R> Split<R> transform(const Plan<R>& plan, int64_t s, Split<R> x
             int64_t m = n / r;
             Split<const R> from{x.re, x.im};
             if (r == 4)
-                stage4(m, s, from, spare, w);
+                stages<R>().four(m, s, from, spare, w);
             else if (r == 2)
-                stage2(m, s, from, spare, w);
+                stages<R>().two(m, s, from, spare, w);
             else if (r == 3)
-                stage3(m, s, from, spare, w);
+                stages<R>().three(m, s, from, spare, w);
             else {
-                stage_any(r, m, s, from, spare, w, roots);
+                stages<R>().any(r, m, s, from, spare, w, roots);
                 roots += 2 * r * r;
             }
             w += 2 * m * (r - 1);
@@ -317,6 +230,12 @@ inline int64_t row_start(const Fourier& f, int64_t row, int64_t length) {
     return row / f.inner * length * f.inner + row % f.inner;
 }
 
+// f(row, begin, end) over places and rows in small squares, so that neither order leaves the cache.
+template <class F> inline void for_places(int64_t n, int64_t s, F f) {
+    for (int64_t begin = 0; begin < n; begin += 16)
+        for (int64_t q = 0; q < s; ++q) f(q, begin, std::min(begin + 16, n));
+}
+
 // run(first row, how many) over all rows in bundles.
 template <class Run> void for_bundles(const Fourier& f, int64_t n, Run run) {
     int64_t rows = f.outer * f.inner;
@@ -335,21 +254,21 @@ template <class R> void run_complex(const Fourier& f, const R* in, R* out) {
         Scratch<R> room(4 * n * s);
         Split<R> x{room.data, room.data + n * s}, y{room.data + 2 * n * s, room.data + 3 * n * s};
         int part = f.forward ? 0 : 1;  // backwards: parts exchanged before and after
-        for (int64_t q = 0; q < s; ++q) {
+        for_places(n, s, [&](int64_t q, int64_t begin, int64_t end) {
             const R* from = in + 2 * row_start(f, row + q, n);
-            for (int64_t j = 0; j < n; ++j) {
+            for (int64_t j = begin; j < end; ++j) {
                 x.re[j * s + q] = from[j * step + part];
                 x.im[j * s + q] = from[j * step + 1 - part];
             }
-        }
+        });
         Split<R> t = transform(*plan, s, x, y);
-        for (int64_t q = 0; q < s; ++q) {
+        for_places(n, s, [&](int64_t q, int64_t begin, int64_t end) {
             R* to = out + 2 * row_start(f, row + q, n);
-            for (int64_t j = 0; j < n; ++j) {
+            for (int64_t j = begin; j < end; ++j) {
                 to[j * step + part] = t.re[j * s + q] * scale;
                 to[j * step + 1 - part] = t.im[j * s + q] * scale;
             }
-        }
+        });
     });
 }
 
@@ -370,38 +289,49 @@ template <class R> void run_from_real(const Fourier& f, const R* in, R* out) {
     for_bundles(f, length, [&](int64_t row, int64_t s) {
         Scratch<R> room(4 * length * s);
         Split<R> x{room.data, room.data + length * s}, y{room.data + 2 * length * s, room.data + 3 * length * s};
-        for (int64_t q = 0; q < s; ++q) {
+        for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
             const R* from = in + row_start(f, row + q, n);
-            for (int64_t j = 0; j < length; ++j) {
+            for (int64_t j = begin; j < end; ++j) {
                 x.re[j * s + q] = even ? from[2 * j * f.inner] : from[j * f.inner];
                 x.im[j * s + q] = even ? from[(2 * j + 1) * f.inner] : R{0};
             }
-        }
+        });
         Split<R> t = transform(*plan, s, x, y);
-        for (int64_t q = 0; q < s; ++q) {
-            R* to = out + 2 * row_start(f, row + q, kept);
-            auto put = [&](int64_t k, R re, R im) {
-                to[k * step] = re * scale;
-                to[k * step + 1] = im * sign * scale;
-            };
-            if (!even) {
-                for (int64_t k = 0; k < kept; ++k) put(k, t.re[k * s + q], k == 0 ? R{0} : t.im[k * s + q]);
-                continue;
+        Split<R> result = t;
+        Scratch<R> untangled(even ? 2 * kept * s : 0);
+        if (even) {
+            result = {untangled.data, untangled.data + kept * s};
+            for (int64_t q = 0; q < s; ++q) {
+                result.re[q] = t.re[q] + t.im[q];
+                result.re[length * s + q] = t.re[q] - t.im[q];
             }
-            R first_re = t.re[q], first_im = t.im[q];
-            put(0, first_re + first_im, 0);
-            put(length, first_re - first_im, 0);
             for (int64_t k = 1; k <= length / 2; ++k) {
                 int64_t other = length - k;
-                R ar = t.re[k * s + q], ai = t.im[k * s + q], br = t.re[other * s + q], bi = t.im[other * s + q];
-                // The transforms of the even and of the odd elements.
-                R er = R(0.5) * (ar + br), ei = R(0.5) * (ai - bi), dr = R(0.5) * (ai + bi), di = R(0.5) * (br - ar);
                 R wr = turns[static_cast<size_t>(2 * k)], wi = turns[static_cast<size_t>(2 * k + 1)];
-                R tr = dr * wr - di * wi, ti = dr * wi + di * wr;
-                put(k, er + tr, ei + ti);
-                if (other != k) put(other, er - tr, ti - ei);
+                const R *ar = t.re + k * s, *ai = t.im + k * s, *br = t.re + other * s, *bi = t.im + other * s;
+                R *near_re = result.re + k * s, *near_im = result.im + k * s;
+                R *far_re = result.re + other * s, *far_im = result.im + other * s;
+                for (int64_t q = 0; q < s; ++q) {
+                    // The transforms of the even and of the odd elements.
+                    R er = R(0.5) * (ar[q] + br[q]), ei = R(0.5) * (ai[q] - bi[q]);
+                    R dr = R(0.5) * (ai[q] + bi[q]), di = R(0.5) * (br[q] - ar[q]);
+                    R tr = dr * wr - di * wi, ti = dr * wi + di * wr;
+                    near_re[q] = er + tr;
+                    near_im[q] = ei + ti;
+                    if (other == k) continue;
+                    far_re[q] = er - tr;
+                    far_im[q] = ti - ei;
+                }
             }
         }
+        for_places(kept, s, [&](int64_t q, int64_t begin, int64_t end) {
+            R* to = out + 2 * row_start(f, row + q, kept);
+            for (int64_t k = begin; k < end; ++k) {
+                bool real = k == 0 || 2 * k == n;
+                to[k * step] = result.re[k * s + q] * scale;
+                to[k * step + 1] = real ? R{0} : result.im[k * s + q] * sign * scale;
+            }
+        });
     });
 }
 
@@ -422,20 +352,20 @@ template <class R> void run_to_real(const Fourier& f, const R* in, R* out) {
     for_bundles(f, length, [&](int64_t row, int64_t s) {
         Scratch<R> room(4 * length * s);
         Split<R> x{room.data, room.data + length * s}, y{room.data + 2 * length * s, room.data + 3 * length * s};
-        for (int64_t q = 0; q < s; ++q) {
+        for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
             const R* from = in + 2 * row_start(f, row + q, given);
             auto re = [&](int64_t k) { return from[k * step]; };
             auto im = [&](int64_t k) { return k == 0 || 2 * k == n ? R{0} : sign * from[k * step + 1]; };
             // The transform backwards has its parts exchanged: x.re gets imaginary parts.
             if (!even) {
-                for (int64_t k = 0; k < length; ++k) {
+                for (int64_t k = begin; k < end; ++k) {
                     bool mirrored = k >= given;
                     x.re[k * s + q] = mirrored ? -im(n - k) : im(k);
                     x.im[k * s + q] = re(mirrored ? n - k : k);
                 }
-                continue;
+                return;
             }
-            for (int64_t k = 0; k < length; ++k) {
+            for (int64_t k = begin; k < end; ++k) {
                 int64_t other = length - k;
                 R ar = re(k), ai = im(k), br = re(other), bi = -im(other);
                 R er = ar + br, ei = ai + bi, dr = ar - br, di = ai - bi;  // twice the even and the odd part
@@ -444,11 +374,11 @@ template <class R> void run_to_real(const Fourier& f, const R* in, R* out) {
                 x.im[k * s + q] = er - ti;  // e + i t
                 x.re[k * s + q] = ei + tr;
             }
-        }
+        });
         Split<R> t = transform(*plan, s, x, y);
-        for (int64_t q = 0; q < s; ++q) {
+        for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
             R* to = out + row_start(f, row + q, n);
-            for (int64_t j = 0; j < length; ++j) {
+            for (int64_t j = begin; j < end; ++j) {
                 if (even) {
                     to[2 * j * f.inner] = t.im[j * s + q] * scale;
                     to[(2 * j + 1) * f.inner] = t.re[j * s + q] * scale;
@@ -456,7 +386,7 @@ template <class R> void run_to_real(const Fourier& f, const R* in, R* out) {
                     to[j * f.inner] = t.im[j * s + q] * scale;
                 }
             }
-        }
+        });
     });
 }
 

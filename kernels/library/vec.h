@@ -65,4 +65,21 @@ template <> struct Vec<double> {
 };
 #endif
 
+/// One number with the same face, for what is left over.
+template <class T> struct One {
+    static constexpr int width = 1;
+    T v;
+    static One all(T x) { return {x}; }
+    static One load(const T* p) { return {*p}; }
+    void store(T* p) const { *p = v; }
+};
+
+// gcc's vector types have the operators; they are rounded one by one.
+template <class T> inline Vec<T> operator+(Vec<T> a, Vec<T> b) { return {a.v + b.v}; }
+template <class T> inline Vec<T> operator-(Vec<T> a, Vec<T> b) { return {a.v - b.v}; }
+template <class T> inline Vec<T> operator*(Vec<T> a, Vec<T> b) { return {a.v * b.v}; }
+template <class T> inline One<T> operator+(One<T> a, One<T> b) { return {a.v + b.v}; }
+template <class T> inline One<T> operator-(One<T> a, One<T> b) { return {a.v - b.v}; }
+template <class T> inline One<T> operator*(One<T> a, One<T> b) { return {a.v * b.v}; }
+
 }  // namespace kindling::library::KINDLING_ISA_NAMESPACE
