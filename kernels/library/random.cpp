@@ -324,17 +324,30 @@ void fill_bernoulli(const RandomOut& out, const void* probability, DType probabi
             Walk walk = walk_of(out, probability_strides);
             const P* p = static_cast<const P*>(probability);
             T* data = static_cast<T*>(out.data);
+            const T values[2] = {store_as<T>(0), store_as<T>(1)};
             GeneratorLock guard(generator);
             for_rows(walk, [&](int64_t offset, int64_t other, int64_t count, int64_t stride, int64_t other_stride) {
-                for (int64_t i = 0; i < count; ++i) {
-                    auto chance = load(p[other + i * other_stride]);
-                    KINDLING_CHECK(Runtime, chance >= 0 && chance <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
-                    bool hit;
-                    if constexpr (std::is_same_v<P, double>)
-                        hit = generator.uniform_double() < chance;
-                    else
-                        hit = generator.uniform_float() < chance;
-                    data[offset + i * stride] = store_as<T>(hit ? 1 : 0);
+                constexpr int64_t chunk = 512;
+                constexpr int words_each = std::is_same_v<P, double> ? 2 : 1;
+                uint32_t words[chunk * words_each];
+                for (int64_t begin = 0; begin < count; begin += chunk) {
+                    int64_t n = std::min(chunk, count - begin);
+                    const P* chances = p + other + begin * other_stride;
+                    T* place = data + offset + begin * stride;
+                    bool good = true;
+                    for (int64_t i = 0; i < n; ++i) {
+                        auto chance = load(chances[i * other_stride]);
+                        good &= chance >= 0 && chance <= 1;
+                    }
+                    KINDLING_CHECK(Runtime, good, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+                    generator.random(words, static_cast<size_t>(n * words_each));
+                    for (int64_t i = 0; i < n; ++i) {
+                        auto chance = load(chances[i * other_stride]);
+                        if constexpr (words_each == 2)
+                            place[i * stride] = values[to_uniform_double(words + 2 * i) < chance];
+                        else
+                            place[i * stride] = values[to_uniform_float(words[i]) < chance];
+                    }
                 }
             });
         });
