@@ -10,6 +10,7 @@ import os
 import sys
 
 from kindling._alias import install_as_torch
+from kindling._C import _compile_source
 
 
 def run(argv):
@@ -118,7 +119,7 @@ class _Code:
         source = self.source
         if isinstance(source, str):
             source = source.encode("utf-8", "surrogateescape")
-        return compile(source, self.name, "exec", dont_inherit=True)
+        return _compile_source(source, self.name)
 
 
 class _Script:
@@ -143,7 +144,7 @@ class _Script:
         namespace.update(__loader__=loader, __spec__=None, __package__=None, __file__=path, __cached__=None)
         if compiled:
             return loader.get_code("__main__")
-        return compile(self.source, path, "exec", dont_inherit=True)
+        return _compile_source(self.source, path)
 
 
 class _Container:
