@@ -69,6 +69,8 @@ def __getattr__(name):
     else:
         value = _C._operator("torch", name)
         if value is None:
+            if name[:9] == "_foreach_":
+                return getattr(_import("kindling._foreach"), name)
             value = _C._error_class(name) or getattr(_C, name, None) or _submodule(name)
             if value is None:
                 raise AttributeError(f"module 'torch' has no attribute '{name}'")

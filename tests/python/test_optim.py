@@ -369,3 +369,33 @@ def test_swapping_state_in_and_out():
     assert [param.detach().tolist() for param in params] == before
     assert all(other.detach().tolist() != values for other, values in zip(others, before))
     assert optimizer.param_groups[0]["params"] == params
+
+
+@pytest.mark.parametrize("name, make", [
+    ("add", lambda module, xs: (xs, 2.0)), ("add", lambda module, xs: (xs, xs)),
+    ("sub", lambda module, xs: (xs, [1.0, 2.0])),
+    ("mul", lambda module, xs: (xs, [1.0, 2.0])), ("div", lambda module, xs: (xs, 4.0)),
+    ("sqrt", lambda module, xs: (xs,)),
+    ("addcmul", lambda module, xs: (xs, xs, xs, 0.5)), ("addcdiv", lambda module, xs: (xs, xs, xs, [0.5, 2.0])),
+    ("lerp", lambda module, xs: (xs, xs[::-1], 0.25)), ("maximum", lambda module, xs: (xs, 2.0)),
+    ("minimum", lambda module, xs: (xs, xs[::-1])), ("pow", lambda module, xs: (xs, 2.0)),
+    ("clamp_min", lambda module, xs: (xs, 2.0)), ("neg", lambda module, xs: (xs,)), ("norm", lambda module, xs: (xs,)),
+])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_operators_over_lists(name, make, in_place):
+    if in_place and name == "norm":
+        pytest.skip("a norm has no place")
+
+    def run(module):
+        xs = [module.tensor([1.0, 4.0], dtype=module.float64), module.tensor([9.0, 0.25], dtype=module.float64)]
+        args = make(module, xs)
+        if in_place:
+            # Arguments that are the lists themselves would change under the operator's feet.
+            args = args[0], *[[each.clone() for each in arg] if isinstance(arg, list) and arg and not isinstance(
+                arg[0], float) else arg for arg in args[1:]]
+            assert getattr(module, f"_foreach_{name}_")(*args) is None
+            return [x.tolist() for x in xs]
+        result = getattr(module, f"_foreach_{name}")(*args)
+        assert isinstance(result, tuple)
+        return [x.tolist() for x in result]
+    assert run(kindling) == run(reference)
