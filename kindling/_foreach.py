@@ -91,7 +91,7 @@ def __getattr__(name):
         results = [one(tensor, *[_at(value, index) for value in args],
                        **{key: _at(value, index) for key, value in kwargs.items()})
                    for index, tensor in enumerate(self)]
-        return None if in_place else tuple(results)
+        return list(self) if in_place else tuple(results)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{operator}`` over lists of tensors."
     globals()[name] = function

@@ -393,7 +393,8 @@ def test_operators_over_lists(name, make, in_place):
             # Arguments that are the lists themselves would change under the operator's feet.
             args = args[0], *[[each.clone() for each in arg] if isinstance(arg, list) and arg and not isinstance(
                 arg[0], float) else arg for arg in args[1:]]
-            assert getattr(module, f"_foreach_{name}_")(*args) is None
+            result = getattr(module, f"_foreach_{name}_")(*args)
+            assert isinstance(result, list) and all(one is other for one, other in zip(result, xs))
             return [x.tolist() for x in xs]
         result = getattr(module, f"_foreach_{name}")(*args)
         assert isinstance(result, tuple)
