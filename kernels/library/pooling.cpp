@@ -88,14 +88,24 @@ inline Window adaptive_window(const Shape& s, int d, int64_t place) {
     return {begin, end, 1, end - begin};
 }
 
+// The windows of every place along each dimension, the same for all planes.
+struct Windows {
+    Scratch<Window> rows[3];
+    template <class WindowOf>
+    Windows(const Shape& s, WindowOf window_of) : rows{Scratch<Window>(s.out[0]), Scratch<Window>(s.out[1]), Scratch<Window>(s.out[2])} {
+        for (int d = 0; d < 3; ++d)
+            for (int64_t i = 0; i < s.out[d]; ++i) rows[d][i] = window_of(s, d, i);
+    }
+};
+
 // f(output place, windows) for each place of a plane's output.
-template <class WindowOf, class F> void for_windows(const Shape& s, WindowOf window_of, F f) {
+template <class F> inline void for_windows(const Shape& s, const Windows& windows, F f) {
     int64_t place = 0;
     for (int64_t x = 0; x < s.out[0]; ++x) {
-        Window a = window_of(s, 0, x);
+        const Window a = windows.rows[0][x];
         for (int64_t y = 0; y < s.out[1]; ++y) {
-            Window b = window_of(s, 1, y);
-            for (int64_t z = 0; z < s.out[2]; ++z, ++place) f(place, a, b, window_of(s, 2, z));
+            const Window b = windows.rows[1][y];
+            for (int64_t z = 0; z < s.out[2]; ++z, ++place) f(place, a, b, windows.rows[2][z]);
         }
     }
 }
@@ -106,11 +116,12 @@ template <class WindowOf> void run_max(const Pooling& p, const Shape& s, const c
         using T = decltype(type);
         using M = math_type<T>;
         int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
+        const Windows windows(s, window_of);
         for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
             const T* from = static_cast<const T*>(input) + plane * s.in_space;
             T* to = static_cast<T*>(output) + plane * s.out_space;
             int64_t* index = indices + plane * s.out_space;
-            for_windows(s, window_of, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+            for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
                 int64_t best_index = (a.begin * s.in[1] + b.begin) * s.in[2] + c.begin;
                 M best = lowest<M>();
                 for (int64_t x = a.begin; x < a.end; x += a.step)
@@ -118,10 +129,9 @@ template <class WindowOf> void run_max(const Pooling& p, const Shape& s, const c
                         int64_t row = (x * s.in[1] + y) * s.in[2];
                         for (int64_t z = c.begin; z < c.end; z += c.step) {
                             M value = load(from[row + z]);
-                            if (value > best || is_nan(value)) {
-                                best = value;
-                                best_index = row + z;
-                            }
+                            bool take = static_cast<bool>((value > best) | is_nan(value));  // no branch: it would miss half the time
+                            best = take ? value : best;
+                            best_index = take ? row + z : best_index;
                         }
                     }
                 to[place] = store_as<T>(best);
@@ -140,10 +150,11 @@ void run_average(const Pooling& p, const Shape& s, const char* kernel, const voi
         using T = decltype(type);
         using S = sum_type<T>;
         int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
+        const Windows windows(s, window_of);
         for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
             const T* from = static_cast<const T*>(input) + plane * s.in_space;
             T* to = static_cast<T*>(output) + plane * s.out_space;
-            for_windows(s, window_of, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+            for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
                 if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) {
                     to[place] = store_as<T>(S{0});
                     return;
@@ -167,6 +178,7 @@ void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, 
         using T = decltype(type);
         using S = sum_type<T>;
         int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
+        const Windows windows(s, window_of);
         for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
             const T* from = static_cast<const T*>(grad_output) + plane * s.out_space;
             T* to = static_cast<T*>(grad_input) + plane * s.in_space;
@@ -178,7 +190,7 @@ void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, 
             else
                 sums = wide.data;
             std::fill_n(sums, s.in_space, S{0});
-            for_windows(s, window_of, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+            for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
                 if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) return;
                 S share = static_cast<S>(load(from[place])) / static_cast<S>(divisor(a, b, c));
                 for (int64_t x = a.begin; x < a.end; ++x)
