@@ -44,7 +44,8 @@ Tensor soft(const Tensor& self, int64_t dim, bool logarithm, DType out) {
     uint64_t mask = uint64_t{1} << dim;
     Tensor top = fold_rows(self, mask, Combine::Max);
     const Expression& shifted = cached_expression(key_of(from), [&](ExpressionBuilder& b) {
-        b.output(exp(cast(b.input(from), inside) - b.input(inside)));
+        Sym x = b.input(from), m = b.input(inside);   // one after the other: inputs are numbered as they come
+        b.output(exp(cast(x, inside) - m));
     });
     Combine combine = Combine::Sum;
     Fold what{&shifted, &combine, nullptr, nullptr};

@@ -49,6 +49,15 @@ OPERATORS(arithmetic) {
             return y - alpha * x;
         }),
     });
+    declare("rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", {
+        doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
+        pointwise([](auto x, auto y, auto alpha) {
+            if (x.dtype() == DType::Bool)
+                fail(ErrorKind::Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+                     "invert a mask, use the `~` or `logical_not()` operator instead.");
+            return y - alpha * x;
+        }),
+    });
     declare("mul.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * other; the logical and for bool"), alias("multiply"),
         pointwise([](auto x, auto y) { return x.dtype() == DType::Bool ? x & y : x * y; }),

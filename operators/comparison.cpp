@@ -142,6 +142,18 @@ OPERATORS(comparison) {
         }),
         example("torch.where(torch.tensor([True, False]), torch.tensor([1, 2]), 0)"),
     });
+    declare("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", {
+        doc("A number where the condition holds, other elsewhere"), in(space::Torch), no_out(),
+        composition([](const Tensor& condition, const Scalar& self, const Tensor& other) { return where(condition, wrap_number(self), other); }),
+    });
+    declare("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", {
+        doc("self where the condition holds, a number elsewhere"), in(space::Torch | space::Method), no_out(),
+        composition([](const Tensor& condition, const Tensor& self, const Scalar& other) { return where(condition, self, wrap_number(other)); }),
+    });
+    declare("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", {
+        doc("One number where the condition holds, another elsewhere"), in(space::Torch), no_out(),
+        composition([](const Tensor& condition, const Scalar& self, const Scalar& other) { return where(condition, wrap_number(self), wrap_number(other)); }),
+    });
     declare("where(Tensor condition) -> Tensor[]", {
         doc("The places where the condition holds: nonzero(as_tuple=True)"), in(space::Torch), shape_by_value(),
         composition([](const Tensor& condition) { return nonzero_numpy(condition); }),
