@@ -22,7 +22,7 @@ namespace {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool bypass = true;  // so that the sanitizer sees every block
+constexpr bool bypass = true; // so that the sanitizer sees every block
 #else
 constexpr bool bypass = false;
 #endif
@@ -31,14 +31,14 @@ constexpr bool bypass = false;
 // from slabs; larger blocks are mappings of their own.
 constexpr size_t small_limit = 256 << 10;
 constexpr int fine_classes = 16;
-constexpr int small_classes = fine_classes + 8 * 4;  // up to 1024 << 8
-constexpr int large_classes = 37 * 4;                // up to 2^55
+constexpr int small_classes = fine_classes + 8 * 4; // up to 1024 << 8
+constexpr int large_classes = 37 * 4;               // up to 2^55
 constexpr size_t slab_bytes = 1 << 20;
-constexpr size_t thread_cache_bytes = 256 << 10;     // per class, beyond which half goes back
+constexpr size_t thread_cache_bytes = 256 << 10; // per class, beyond which half goes back
 
 constexpr int class_of(size_t bytes) {
     if (bytes <= 1024) return static_cast<int>((bytes + 63) / 64) - 1;
-    int top = std::bit_width(bytes - 1) - 1;          // 2^top < bytes <= 2^(top+1), top >= 10
+    int top = std::bit_width(bytes - 1) - 1; // 2^top < bytes <= 2^(top+1), top >= 10
     int quarter = static_cast<int>(((bytes - 1) >> (top - 2)) & 3);
     return fine_classes + (top - 10) * 4 + quarter;
 }
@@ -58,7 +58,7 @@ struct FreeBlock {
 struct ThreadCache {
     FreeBlock* heads[small_classes];
     uint32_t counts[small_classes];
-    int64_t allocated;  // bytes handed out by this thread less bytes it took back
+    int64_t allocated; // bytes handed out by this thread less bytes it took back
     ThreadCache* next;
     ThreadCache* previous;
 };
@@ -67,12 +67,12 @@ struct ThreadCache {
 struct alignas(64) LargeHeader {
     void* mapping;
     size_t mapped_bytes;
-    LargeHeader* next;       // in its class, newest first
+    LargeHeader* next; // in its class, newest first
     LargeHeader* previous;
-    LargeHeader* newer;      // over all classes, for giving back the oldest
+    LargeHeader* newer; // over all classes, for giving back the oldest
     LargeHeader* older;
     int class_index;
-    bool fresh;              // never handed out since it was mapped
+    bool fresh; // never handed out since it was mapped
 };
 static_assert(sizeof(LargeHeader) == 64);
 
@@ -87,7 +87,7 @@ struct Central {
     ThreadCache* threads = nullptr;
     ThreadCache* spare_threads = nullptr;
     size_t cached = 0, limit = 0, large_in_use = 0, large_peak = 0, slabs = 0, reserved = 0, mappings = 0;
-    int64_t retired_allocated = 0;  // the sum over threads that have ended
+    int64_t retired_allocated = 0; // the sum over threads that have ended
     unsigned colour = 0;
     pthread_key_t key{};
     bool ready = false;
@@ -216,8 +216,9 @@ void release_cached(size_t keep);
 [[gnu::noinline]] void spill(ThreadCache* cache, int c) {
     uint32_t keep = cache->counts[c] / 2;
     FreeBlock* last = cache->heads[c];
-    for (uint32_t i = 1; i < keep; ++i) last = last->next;
-    FreeBlock* block = last->next;  // the colder half goes
+    for (uint32_t i = 1; i < keep; ++i)
+        last = last->next;
+    FreeBlock* block = last->next; // the colder half goes
     last->next = nullptr;
     cache->counts[c] = keep;
     Lock lock;
@@ -262,7 +263,7 @@ LargeHeader* map_large(int c) {
     size_t mapped = (bytes + offset + page - 1) & ~(page - 1);
     if (bytes >> 46) return nullptr;
     char* mapping = nullptr;
-    if (bytes >= 4 * huge) {  // aligned for huge pages: take more and cut
+    if (bytes >= 4 * huge) { // aligned for huge pages: take more and cut
         size_t wanted = mapped + huge;
         mapping = static_cast<char*>(map_pages(wanted));
         if (mapping) {
@@ -293,7 +294,7 @@ LargeHeader* map_large(int c) {
     Lock lock;
     if (!central.ready) get_ready();
     LargeHeader* header = nullptr;
-    for (int i = c; i < large_classes && i <= c + 2; ++i) {  // at most half as much again
+    for (int i = c; i < large_classes && i <= c + 2; ++i) { // at most half as much again
         if (central.large[i]) {
             header = central.large[i];
             unlink_large(header);
@@ -335,17 +336,19 @@ LargeHeader* map_large(int c) {
     if (central.cached > central.limit) release_cached(central.limit);
 }
 
-}  // namespace
+} // namespace
 
 void* allocate(size_t bytes) {
-    if (bytes == 0) [[unlikely]] return nullptr;
+    if (bytes == 0) [[unlikely]]
+        return nullptr;
     if constexpr (bypass) {
         if (bytes >> 46) out_of_memory(bytes);
         void* block = aligned_alloc(64, (bytes + 63) & ~size_t{63});
         if (!block) out_of_memory(bytes);
         return block;
     }
-    if (bytes > small_limit) [[unlikely]] return allocate_large(bytes) + 1;
+    if (bytes > small_limit) [[unlikely]]
+        return allocate_large(bytes) + 1;
     ThreadCache* cache = thread_cache;
     if (!cache) [[unlikely]] {
         cache = make_thread_cache();
@@ -353,7 +356,8 @@ void* allocate(size_t bytes) {
     }
     int c = class_of(bytes);
     FreeBlock* block = cache->heads[c];
-    if (!block) [[unlikely]] return refill(cache, c);
+    if (!block) [[unlikely]]
+        return refill(cache, c);
     cache->heads[c] = block->next;
     --cache->counts[c];
     cache->allocated += static_cast<int64_t>(class_bytes(c));
@@ -377,11 +381,12 @@ void deallocate(void* block, size_t bytes) noexcept {
         free(block);
         return;
     }
-    if (bytes > small_limit) [[unlikely]] return deallocate_large(block);
+    if (bytes > small_limit) [[unlikely]]
+        return deallocate_large(block);
     ThreadCache* cache = thread_cache;
     if (!cache) [[unlikely]] {
         cache = make_thread_cache();
-        if (!cache) return;  // a thread with no memory for its lists: the block is lost
+        if (!cache) return; // a thread with no memory for its lists: the block is lost
     }
     int c = class_of(bytes);
     auto* entry = static_cast<FreeBlock*>(block);
@@ -389,7 +394,8 @@ void deallocate(void* block, size_t bytes) noexcept {
     cache->heads[c] = entry;
     size_t size = class_bytes(c);
     cache->allocated -= static_cast<int64_t>(size);
-    if (++cache->counts[c] * size > thread_cache_bytes && cache->counts[c] >= 4) [[unlikely]] spill(cache, c);
+    if (++cache->counts[c] * size > thread_cache_bytes && cache->counts[c] >= 4) [[unlikely]]
+        spill(cache, c);
 }
 
 AllocatorStats allocator_stats() {
@@ -420,4 +426,4 @@ void set_cache_limit(size_t bytes) noexcept {
     if (central.cached > central.limit) release_cached(central.limit);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -19,12 +19,12 @@ void* allocate_zeroed(size_t bytes);
 void deallocate(void* block, size_t bytes) noexcept;
 
 struct AllocatorStats {
-    uint64_t allocated_bytes;       // handed out now, rounded up to size classes
-    uint64_t peak_bytes;            // the most of that (large blocks exactly, small ones by slab)
-    uint64_t reserved_bytes;        // mapped from the system now
-    uint64_t cached_bytes;          // large blocks kept for reuse
-    uint64_t cache_limit;           // KINDLING_CACHE_LIMIT (bytes), a quarter of the memory by default
-    uint64_t system_allocations;    // large blocks and slabs mapped so far
+    uint64_t allocated_bytes;    // handed out now, rounded up to size classes
+    uint64_t peak_bytes;         // the most of that (large blocks exactly, small ones by slab)
+    uint64_t reserved_bytes;     // mapped from the system now
+    uint64_t cached_bytes;       // large blocks kept for reuse
+    uint64_t cache_limit;        // KINDLING_CACHE_LIMIT (bytes), a quarter of the memory by default
+    uint64_t system_allocations; // large blocks and slabs mapped so far
 };
 AllocatorStats allocator_stats();
 /// Returns the cached large blocks to the system.
@@ -32,4 +32,4 @@ void empty_cache() noexcept;
 /// The most bytes of free large blocks to keep.
 void set_cache_limit(size_t bytes) noexcept;
 
-}  // namespace kindling
+} // namespace kindling

@@ -75,7 +75,7 @@ void look() {
         if (try_open(path)) return;
 }
 
-}  // namespace
+} // namespace
 
 void set_blas_path(const char* path) {
     Lock guard;
@@ -105,11 +105,12 @@ void* blas_routine(const char* name) {
             address = dlsym(library, symbol);
         }
     }
-    KINDLING_CHECK(Runtime, open,
-                   "This needs LAPACK, and no library that has it was found: install scipy-openblas32, or name one in the "
-                   "environment variable KINDLING_BLAS");
+    KINDLING_CHECK(
+        Runtime, open,
+        "This needs LAPACK, and no library that has it was found: install scipy-openblas32, or name one in the "
+        "environment variable KINDLING_BLAS");
     KINDLING_CHECK(Runtime, address, "The LAPACK library %s has no routine '%s'", found, name);
     return address;
 }
 
-}  // namespace kindling
+} // namespace kindling

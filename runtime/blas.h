@@ -18,4 +18,4 @@ const char* blas_path();
 /// there is no library or it lacks the routine.
 void* blas_routine(const char* name);
 
-}  // namespace kindling
+} // namespace kindling

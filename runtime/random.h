@@ -58,12 +58,12 @@ private:
 
     mutable pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
     uint64_t initial_seed_ = default_seed;
-    int32_t left_ = 1;        // words not yet drawn, plus one
+    int32_t left_ = 1; // words not yet drawn, plus one
     uint32_t next_ = 0;
-    bool seeded_ = false;     // filled at the first draw, so that a generator can be made at compile time
+    bool seeded_ = false; // filled at the first draw, so that a generator can be made at compile time
     bool has_normal_double_ = false;
     bool has_normal_float_ = false;
-    float normal_float_ = 0;  // kept for the state's sake: nothing on the CPU draws it
+    float normal_float_ = 0; // kept for the state's sake: nothing on the CPU draws it
     double normal_double_ = 0;
     uint32_t words_[state_words] = {};
 };
@@ -80,4 +80,4 @@ private:
     const Generator& generator_;
 };
 
-}  // namespace kindling
+} // namespace kindling

@@ -123,7 +123,7 @@ int from_environment(const char* name) {
     const char* text = getenv(name);
     if (!text) return 0;
     char* end = nullptr;
-    long value = strtol(text, &end, 10);  // OMP_NUM_THREADS may be a list, by nesting level: the first counts
+    long value = strtol(text, &end, 10); // OMP_NUM_THREADS may be a list, by nesting level: the first counts
     if (end == text || value < 1) return 0;
     return value > most_threads ? most_threads : static_cast<int>(value);
 }
@@ -140,16 +140,16 @@ struct Job {
     int64_t chunk = 0;
     std::atomic<int64_t> next{0};
     std::atomic<bool> failed{false};
-    std::exception_ptr* error = nullptr;  // on the caller's stack
+    std::exception_ptr* error = nullptr; // on the caller's stack
 };
 
 struct Pool {
-    std::atomic<uint32_t> epoch{0};    // counts loops; sleepers wait for it to change
+    std::atomic<uint32_t> epoch{0}; // counts loops; sleepers wait for it to change
     std::atomic<uint32_t> state{0};
-    std::atomic<uint32_t> busy{0};     // a loop is running
-    std::atomic<int> threads{0};       // 0: not asked yet
-    int started = 0;                   // workers, changed only by the holder of `busy`
-    bool refused = false;              // the system gave no (more) threads
+    std::atomic<uint32_t> busy{0}; // a loop is running
+    std::atomic<int> threads{0};   // 0: not asked yet
+    int started = 0;               // workers, changed only by the holder of `busy`
+    bool refused = false;          // the system gave no (more) threads
     bool fork_handled = false;
     Job job;
 };
@@ -165,7 +165,7 @@ void work(Job& job) {
             job.function(job.context, begin, end);
         } catch (...) {
             if (!job.failed.exchange(true)) *job.error = std::current_exception();
-            job.next.store(job.end, std::memory_order_relaxed);  // drop what nobody has begun
+            job.next.store(job.end, std::memory_order_relaxed); // drop what nobody has begun
             return;
         }
     }
@@ -184,7 +184,8 @@ void* worker(void*) {
                 state = 0;
             }
         }
-        for (int i = 0; i < 200 && pool.epoch.load(std::memory_order_relaxed) == seen; ++i) pause();
+        for (int i = 0; i < 200 && pool.epoch.load(std::memory_order_relaxed) == seen; ++i)
+            pause();
         if (pool.epoch.load(std::memory_order_acquire) == seen) futex_wait(pool.epoch, seen);
     }
     return nullptr;
@@ -209,7 +210,7 @@ void start_workers(int wanted) {
     if (pthread_attr_init(&attributes) != 0) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, 4 << 20);
-    sigset_t all, before;  // signals are for the threads the program knows
+    sigset_t all, before; // signals are for the threads the program knows
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool.started < wanted) {
@@ -224,7 +225,7 @@ void start_workers(int wanted) {
     pthread_attr_destroy(&attributes);
 }
 
-}  // namespace
+} // namespace
 
 int default_num_threads() {
     if (int given = from_environment("OMP_NUM_THREADS")) return given;
@@ -268,7 +269,7 @@ void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFuncti
     job.function = function;
     job.context = context;
     job.end = end;
-    int64_t share = (count + (helpers + 1) * 4 - 1) / ((helpers + 1) * 4);  // some to spare for the quicker threads
+    int64_t share = (count + (helpers + 1) * 4 - 1) / ((helpers + 1) * 4); // some to spare for the quicker threads
     job.chunk = share > grain ? share : grain;
     job.next.store(begin, std::memory_order_relaxed);
     job.failed.store(false, std::memory_order_relaxed);
@@ -294,4 +295,4 @@ void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFuncti
     if (error) std::rethrow_exception(error);
 }
 
-}  // namespace kindling
+} // namespace kindling

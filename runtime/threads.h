@@ -24,12 +24,13 @@ bool in_parallel_region();
 namespace detail {
 using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context);
-}  // namespace detail
+} // namespace detail
 
 /// Calls f(b, e) for disjoint ranges that make up [begin, end), none but the last shorter than `grain`, possibly at
 /// the same time. An exception thrown by f is thrown here after the other ranges have ended or been dropped.
 /// Results must not depend on where the ranges are cut.
-template <class F> inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
+template <class F>
+inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
     if (end <= begin) return;
     if (end - begin <= grain) {
         f(begin, end);
@@ -37,9 +38,8 @@ template <class F> inline void parallel_for(int64_t begin, int64_t end, int64_t 
     }
     using Function = std::remove_reference_t<F>;
     detail::run_parallel(
-        begin, end, grain,
-        [](void* context, int64_t b, int64_t e) { (*static_cast<Function*>(context))(b, e); },
+        begin, end, grain, [](void* context, int64_t b, int64_t e) { (*static_cast<Function*>(context))(b, e); },
         const_cast<void*>(static_cast<const void*>(&f)));
 }
 
-}  // namespace kindling
+} // namespace kindling

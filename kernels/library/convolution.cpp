@@ -18,10 +18,10 @@ namespace {
 
 // The shape with three dimensions, missing ones in front as ones.
 struct Shape {
-    int64_t batch, groups, in_channels, out_channels;  // channels of one group
+    int64_t batch, groups, in_channels, out_channels; // channels of one group
     int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
     int64_t in_space, out_space, taps;
-    bool direct;  // the unrolled input is the input itself
+    bool direct; // the unrolled input is the input itself
 
     explicit Shape(const Convolution& c)
         : batch(c.batch), groups(c.groups), in_channels(c.in_channels / c.groups),
@@ -40,18 +40,19 @@ struct Shape {
         out_space = out[0] * out[1] * out[2];
         taps = kernel[0] * kernel[1] * kernel[2];
         direct = taps == 1;
-        for (int d = 0; d < 3; ++d) direct = direct && stride[d] == 1 && padding[d] == 0;
+        for (int d = 0; d < 3; ++d)
+            direct = direct && stride[d] == 1 && padding[d] == 0;
     }
 };
 
 // Where the innermost output places [0, out) read inside the input for one tap: places [first, last).
 struct Span {
-    int64_t first, last, start;  // place p reads at start + p * stride
+    int64_t first, last, start; // place p reads at start + p * stride
     Span(const Shape& s, int64_t tap) {
         start = tap * s.dilation[2] - s.padding[2];
         int64_t stride = s.stride[2];
         first = start >= 0 ? 0 : (-start + stride - 1) / stride;
-        int64_t room = s.in[2] - start;  // places with p * stride < room are inside
+        int64_t room = s.in[2] - start; // places with p * stride < room are inside
         last = room <= 0 ? 0 : (room + stride - 1) / stride;
         last = std::min(last, s.out[2]);
         first = std::min(first, last);
@@ -66,7 +67,8 @@ void for_lines(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k
     int64_t width = s.out[2], columns = (row_end - row_begin) * width;
     for (int64_t k = k_begin; k < k_end; ++k) {
         int64_t channel = k / s.taps, tap = k % s.taps;
-        int64_t tap2 = tap % s.kernel[2], tap1 = tap / s.kernel[2] % s.kernel[1], tap0 = tap / (s.kernel[2] * s.kernel[1]);
+        int64_t tap2 = tap % s.kernel[2], tap1 = tap / s.kernel[2] % s.kernel[1],
+                tap0 = tap / (s.kernel[2] * s.kernel[1]);
         Span span(s, tap2);
         T* plane = input + channel * s.in_space;
         T* to = unrolled + (k - k_begin) * columns;
@@ -84,13 +86,16 @@ void for_lines(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k
 }
 
 // Short rows are the rule: fixed-size moves, the last one overlapping, in place of a call.
-template <class T> inline void copy_row(T* to, const T* from, int64_t count) {
+template <class T>
+inline void copy_row(T* to, const T* from, int64_t count) {
     constexpr int64_t step = 32 / sizeof(T);
     if (count < step) {
-        for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+        for (int64_t i = 0; i < count; ++i)
+            to[i] = from[i];
         return;
     }
-    for (int64_t i = 0; i + step <= count; i += step) memcpy(to + i, from + i, 32);
+    for (int64_t i = 0; i + step <= count; i += step)
+        memcpy(to + i, from + i, 32);
     memcpy(to + count - step, from + count - step, 32);
 }
 
@@ -104,12 +109,15 @@ void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_
                       memset(static_cast<void*>(to), 0, sizeof(T) * static_cast<size_t>(width));
                       return;
                   }
-                  for (int64_t p = 0; p < span.first; ++p) to[p] = 0;
+                  for (int64_t p = 0; p < span.first; ++p)
+                      to[p] = 0;
                   if (stride == 1)
                       copy_row(to + span.first, from + span.start + span.first, span.last - span.first);
                   else
-                      for (int64_t p = span.first; p < span.last; ++p) to[p] = from[span.start + p * stride];
-                  for (int64_t p = span.last; p < width; ++p) to[p] = 0;
+                      for (int64_t p = span.first; p < span.last; ++p)
+                          to[p] = from[span.start + p * stride];
+                  for (int64_t p = span.last; p < width; ++p)
+                      to[p] = 0;
               });
 }
 
@@ -121,13 +129,16 @@ void roll(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k_end,
         if (!to) return;
         to += span.start;
         if (stride == 1)
-            for (int64_t p = span.first; p < span.last; ++p) to[p] += from[p];
+            for (int64_t p = span.first; p < span.last; ++p)
+                to[p] += from[p];
         else
-            for (int64_t p = span.first; p < span.last; ++p) to[p * stride] += from[p];
+            for (int64_t p = span.first; p < span.last; ++p)
+                to[p * stride] += from[p];
     });
 }
 
-template <class T> Gemm product(int64_t m, int64_t n, int64_t k) {
+template <class T>
+Gemm product(int64_t m, int64_t n, int64_t k) {
     Gemm g{};
     g.dtype = dtype_of<T>;
     g.m = m;
@@ -138,7 +149,7 @@ template <class T> Gemm product(int64_t m, int64_t n, int64_t k) {
 
 // How many output rows to unroll at a time.
 int64_t rows_at_once(const Shape& s, int64_t unrolled_rows) {
-    constexpr int64_t room = 128 << 10;  // elements
+    constexpr int64_t room = 128 << 10; // elements
     int64_t columns = std::max<int64_t>(room / std::max<int64_t>(unrolled_rows, 1), 128);
     int64_t rows = std::max<int64_t>(columns / std::max<int64_t>(s.out[2], 1), 1);
     return std::min(rows, s.out[0] * s.out[1]);
@@ -148,24 +159,30 @@ int64_t rows_at_once(const Shape& s, int64_t unrolled_rows) {
 
 const ConvolutionSteps& steps() {
     switch (isa()) {
-        case Isa::Avx512: return isa_avx512::convolution_steps;
-        case Isa::Avx2: return isa_avx2::convolution_steps;
-        default: return isa_baseline::convolution_steps;
+    case Isa::Avx512:
+        return isa_avx512::convolution_steps;
+    case Isa::Avx2:
+        return isa_avx2::convolution_steps;
+    default:
+        return isa_baseline::convolution_steps;
     }
 }
 
 bool is_depthwise(const Shape& s) {
-    return s.in_channels == 1 && s.out_channels <= 2 && s.in[0] == 1 && s.kernel[0] == 1 && s.out[0] == 1 && s.padding[0] == 0 && !s.direct && s.stride[2] <= 8;
+    return s.in_channels == 1 && s.out_channels <= 2 && s.in[0] == 1 && s.kernel[0] == 1 && s.out[0] == 1 &&
+           s.padding[0] == 0 && !s.direct && s.stride[2] <= 8;
 }
 
 // The padded, phase-sorted copy of a plane that the depthwise steps read.
-template <class T> struct Padded {
+template <class T>
+struct Padded {
     static constexpr int64_t lanes = 64 / sizeof(T);
     DepthwisePlane plane;
     int64_t rows;
     Scratch<T> values;
     explicit Padded(const Shape& s)
-        : plane{s.out[1], s.out[2], s.kernel[1], s.kernel[2], s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], 0},
+        : plane{s.out[1],      s.out[2], s.kernel[1], s.kernel[2], s.stride[1], s.stride[2], s.dilation[1],
+                s.dilation[2], 0},
           rows((s.out[1] - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1),
           values(rows * s.stride[2] * pitch_of(s)) {
         plane.pitch = pitch_of(s);
@@ -184,53 +201,61 @@ template <class T> struct Padded {
             if (stride == 1)
                 copy_row(to + s.padding[2], from, columns);
             else
-                for (int64_t x = 0; x < columns; ++x) to[(x + s.padding[2]) % stride * plane.pitch + (x + s.padding[2]) / stride] = from[x];
+                for (int64_t x = 0; x < columns; ++x)
+                    to[(x + s.padding[2]) % stride * plane.pitch + (x + s.padding[2]) / stride] = from[x];
         }
     }
 };
 
-template <class T> void run_depthwise(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+template <class T>
+void run_depthwise(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     int64_t work = s.out_space * s.taps;
-    parallel_for(0, s.batch * s.groups, std::max<int64_t>(1, 100000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
-        Padded<T> padded(s);
-        for (int64_t image = begin; image < end; ++image) {
-            padded.fill(s, input + image * s.in_space);
-            for (int64_t o = 0; o < s.out_channels; ++o) {
-                int64_t channel = image % s.groups * s.out_channels + o;
-                T* to = output + (image * s.out_channels + o) * s.out_space;
-                T offset = bias ? bias[channel] : T{0};
-                if constexpr (std::is_same_v<T, float>)
-                    steps().depthwise_float(padded.plane, padded.values.data, weight + channel * s.taps, offset, to);
-                else
-                    steps().depthwise_double(padded.plane, padded.values.data, weight + channel * s.taps, offset, to);
-            }
-        }
-    });
+    parallel_for(0, s.batch * s.groups, std::max<int64_t>(1, 100000 / std::max<int64_t>(work, 1)),
+                 [&](int64_t begin, int64_t end) {
+                     Padded<T> padded(s);
+                     for (int64_t image = begin; image < end; ++image) {
+                         padded.fill(s, input + image * s.in_space);
+                         for (int64_t o = 0; o < s.out_channels; ++o) {
+                             int64_t channel = image % s.groups * s.out_channels + o;
+                             T* to = output + (image * s.out_channels + o) * s.out_space;
+                             T offset = bias ? bias[channel] : T{0};
+                             if constexpr (std::is_same_v<T, float>)
+                                 steps().depthwise_float(padded.plane, padded.values.data, weight + channel * s.taps,
+                                                         offset, to);
+                             else
+                                 steps().depthwise_double(padded.plane, padded.values.data, weight + channel * s.taps,
+                                                          offset, to);
+                         }
+                     }
+                 });
 }
 
-template <class T> void run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
+template <class T>
+void run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
     int64_t work = s.batch * s.out_space * s.taps;
-    parallel_for(0, s.groups, std::max<int64_t>(1, 100000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
-        Padded<T> padded(s);
-        int64_t pitch = (s.out[2] + Padded<T>::lanes - 1) / Padded<T>::lanes * Padded<T>::lanes;
-        Scratch<T> grad(s.out[1] * pitch);
-        std::fill_n(grad.data, s.out[1] * pitch, T{0});
-        std::fill_n(grad_weight + begin * s.out_channels * s.taps, (end - begin) * s.out_channels * s.taps, T{0});
-        for (int64_t group = begin; group < end; ++group)
-            for (int64_t sample = 0; sample < s.batch; ++sample) {
-                int64_t image = sample * s.groups + group;
-                padded.fill(s, input + image * s.in_space);
-                for (int64_t o = 0; o < s.out_channels; ++o) {
-                    const T* from = grad_output + (image * s.out_channels + o) * s.out_space;
-                    for (int64_t y = 0; y < s.out[1]; ++y) copy_row(grad.data + y * pitch, from + y * s.out[2], s.out[2]);
-                    T* to = grad_weight + (group * s.out_channels + o) * s.taps;
-                    if constexpr (std::is_same_v<T, float>)
-                        steps().depthwise_weight_float(padded.plane, padded.values.data, grad.data, pitch, to);
-                    else
-                        steps().depthwise_weight_double(padded.plane, padded.values.data, grad.data, pitch, to);
+    parallel_for(
+        0, s.groups, std::max<int64_t>(1, 100000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
+            Padded<T> padded(s);
+            int64_t pitch = (s.out[2] + Padded<T>::lanes - 1) / Padded<T>::lanes * Padded<T>::lanes;
+            Scratch<T> grad(s.out[1] * pitch);
+            std::fill_n(grad.data, s.out[1] * pitch, T{0});
+            std::fill_n(grad_weight + begin * s.out_channels * s.taps, (end - begin) * s.out_channels * s.taps, T{0});
+            for (int64_t group = begin; group < end; ++group)
+                for (int64_t sample = 0; sample < s.batch; ++sample) {
+                    int64_t image = sample * s.groups + group;
+                    padded.fill(s, input + image * s.in_space);
+                    for (int64_t o = 0; o < s.out_channels; ++o) {
+                        const T* from = grad_output + (image * s.out_channels + o) * s.out_space;
+                        for (int64_t y = 0; y < s.out[1]; ++y)
+                            copy_row(grad.data + y * pitch, from + y * s.out[2], s.out[2]);
+                        T* to = grad_weight + (group * s.out_channels + o) * s.taps;
+                        if constexpr (std::is_same_v<T, float>)
+                            steps().depthwise_weight_float(padded.plane, padded.values.data, grad.data, pitch, to);
+                        else
+                            steps().depthwise_weight_double(padded.plane, padded.values.data, grad.data, pitch, to);
+                    }
                 }
-            }
-    });
+        });
 }
 
 // With stride 1 the input gradient is the convolution of the output's gradient with the kernel turned round.
@@ -244,17 +269,19 @@ void run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, 
     std::swap(back.in_space, back.out_space);
     Scratch<T> turned(s.groups * s.taps);
     for (int64_t c = 0; c < s.groups; ++c)
-        for (int64_t t = 0; t < s.taps; ++t) turned[c * s.taps + t] = weight[(c + 1) * s.taps - 1 - t];
+        for (int64_t t = 0; t < s.taps; ++t)
+            turned[c * s.taps + t] = weight[(c + 1) * s.taps - 1 - t];
     run_depthwise<T>(back, grad_output, turned.data, nullptr, grad_input);
 }
 
-template <class T> void run_forward(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+template <class T>
+void run_forward(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     if (is_depthwise(s)) return run_depthwise(s, input, weight, bias, output);
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
     int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
     int64_t parts = (all_rows + rows - 1) / rows;
     auto task = [&](int64_t index) {
-        int64_t image = index / parts, part = index % parts;  // image counts (sample, group)
+        int64_t image = index / parts, part = index % parts; // image counts (sample, group)
         int64_t row_begin = part * rows, row_end = std::min(row_begin + rows, all_rows);
         int64_t columns = (row_end - row_begin) * width;
         int64_t group = image % s.groups;
@@ -280,11 +307,13 @@ template <class T> void run_forward(const Shape& s, const T* input, const T* wei
         gemm(g);
     };
     int64_t tasks = s.batch * s.groups * parts;
-    if (tasks == 1) return task(0);  // the product itself uses the threads
-    double work = static_cast<double>(s.out_channels) * static_cast<double>(unrolled_rows) * static_cast<double>(rows * width);
+    if (tasks == 1) return task(0); // the product itself uses the threads
+    double work =
+        static_cast<double>(s.out_channels) * static_cast<double>(unrolled_rows) * static_cast<double>(rows * width);
     auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
     parallel_for(0, tasks, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) task(i);
+        for (int64_t i = begin; i < end; ++i)
+            task(i);
     });
 }
 
@@ -297,7 +326,8 @@ void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, c
     // A task is a block of channels of one image: nobody else adds to its part of the result.
     int64_t images = s.batch * s.groups;
     int64_t blocks = 1;
-    if (images < 2 * num_threads()) blocks = std::min<int64_t>(s.in_channels, (2 * num_threads() + images - 1) / std::max<int64_t>(images, 1));
+    if (images < 2 * num_threads())
+        blocks = std::min<int64_t>(s.in_channels, (2 * num_threads() + images - 1) / std::max<int64_t>(images, 1));
     int64_t channels = (s.in_channels + blocks - 1) / blocks;
     channels = std::min((channels + 3) / 4 * 4, s.in_channels);
     blocks = (s.in_channels + channels - 1) / channels;
@@ -310,7 +340,8 @@ void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, c
         const T* offset = bias ? bias + group * s.in_channels + channel : nullptr;
         Scratch<T> unrolled(s.direct ? 0 : count * s.taps * rows * width);
         if (!s.direct)
-            for (int64_t c = 0; c < count; ++c) std::fill_n(to + c * s.in_space, s.in_space, offset ? offset[c] : T{0});
+            for (int64_t c = 0; c < count; ++c)
+                std::fill_n(to + c * s.in_space, s.in_space, offset ? offset[c] : T{0});
         for (int64_t row = 0; row < all_rows; row += rows) {
             int64_t row_end = std::min(row + rows, all_rows), columns = (row_end - row) * width;
             Gemm g = product<T>(count * s.taps, columns, s.out_channels);
@@ -331,14 +362,17 @@ void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, c
             if (!s.direct) roll(s, to, unrolled.data, 0, count * s.taps, row, row_end);
         }
         if (all_rows == 0 || width == 0)
-            for (int64_t c = 0; s.direct && c < count; ++c) std::fill_n(to + c * s.in_space, s.in_space, offset ? offset[c] : T{0});
+            for (int64_t c = 0; s.direct && c < count; ++c)
+                std::fill_n(to + c * s.in_space, s.in_space, offset ? offset[c] : T{0});
     };
     parallel_for(0, images * blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) task(i);
+        for (int64_t i = begin; i < end; ++i)
+            task(i);
     });
 }
 
-template <class T> void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
+template <class T>
+void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
     if (s.batch == 0 || s.out_space == 0) {
         std::fill_n(grad_weight, s.groups * s.out_channels * unrolled_rows, T{0});
@@ -351,7 +385,8 @@ template <class T> void run_weight_gradient(const Shape& s, const T* input, cons
     int64_t blocks = (unrolled_rows + block - 1) / block;
     int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
     auto task = [&](int64_t index) {
-        int64_t group = index / blocks, k_begin = index % blocks * block, k_end = std::min(k_begin + block, unrolled_rows);
+        int64_t group = index / blocks, k_begin = index % blocks * block,
+                k_end = std::min(k_begin + block, unrolled_rows);
         Scratch<T> unrolled(s.direct ? 0 : (k_end - k_begin) * rows * width);
         T* to = grad_weight + group * s.out_channels * unrolled_rows + k_begin;
         bool first = true;
@@ -383,13 +418,15 @@ template <class T> void run_weight_gradient(const Shape& s, const T* input, cons
     };
     if (s.groups * blocks == 1) return task(0);
     parallel_for(0, s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) task(i);
+        for (int64_t i = begin; i < end; ++i)
+            task(i);
     });
 }
 
 // ---- the other dtypes, by way of float or of real and imaginary parts ----
 
-template <class T, class R> struct Widened {
+template <class T, class R>
+struct Widened {
     Scratch<R> values;
     Widened(const void* from, int64_t count, int part, R sign = 1) : values(from ? count : 0) {
         if (!from) return;
@@ -406,13 +443,16 @@ template <class T, class R> struct Widened {
     }
 };
 
-template <class T> void narrow(T* to, const float* from, int64_t count) {
+template <class T>
+void narrow(T* to, const float* from, int64_t count) {
     parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) to[i] = store_as<T>(from[i]);
+        for (int64_t i = begin; i < end; ++i)
+            to[i] = store_as<T>(from[i]);
     });
 }
 
-template <class R> void combine(void* out, const R* real, const R* less, const R* imaginary, const R* more, int64_t count) {
+template <class R>
+void combine(void* out, const R* real, const R* less, const R* imaginary, const R* more, int64_t count) {
     R* to = static_cast<R*>(out);
     for (int64_t i = 0; i < count; ++i) {
         to[2 * i] = real[i] - less[i];
@@ -434,7 +474,8 @@ void by_dtype(DType dtype, const void* left, int64_t left_count, const void* rig
     auto complex = [&](auto type) {
         using R = decltype(type);
         using T = std::complex<R>;
-        Widened<T, R> lr(left, left_count, 0), li(left, left_count, 1), rr(right, right_count, 0), ri(right, right_count, 1);
+        Widened<T, R> lr(left, left_count, 0), li(left, left_count, 1), rr(right, right_count, 0),
+            ri(right, right_count, 1);
         Widened<T, R> br(bias, bias_count, 0), bi(bias, bias_count, 1);
         Scratch<R> a(out_count), b(out_count), c(out_count), d(out_count);
         const R* none = nullptr;
@@ -445,16 +486,22 @@ void by_dtype(DType dtype, const void* left, int64_t left_count, const void* rig
         combine(out, a.data, b.data, c.data, d.data, out_count);
     };
     switch (dtype) {
-        case DType::Float32:
-            return run(static_cast<const float*>(left), static_cast<const float*>(right), static_cast<const float*>(bias), static_cast<float*>(out));
-        case DType::Float64:
-            return run(static_cast<const double*>(left), static_cast<const double*>(right), static_cast<const double*>(bias), static_cast<double*>(out));
-        case DType::Float16: return half(Half{});
-        case DType::BFloat16: return half(BFloat16{});
-        case DType::Complex64: return complex(float{});
-        case DType::Complex128: return complex(double{});
-        default:
-            fail(ErrorKind::NotImplemented, "\"slow_conv2d_cpu\" not implemented for '%s'", scalar_type_name(dtype));
+    case DType::Float32:
+        return run(static_cast<const float*>(left), static_cast<const float*>(right), static_cast<const float*>(bias),
+                   static_cast<float*>(out));
+    case DType::Float64:
+        return run(static_cast<const double*>(left), static_cast<const double*>(right),
+                   static_cast<const double*>(bias), static_cast<double*>(out));
+    case DType::Float16:
+        return half(Half{});
+    case DType::BFloat16:
+        return half(BFloat16{});
+    case DType::Complex64:
+        return complex(float{});
+    case DType::Complex128:
+        return complex(double{});
+    default:
+        fail(ErrorKind::NotImplemented, "\"slow_conv2d_cpu\" not implemented for '%s'", scalar_type_name(dtype));
     }
 }
 
@@ -466,7 +513,7 @@ struct Counts {
           output(s.batch * s.groups * s.out_channels * s.out_space) {}
 };
 
-}  // namespace
+} // namespace
 
 void convolution(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
     Shape s(c);
@@ -497,23 +544,27 @@ void convolution_bias_gradient(DType dtype, int64_t batch, int64_t channels, int
                                void* grad_bias) {
     auto sums = [&](auto* from, auto*, auto*, auto* to) {
         using T = std::remove_reference_t<decltype(*to)>;
-        parallel_for(0, channels, std::max<int64_t>(1, 32768 / std::max<int64_t>(batch * space, 1)), [&](int64_t begin, int64_t end) {
-            for (int64_t c = begin; c < end; ++c) {
-                T total = 0;
-                for (int64_t n = 0; n < batch; ++n) {
-                    const T* row = from + (n * channels + c) * space;
-                    T lanes[16] = {};
-                    int64_t i = 0;
-                    for (; i + 16 <= space; i += 16)
-                        for (int l = 0; l < 16; ++l) lanes[l] += row[i + l];
-                    for (int l = 0; i + l < space; ++l) lanes[l] += row[i + l];
-                    for (int step = 8; step; step /= 2)
-                        for (int l = 0; l < step; ++l) lanes[l] += lanes[l + step];
-                    total += lanes[0];
-                }
-                to[c] = total;
-            }
-        });
+        parallel_for(0, channels, std::max<int64_t>(1, 32768 / std::max<int64_t>(batch * space, 1)),
+                     [&](int64_t begin, int64_t end) {
+                         for (int64_t c = begin; c < end; ++c) {
+                             T total = 0;
+                             for (int64_t n = 0; n < batch; ++n) {
+                                 const T* row = from + (n * channels + c) * space;
+                                 T lanes[16] = {};
+                                 int64_t i = 0;
+                                 for (; i + 16 <= space; i += 16)
+                                     for (int l = 0; l < 16; ++l)
+                                         lanes[l] += row[i + l];
+                                 for (int l = 0; i + l < space; ++l)
+                                     lanes[l] += row[i + l];
+                                 for (int step = 8; step; step /= 2)
+                                     for (int l = 0; l < step; ++l)
+                                         lanes[l] += lanes[l + step];
+                                 total += lanes[0];
+                             }
+                             to[c] = total;
+                         }
+                     });
     };
     if (is_complex(dtype)) {
         // A complex number is two reals side by side, summed apart.
@@ -522,14 +573,16 @@ void convolution_bias_gradient(DType dtype, int64_t batch, int64_t channels, int
                 for (int part = 0; part < 2; ++part) {
                     std::remove_reference_t<decltype(*to)> total = 0;
                     for (int64_t n = 0; n < batch; ++n)
-                        for (int64_t i = 0; i < space; ++i) total += from[2 * ((n * channels + c) * space + i) + part];
+                        for (int64_t i = 0; i < space; ++i)
+                            total += from[2 * ((n * channels + c) * space + i) + part];
                     to[2 * c + part] = total;
                 }
         };
-        if (dtype == DType::Complex64) return split(static_cast<const float*>(grad_output), static_cast<float*>(grad_bias));
+        if (dtype == DType::Complex64)
+            return split(static_cast<const float*>(grad_output), static_cast<float*>(grad_bias));
         return split(static_cast<const double*>(grad_output), static_cast<double*>(grad_bias));
     }
     by_dtype(dtype, grad_output, batch * channels * space, nullptr, 0, nullptr, 0, grad_bias, channels, sums);
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -12,8 +12,8 @@
 namespace kindling::library {
 
 struct Convolution {
-    DType dtype;                    // floating or complex
-    int dims;                       // 1, 2 or 3
+    DType dtype; // floating or complex
+    int dims;    // 1, 2 or 3
     int64_t batch, in_channels, out_channels, groups;
     int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
 };
@@ -35,4 +35,4 @@ void convolution_weight_gradient(const Convolution& shape, const void* input, co
 void convolution_bias_gradient(DType dtype, int64_t batch, int64_t channels, int64_t space, const void* grad_output,
                                void* grad_bias);
 
-}  // namespace kindling::library
+} // namespace kindling::library

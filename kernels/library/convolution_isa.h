@@ -18,15 +18,24 @@ struct DepthwisePlane {
 struct ConvolutionSteps {
     /// out [out_rows, out_columns] = bias + sum over taps of weight * plane.
     void (*depthwise_float)(const DepthwisePlane& p, const float* plane, const float* weight, float bias, float* out);
-    void (*depthwise_double)(const DepthwisePlane& p, const double* plane, const double* weight, double bias, double* out);
-    /// grad_weight [kernel_rows, kernel_columns] += sums over the plane of grad * input. grad's rows are padded with zeros
-    /// to `grad_pitch`, a multiple of the lanes.
-    void (*depthwise_weight_float)(const DepthwisePlane& p, const float* plane, const float* grad, int64_t grad_pitch, float* grad_weight);
-    void (*depthwise_weight_double)(const DepthwisePlane& p, const double* plane, const double* grad, int64_t grad_pitch, double* grad_weight);
+    void (*depthwise_double)(const DepthwisePlane& p, const double* plane, const double* weight, double bias,
+                             double* out);
+    /// grad_weight [kernel_rows, kernel_columns] += sums over the plane of grad * input. grad's rows are padded with
+    /// zeros to `grad_pitch`, a multiple of the lanes.
+    void (*depthwise_weight_float)(const DepthwisePlane& p, const float* plane, const float* grad, int64_t grad_pitch,
+                                   float* grad_weight);
+    void (*depthwise_weight_double)(const DepthwisePlane& p, const double* plane, const double* grad,
+                                    int64_t grad_pitch, double* grad_weight);
 };
 
-namespace isa_baseline { extern const ConvolutionSteps convolution_steps; }
-namespace isa_avx2 { extern const ConvolutionSteps convolution_steps; }
-namespace isa_avx512 { extern const ConvolutionSteps convolution_steps; }
+namespace isa_baseline {
+extern const ConvolutionSteps convolution_steps;
+}
+namespace isa_avx2 {
+extern const ConvolutionSteps convolution_steps;
+}
+namespace isa_avx512 {
+extern const ConvolutionSteps convolution_steps;
+}
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -30,31 +30,41 @@ Root root(uint64_t numerator, uint64_t denominator) {
     uint64_t eighth = numerator * 8 / denominator;
     // The distance to the nearest multiple of a quarter, exactly.
     uint64_t quarter = (eighth + 1) / 2;
-    double offset = (static_cast<double>(numerator * 4) - static_cast<double>(quarter * denominator)) / static_cast<double>(denominator * 4);
+    double offset = (static_cast<double>(numerator * 4) - static_cast<double>(quarter * denominator)) /
+                    static_cast<double>(denominator * 4);
     double c = std::cos(two_pi * offset), s = std::sin(two_pi * offset);
     switch (quarter % 4) {
-        case 0: return {c, -s};
-        case 1: return {-s, -c};
-        case 2: return {-c, s};
-        default: return {s, c};
+    case 0:
+        return {c, -s};
+    case 1:
+        return {-s, -c};
+    case 2:
+        return {-c, s};
+    default:
+        return {s, c};
     }
 }
 
-template <class R> struct Plan {
+template <class R>
+struct Plan {
     int64_t n;
-    std::vector<int> radices;      // empty with n > 1: Bluestein
-    std::vector<R> twiddles;       // for each stage, each p, each k from 1: re, im
-    std::vector<R> roots;          // for each generic stage, radix * radix: re, im
+    std::vector<int> radices; // empty with n > 1: Bluestein
+    std::vector<R> twiddles;  // for each stage, each p, each k from 1: re, im
+    std::vector<R> roots;     // for each generic stage, radix * radix: re, im
     int64_t padded = 0;
-    std::vector<R> chirp;          // re, im
-    std::vector<R> kernel;         // the transformed chirp, divided by `padded`
+    std::vector<R> chirp;  // re, im
+    std::vector<R> kernel; // the transformed chirp, divided by `padded`
     std::shared_ptr<const Plan> inner;
 };
 
-template <class R> std::shared_ptr<const Plan<R>> plan_of(int64_t n);
+template <class R>
+std::shared_ptr<const Plan<R>> plan_of(int64_t n);
 
-template <class R> const FourierStages<R>& stages() {
-    const FourierSteps& steps = isa() == Isa::Avx512 ? isa_avx512::fourier_steps : isa() == Isa::Avx2 ? isa_avx2::fourier_steps : isa_baseline::fourier_steps;
+template <class R>
+const FourierStages<R>& stages() {
+    const FourierSteps& steps = isa() == Isa::Avx512 ? isa_avx512::fourier_steps
+                                : isa() == Isa::Avx2 ? isa_avx2::fourier_steps
+                                                     : isa_baseline::fourier_steps;
     if constexpr (sizeof(R) == 4)
         return steps.in_float;
     else
@@ -62,7 +72,8 @@ template <class R> const FourierStages<R>& stages() {
 }
 
 // Forward transform of `s` interleaved rows: x is overwritten, as is the spare room; the result's place is returned.
-template <class R> Split<R> transform(const Plan<R>& plan, int64_t s, Split<R> x, Split<R> spare) {
+template <class R>
+Split<R> transform(const Plan<R>& plan, int64_t s, Split<R> x, Split<R> spare) {
     int64_t n = plan.n;
     if (n == 1) return x;
     if (!plan.radices.empty()) {
@@ -124,7 +135,8 @@ template <class R> Split<R> transform(const Plan<R>& plan, int64_t s, Split<R> x
     return x;
 }
 
-template <class R> std::shared_ptr<const Plan<R>> make_plan(int64_t n) {
+template <class R>
+std::shared_ptr<const Plan<R>> make_plan(int64_t n) {
     auto plan = std::make_shared<Plan<R>>();
     plan->n = n;
     int64_t rest = n;
@@ -161,14 +173,15 @@ template <class R> std::shared_ptr<const Plan<R>> make_plan(int64_t n) {
     }
     plan->radices.clear();
     int64_t padded = 1;
-    while (padded < 2 * n - 1) padded *= 2;
+    while (padded < 2 * n - 1)
+        padded *= 2;
     plan->padded = padded;
     plan->inner = plan_of<R>(padded);
     plan->chirp.resize(static_cast<size_t>(2 * n));
     Scratch<R> room(4 * padded);
     Split<R> a{room.data, room.data + padded}, b{room.data + 2 * padded, room.data + 3 * padded};
     std::fill(room.data, room.data + 2 * padded, R{0});
-    uint64_t square = 0, modulus = 2 * static_cast<uint64_t>(n);  // j * j modulo 2 n
+    uint64_t square = 0, modulus = 2 * static_cast<uint64_t>(n); // j * j modulo 2 n
     for (int64_t j = 0; j < n; ++j) {
         Root w = root(square, modulus);
         plan->chirp[static_cast<size_t>(2 * j)] = static_cast<R>(w.re);
@@ -191,16 +204,19 @@ template <class R> std::shared_ptr<const Plan<R>> make_plan(int64_t n) {
 }
 
 // The plans used last. Made at the first transform and never destroyed.
-template <class R> struct Cache {
+template <class R>
+struct Cache {
     static constexpr int size = 16;
     std::shared_ptr<const Plan<R>> plans[size];
     uint64_t used[size] = {};
     uint64_t clock = 0;
 };
 constinit pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
-template <class R> constinit Cache<R>* cache = nullptr;
+template <class R>
+constinit Cache<R>* cache = nullptr;
 
-template <class R> std::shared_ptr<const Plan<R>> plan_of(int64_t n) {
+template <class R>
+std::shared_ptr<const Plan<R>> plan_of(int64_t n) {
     std::shared_ptr<const Plan<R>> found;
     pthread_mutex_lock(&cache_lock);
     if (!cache<R>) cache<R> = new Cache<R>;
@@ -213,7 +229,7 @@ template <class R> std::shared_ptr<const Plan<R>> plan_of(int64_t n) {
     pthread_mutex_unlock(&cache_lock);
     if (found) return found;
     found = make_plan<R>(n);
-    if (n > (1 << 22)) return found;  // too large to keep
+    if (n > (1 << 22)) return found; // too large to keep
     pthread_mutex_lock(&cache_lock);
     int oldest = 0;
     for (int i = 1; i < Cache<R>::size; ++i)
@@ -231,29 +247,35 @@ inline int64_t row_start(const Fourier& f, int64_t row, int64_t length) {
 }
 
 // f(row, begin, end) over places and rows in small squares, so that neither order leaves the cache.
-template <class F> inline void for_places(int64_t n, int64_t s, F f) {
+template <class F>
+inline void for_places(int64_t n, int64_t s, F f) {
     for (int64_t begin = 0; begin < n; begin += 16)
-        for (int64_t q = 0; q < s; ++q) f(q, begin, std::min(begin + 16, n));
+        for (int64_t q = 0; q < s; ++q)
+            f(q, begin, std::min(begin + 16, n));
 }
 
 // run(first row, how many) over all rows in bundles.
-template <class Run> void for_bundles(const Fourier& f, int64_t n, Run run) {
+template <class Run>
+void for_bundles(const Fourier& f, int64_t n, Run run) {
     int64_t rows = f.outer * f.inner;
     int64_t bundle = std::clamp<int64_t>((int64_t{1} << 15) / std::max<int64_t>(n, 1), 1, 16);
     int64_t bundles = (rows + bundle - 1) / bundle;
-    parallel_for(0, bundles, std::max<int64_t>(1, 4096 / std::max<int64_t>(n * bundle, 1)), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) run(i * bundle, std::min(bundle, rows - i * bundle));
-    });
+    parallel_for(0, bundles, std::max<int64_t>(1, 4096 / std::max<int64_t>(n * bundle, 1)),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i)
+                         run(i * bundle, std::min(bundle, rows - i * bundle));
+                 });
 }
 
-template <class R> void run_complex(const Fourier& f, const R* in, R* out) {
+template <class R>
+void run_complex(const Fourier& f, const R* in, R* out) {
     auto plan = plan_of<R>(f.n);
     int64_t n = f.n, step = 2 * f.inner;
     auto scale = static_cast<R>(f.scale);
     for_bundles(f, n, [&](int64_t row, int64_t s) {
         Scratch<R> room(4 * n * s);
         Split<R> x{room.data, room.data + n * s}, y{room.data + 2 * n * s, room.data + 3 * n * s};
-        int part = f.forward ? 0 : 1;  // backwards: parts exchanged before and after
+        int part = f.forward ? 0 : 1; // backwards: parts exchanged before and after
         for_places(n, s, [&](int64_t q, int64_t begin, int64_t end) {
             const R* from = in + 2 * row_start(f, row + q, n);
             for (int64_t j = begin; j < end; ++j) {
@@ -272,12 +294,13 @@ template <class R> void run_complex(const Fourier& f, const R* in, R* out) {
     });
 }
 
-template <class R> void run_from_real(const Fourier& f, const R* in, R* out) {
+template <class R>
+void run_from_real(const Fourier& f, const R* in, R* out) {
     int64_t n = f.n, kept = n / 2 + 1, step = 2 * f.inner;
     auto scale = static_cast<R>(f.scale);
-    R sign = f.forward ? R{1} : R{-1};  // of a real array the way back is the conjugate
+    R sign = f.forward ? R{1} : R{-1}; // of a real array the way back is the conjugate
     bool even = n % 2 == 0;
-    int64_t length = even ? n / 2 : n;  // even lengths: pairs of reals as complex numbers
+    int64_t length = even ? n / 2 : n; // even lengths: pairs of reals as complex numbers
     auto plan = plan_of<R>(length);
     std::vector<R> turns;
     if (even)
@@ -335,7 +358,8 @@ template <class R> void run_from_real(const Fourier& f, const R* in, R* out) {
     });
 }
 
-template <class R> void run_to_real(const Fourier& f, const R* in, R* out) {
+template <class R>
+void run_to_real(const Fourier& f, const R* in, R* out) {
     int64_t n = f.n, given = n / 2 + 1, step = 2 * f.inner;
     auto scale = static_cast<R>(f.scale);
     R sign = f.forward ? R{-1} : R{1};
@@ -368,10 +392,10 @@ template <class R> void run_to_real(const Fourier& f, const R* in, R* out) {
             for (int64_t k = begin; k < end; ++k) {
                 int64_t other = length - k;
                 R ar = re(k), ai = im(k), br = re(other), bi = -im(other);
-                R er = ar + br, ei = ai + bi, dr = ar - br, di = ai - bi;  // twice the even and the odd part
+                R er = ar + br, ei = ai + bi, dr = ar - br, di = ai - bi; // twice the even and the odd part
                 R wr = turns[static_cast<size_t>(2 * k)], wi = turns[static_cast<size_t>(2 * k + 1)];
                 R tr = dr * wr - di * wi, ti = dr * wi + di * wr;
-                x.im[k * s + q] = er - ti;  // e + i t
+                x.im[k * s + q] = er - ti; // e + i t
                 x.re[k * s + q] = ei + tr;
             }
         });
@@ -391,11 +415,12 @@ template <class R> void run_to_real(const Fourier& f, const R* in, R* out) {
 }
 
 bool is_double(const Fourier& f) {
-    KINDLING_CHECK(Runtime, f.real == DType::Float32 || f.real == DType::Float64, "Unsupported dtype %s", scalar_type_name(f.real));
+    KINDLING_CHECK(Runtime, f.real == DType::Float32 || f.real == DType::Float64, "Unsupported dtype %s",
+                   scalar_type_name(f.real));
     return f.real == DType::Float64;
 }
 
-}  // namespace
+} // namespace
 
 void fft_complex(const Fourier& f, const void* in, void* out) {
     if (f.outer * f.n * f.inner == 0) return;
@@ -421,4 +446,4 @@ void fft_to_real(const Fourier& f, const void* in, void* out) {
         run_to_real(f, static_cast<const float*>(in), static_cast<float*>(out));
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -12,8 +12,8 @@ namespace kindling::library {
 struct Fourier {
     DType real;
     int64_t outer, n, inner;
-    bool forward;   // exp(-2 pi i j k / n), or with plus
-    double scale;   // multiplies the result
+    bool forward; // exp(-2 pi i j k / n), or with plus
+    double scale; // multiplies the result
 };
 
 /// Complex to complex; `out` may be `in`.
@@ -24,4 +24,4 @@ void fft_from_real(const Fourier& f, const void* in, void* out);
 /// parts that symmetry makes zero are taken as zero.
 void fft_to_real(const Fourier& f, const void* in, void* out);
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -6,33 +6,58 @@ namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
 
 // A complex number, or a register of them.
-template <class V> struct Complex {
+template <class V>
+struct Complex {
     V re, im;
 };
-template <class V> inline Complex<V> operator+(Complex<V> a, Complex<V> b) { return {a.re + b.re, a.im + b.im}; }
-template <class V> inline Complex<V> operator-(Complex<V> a, Complex<V> b) { return {a.re - b.re, a.im - b.im}; }
-template <class V> inline Complex<V> operator*(Complex<V> a, Complex<V> b) {
+template <class V>
+inline Complex<V> operator+(Complex<V> a, Complex<V> b) {
+    return {a.re + b.re, a.im + b.im};
+}
+template <class V>
+inline Complex<V> operator-(Complex<V> a, Complex<V> b) {
+    return {a.re - b.re, a.im - b.im};
+}
+template <class V>
+inline Complex<V> operator*(Complex<V> a, Complex<V> b) {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 /// a - i b and a + i b.
-template <class V> inline Complex<V> minus_i(Complex<V> a, Complex<V> b) { return {a.re + b.im, a.im - b.re}; }
-template <class V> inline Complex<V> plus_i(Complex<V> a, Complex<V> b) { return {a.re - b.im, a.im + b.re}; }
+template <class V>
+inline Complex<V> minus_i(Complex<V> a, Complex<V> b) {
+    return {a.re + b.im, a.im - b.re};
+}
+template <class V>
+inline Complex<V> plus_i(Complex<V> a, Complex<V> b) {
+    return {a.re - b.im, a.im + b.re};
+}
 
-template <class V, class P> inline Complex<V> get(P x, int64_t i) { return {V::load(x.re + i), V::load(x.im + i)}; }
-template <class V, class R> inline void put(Split<R> y, int64_t i, Complex<V> value) {
+template <class V, class P>
+inline Complex<V> get(P x, int64_t i) {
+    return {V::load(x.re + i), V::load(x.im + i)};
+}
+template <class V, class R>
+inline void put(Split<R> y, int64_t i, Complex<V> value) {
     value.re.store(y.re + i);
     value.im.store(y.im + i);
 }
-template <class V, class R> inline Complex<V> factor(const R* w) { return {V::all(w[0]), V::all(w[1])}; }
-
-// f(V type, q) over [0, s): whole registers, then one by one.
-template <class R, class F> inline void for_lanes(int64_t s, F f) {
-    int64_t q = 0;
-    for (; q + Vec<R>::width <= s; q += Vec<R>::width) f(Vec<R>{}, q);
-    for (; q < s; ++q) f(One<R>{}, q);
+template <class V, class R>
+inline Complex<V> factor(const R* w) {
+    return {V::all(w[0]), V::all(w[1])};
 }
 
-template <class R> void stage2(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
+// f(V type, q) over [0, s): whole registers, then one by one.
+template <class R, class F>
+inline void for_lanes(int64_t s, F f) {
+    int64_t q = 0;
+    for (; q + Vec<R>::width <= s; q += Vec<R>::width)
+        f(Vec<R>{}, q);
+    for (; q < s; ++q)
+        f(One<R>{}, q);
+}
+
+template <class R>
+void stage2(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
     for (int64_t p = 0; p < m; ++p, w += 2)
         for_lanes<R>(s, [&](auto type, int64_t q) {
             using V = decltype(type);
@@ -42,7 +67,8 @@ template <class R> void stage2(int64_t m, int64_t s, Split<const R> x, Split<R> 
         });
 }
 
-template <class R> void stage4(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
+template <class R>
+void stage4(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
     for (int64_t p = 0; p < m; ++p, w += 6)
         for_lanes<R>(s, [&](auto type, int64_t q) {
             using V = decltype(type);
@@ -57,7 +83,8 @@ template <class R> void stage4(int64_t m, int64_t s, Split<const R> x, Split<R> 
         });
 }
 
-template <class R> void stage3(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
+template <class R>
+void stage3(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
     for (int64_t p = 0; p < m; ++p, w += 4)
         for_lanes<R>(s, [&](auto type, int64_t q) {
             using V = decltype(type);
@@ -80,15 +107,17 @@ void stage_any(int r, int64_t m, int64_t s, Split<const R> x, Split<R> y, const 
             for_lanes<R>(s, [&](auto type, int64_t q) {
                 using V = decltype(type);
                 auto sum = get<V>(x, s * p + q);
-                for (int j = 1; j < r; ++j) sum = sum + get<V>(x, s * (p + m * j) + q) * factor<V>(roots + 2 * (j * r + k));
+                for (int j = 1; j < r; ++j)
+                    sum = sum + get<V>(x, s * (p + m * j) + q) * factor<V>(roots + 2 * (j * r + k));
                 put(y, s * (r * p + k) + q, k == 0 ? sum : sum * factor<V>(w + 2 * (k - 1)));
             });
 }
 
-template <class R> constexpr FourierStages<R> stages = {stage2<R>, stage3<R>, stage4<R>, stage_any<R>};
+template <class R>
+constexpr FourierStages<R> stages = {stage2<R>, stage3<R>, stage4<R>, stage_any<R>};
 
-}  // namespace
+} // namespace
 
 extern constexpr FourierSteps fourier_steps = {stages<float>, stages<double>};
 
-}  // namespace kindling::library::KINDLING_ISA_NAMESPACE
+} // namespace kindling::library::KINDLING_ISA_NAMESPACE

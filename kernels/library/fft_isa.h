@@ -5,14 +5,16 @@
 namespace kindling::library {
 
 /// Arrays of s * n numbers, s of them side by side.
-template <class R> struct Split {
+template <class R>
+struct Split {
     R* re;
     R* im;
 };
 
 /// A stage of radix r takes transforms of length n = r * m, s of them interleaved, to r times as many of length m. `w`
 /// holds for each p < m the factors exp(-2 pi i p k / n) of k = 1 to r - 1.
-template <class R> struct FourierStages {
+template <class R>
+struct FourierStages {
     void (*two)(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w);
     void (*three)(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w);
     void (*four)(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w);
@@ -24,8 +26,14 @@ struct FourierSteps {
     FourierStages<double> in_double;
 };
 
-namespace isa_baseline { extern const FourierSteps fourier_steps; }
-namespace isa_avx2 { extern const FourierSteps fourier_steps; }
-namespace isa_avx512 { extern const FourierSteps fourier_steps; }
+namespace isa_baseline {
+extern const FourierSteps fourier_steps;
+}
+namespace isa_avx2 {
+extern const FourierSteps fourier_steps;
+}
+namespace isa_avx512 {
+extern const FourierSteps fourier_steps;
+}
 
-}  // namespace kindling::library
+} // namespace kindling::library

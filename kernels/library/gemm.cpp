@@ -16,25 +16,45 @@ namespace {
 
 const GemmSteps& gemm_steps() {
     switch (isa()) {
-        case Isa::Avx512: return isa_avx512::gemm_steps;
-        case Isa::Avx2: return isa_avx2::gemm_steps;
-        default: return isa_baseline::gemm_steps;
+    case Isa::Avx512:
+        return isa_avx512::gemm_steps;
+    case Isa::Avx2:
+        return isa_avx2::gemm_steps;
+    default:
+        return isa_baseline::gemm_steps;
     }
 }
 
 void run_part(const GemmPart<float>& part) { gemm_steps().gemm_float(part); }
 void run_part(const GemmPart<double>& part) { gemm_steps().gemm_double(part); }
 
-constexpr double parallel_work = 600e3;   // multiply-adds below which waking a thread does not pay
+constexpr double parallel_work = 600e3; // multiply-adds below which waking a thread does not pay
 
-template <class T> GemmPart<T> part_of(const Gemm& g) {
-    return {g.m, g.n, g.k, static_cast<const T*>(g.a), g.a_row, g.a_column, static_cast<const T*>(g.b), g.b_row,
-            g.b_column, static_cast<T*>(g.out), g.out_row, g.out_column, static_cast<const T*>(g.c), g.c_row,
-            g.c_column, static_cast<T>(g.alpha), static_cast<T>(g.beta), false};
+template <class T>
+GemmPart<T> part_of(const Gemm& g) {
+    return {g.m,
+            g.n,
+            g.k,
+            static_cast<const T*>(g.a),
+            g.a_row,
+            g.a_column,
+            static_cast<const T*>(g.b),
+            g.b_row,
+            g.b_column,
+            static_cast<T*>(g.out),
+            g.out_row,
+            g.out_column,
+            static_cast<const T*>(g.c),
+            g.c_row,
+            g.c_column,
+            static_cast<T>(g.alpha),
+            static_cast<T>(g.beta),
+            false};
 }
 
 // out' = b' a': the same elements, added up in the same order.
-template <class T> void turn(GemmPart<T>& p) {
+template <class T>
+void turn(GemmPart<T>& p) {
     std::swap(p.m, p.n);
     std::swap(p.a, p.b);
     std::swap(p.a_row, p.b_column);
@@ -43,8 +63,8 @@ template <class T> void turn(GemmPart<T>& p) {
     std::swap(p.c_row, p.c_column);
 }
 
-template <class T> void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch,
-                                 int64_t c_batch) {
+template <class T>
+void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch, int64_t c_batch) {
     if (part.m == 0 || part.n == 0 || batch == 0) return;
     if (part.beta == 0) part.c = nullptr;
     // Rows are what tiles go along: turn the product if its result lies by columns, or has only a few.
@@ -96,26 +116,32 @@ template <class T> void run_real(GemmPart<T> part, int64_t batch, int64_t a_batc
     int64_t pieces = batch * rows * columns;
     if (alone || pieces == 1) {
         if (rows * columns == 1 && batch == 1) return run_part(part);
-        for (int64_t i = 0; i < pieces; ++i) piece(i);
+        for (int64_t i = 0; i < pieces; ++i)
+            piece(i);
         return;
     }
     auto grain = static_cast<int64_t>(parallel_work / (work / static_cast<double>(rows * columns) + 1));
     parallel_for(0, pieces, std::max<int64_t>(grain, 1), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) piece(i);
+        for (int64_t i = begin; i < end; ++i)
+            piece(i);
     });
 }
 
-template <class T> void run_half(const Gemm& g) {
+template <class T>
+void run_half(const Gemm& g) {
     Scratch<float> a(g.m * g.k), b(g.k * g.n), out(g.m * g.n);
     auto widen = [](float* to, const T* from, int64_t rows, int64_t columns, int64_t row, int64_t column) {
-        parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i)
-                for (int64_t j = 0; j < columns; ++j) to[i * columns + j] = as_float(from[i * row + j * column]);
-        });
+        parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(columns, 1)),
+                     [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i)
+                             for (int64_t j = 0; j < columns; ++j)
+                                 to[i * columns + j] = as_float(from[i * row + j * column]);
+                     });
     };
     auto alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
     for (int64_t index = 0; index < g.batch; ++index) {
-        if (index == 0 || g.a_batch) widen(a.data, static_cast<const T*>(g.a) + index * g.a_batch, g.m, g.k, g.a_row, g.a_column);
+        if (index == 0 || g.a_batch)
+            widen(a.data, static_cast<const T*>(g.a) + index * g.a_batch, g.m, g.k, g.a_row, g.a_column);
         // Kept by columns when it is: dots and packing read it along k then.
         bool turned = g.b_row == 1;
         const T* from = static_cast<const T*>(g.b) + index * g.b_batch;
@@ -125,8 +151,9 @@ template <class T> void run_half(const Gemm& g) {
             else
                 widen(b.data, from, g.k, g.n, g.b_row, g.b_column);
         }
-        GemmPart<float> part{g.m, g.n, g.k, a.data, g.k, 1, b.data, turned ? 1 : g.n, turned ? g.k : 1,
-                             out.data, g.n, 1, nullptr, 0, 0, 1, 0, false};
+        GemmPart<float> part{
+            g.m, g.n,     g.k, a.data, g.k, 1, b.data, turned ? 1 : g.n, turned ? g.k : 1, out.data, g.n,
+            1,   nullptr, 0,   0,      1,   0, false};
         run_real(part, 1, 0, 0, 0, 0);
         T* to = static_cast<T*>(g.out) + index * g.out_batch;
         const T* c = g.c && beta != 0 ? static_cast<const T*>(g.c) + index * g.c_batch : nullptr;
@@ -140,7 +167,8 @@ template <class T> void run_half(const Gemm& g) {
 }
 
 // (ar + ai i)(br + bi i) by four real products over the same memory, whose parts lie two apart.
-template <class R> void run_complex(const Gemm& g) {
+template <class R>
+void run_complex(const Gemm& g) {
     Scratch<R> real(g.m * g.n), imaginary(g.m * g.n);
     R a_sign = g.a_conjugate ? R{-1} : R{1}, b_sign = g.b_conjugate ? R{-1} : R{1};
     R alpha[2] = {static_cast<R>(g.alpha), static_cast<R>(g.alpha_imaginary)};
@@ -149,8 +177,24 @@ template <class R> void run_complex(const Gemm& g) {
         const R* a = static_cast<const R*>(g.a) + 2 * index * g.a_batch;
         const R* b = static_cast<const R*>(g.b) + 2 * index * g.b_batch;
         auto product = [&](R* to, const R* left, const R* right, R sign, bool add) {
-            GemmPart<R> part{g.m, g.n, g.k, left, 2 * g.a_row, 2 * g.a_column, right, 2 * g.b_row, 2 * g.b_column,
-                             to, g.n, 1, add ? to : nullptr, g.n, 1, sign, 1, false};
+            GemmPart<R> part{g.m,
+                             g.n,
+                             g.k,
+                             left,
+                             2 * g.a_row,
+                             2 * g.a_column,
+                             right,
+                             2 * g.b_row,
+                             2 * g.b_column,
+                             to,
+                             g.n,
+                             1,
+                             add ? to : nullptr,
+                             g.n,
+                             1,
+                             sign,
+                             1,
+                             false};
             run_real(part, 1, 0, 0, 0, 0);
         };
         product(real.data, a, b, R{1}, false);
@@ -158,7 +202,8 @@ template <class R> void run_complex(const Gemm& g) {
         product(imaginary.data, a, b + 1, b_sign, false);
         product(imaginary.data, a + 1, b, a_sign, true);
         R* out = static_cast<R*>(g.out) + 2 * index * g.out_batch;
-        const R* c = g.c && (beta[0] != 0 || beta[1] != 0) ? static_cast<const R*>(g.c) + 2 * index * g.c_batch : nullptr;
+        const R* c =
+            g.c && (beta[0] != 0 || beta[1] != 0) ? static_cast<const R*>(g.c) + 2 * index * g.c_batch : nullptr;
         bool scale = alpha[0] != 1 || alpha[1] != 0, scale_c = beta[0] != 1 || beta[1] != 0;
         for (int64_t i = 0; i < g.m; ++i)
             for (int64_t j = 0; j < g.n; ++j) {
@@ -182,10 +227,12 @@ template <class R> void run_complex(const Gemm& g) {
 }
 
 // Integers wrap around, so sums are formed in the unsigned type and any order will do.
-template <class T> void run_integer(const Gemm& g) {
+template <class T>
+void run_integer(const Gemm& g) {
     using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
     auto alpha = static_cast<U>(g.integer_alpha), beta = static_cast<U>(g.integer_beta);
-    int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(parallel_work / (static_cast<double>(g.n) * static_cast<double>(g.k) + 1)));
+    int64_t grain = std::max<int64_t>(
+        1, static_cast<int64_t>(parallel_work / (static_cast<double>(g.n) * static_cast<double>(g.k) + 1)));
     parallel_for(0, g.batch * g.m, grain, [&](int64_t begin, int64_t end) {
         constexpr int64_t chunk = 512;
         U sums[chunk];
@@ -202,7 +249,8 @@ template <class T> void run_integer(const Gemm& g) {
                     for (int64_t p = 0; p < g.k; ++p) {
                         U factor = static_cast<U>(a[p * g.a_column]);
                         const T* line = b + p * g.b_row + j0;
-                        for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<U>(line[j]);
+                        for (int64_t j = 0; j < n; ++j)
+                            sums[j] += factor * static_cast<U>(line[j]);
                     }
                 } else {
                     for (int64_t j = 0; j < n; ++j) {
@@ -223,28 +271,42 @@ template <class T> void run_integer(const Gemm& g) {
     });
 }
 
-}  // namespace
+} // namespace
 
 void gemm(const Gemm& g) {
     if (g.m == 0 || g.n == 0 || g.batch == 0) return;
     switch (g.dtype) {
-        case DType::Float32: return run_real(part_of<float>(g), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch);
-        case DType::Float64: return run_real(part_of<double>(g), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch);
-        case DType::Float16: return run_half<Half>(g);
-        case DType::BFloat16: return run_half<BFloat16>(g);
-        case DType::Complex64: return run_complex<float>(g);
-        case DType::Complex128: return run_complex<double>(g);
-        case DType::UInt8: return run_integer<uint8_t>(g);
-        case DType::Int8: return run_integer<int8_t>(g);
-        case DType::Int16: return run_integer<int16_t>(g);
-        case DType::Int32: return run_integer<int32_t>(g);
-        case DType::Int64: return run_integer<int64_t>(g);
-        case DType::UInt16: return run_integer<uint16_t>(g);
-        case DType::UInt32: return run_integer<uint32_t>(g);
-        case DType::UInt64: return run_integer<uint64_t>(g);
-        default:
-            fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for '%s'", scalar_type_name(g.dtype));
+    case DType::Float32:
+        return run_real(part_of<float>(g), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch);
+    case DType::Float64:
+        return run_real(part_of<double>(g), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch);
+    case DType::Float16:
+        return run_half<Half>(g);
+    case DType::BFloat16:
+        return run_half<BFloat16>(g);
+    case DType::Complex64:
+        return run_complex<float>(g);
+    case DType::Complex128:
+        return run_complex<double>(g);
+    case DType::UInt8:
+        return run_integer<uint8_t>(g);
+    case DType::Int8:
+        return run_integer<int8_t>(g);
+    case DType::Int16:
+        return run_integer<int16_t>(g);
+    case DType::Int32:
+        return run_integer<int32_t>(g);
+    case DType::Int64:
+        return run_integer<int64_t>(g);
+    case DType::UInt16:
+        return run_integer<uint16_t>(g);
+    case DType::UInt32:
+        return run_integer<uint32_t>(g);
+    case DType::UInt64:
+        return run_integer<uint64_t>(g);
+    default:
+        fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for '%s'", scalar_type_name(g.dtype));
     }
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -13,7 +13,7 @@ namespace kindling::library {
 /// out = alpha * (a @ b) + beta * c for each of `batch` matrices. Strides count elements.
 struct Gemm {
     DType dtype;
-    int64_t m, n, k;              // a is m x k, b is k x n, out and c are m x n
+    int64_t m, n, k; // a is m x k, b is k x n, out and c are m x n
     const void* a;
     int64_t a_row, a_column;
     const void* b;
@@ -23,9 +23,9 @@ struct Gemm {
     // Added to the product; null for none. May be `out` itself; a row vector has c_row 0.
     const void* c = nullptr;
     int64_t c_row = 0, c_column = 0;
-    double alpha = 1, beta = 1;   // with a complex dtype these are the real parts
+    double alpha = 1, beta = 1; // with a complex dtype these are the real parts
     double alpha_imaginary = 0, beta_imaginary = 0;
-    int64_t integer_alpha = 1, integer_beta = 1;  // what the integer dtypes use
+    int64_t integer_alpha = 1, integer_beta = 1; // what the integer dtypes use
     bool a_conjugate = false, b_conjugate = false;
     int64_t batch = 1;
     int64_t a_batch = 0, b_batch = 0, out_batch = 0, c_batch = 0;
@@ -34,4 +34,4 @@ struct Gemm {
 /// All dtypes but bool. With beta 0 the values of c are not read.
 void gemm(const Gemm& problem);
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -15,18 +15,22 @@ constexpr int64_t k_block = 256;
 
 // How many rows the register tile has; it is two registers wide.
 #if defined(__AVX512F__)
-template <class T> constexpr int tile_rows = 12;
+template <class T>
+constexpr int tile_rows = 12;
 #elif defined(__AVX2__)
-template <class T> constexpr int tile_rows = 6;
+template <class T>
+constexpr int tile_rows = 6;
 #else
-template <class T> constexpr int tile_rows = 4;
+template <class T>
+constexpr int tile_rows = 4;
 #endif
 
 // What becomes of a tile of sums.
-template <class T> struct Target {
+template <class T>
+struct Target {
     T* out;
     int64_t out_row, out_column;
-    const T* c;  // null: nothing is added
+    const T* c; // null: nothing is added
     int64_t c_row, c_column;
     T alpha, beta;
     Target at(int64_t row, int64_t column) const {
@@ -37,7 +41,8 @@ template <class T> struct Target {
     }
 };
 
-template <class T> inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
+template <class T>
+inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
     T value = target.alpha * sum;
     if (target.c) value += target.beta * target.c[i * target.c_row + j * target.c_column];
     target.out[i * target.out_row + j * target.out_column] = value;
@@ -45,13 +50,14 @@ template <class T> inline void put(const Target<T>& target, int64_t i, int64_t j
 
 // R rows of a times two registers of columns of b. Row i of a starts at a + i * a_row; b's rows are b_row apart.
 template <class T, int R>
-[[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
-                                        const Target<T>& target, int64_t columns) {
+[[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b,
+                                        int64_t b_row, const Target<T>& target, int64_t columns) {
     using V = Vec<T>;
     constexpr int W = V::width;
     V low[R], high[R];
 #pragma GCC unroll 16
-    for (int i = 0; i < R; ++i) low[i] = high[i] = V::zero();
+    for (int i = 0; i < R; ++i)
+        low[i] = high[i] = V::zero();
     for (int64_t p = 0; p < k; ++p) {
         V b0 = V::load(b), b1 = V::load(b + W);
 #pragma GCC unroll 16
@@ -63,7 +69,8 @@ template <class T, int R>
         a += a_column;
         b += b_row;
     }
-    if (columns == 2 * W && target.out_column == 1 && target.alpha == 1 && (!target.c || (target.c_column == 1 && target.beta == 1))) {
+    if (columns == 2 * W && target.out_column == 1 && target.alpha == 1 &&
+        (!target.c || (target.c_column == 1 && target.beta == 1))) {
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
             T* out = target.out + i * target.out_row;
@@ -72,7 +79,8 @@ template <class T, int R>
                 T sums[2 * W];
                 low[i].store(sums);
                 high[i].store(sums + W);
-                for (int j = 0; j < 2 * W; ++j) out[j] = sums[j] + c[j];
+                for (int j = 0; j < 2 * W; ++j)
+                    out[j] = sums[j] + c[j];
             } else {
                 low[i].store(out);
                 high[i].store(out + W);
@@ -87,7 +95,8 @@ template <class T, int R>
         high[i].store(sums[i] + W);
     }
     for (int i = 0; i < R; ++i)
-        for (int64_t j = 0; j < columns; ++j) put(target, i, j, sums[i][j]);
+        for (int64_t j = 0; j < columns; ++j)
+            put(target, i, j, sums[i][j]);
 }
 
 // The tile with a known layout of a, so that the addresses are cheap: `packed` has its rows side by side.
@@ -115,7 +124,8 @@ void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const
     static constexpr F tiles[] = {tile_plain<T, R + 1>...};
     tiles[rows - 1](k, a, a_row, a_column, b, b_row, target, columns);
 }
-template <class T> using Rows = std::make_integer_sequence<int, tile_rows<T>>;
+template <class T>
+using Rows = std::make_integer_sequence<int, tile_rows<T>>;
 
 // to[p * to_stride + r] = from[r * from_stride + p]: rows become columns, four by four (two by two in double) in
 // registers.
@@ -133,19 +143,24 @@ inline void turn_square(double* to, int64_t to_stride, const double* from, int64
     _mm_storeu_pd(to, _mm_unpacklo_pd(a, b));
     _mm_storeu_pd(to + to_stride, _mm_unpackhi_pd(a, b));
 }
-template <class T> void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t k) {
+template <class T>
+void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t k) {
     constexpr int64_t side = 16 / sizeof(T);
     int64_t row_end = rows / side * side, k_end = k / side * side;
     for (int64_t p = 0; p < k_end; p += side)
-        for (int64_t r = 0; r < row_end; r += side) turn_square(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
+        for (int64_t r = 0; r < row_end; r += side)
+            turn_square(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
     for (int64_t r = row_end; r < rows; ++r)
-        for (int64_t p = 0; p < k_end; ++p) to[p * to_stride + r] = from[r * from_stride + p];
+        for (int64_t p = 0; p < k_end; ++p)
+            to[p * to_stride + r] = from[r * from_stride + p];
     for (int64_t p = k_end; p < k; ++p)
-        for (int64_t r = 0; r < rows; ++r) to[p * to_stride + r] = from[r * from_stride + p];
+        for (int64_t r = 0; r < rows; ++r)
+            to[p * to_stride + r] = from[r * from_stride + p];
 }
 
 // Columns [0, n) of k rows of b, in panels of two registers, each panel's rows one after the other; padded with zeros.
-template <class T> void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
+template <class T>
+void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     constexpr int64_t N = 2 * Vec<T>::width;
     for (int64_t j = 0; j < n; j += N, to += N * k) {
         int64_t columns = n - j < N ? n - j : N;
@@ -153,10 +168,12 @@ template <class T> void pack_b(T* to, const T* b, int64_t b_row, int64_t b_colum
         if (columns < N) memset(static_cast<void*>(to), 0, sizeof(T) * static_cast<size_t>(N * k));
         if (b_column == 1) {
             if (columns == N)
-                for (int64_t p = 0; p < k; ++p) memcpy(to + p * N, from + p * b_row, sizeof(T) * N);
+                for (int64_t p = 0; p < k; ++p)
+                    memcpy(to + p * N, from + p * b_row, sizeof(T) * N);
             else
                 for (int64_t p = 0; p < k; ++p)
-                    for (int64_t c = 0; c < columns; ++c) to[p * N + c] = from[p * b_row + c];
+                    for (int64_t c = 0; c < columns; ++c)
+                        to[p * N + c] = from[p * b_row + c];
         } else if (b_row == 1) {
             turn(to, N, from, b_column, columns, k);
         } else {
@@ -165,7 +182,8 @@ template <class T> void pack_b(T* to, const T* b, int64_t b_row, int64_t b_colum
                 int64_t p1 = p0 + 16 < k ? p0 + 16 : k;
                 for (int64_t c = 0; c < columns; ++c) {
                     const T* column = from + c * b_column;
-                    for (int64_t p = p0; p < p1; ++p) to[p * N + c] = column[p * b_row];
+                    for (int64_t p = p0; p < p1; ++p)
+                        to[p * N + c] = column[p * b_row];
                 }
             }
         }
@@ -173,14 +191,16 @@ template <class T> void pack_b(T* to, const T* b, int64_t b_row, int64_t b_colum
 }
 
 // The same for the rows of a: panels of `rows` rows, side by side for each k.
-template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
+template <class T>
+void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
     constexpr int64_t M = tile_rows<T>;
     for (int64_t i = 0; i < m; i += M, to += M * k) {
         int64_t rows = m - i < M ? m - i : M;
         const T* from = a + i * a_row;
         if (a_row == 1) {
             for (int64_t p = 0; p < k; ++p)
-                for (int64_t r = 0; r < rows; ++r) to[p * M + r] = from[p * a_column + r];
+                for (int64_t r = 0; r < rows; ++r)
+                    to[p * M + r] = from[p * a_column + r];
         } else if (a_column == 1) {
             turn(to, M, from, a_row, rows, k);
         } else {
@@ -188,7 +208,8 @@ template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_colum
                 int64_t p1 = p0 + 16 < k ? p0 + 16 : k;
                 for (int64_t r = 0; r < rows; ++r) {
                     const T* row = from + r * a_row;
-                    for (int64_t p = p0; p < p1; ++p) to[p * M + r] = row[p * a_column];
+                    for (int64_t p = p0; p < p1; ++p)
+                        to[p * M + r] = row[p * a_column];
                 }
             }
         }
@@ -200,7 +221,8 @@ inline void fold(const float (&partial)[4][16], float* totals) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
         const float* p = partial[i];
-        c[i] = _mm_add_ps(_mm_add_ps(_mm_load_ps(p), _mm_load_ps(p + 8)), _mm_add_ps(_mm_load_ps(p + 4), _mm_load_ps(p + 12)));
+        c[i] = _mm_add_ps(_mm_add_ps(_mm_load_ps(p), _mm_load_ps(p + 8)),
+                          _mm_add_ps(_mm_load_ps(p + 4), _mm_load_ps(p + 12)));
     }
     _MM_TRANSPOSE4_PS(c[0], c[1], c[2], c[3]);
     _mm_storeu_ps(totals, _mm_add_ps(_mm_add_ps(c[0], c[2]), _mm_add_ps(c[1], c[3])));
@@ -211,9 +233,11 @@ inline void fold(const double (&partial)[4][16], double* totals) {
     for (int i = 0; i < 4; ++i) {
         __m128d lane[8];
 #pragma GCC unroll 8
-        for (int l = 0; l < 8; ++l) lane[l] = _mm_load_pd(partial[i] + 2 * l);
+        for (int l = 0; l < 8; ++l)
+            lane[l] = _mm_load_pd(partial[i] + 2 * l);
         for (int half = 4; half; half /= 2)
-            for (int l = 0; l < half; ++l) lane[l] = _mm_add_pd(lane[l], lane[l + half]);
+            for (int l = 0; l < half; ++l)
+                lane[l] = _mm_add_pd(lane[l], lane[l + half]);
         c[i] = lane[0];
     }
     _mm_storeu_pd(totals, _mm_add_pd(_mm_unpacklo_pd(c[0], c[1]), _mm_unpackhi_pd(c[0], c[1])));
@@ -222,20 +246,23 @@ inline void fold(const double (&partial)[4][16], double* totals) {
 
 // Few rows, b's columns contiguous along k (a weight kept as [out, in]): sums of products, four columns at once, in
 // 16 interleaved partial sums whatever the register width.
-template <class T> void dots(const GemmPart<T>& part) {
+template <class T>
+void dots(const GemmPart<T>& part) {
     constexpr int lanes = 16;
     using V = Vec<T>;
     constexpr int parts = lanes / V::width;
     Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
     int64_t k = part.k, whole = k & ~int64_t{lanes - 1};
     // Four sums at once: sixteen lanes are folded in half until one is left, whatever the register width.
-    auto finish = [&](const V (*sums)[parts], int columns, const T* a, const T* b, T* totals) {
+    auto finish = [&](const V(*sums)[parts], int columns, const T* a, const T* b, T* totals) {
         alignas(64) T partial[4][lanes];
         for (int c = 0; c < 4; ++c)
-            for (int v = 0; v < parts; ++v) (c < columns ? sums[c][v] : V::zero()).store(partial[c] + v * V::width);
+            for (int v = 0; v < parts; ++v)
+                (c < columns ? sums[c][v] : V::zero()).store(partial[c] + v * V::width);
         fold(partial, totals);
         for (int c = 0; c < columns; ++c)
-            for (int64_t p = whole; p < k; ++p) totals[c] += a[p] * b[c * part.b_column + p];
+            for (int64_t p = whole; p < k; ++p)
+                totals[c] += a[p] * b[c * part.b_column + p];
     };
     for (int64_t j = 0; j < part.n;) {
         int columns = part.n - j >= 4 ? 4 : 1;
@@ -247,7 +274,8 @@ template <class T> void dots(const GemmPart<T>& part) {
 #pragma GCC unroll 4
                 for (int c = 0; c < 4; ++c)
 #pragma GCC unroll 8
-                    for (int v = 0; v < parts; ++v) sums[c][v] = V::zero();
+                    for (int v = 0; v < parts; ++v)
+                        sums[c][v] = V::zero();
                 for (int64_t p = 0; p < whole; p += lanes) {
 #pragma GCC unroll 8
                     for (int v = 0; v < parts; ++v) {
@@ -259,10 +287,12 @@ template <class T> void dots(const GemmPart<T>& part) {
                 }
                 T totals[4];
                 finish(sums, 4, a, b, totals);
-                for (int c = 0; c < 4; ++c) put(target, i, j + c, totals[c]);
+                for (int c = 0; c < 4; ++c)
+                    put(target, i, j + c, totals[c]);
             } else {
                 V sums[1][parts];
-                for (int v = 0; v < parts; ++v) sums[0][v] = V::zero();
+                for (int v = 0; v < parts; ++v)
+                    sums[0][v] = V::zero();
                 for (int64_t p = 0; p < whole; p += lanes)
 #pragma GCC unroll 8
                     for (int v = 0; v < parts; ++v)
@@ -276,7 +306,8 @@ template <class T> void dots(const GemmPart<T>& part) {
     }
 }
 
-template <class T> struct Buffer {
+template <class T>
+struct Buffer {
     T* data;
     size_t bytes;
     explicit Buffer(int64_t count) : data(nullptr), bytes(sizeof(T) * static_cast<size_t>(count)) {
@@ -286,12 +317,14 @@ template <class T> struct Buffer {
     Buffer(const Buffer&) = delete;
 };
 
-template <class T> void run(const GemmPart<T>& part) {
+template <class T>
+void run(const GemmPart<T>& part) {
     constexpr int64_t M = tile_rows<T>, N = 2 * Vec<T>::width;
     Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
     if (part.k == 0) {
         for (int64_t i = 0; i < part.m; ++i)
-            for (int64_t j = 0; j < part.n; ++j) put(target, i, j, T{0});
+            for (int64_t j = 0; j < part.n; ++j)
+                put(target, i, j, T{0});
         return;
     }
     if (part.may_dot && part.b_row == 1 && part.a_column == 1) return dots(part);
@@ -312,7 +345,7 @@ template <class T> void run(const GemmPart<T>& part) {
         for (int64_t p0 = 0; p0 < part.k; p0 += k_block) {
             int64_t k = part.k - p0 < k_block ? part.k - p0 : k_block;
             Target<T> block = target.at(0, j0);
-            if (p0 > 0) {  // later blocks of k add to what is there
+            if (p0 > 0) { // later blocks of k add to what is there
                 block.c = block.out;
                 block.c_row = block.out_row;
                 block.c_column = block.out_column;
@@ -341,7 +374,8 @@ template <class T> void run(const GemmPart<T>& part) {
                         if (!plain_a && b_row == N)
                             any_tile_packed<T>(Rows<T>{}, rows, k, packed_a.data + i * k, panel, place, columns);
                         else if (!plain_a)
-                            any_tile_plain<T>(Rows<T>{}, rows, k, packed_a.data + i * k, 1, M, panel, b_row, place, columns);
+                            any_tile_plain<T>(Rows<T>{}, rows, k, packed_a.data + i * k, 1, M, panel, b_row, place,
+                                              columns);
                         else
                             any_tile_plain<T>(Rows<T>{}, rows, k, a + i * part.a_row, part.a_row, part.a_column, panel,
                                               b_row, place, columns);
@@ -355,8 +389,8 @@ template <class T> void run(const GemmPart<T>& part) {
 void gemm_float(const GemmPart<float>& part) { run(part); }
 void gemm_double(const GemmPart<double>& part) { run(part); }
 
-}  // namespace
+} // namespace
 
 extern constexpr GemmSteps gemm_steps = {gemm_float, gemm_double};
 
-}  // namespace kindling::library::KINDLING_ISA_NAMESPACE
+} // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -5,7 +5,8 @@
 namespace kindling::library {
 
 /// out = alpha * (a @ b) + beta * c, one matrix. Strides count elements; c may be null, or be out.
-template <class T> struct GemmPart {
+template <class T>
+struct GemmPart {
     int64_t m, n, k;
     const T* a;
     int64_t a_row, a_column;
@@ -16,7 +17,7 @@ template <class T> struct GemmPart {
     const T* c;
     int64_t c_row, c_column;
     T alpha, beta;
-    bool may_dot;  // the whole product has few rows: columns of b may be dotted one by one
+    bool may_dot; // the whole product has few rows: columns of b may be dotted one by one
 };
 
 struct GemmSteps {
@@ -24,8 +25,14 @@ struct GemmSteps {
     void (*gemm_double)(const GemmPart<double>& part);
 };
 
-namespace isa_baseline { extern const GemmSteps gemm_steps; }
-namespace isa_avx2 { extern const GemmSteps gemm_steps; }
-namespace isa_avx512 { extern const GemmSteps gemm_steps; }
+namespace isa_baseline {
+extern const GemmSteps gemm_steps;
+}
+namespace isa_avx2 {
+extern const GemmSteps gemm_steps;
+}
+namespace isa_avx512 {
+extern const GemmSteps gemm_steps;
+}
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -26,7 +26,7 @@ inline Half as_half(float value) {
     uint32_t bits = std::bit_cast<uint32_t>(value), sign = (bits >> 16) & 0x8000u;
     bits &= 0x7fffffffu;
     if (bits > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u)};
-    if (bits >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};  // rounds to infinity
+    if (bits >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)}; // rounds to infinity
     if (bits < 0x38800000u) {
         // Subnormal or zero: adding 0.5 leaves the digits, rounded to even, at the bottom of the sum.
         float sum = std::bit_cast<float>(bits) + 0.5f;
@@ -37,18 +37,30 @@ inline Half as_half(float value) {
 }
 
 /// What arithmetic on T happens in: float for the half types, T itself otherwise.
-template <class T> struct MathType { using type = T; };
-template <> struct MathType<Half> { using type = float; };
-template <> struct MathType<BFloat16> { using type = float; };
-template <class T> using math_type = typename MathType<T>::type;
+template <class T>
+struct MathType {
+    using type = T;
+};
+template <>
+struct MathType<Half> {
+    using type = float;
+};
+template <>
+struct MathType<BFloat16> {
+    using type = float;
+};
+template <class T>
+using math_type = typename MathType<T>::type;
 
-template <class T> inline math_type<T> load(const T& value) {
+template <class T>
+inline math_type<T> load(const T& value) {
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
         return as_float(value);
     else
         return value;
 }
-template <class T, class V> inline T store_as(V value) {
+template <class T, class V>
+inline T store_as(V value) {
     if constexpr (std::is_same_v<T, Half>)
         return as_half(static_cast<float>(value));
     else if constexpr (std::is_same_v<T, BFloat16>)
@@ -57,4 +69,4 @@ template <class T, class V> inline T store_as(V value) {
         return static_cast<T>(value);
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

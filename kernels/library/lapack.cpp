@@ -15,7 +15,8 @@ namespace {
 
 int as_int(int64_t value) {
     KINDLING_CHECK(Runtime, value >= 0 && value <= std::numeric_limits<int32_t>::max(),
-                   "linear algebra: a matrix with a dimension of %ld is too large for LAPACK", static_cast<long>(value));
+                   "linear algebra: a matrix with a dimension of %ld is too large for LAPACK",
+                   static_cast<long>(value));
     return static_cast<int>(value);
 }
 int leading(int64_t value) { return std::max(as_int(value), 1); }
@@ -25,20 +26,28 @@ struct Character {
     char value;
 };
 
-template <class T> T* fortran(T* pointer) { return pointer; }
+template <class T>
+T* fortran(T* pointer) {
+    return pointer;
+}
 inline const int* fortran(const int& value) { return &value; }
 inline const float* fortran(const float& value) { return &value; }
 inline const double* fortran(const double& value) { return &value; }
 inline const char* fortran(const Character& value) { return &value.value; }
 
-template <class... A> void call(void* routine, const A&... arguments) {
+template <class... A>
+void call(void* routine, const A&... arguments) {
     // Enough lengths for every character argument there may be; those not looked at do no harm.
     using F = void (*)(decltype(fortran(arguments))..., size_t, size_t, size_t, size_t);
     reinterpret_cast<F>(routine)(fortran(arguments)..., size_t{1}, size_t{1}, size_t{1}, size_t{1});
 }
 
 void* routine(DType dtype, const char* real, const char* complex = nullptr) {
-    char letter = dtype == DType::Float32 ? 's' : dtype == DType::Float64 ? 'd' : dtype == DType::Complex64 ? 'c' : dtype == DType::Complex128 ? 'z' : 0;
+    char letter = dtype == DType::Float32      ? 's'
+                  : dtype == DType::Float64    ? 'd'
+                  : dtype == DType::Complex64  ? 'c'
+                  : dtype == DType::Complex128 ? 'z'
+                                               : 0;
     KINDLING_CHECK(NotImplemented, letter, "\"%s\" not implemented for '%s'", real, scalar_type_name(dtype));
     char name[32];
     snprintf(name, sizeof name, "%c%s", letter, complex && is_complex(dtype) ? complex : real);
@@ -51,12 +60,14 @@ int checked(int info, const char* name) {
 }
 
 // Calls f with a value of the dtype's real type.
-template <class F> int by_real(DType dtype, F f) {
+template <class F>
+int by_real(DType dtype, F f) {
     return to_real(dtype) == DType::Float64 ? f(double{}) : f(float{});
 }
 
 // run(work, lwork) twice: once to ask for the size, once for the work.
-template <class Run> void with_work(DType dtype, int64_t least, Run run) {
+template <class Run>
+void with_work(DType dtype, int64_t least, Run run) {
     alignas(16) char answer[16] = {};
     run(static_cast<void*>(answer), -1);
     double wanted = to_real(dtype) == DType::Float64 ? *reinterpret_cast<double*>(answer)
@@ -68,7 +79,7 @@ template <class Run> void with_work(DType dtype, int64_t least, Run run) {
     run(static_cast<void*>(work.data), as_int(size));
 }
 
-}  // namespace
+} // namespace
 
 int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
     if (m == 0 || n == 0) return 0;
@@ -77,10 +88,12 @@ int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivo
     return checked(info, "getrf");
 }
 
-int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b, int64_t ldb) {
+int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b,
+          int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
     int info = 0;
-    call(routine(dtype, "getrs"), Character{trans}, as_int(n), as_int(nrhs), lu, leading(lda), pivots, b, leading(ldb), &info);
+    call(routine(dtype, "getrs"), Character{trans}, as_int(n), as_int(nrhs), lu, leading(lda), pivots, b, leading(ldb),
+         &info);
     return checked(info, "getrs");
 }
 
@@ -117,14 +130,18 @@ int sytrf(DType dtype, bool hermitian, char uplo, int64_t n, void* a, int64_t ld
     if (n == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "sytrf", hermitian ? "hetrf" : nullptr);
-    with_work(dtype, n, [&](void* work, int size) { call(f, Character{uplo}, as_int(n), a, leading(lda), pivots, work, size, &info); });
+    with_work(dtype, n, [&](void* work, int size) {
+        call(f, Character{uplo}, as_int(n), a, leading(lda), pivots, work, size, &info);
+    });
     return checked(info, "sytrf");
 }
 
-int sytrs(DType dtype, bool hermitian, char uplo, int64_t n, int64_t nrhs, const void* a, int64_t lda, const int32_t* pivots, void* b, int64_t ldb) {
+int sytrs(DType dtype, bool hermitian, char uplo, int64_t n, int64_t nrhs, const void* a, int64_t lda,
+          const int32_t* pivots, void* b, int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
     int info = 0;
-    call(routine(dtype, "sytrs", hermitian ? "hetrs" : nullptr), Character{uplo}, as_int(n), as_int(nrhs), a, leading(lda), pivots, b, leading(ldb), &info);
+    call(routine(dtype, "sytrs", hermitian ? "hetrs" : nullptr), Character{uplo}, as_int(n), as_int(nrhs), a,
+         leading(lda), pivots, b, leading(ldb), &info);
     return checked(info, "sytrs");
 }
 
@@ -132,7 +149,8 @@ int geqrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
     if (m == 0 || n == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "geqrf");
-    with_work(dtype, n, [&](void* work, int size) { call(f, as_int(m), as_int(n), a, leading(lda), tau, work, size, &info); });
+    with_work(dtype, n,
+              [&](void* work, int size) { call(f, as_int(m), as_int(n), a, leading(lda), tau, work, size, &info); });
     return checked(info, "geqrf");
 }
 
@@ -140,41 +158,48 @@ int orgqr(DType dtype, int64_t m, int64_t n, int64_t k, void* a, int64_t lda, co
     if (m == 0 || n == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "orgqr", "ungqr");
-    with_work(dtype, n, [&](void* work, int size) { call(f, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, work, size, &info); });
+    with_work(dtype, n, [&](void* work, int size) {
+        call(f, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, work, size, &info);
+    });
     return checked(info, "orgqr");
 }
 
-int ormqr(DType dtype, char side, char trans, int64_t m, int64_t n, int64_t k, const void* a, int64_t lda, const void* tau, void* c, int64_t ldc) {
+int ormqr(DType dtype, char side, char trans, int64_t m, int64_t n, int64_t k, const void* a, int64_t lda,
+          const void* tau, void* c, int64_t ldc) {
     if (m == 0 || n == 0 || k == 0) return 0;
     int info = 0;
     if (trans != 'N') trans = is_complex(dtype) ? 'C' : 'T';
     void* f = routine(dtype, "ormqr", "unmqr");
     with_work(dtype, side == 'L' ? n : m, [&](void* work, int size) {
-        call(f, Character{side}, Character{trans}, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, c, leading(ldc), work, size, &info);
+        call(f, Character{side}, Character{trans}, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, c,
+             leading(ldc), work, size, &info);
     });
     return checked(info, "ormqr");
 }
 
-int gesdd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, void* s, void* u, int64_t ldu, void* vt, int64_t ldvt) {
+int gesdd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, void* s, void* u, int64_t ldu, void* vt,
+          int64_t ldvt) {
     int64_t small = std::min(m, n), large = std::max(m, n);
     if (small == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "gesdd");
     Scratch<int> integers(8 * small);
-    int64_t reals = job == 'N' ? 7 * small : std::max(5 * small * small + 7 * small, 2 * large * small + 2 * small * small + small);
+    int64_t reals =
+        job == 'N' ? 7 * small : std::max(5 * small * small + 7 * small, 2 * large * small + 2 * small * small + small);
     Scratch<char> real_work(is_complex(dtype) ? reals * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     with_work(dtype, 0, [&](void* work, int size) {
         if (is_complex(dtype))
-            call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work, size,
-                 static_cast<void*>(real_work.data), integers.data, &info);
+            call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work,
+                 size, static_cast<void*>(real_work.data), integers.data, &info);
         else
-            call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work, size,
-                 integers.data, &info);
+            call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work,
+                 size, integers.data, &info);
     });
     return checked(info, "gesdd");
 }
 
-int gesvd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, void* s, void* u, int64_t ldu, void* vt, int64_t ldvt) {
+int gesvd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, void* s, void* u, int64_t ldu, void* vt,
+          int64_t ldvt) {
     int64_t small = std::min(m, n);
     if (small == 0) return 0;
     int info = 0;
@@ -182,11 +207,11 @@ int gesvd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, voi
     Scratch<char> real_work(is_complex(dtype) ? 5 * small * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     with_work(dtype, 0, [&](void* work, int size) {
         if (is_complex(dtype))
-            call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work,
-                 size, static_cast<void*>(real_work.data), &info);
+            call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt,
+                 leading(ldvt), work, size, static_cast<void*>(real_work.data), &info);
         else
-            call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work,
-                 size, &info);
+            call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt,
+                 leading(ldvt), work, size, &info);
     });
     return checked(info, "gesvd");
 }
@@ -200,12 +225,15 @@ int syevd(DType dtype, char job, char uplo, int64_t n, void* a, int64_t lda, voi
     int64_t integers = vectors ? 3 + 5 * n : 1;
     int64_t reals = vectors ? 1 + 5 * n + 2 * n * n : n;
     Scratch<int> integer_work(integers);
-    Scratch<char> real_work(is_complex(dtype) ? std::max<int64_t>(reals, 1) * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
-    int64_t least = is_complex(dtype) ? (vectors ? 2 * n + n * n : n + 1) : (vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1);
+    Scratch<char> real_work(
+        is_complex(dtype) ? std::max<int64_t>(reals, 1) * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
+    int64_t least =
+        is_complex(dtype) ? (vectors ? 2 * n + n * n : n + 1) : (vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1);
     with_work(dtype, least, [&](void* work, int size) {
         if (is_complex(dtype))
-            call(f, Character{job}, Character{uplo}, as_int(n), a, leading(lda), w, work, size, static_cast<void*>(real_work.data),
-                 size < 0 ? -1 : as_int(reals), integer_work.data, size < 0 ? -1 : as_int(integers), &info);
+            call(f, Character{job}, Character{uplo}, as_int(n), a, leading(lda), w, work, size,
+                 static_cast<void*>(real_work.data), size < 0 ? -1 : as_int(reals), integer_work.data,
+                 size < 0 ? -1 : as_int(integers), &info);
         else
             call(f, Character{job}, Character{uplo}, as_int(n), a, leading(lda), w, work, size, integer_work.data,
                  size < 0 ? -1 : as_int(integers), &info);
@@ -221,8 +249,8 @@ int geev(DType dtype, int64_t n, void* a, int64_t lda, void* w, void* vectors) {
     if (is_complex(dtype)) {
         Scratch<char> real_work(2 * n * static_cast<int64_t>(item_size(to_real(dtype))));
         with_work(dtype, 2 * n, [&](void* work, int size) {
-            call(f, left, right, as_int(n), a, leading(lda), w, static_cast<void*>(nullptr), 1, vectors, as_int(n), work, size,
-                 static_cast<void*>(real_work.data), &info);
+            call(f, left, right, as_int(n), a, leading(lda), w, static_cast<void*>(nullptr), 1, vectors, as_int(n),
+                 work, size, static_cast<void*>(real_work.data), &info);
         });
         return checked(info, "geev");
     }
@@ -230,8 +258,8 @@ int geev(DType dtype, int64_t n, void* a, int64_t lda, void* w, void* vectors) {
         using R = decltype(type);
         Scratch<R> real(n), imaginary(n), packed(vectors ? n * n : 0);
         with_work(dtype, 4 * n, [&](void* work, int size) {
-            call(f, left, right, as_int(n), a, leading(lda), real.data, imaginary.data, static_cast<void*>(nullptr), 1, packed.data,
-                 as_int(n), work, size, &info);
+            call(f, left, right, as_int(n), a, leading(lda), real.data, imaginary.data, static_cast<void*>(nullptr), 1,
+                 packed.data, as_int(n), work, size, &info);
         });
         auto* values = static_cast<R*>(w);
         for (int64_t i = 0; i < n; ++i) {
@@ -265,12 +293,14 @@ int gels(DType dtype, char trans, int64_t m, int64_t n, int64_t nrhs, void* a, i
     if (trans != 'N') trans = is_complex(dtype) ? 'C' : 'T';
     void* f = routine(dtype, "gels");
     with_work(dtype, 0, [&](void* work, int size) {
-        call(f, Character{trans}, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), work, size, &info);
+        call(f, Character{trans}, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), work, size,
+             &info);
     });
     return checked(info, "gels");
 }
 
-int gelsy(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, int32_t* pivots, double rcond, int32_t* rank) {
+int gelsy(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, int32_t* pivots,
+          double rcond, int32_t* rank) {
     *rank = 0;
     if (std::min(m, n) == 0 || nrhs == 0) return 0;
     int info = 0;
@@ -280,41 +310,46 @@ int gelsy(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
         auto condition = static_cast<decltype(type)>(rcond);
         with_work(dtype, 0, [&](void* work, int size) {
             if (is_complex(dtype))
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), pivots, condition, rank, work, size,
-                     static_cast<void*>(real_work.data), &info);
+                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), pivots, condition, rank,
+                     work, size, static_cast<void*>(real_work.data), &info);
             else
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), pivots, condition, rank, work, size, &info);
+                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), pivots, condition, rank,
+                     work, size, &info);
         });
         return checked(info, "gelsy");
     });
 }
 
-int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s, double rcond, int32_t* rank) {
+int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s,
+          double rcond, int32_t* rank) {
     *rank = 0;
     int64_t small = std::min(m, n);
     if (small == 0 || nrhs == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "gelsd");
     int64_t levels = 1;
-    while ((small >> levels) > 0) ++levels;
+    while ((small >> levels) > 0)
+        ++levels;
     Scratch<int> integers(3 * small * levels + 11 * small + 1);
-    int64_t reals = 10 * std::max(m, n) + 2 * 25 * small + 8 * small * levels + 3 * 25 * nrhs + std::max<int64_t>(26 * 26, small * (1 + nrhs) + 2 * nrhs);
+    int64_t reals = 10 * std::max(m, n) + 2 * 25 * small + 8 * small * levels + 3 * 25 * nrhs +
+                    std::max<int64_t>(26 * 26, small * (1 + nrhs) + 2 * nrhs);
     Scratch<char> real_work(is_complex(dtype) ? reals * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     return by_real(dtype, [&](auto type) {
         auto condition = static_cast<decltype(type)>(rcond);
         with_work(dtype, 0, [&](void* work, int size) {
             if (is_complex(dtype))
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work, size,
-                     static_cast<void*>(real_work.data), integers.data, &info);
+                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,
+                     size, static_cast<void*>(real_work.data), integers.data, &info);
             else
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work, size,
-                     integers.data, &info);
+                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,
+                     size, integers.data, &info);
         });
         return checked(info, "gelsd");
     });
 }
 
-int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s, double rcond, int32_t* rank) {
+int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s,
+          double rcond, int32_t* rank) {
     *rank = 0;
     int64_t small = std::min(m, n);
     if (small == 0 || nrhs == 0) return 0;
@@ -325,10 +360,11 @@ int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
         auto condition = static_cast<decltype(type)>(rcond);
         with_work(dtype, 0, [&](void* work, int size) {
             if (is_complex(dtype))
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work, size,
-                     static_cast<void*>(real_work.data), &info);
+                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,
+                     size, static_cast<void*>(real_work.data), &info);
             else
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work, size, &info);
+                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,
+                     size, &info);
         });
         return checked(info, "gelss");
     });
@@ -345,7 +381,8 @@ namespace {
 
 // Substitution, a column of b at a time (a row at a time from the right).
 template <class T>
-void solve(bool right, bool upper, char trans, bool unit, int64_t m, int64_t n, const T* a, int64_t lda, T* b, int64_t ldb) {
+void solve(bool right, bool upper, char trans, bool unit, int64_t m, int64_t n, const T* a, int64_t lda, T* b,
+           int64_t ldb) {
     bool transposed = trans != 'N', conjugate = trans == 'C';
     auto at = [&](int64_t i, int64_t j) {
         T value = transposed ? a[i * lda + j] : a[j * lda + i];
@@ -366,36 +403,44 @@ void solve(bool right, bool upper, char trans, bool unit, int64_t m, int64_t n, 
             int64_t i = lower ? step : size - 1 - step;
             T sum = x[i * along];
             int64_t begin = lower ? 0 : i + 1, end = lower ? i : size;
-            for (int64_t j = begin; j < end; ++j) sum -= (right ? at(j, i) : at(i, j)) * x[j * along];
+            for (int64_t j = begin; j < end; ++j)
+                sum -= (right ? at(j, i) : at(i, j)) * x[j * along];
             x[i * along] = unit ? sum : sum / at(i, i);
         }
     }
 }
 
-}  // namespace
+} // namespace
 
-void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda, void* b, int64_t ldb) {
+void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda,
+          void* b, int64_t ldb) {
     if (m == 0 || n == 0) return;
     int64_t size = side == 'R' ? n : m;
     if (size >= 64 && blas_available()) {
         const double one[2] = {1, 0};
         const float one_float[2] = {1, 0};
         const void* alpha = to_real(dtype) == DType::Float64 ? static_cast<const void*>(one) : one_float;
-        call(routine(dtype, "trsm"), Character{side}, Character{uplo}, Character{trans}, Character{diag}, as_int(m), as_int(n), alpha,
-             a, leading(lda), b, leading(ldb));
+        call(routine(dtype, "trsm"), Character{side}, Character{uplo}, Character{trans}, Character{diag}, as_int(m),
+             as_int(n), alpha, a, leading(lda), b, leading(ldb));
         return;
     }
     auto run = [&](auto type) {
         using T = decltype(type);
-        solve(side == 'R', uplo == 'U', trans, diag == 'U', m, n, static_cast<const T*>(a), lda, static_cast<T*>(b), ldb);
+        solve(side == 'R', uplo == 'U', trans, diag == 'U', m, n, static_cast<const T*>(a), lda, static_cast<T*>(b),
+              ldb);
     };
     switch (dtype) {
-        case DType::Float32: return run(float{});
-        case DType::Float64: return run(double{});
-        case DType::Complex64: return run(std::complex<float>{});
-        case DType::Complex128: return run(std::complex<double>{});
-        default: fail(ErrorKind::NotImplemented, "\"triangular_solve\" not implemented for '%s'", scalar_type_name(dtype));
+    case DType::Float32:
+        return run(float{});
+    case DType::Float64:
+        return run(double{});
+    case DType::Complex64:
+        return run(std::complex<float>{});
+    case DType::Complex128:
+        return run(std::complex<double>{});
+    default:
+        fail(ErrorKind::NotImplemented, "\"triangular_solve\" not implemented for '%s'", scalar_type_name(dtype));
     }
 }
 
-}  // namespace kindling::library::lapack
+} // namespace kindling::library::lapack

@@ -31,34 +31,49 @@ struct Shape {
     }
 };
 
-template <class F> void for_real(DType dtype, const char* kernel, F f) {
+template <class F>
+void for_real(DType dtype, const char* kernel, F f) {
     switch (dtype) {
-        case DType::Float32: return f(float{});
-        case DType::Float64: return f(double{});
-        case DType::Float16: return f(Half{});
-        case DType::BFloat16: return f(BFloat16{});
-        case DType::UInt8: return f(uint8_t{});
-        case DType::Int8: return f(int8_t{});
-        case DType::Int16: return f(int16_t{});
-        case DType::Int32: return f(int32_t{});
-        case DType::Int64: return f(int64_t{});
-        default: fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
+    case DType::Float32:
+        return f(float{});
+    case DType::Float64:
+        return f(double{});
+    case DType::Float16:
+        return f(Half{});
+    case DType::BFloat16:
+        return f(BFloat16{});
+    case DType::UInt8:
+        return f(uint8_t{});
+    case DType::Int8:
+        return f(int8_t{});
+    case DType::Int16:
+        return f(int16_t{});
+    case DType::Int32:
+        return f(int32_t{});
+    case DType::Int64:
+        return f(int64_t{});
+    default:
+        fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
     }
 }
 
-template <class F> void for_planes(int64_t planes, int64_t work, F f) {
+template <class F>
+void for_planes(int64_t planes, int64_t work, F f) {
     parallel_for(0, planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
-        for (int64_t plane = begin; plane < end; ++plane) f(plane);
+        for (int64_t plane = begin; plane < end; ++plane)
+            f(plane);
     });
 }
 
-template <class M> inline bool is_nan(M value) {
+template <class M>
+inline bool is_nan(M value) {
     if constexpr (std::is_floating_point_v<M>)
         return value != value;
     else
         return false;
 }
-template <class M> constexpr M lowest() {
+template <class M>
+constexpr M lowest() {
     if constexpr (std::is_floating_point_v<M>)
         return -std::numeric_limits<M>::infinity();
     else
@@ -73,7 +88,8 @@ struct Window {
 inline Window max_window(const Shape& s, int d, int64_t place) {
     int64_t begin = place * s.stride[d] - s.padding[d];
     int64_t end = std::min(begin + (s.kernel[d] - 1) * s.dilation[d] + 1, s.in[d]);
-    while (begin < 0) begin += s.dilation[d];
+    while (begin < 0)
+        begin += s.dilation[d];
     return {begin, end, s.dilation[d], 0};
 }
 inline Window average_window(const Shape& s, int d, int64_t place) {
@@ -92,26 +108,31 @@ inline Window adaptive_window(const Shape& s, int d, int64_t place) {
 struct Windows {
     Scratch<Window> rows[3];
     template <class WindowOf>
-    Windows(const Shape& s, WindowOf window_of) : rows{Scratch<Window>(s.out[0]), Scratch<Window>(s.out[1]), Scratch<Window>(s.out[2])} {
+    Windows(const Shape& s, WindowOf window_of)
+        : rows{Scratch<Window>(s.out[0]), Scratch<Window>(s.out[1]), Scratch<Window>(s.out[2])} {
         for (int d = 0; d < 3; ++d)
-            for (int64_t i = 0; i < s.out[d]; ++i) rows[d][i] = window_of(s, d, i);
+            for (int64_t i = 0; i < s.out[d]; ++i)
+                rows[d][i] = window_of(s, d, i);
     }
 };
 
 // f(output place, windows) for each place of a plane's output.
-template <class F> inline void for_windows(const Shape& s, const Windows& windows, F f) {
+template <class F>
+inline void for_windows(const Shape& s, const Windows& windows, F f) {
     int64_t place = 0;
     for (int64_t x = 0; x < s.out[0]; ++x) {
         const Window a = windows.rows[0][x];
         for (int64_t y = 0; y < s.out[1]; ++y) {
             const Window b = windows.rows[1][y];
-            for (int64_t z = 0; z < s.out[2]; ++z, ++place) f(place, a, b, windows.rows[2][z]);
+            for (int64_t z = 0; z < s.out[2]; ++z, ++place)
+                f(place, a, b, windows.rows[2][z]);
         }
     }
 }
 
-template <class WindowOf> void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output,
-                                       int64_t* indices, WindowOf window_of) {
+template <class WindowOf>
+void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output, int64_t* indices,
+             WindowOf window_of) {
     for_real(p.dtype, kernel, [&](auto type) {
         using T = decltype(type);
         using M = math_type<T>;
@@ -129,7 +150,8 @@ template <class WindowOf> void run_max(const Pooling& p, const Shape& s, const c
                         int64_t row = (x * s.in[1] + y) * s.in[2];
                         for (int64_t z = c.begin; z < c.end; z += c.step) {
                             M value = load(from[row + z]);
-                            bool take = static_cast<bool>((value > best) | is_nan(value));  // no branch: it would miss half the time
+                            bool take = static_cast<bool>((value > best) |
+                                                          is_nan(value)); // no branch: it would miss half the time
                             best = take ? value : best;
                             best_index = take ? row + z : best_index;
                         }
@@ -141,7 +163,8 @@ template <class WindowOf> void run_max(const Pooling& p, const Shape& s, const c
     });
 }
 
-template <class T> using sum_type = std::conditional_t<std::is_integral_v<T>, int64_t, math_type<T>>;
+template <class T>
+using sum_type = std::conditional_t<std::is_integral_v<T>, int64_t, math_type<T>>;
 
 template <class WindowOf, class Divisor>
 void run_average(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output,
@@ -163,7 +186,8 @@ void run_average(const Pooling& p, const Shape& s, const char* kernel, const voi
                 for (int64_t x = a.begin; x < a.end; ++x)
                     for (int64_t y = b.begin; y < b.end; ++y) {
                         const T* row = from + (x * s.in[1] + y) * s.in[2];
-                        for (int64_t z = c.begin; z < c.end; ++z) sum += load(row[z]);
+                        for (int64_t z = c.begin; z < c.end; ++z)
+                            sum += load(row[z]);
                     }
                 to[place] = store_as<T>(sum / static_cast<S>(divisor(a, b, c)));
             });
@@ -182,7 +206,7 @@ void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, 
         for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
             const T* from = static_cast<const T*>(grad_output) + plane * s.out_space;
             T* to = static_cast<T*>(grad_input) + plane * s.in_space;
-            constexpr bool same = std::is_same_v<T, S>;  // else sums are kept wider than the result
+            constexpr bool same = std::is_same_v<T, S>; // else sums are kept wider than the result
             Scratch<S> wide(same ? 0 : s.in_space);
             S* sums;
             if constexpr (same)
@@ -196,11 +220,13 @@ void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, 
                 for (int64_t x = a.begin; x < a.end; ++x)
                     for (int64_t y = b.begin; y < b.end; ++y) {
                         S* row = sums + (x * s.in[1] + y) * s.in[2];
-                        for (int64_t z = c.begin; z < c.end; ++z) row[z] += share;
+                        for (int64_t z = c.begin; z < c.end; ++z)
+                            row[z] += share;
                     }
             });
             if constexpr (!same)
-                for (int64_t i = 0; i < s.in_space; ++i) to[i] = store_as<T>(sums[i]);
+                for (int64_t i = 0; i < s.in_space; ++i)
+                    to[i] = store_as<T>(sums[i]);
         });
     });
 }
@@ -215,7 +241,7 @@ struct AverageDivisor {
     }
 };
 
-}  // namespace
+} // namespace
 
 int64_t pooling_out(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
     int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
@@ -239,13 +265,15 @@ void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t ou
             T* to = static_cast<T*>(grad_input) + plane * in_space;
             std::fill_n(to, in_space, store_as<T>(S{0}));
             for (int64_t i = 0; i < out_space; ++i)
-                if (index[i] >= 0 && index[i] < in_space) to[index[i]] = store_as<T>(load(to[index[i]]) + load(from[i]));
+                if (index[i] >= 0 && index[i] < in_space)
+                    to[index[i]] = store_as<T>(load(to[index[i]]) + load(from[i]));
         });
     });
 }
 
 void avg_pool(const Pooling& p, const void* input, void* output) {
-    run_average(p, Shape(p), "avg_pool2d", input, output, average_window, AverageDivisor{p.divisor_override, p.count_include_pad});
+    run_average(p, Shape(p), "avg_pool2d", input, output, average_window,
+                AverageDivisor{p.divisor_override, p.count_include_pad});
 }
 
 void avg_pool_gradient(const Pooling& p, const void* grad_output, void* grad_input) {
@@ -266,4 +294,4 @@ void adaptive_max_pool(const Pooling& p, const void* input, void* output, int64_
     run_max(p, Shape(p, true), "adaptive_max_pool2d", input, output, indices, adaptive_window);
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

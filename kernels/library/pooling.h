@@ -10,12 +10,12 @@
 namespace kindling::library {
 
 struct Pooling {
-    DType dtype;  // any real one but bool and the wide unsigned ones
-    int dims;     // 1, 2 or 3
+    DType dtype; // any real one but bool and the wide unsigned ones
+    int dims;    // 1, 2 or 3
     int64_t planes;
     int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
     bool count_include_pad = true;
-    int64_t divisor_override = 0;  // 0: none
+    int64_t divisor_override = 0; // 0: none
 };
 
 /// The size of one dimension of the result by torch's rule: with ceil_mode the last window may begin inside the input
@@ -34,4 +34,4 @@ void adaptive_avg_pool(const Pooling& shape, const void* input, void* output);
 void adaptive_avg_pool_gradient(const Pooling& shape, const void* grad_output, void* grad_input);
 void adaptive_max_pool(const Pooling& shape, const void* input, void* output, int64_t* indices);
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -23,7 +23,7 @@ struct Walk {
     int ndim = 0;
     int64_t sizes[max_dims];
     int64_t strides[max_dims];
-    int64_t other[max_dims];  // a second operand's strides
+    int64_t other[max_dims]; // a second operand's strides
 };
 
 Walk walk_of(const RandomOut& out, const int64_t* other) {
@@ -69,7 +69,8 @@ Walk walk_of(const RandomOut& out, const int64_t* other) {
 }
 
 // Calls row(offset, other_offset, count, stride, other_stride) for every innermost row.
-template <class Row> void for_rows(const Walk& walk, Row row) {
+template <class Row>
+void for_rows(const Walk& walk, Row row) {
     int64_t index[max_dims] = {}, offset = 0, other = 0;
     for (;;) {
         row(offset, other, walk.sizes[0], walk.strides[0], walk.other[0]);
@@ -87,7 +88,8 @@ template <class Row> void for_rows(const Walk& walk, Row row) {
 }
 
 // Draws W words for each element, many at a time, and stores make(words) in T.
-template <class T, int W, class Make> void fill_words(const RandomOut& out, Generator& generator, Make make) {
+template <class T, int W, class Make>
+void fill_words(const RandomOut& out, Generator& generator, Make make) {
     if (out.count == 0) return;
     GeneratorLock guard(generator);
     T* data = static_cast<T*>(out.data);
@@ -99,25 +101,31 @@ template <class T, int W, class Make> void fill_words(const RandomOut& out, Gene
             generator.random(words, static_cast<size_t>(n * W));
             T* place = data + offset + begin * stride;
             if (stride == 1)
-                for (int64_t i = 0; i < n; ++i) place[i] = make(words + i * W);
+                for (int64_t i = 0; i < n; ++i)
+                    place[i] = make(words + i * W);
             else
-                for (int64_t i = 0; i < n; ++i) place[i * stride] = make(words + i * W);
+                for (int64_t i = 0; i < n; ++i)
+                    place[i * stride] = make(words + i * W);
         }
     });
 }
 
 // Draws each element by itself.
-template <class T, class Draw> void fill_serial(const RandomOut& out, Generator& generator, Draw draw) {
+template <class T, class Draw>
+void fill_serial(const RandomOut& out, Generator& generator, Draw draw) {
     if (out.count == 0) return;
     GeneratorLock guard(generator);
     T* data = static_cast<T*>(out.data);
     for_rows(walk_of(out, nullptr), [&](int64_t offset, int64_t, int64_t count, int64_t stride, int64_t) {
-        for (int64_t i = 0; i < count; ++i) data[offset + i * stride] = store_as<T>(draw());
+        for (int64_t i = 0; i < count; ++i)
+            data[offset + i * stride] = store_as<T>(draw());
     });
 }
 
 inline uint64_t wide(const uint32_t* words) { return static_cast<uint64_t>(words[0]) << 32 | words[1]; }
-inline float to_uniform_float(uint32_t word) { return static_cast<float>(static_cast<int32_t>(word & 0xffffff)) * 0x1p-24f; }
+inline float to_uniform_float(uint32_t word) {
+    return static_cast<float>(static_cast<int32_t>(word & 0xffffff)) * 0x1p-24f;
+}
 inline double to_uniform_double(const uint32_t* words) {
     return static_cast<double>(static_cast<int64_t>(wide(words) & ((1ull << 53) - 1))) * 0x1p-53;
 }
@@ -126,45 +134,61 @@ inline double to_uniform_double(const uint32_t* words) {
     fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
 }
 
-template <class F> void for_floating(DType dtype, const char* kernel, F f) {
+template <class F>
+void for_floating(DType dtype, const char* kernel, F f) {
     switch (dtype) {
-        case DType::Float32: return f(float{});
-        case DType::Float64: return f(double{});
-        case DType::Float16: return f(Half{});
-        case DType::BFloat16: return f(BFloat16{});
-        default: refuse(kernel, dtype);
+    case DType::Float32:
+        return f(float{});
+    case DType::Float64:
+        return f(double{});
+    case DType::Float16:
+        return f(Half{});
+    case DType::BFloat16:
+        return f(BFloat16{});
+    default:
+        refuse(kernel, dtype);
     }
 }
 
-template <bool with_bool, bool with_wide_unsigned, class F> void for_real(DType dtype, const char* kernel, F f) {
+template <bool with_bool, bool with_wide_unsigned, class F>
+void for_real(DType dtype, const char* kernel, F f) {
     switch (dtype) {
-        case DType::UInt8: return f(uint8_t{});
-        case DType::Int8: return f(int8_t{});
-        case DType::Int16: return f(int16_t{});
-        case DType::Int32: return f(int32_t{});
-        case DType::Int64: return f(int64_t{});
-        case DType::Bool:
-            if constexpr (with_bool) return f(bool{});
-            break;
-        case DType::UInt16:
-            if constexpr (with_wide_unsigned) return f(uint16_t{});
-            break;
-        case DType::UInt32:
-            if constexpr (with_wide_unsigned) return f(uint32_t{});
-            break;
-        case DType::UInt64:
-            if constexpr (with_wide_unsigned) return f(uint64_t{});
-            break;
-        default: return for_floating(dtype, kernel, f);
+    case DType::UInt8:
+        return f(uint8_t{});
+    case DType::Int8:
+        return f(int8_t{});
+    case DType::Int16:
+        return f(int16_t{});
+    case DType::Int32:
+        return f(int32_t{});
+    case DType::Int64:
+        return f(int64_t{});
+    case DType::Bool:
+        if constexpr (with_bool) return f(bool{});
+        break;
+    case DType::UInt16:
+        if constexpr (with_wide_unsigned) return f(uint16_t{});
+        break;
+    case DType::UInt32:
+        if constexpr (with_wide_unsigned) return f(uint32_t{});
+        break;
+    case DType::UInt64:
+        if constexpr (with_wide_unsigned) return f(uint64_t{});
+        break;
+    default:
+        return for_floating(dtype, kernel, f);
     }
     refuse(kernel, dtype);
 }
 
 const RandomSteps& random_steps() {
     switch (isa()) {
-        case Isa::Avx512: return isa_avx512::random_steps;
-        case Isa::Avx2: return isa_avx2::random_steps;
-        default: return isa_baseline::random_steps;
+    case Isa::Avx512:
+        return isa_avx512::random_steps;
+    case Isa::Avx2:
+        return isa_avx2::random_steps;
+    default:
+        return isa_baseline::random_steps;
     }
 }
 
@@ -189,17 +213,21 @@ void normal_block_double(double* data, double mean, double deviation) {
 }
 
 // The contiguous form for 16 elements or more: blocks of 16, and the last 16 drawn anew if the size is no multiple.
-template <class T> void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, Generator& generator) {
+template <class T>
+void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, Generator& generator) {
     constexpr int64_t chunk = 512;
     GeneratorLock guard(generator);
     if constexpr (std::is_same_v<T, double>) {
         uint32_t words[chunk * 2];
         auto draw = [&](double* to, int64_t n) {
             generator.random(words, static_cast<size_t>(n) * 2);
-            for (int64_t i = 0; i < n; ++i) to[i] = to_uniform_double(words + 2 * i);
+            for (int64_t i = 0; i < n; ++i)
+                to[i] = to_uniform_double(words + 2 * i);
         };
-        for (int64_t begin = 0; begin < count; begin += chunk) draw(data + begin, std::min(chunk, count - begin));
-        for (int64_t i = 0; i + 16 <= count; i += 16) normal_block_double(data + i, mean, deviation);
+        for (int64_t begin = 0; begin < count; begin += chunk)
+            draw(data + begin, std::min(chunk, count - begin));
+        for (int64_t i = 0; i + 16 <= count; i += 16)
+            normal_block_double(data + i, mean, deviation);
         if (count % 16) {
             draw(data + count - 16, 16);
             normal_block_double(data + count - 16, mean, deviation);
@@ -211,15 +239,18 @@ template <class T> void fill_normal_blocks(T* data, int64_t count, double mean, 
         float buffer[chunk];
         auto draw = [&](float* to, int64_t n) {
             generator.random(words, static_cast<size_t>(n));
-            for (int64_t i = 0; i < n; ++i) to[i] = to_uniform_float(words[i]);
+            for (int64_t i = 0; i < n; ++i)
+                to[i] = to_uniform_float(words[i]);
         };
         auto put = [&](T* to, int64_t n) {
             draw(buffer, n);
             transform(buffer, n / 16, m, s);
-            for (int64_t i = 0; i < n; ++i) to[i] = store_as<T>(buffer[i]);
+            for (int64_t i = 0; i < n; ++i)
+                to[i] = store_as<T>(buffer[i]);
         };
         int64_t whole = count & ~int64_t{15};
-        for (int64_t begin = 0; begin < whole; begin += chunk) put(data + begin, std::min(chunk, whole - begin));
+        for (int64_t begin = 0; begin < whole; begin += chunk)
+            put(data + begin, std::min(chunk, whole - begin));
         if (count % 16) {
             // Float draws the tail's uniform numbers with the rest and drops them; the half types never draw them.
             if constexpr (std::is_same_v<T, float>) draw(buffer, count - whole);
@@ -228,7 +259,7 @@ template <class T> void fill_normal_blocks(T* data, int64_t count, double mean, 
     }
 }
 
-}  // namespace
+} // namespace
 
 void fill_uniform(const RandomOut& out, double from, double to, Generator& generator) {
     if (out.count == 0) return;
@@ -263,7 +294,7 @@ void fill_uniform(const RandomOut& out, double from, double to, Generator& gener
                 T* place = data + offset + begin * stride;
                 for (int64_t i = 0; i < n; ++i) {
                     T value = store_as<T>(values[i]);
-                    place[i * stride] = load(value) == end ? first : value;  // rounding may reach the open end
+                    place[i * stride] = load(value) == end ? first : value; // rounding may reach the open end
                 }
             }
         });
@@ -369,7 +400,8 @@ void fill_random(const RandomOut& out, Generator& generator) {
             fill_words<T, 2>(out, generator,
                              [](const uint32_t* w) { return static_cast<double>(wide(w) % ((1ull << 53) + 1)); });
         else if constexpr (std::is_same_v<T, int64_t>)
-            fill_words<T, 2>(out, generator, [](const uint32_t* w) { return static_cast<int64_t>(wide(w) & INT64_MAX); });
+            fill_words<T, 2>(out, generator,
+                             [](const uint32_t* w) { return static_cast<int64_t>(wide(w) & INT64_MAX); });
         else if constexpr (std::is_same_v<T, bool>)
             fill_words<T, 1>(out, generator, [](const uint32_t* w) { return (w[0] & 1) != 0; });
         else if constexpr (std::is_integral_v<T>)
@@ -377,7 +409,10 @@ void fill_random(const RandomOut& out, Generator& generator) {
                 return static_cast<T>(w[0] & static_cast<uint32_t>(std::numeric_limits<T>::max()));
             });
         else {
-            constexpr uint32_t values = (std::is_same_v<T, float> ? 1u << 24 : std::is_same_v<T, Half> ? 1u << 11 : 1u << 8) + 1;
+            constexpr uint32_t values = (std::is_same_v<T, float>  ? 1u << 24
+                                         : std::is_same_v<T, Half> ? 1u << 11
+                                                                   : 1u << 8) +
+                                        1;
             fill_words<T, 1>(out, generator, [](const uint32_t* w) { return store_as<T>(w[0] % values); });
         }
     });
@@ -406,7 +441,8 @@ void fill_permutation(void* data, DType dtype, int64_t n, Generator& generator) 
         T* out = static_cast<T*>(data);
         GeneratorLock guard(generator);
         if (n < std::numeric_limits<uint32_t>::max() / 20) {
-            for (int64_t i = 0; i < n; ++i) out[i] = store_as<T>(i);
+            for (int64_t i = 0; i < n; ++i)
+                out[i] = store_as<T>(i);
             for (int64_t i = 0; i + 1 < n; ++i) {
                 int64_t other = i + static_cast<int64_t>(generator.random() % static_cast<uint32_t>(n - i));
                 std::swap(out[i], out[other]);
@@ -437,14 +473,16 @@ void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype
             M sum = 0;
             for (int64_t j = 0; j < categories; ++j) {
                 M value = load(row[j]);
-                KINDLING_CHECK(Runtime, value >= 0, "invalid multinomial distribution (encountering probability entry < 0)");
+                KINDLING_CHECK(Runtime, value >= 0,
+                               "invalid multinomial distribution (encountering probability entry < 0)");
                 KINDLING_CHECK(Runtime, std::isfinite(value),
                                "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
                 sum += value;
                 cumulative[j] = sum;
             }
             KINDLING_CHECK(Runtime, sum > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
-            for (int64_t j = 0; j < categories; ++j) cumulative[j] /= sum;
+            for (int64_t j = 0; j < categories; ++j)
+                cumulative[j] /= sum;
             cumulative[categories - 1] = 1;
             for (int64_t i = 0; i < samples; ++i) {
                 double sample = generator.uniform_double();
@@ -462,4 +500,4 @@ void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype
     });
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

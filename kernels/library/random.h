@@ -17,8 +17,8 @@ namespace library {
 struct RandomOut {
     void* data;
     DType dtype;
-    int64_t count;                     // elements in all
-    int ndim = -1;                     // -1: contiguous, sizes and strides unused
+    int64_t count; // elements in all
+    int ndim = -1; // -1: contiguous, sizes and strides unused
     const int64_t* sizes = nullptr;
     const int64_t* strides = nullptr;
 };
@@ -61,5 +61,5 @@ void binomial(void* out, const void* trials, const void* probability, DType dtyp
 /// Rows of `width` concentrations.
 void dirichlet(void* out, const void* alpha, DType dtype, int64_t rows, int64_t width, Generator& generator);
 
-}  // namespace library
-}  // namespace kindling
+} // namespace library
+} // namespace kindling

@@ -13,7 +13,8 @@ namespace kindling::library {
 namespace {
 
 // Along one dimension: each place of the output is a weighted sum of up to `most` places of the input.
-template <class M> struct Taps {
+template <class M>
+struct Taps {
     int64_t most = 1;
     Scratch<int32_t> counts;
     Scratch<int64_t> indices;
@@ -21,15 +22,23 @@ template <class M> struct Taps {
     Taps(int64_t out, int64_t m) : most(m), counts(out), indices(out * m), weights(out * m) {}
 };
 
-template <class M> M cubic_near(M x, M a) { return ((a + 2) * x - (a + 3)) * x * x + 1; }
-template <class M> M cubic_far(M x, M a) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; }
+template <class M>
+M cubic_near(M x, M a) {
+    return ((a + 2) * x - (a + 3)) * x * x + 1;
+}
+template <class M>
+M cubic_far(M x, M a) {
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+}
 
-template <class M> M scale_of(int64_t in, int64_t out, bool align, double scale) {
+template <class M>
+M scale_of(int64_t in, int64_t out, bool align, double scale) {
     if (align) return out > 1 ? static_cast<M>(in - 1) / static_cast<M>(out - 1) : M{0};
     return scale > 0 ? static_cast<M>(1.0 / scale) : static_cast<M>(in) / static_cast<M>(out);
 }
 
-template <class M> M antialias_weight(bool cubic, M x) {
+template <class M>
+M antialias_weight(bool cubic, M x) {
     x = std::abs(x);
     if (!cubic) return x < 1 ? 1 - x : M{0};
     constexpr M a = M(-0.5);
@@ -38,82 +47,89 @@ template <class M> M antialias_weight(bool cubic, M x) {
 
 int64_t most_taps(const Resampling& r, int64_t in, int64_t out, double scale) {
     switch (r.mode) {
-        case Interpolation::Nearest:
-        case Interpolation::NearestExact: return 1;
-        case Interpolation::Linear: return 2;
-        case Interpolation::Cubic: return 4;
-        default: {
-            double size = r.mode == Interpolation::CubicAntialias ? 4 : 2;
-            double factor = std::max(1.0, scale_of<double>(in, out, r.align_corners, scale));
-            return std::min<int64_t>(static_cast<int64_t>(std::ceil(size * 0.5 * factor)) * 2 + 1, std::max<int64_t>(in, 1));
-        }
+    case Interpolation::Nearest:
+    case Interpolation::NearestExact:
+        return 1;
+    case Interpolation::Linear:
+        return 2;
+    case Interpolation::Cubic:
+        return 4;
+    default: {
+        double size = r.mode == Interpolation::CubicAntialias ? 4 : 2;
+        double factor = std::max(1.0, scale_of<double>(in, out, r.align_corners, scale));
+        return std::min<int64_t>(static_cast<int64_t>(std::ceil(size * 0.5 * factor)) * 2 + 1,
+                                 std::max<int64_t>(in, 1));
+    }
     }
 }
 
-template <class M> void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<M>& taps) {
+template <class M>
+void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<M>& taps) {
     for (int64_t o = 0; o < out; ++o) {
         int64_t* index = taps.indices.data + o * taps.most;
         M* weight = taps.weights.data + o * taps.most;
         int count = 1;
         switch (r.mode) {
-            case Interpolation::Nearest:
-            case Interpolation::NearestExact: {
-                // Places are found in float whatever the dtype.
-                float scale = given > 0 ? static_cast<float>(1.0 / given) : static_cast<float>(in) / static_cast<float>(out);
-                bool exact = r.mode == Interpolation::NearestExact;
-                auto place = static_cast<int64_t>(std::floor((static_cast<float>(o) + (exact ? 0.5f : 0.0f)) * scale));
-                index[0] = std::min(place, in - 1);
+        case Interpolation::Nearest:
+        case Interpolation::NearestExact: {
+            // Places are found in float whatever the dtype.
+            float scale =
+                given > 0 ? static_cast<float>(1.0 / given) : static_cast<float>(in) / static_cast<float>(out);
+            bool exact = r.mode == Interpolation::NearestExact;
+            auto place = static_cast<int64_t>(std::floor((static_cast<float>(o) + (exact ? 0.5f : 0.0f)) * scale));
+            index[0] = std::min(place, in - 1);
+            weight[0] = 1;
+            break;
+        }
+        case Interpolation::Linear: {
+            if (in == out) {
+                index[0] = o;
                 weight[0] = 1;
                 break;
             }
-            case Interpolation::Linear: {
-                if (in == out) {
-                    index[0] = o;
-                    weight[0] = 1;
-                    break;
-                }
-                M scale = scale_of<M>(in, out, r.align_corners, given);
-                M place = r.align_corners ? scale * static_cast<M>(o) : std::max(scale * (static_cast<M>(o) + M(0.5)) - M(0.5), M{0});
-                int64_t first = std::min(static_cast<int64_t>(place), in - 1);
-                M far = std::clamp(place - static_cast<M>(first), M{0}, M{1});
-                index[0] = first;
-                index[1] = first + (first < in - 1 ? 1 : 0);
-                weight[0] = 1 - far;
-                weight[1] = far;
-                count = 2;
-                break;
+            M scale = scale_of<M>(in, out, r.align_corners, given);
+            M place = r.align_corners ? scale * static_cast<M>(o)
+                                      : std::max(scale * (static_cast<M>(o) + M(0.5)) - M(0.5), M{0});
+            int64_t first = std::min(static_cast<int64_t>(place), in - 1);
+            M far = std::clamp(place - static_cast<M>(first), M{0}, M{1});
+            index[0] = first;
+            index[1] = first + (first < in - 1 ? 1 : 0);
+            weight[0] = 1 - far;
+            weight[1] = far;
+            count = 2;
+            break;
+        }
+        case Interpolation::Cubic: {
+            M scale = scale_of<M>(in, out, r.align_corners, given);
+            M place = r.align_corners ? scale * static_cast<M>(o) : scale * (static_cast<M>(o) + M(0.5)) - M(0.5);
+            M floor = std::floor(place), t = place - floor;
+            constexpr M a = M(-0.75);
+            weight[0] = cubic_far(t + 1, a);
+            weight[1] = cubic_near(t, a);
+            weight[2] = cubic_near(1 - t, a);
+            weight[3] = cubic_far(2 - t, a);
+            for (int k = 0; k < 4; ++k)
+                index[k] = std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + k, 0, in - 1);
+            count = 4;
+            break;
+        }
+        default: {
+            bool cubic = r.mode == Interpolation::CubicAntialias;
+            M scale = scale_of<M>(in, out, r.align_corners, given);
+            M support = static_cast<M>(cubic ? 2 : 1) * std::max(scale, M{1}), inverse = scale >= 1 ? 1 / scale : M{1};
+            M center = scale * (static_cast<M>(o) + M(0.5));
+            int64_t begin = std::max<int64_t>(static_cast<int64_t>(center - support + M(0.5)), 0);
+            int64_t end = std::min<int64_t>(static_cast<int64_t>(center + support + M(0.5)), in);
+            count = static_cast<int>(std::clamp<int64_t>(end - begin, 0, taps.most));
+            M total = 0;
+            for (int k = 0; k < count; ++k) {
+                weight[k] = antialias_weight(cubic, (static_cast<M>(begin + k) - center + M(0.5)) * inverse);
+                index[k] = begin + k;
+                total += weight[k];
             }
-            case Interpolation::Cubic: {
-                M scale = scale_of<M>(in, out, r.align_corners, given);
-                M place = r.align_corners ? scale * static_cast<M>(o) : scale * (static_cast<M>(o) + M(0.5)) - M(0.5);
-                M floor = std::floor(place), t = place - floor;
-                constexpr M a = M(-0.75);
-                weight[0] = cubic_far(t + 1, a);
-                weight[1] = cubic_near(t, a);
-                weight[2] = cubic_near(1 - t, a);
-                weight[3] = cubic_far(2 - t, a);
-                for (int k = 0; k < 4; ++k)
-                    index[k] = std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + k, 0, in - 1);
-                count = 4;
-                break;
-            }
-            default: {
-                bool cubic = r.mode == Interpolation::CubicAntialias;
-                M scale = scale_of<M>(in, out, r.align_corners, given);
-                M support = static_cast<M>(cubic ? 2 : 1) * std::max(scale, M{1}), inverse = scale >= 1 ? 1 / scale : M{1};
-                M center = scale * (static_cast<M>(o) + M(0.5));
-                int64_t begin = std::max<int64_t>(static_cast<int64_t>(center - support + M(0.5)), 0);
-                int64_t end = std::min<int64_t>(static_cast<int64_t>(center + support + M(0.5)), in);
-                count = static_cast<int>(std::clamp<int64_t>(end - begin, 0, taps.most));
-                M total = 0;
-                for (int k = 0; k < count; ++k) {
-                    weight[k] = antialias_weight(cubic, (static_cast<M>(begin + k) - center + M(0.5)) * inverse);
-                    index[k] = begin + k;
-                    total += weight[k];
-                }
-                for (int k = 0; k < count; ++k)
-                    if (total != 0) weight[k] /= total;
-            }
+            for (int k = 0; k < count; ++k)
+                if (total != 0) weight[k] /= total;
+        }
         }
         taps.counts[o] = count;
     }
@@ -135,32 +151,38 @@ struct Sizes {
     }
 };
 
-template <class T> using weight_type = std::conditional_t<std::is_same_v<T, double>, double, float>;
+template <class T>
+using weight_type = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 // each(plane, taps of the three dimensions) in parallel.
-template <class T, class Each> void for_planes(const Resampling& r, const Sizes& s, Each each) {
+template <class T, class Each>
+void for_planes(const Resampling& r, const Sizes& s, Each each) {
     using M = weight_type<T>;
     auto make = [&](int d) { return Taps<M>(s.out[d], most_taps(r, s.in[d], s.out[d], s.scale[d])); };
     Taps<M> a = make(0), b = make(1), c = make(2);
-    Resampling straight = r;  // dimensions that are not there
+    Resampling straight = r; // dimensions that are not there
     straight.mode = Interpolation::Nearest;
     fill_taps(r.dims == 3 ? r : straight, s.in[0], s.out[0], s.scale[0], a);
     fill_taps(r.dims >= 2 ? r : straight, s.in[1], s.out[1], s.scale[1], b);
     fill_taps(r, s.in[2], s.out[2], s.scale[2], c);
     int64_t work = s.out_space * a.most * b.most * c.most;
-    parallel_for(0, r.planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
-        for (int64_t plane = begin; plane < end; ++plane) each(plane, a, b, c);
-    });
+    parallel_for(0, r.planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t plane = begin; plane < end; ++plane)
+                         each(plane, a, b, c);
+                 });
 }
 
-template <class T> T rounded(weight_type<T> value) {
+template <class T>
+T rounded(weight_type<T> value) {
     if constexpr (std::is_same_v<T, uint8_t>)
         return static_cast<uint8_t>(std::clamp(std::nearbyint(value), 0.0f, 255.0f));
     else
         return store_as<T>(value);
 }
 
-template <class T> void run_resample(const Resampling& r, const T* input, T* output) {
+template <class T>
+void run_resample(const Resampling& r, const T* input, T* output) {
     using M = weight_type<T>;
     Sizes s(r);
     bool copies = r.mode == Interpolation::Nearest || r.mode == Interpolation::NearestExact;
@@ -173,7 +195,8 @@ template <class T> void run_resample(const Resampling& r, const T* input, T* out
                 const M *wa = a.weights.data + x * a.most, *wb = b.weights.data + y * b.most;
                 if (copies) {
                     const T* row = from + (ia[0] * s.in[1] + ib[0]) * s.in[2];
-                    for (int64_t z = 0; z < s.out[2]; ++z) to[z] = row[c.indices[z]];
+                    for (int64_t z = 0; z < s.out[2]; ++z)
+                        to[z] = row[c.indices[z]];
                     continue;
                 }
                 for (int64_t z = 0; z < s.out[2]; ++z) {
@@ -185,7 +208,8 @@ template <class T> void run_resample(const Resampling& r, const T* input, T* out
                         for (int j = 0; j < b.counts[y]; ++j) {
                             const T* row = from + (ia[i] * s.in[1] + ib[j]) * s.in[2];
                             M row_sum = 0;
-                            for (int k = 0; k < c.counts[z]; ++k) row_sum += wc[k] * static_cast<M>(load(row[ic[k]]));
+                            for (int k = 0; k < c.counts[z]; ++k)
+                                row_sum += wc[k] * static_cast<M>(load(row[ic[k]]));
                             plane_sum += wb[j] * row_sum;
                         }
                         sum += wa[i] * plane_sum;
@@ -196,7 +220,8 @@ template <class T> void run_resample(const Resampling& r, const T* input, T* out
     });
 }
 
-template <class T> void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_input) {
+template <class T>
+void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_input) {
     using M = weight_type<T>;
     Sizes s(r);
     for_planes<T>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
@@ -216,38 +241,50 @@ template <class T> void run_resample_gradient(const Resampling& r, const T* grad
                             const int64_t* ic = c.indices.data + z * c.most;
                             const M* wc = c.weights.data + z * c.most;
                             M value = weight * static_cast<M>(load(from[z]));
-                            for (int k = 0; k < c.counts[z]; ++k) row[ic[k]] += wc[k] * value;
+                            for (int k = 0; k < c.counts[z]; ++k)
+                                row[ic[k]] += wc[k] * value;
                         }
                     }
             }
-        for (int64_t i = 0; i < s.in_space; ++i) to[i] = rounded<T>(sums[i]);
+        for (int64_t i = 0; i < s.in_space; ++i)
+            to[i] = rounded<T>(sums[i]);
     });
 }
 
-template <class F> void for_resampled(DType dtype, const char* kernel, F f) {
+template <class F>
+void for_resampled(DType dtype, const char* kernel, F f) {
     switch (dtype) {
-        case DType::Float32: return f(float{});
-        case DType::Float64: return f(double{});
-        case DType::Float16: return f(Half{});
-        case DType::BFloat16: return f(BFloat16{});
-        case DType::UInt8: return f(uint8_t{});
-        default: fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
+    case DType::Float32:
+        return f(float{});
+    case DType::Float64:
+        return f(double{});
+    case DType::Float16:
+        return f(Half{});
+    case DType::BFloat16:
+        return f(BFloat16{});
+    case DType::UInt8:
+        return f(uint8_t{});
+    default:
+        fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
     }
 }
 
 // ---- grid_sample ----
 
 // From [-1, 1] to places, then into the input by the padding's rule; `slope` is the derivative.
-template <class M> struct Coordinate {
+template <class M>
+struct Coordinate {
     M value, slope;
 };
 
-template <class M> Coordinate<M> unnormalised(M x, int64_t size, bool align) {
+template <class M>
+Coordinate<M> unnormalised(M x, int64_t size, bool align) {
     if (align) return {(x + 1) / 2 * static_cast<M>(size - 1), static_cast<M>(size - 1) / 2};
     return {((x + 1) * static_cast<M>(size) - 1) / 2, static_cast<M>(size) / 2};
 }
 
-template <class M> Coordinate<M> padded(Coordinate<M> c, int64_t size, const GridSampling& g) {
+template <class M>
+Coordinate<M> padded(Coordinate<M> c, int64_t size, const GridSampling& g) {
     auto clip = [&](Coordinate<M> x) -> Coordinate<M> {
         if (x.value <= 0) return {0, 0};
         M last = static_cast<M>(size - 1);
@@ -293,7 +330,7 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
             for (int64_t o = 0; o < out_space; ++o) {
                 const M* point = grid + (n * out_space + o) * dims;
                 const M* from = input + n * g.channels * in_space;
-                Coordinate<M> c[3] = {{0, 0}, {0, 0}, {0, 0}};  // z, y, x
+                Coordinate<M> c[3] = {{0, 0}, {0, 0}, {0, 0}}; // z, y, x
                 bool cubic = g.mode == GridMode::Cubic;
                 for (int d = 0; d < dims; ++d) {
                     int64_t size = in[2 - d];
@@ -307,7 +344,8 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
                 int count = 0;
                 if (g.mode == GridMode::Nearest) {
                     int64_t z = dims == 3 ? static_cast<int64_t>(std::nearbyint(c[0].value)) : 0;
-                    int64_t y = static_cast<int64_t>(std::nearbyint(c[1].value)), x = static_cast<int64_t>(std::nearbyint(c[2].value));
+                    int64_t y = static_cast<int64_t>(std::nearbyint(c[1].value)),
+                            x = static_cast<int64_t>(std::nearbyint(c[2].value));
                     if (inside(z, y, x)) {
                         places[0] = place_of(z, y, x);
                         weights[0] = 1;
@@ -322,9 +360,11 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
                     }
                     for (int corner = 0; corner < (dims == 3 ? 8 : 4); ++corner) {
                         int dx = corner & 1, dy = corner >> 1 & 1, dz = corner >> 2 & 1;
-                        int64_t z = static_cast<int64_t>(floor[0]) + dz, y = static_cast<int64_t>(floor[1]) + dy, x = static_cast<int64_t>(floor[2]) + dx;
+                        int64_t z = static_cast<int64_t>(floor[0]) + dz, y = static_cast<int64_t>(floor[1]) + dy,
+                                x = static_cast<int64_t>(floor[2]) + dx;
                         if (!inside(z, y, x)) continue;
-                        M wx = dx ? t[2] : 1 - t[2], wy = dy ? t[1] : 1 - t[1], wz = dims == 3 ? (dz ? t[0] : 1 - t[0]) : M{1};
+                        M wx = dx ? t[2] : 1 - t[2], wy = dy ? t[1] : 1 - t[1],
+                          wz = dims == 3 ? (dz ? t[0] : 1 - t[0]) : M{1};
                         places[count] = place_of(z, y, x);
                         weights[count] = wx * wy * wz;
                         slopes[0][count] = (dx ? 1 : -1) * wy * wz;
@@ -334,7 +374,7 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
                     }
                 } else {
                     constexpr M a = M(-0.75);
-                    M coefficient[2][4], slope[2][4];  // x, y
+                    M coefficient[2][4], slope[2][4]; // x, y
                     for (int d = 0; d < 2; ++d) {
                         M t = c[2 - d].value - std::floor(c[2 - d].value);
                         M* w = coefficient[d];
@@ -354,8 +394,10 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
                     for (int i = 0; i < 4; ++i)
                         for (int j = 0; j < 4; ++j) {
                             // The padding's rule holds for each place that is read.
-                            Coordinate<M> y = padded(Coordinate<M>{std::floor(c[1].value) - 1 + static_cast<M>(i), 1}, in[1], g);
-                            Coordinate<M> x = padded(Coordinate<M>{std::floor(c[2].value) - 1 + static_cast<M>(j), 1}, in[2], g);
+                            Coordinate<M> y =
+                                padded(Coordinate<M>{std::floor(c[1].value) - 1 + static_cast<M>(i), 1}, in[1], g);
+                            Coordinate<M> x =
+                                padded(Coordinate<M>{std::floor(c[2].value) - 1 + static_cast<M>(j), 1}, in[2], g);
                             auto iy = static_cast<int64_t>(y.value), ix = static_cast<int64_t>(x.value);
                             if (!inside(0, iy, ix)) continue;
                             places[count] = place_of(0, iy, ix);
@@ -370,58 +412,76 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
                 for (int64_t channel = 0; channel < g.channels; ++channel) {
                     if constexpr (!backward) {
                         M sum = 0;
-                        for (int i = 0; i < count; ++i) sum += from[channel * in_space + places[i]] * weights[i];
+                        for (int i = 0; i < count; ++i)
+                            sum += from[channel * in_space + places[i]] * weights[i];
                         output[(n * g.channels + channel) * out_space + o] = sum;
                     } else {
                         M grad = grad_output[(n * g.channels + channel) * out_space + o];
                         for (int i = 0; i < count; ++i) {
-                            if (grad_input) grad_input[(n * g.channels + channel) * in_space + places[i]] += grad * weights[i];
+                            if (grad_input)
+                                grad_input[(n * g.channels + channel) * in_space + places[i]] += grad * weights[i];
                             M value = from[channel * in_space + places[i]] * grad;
-                            for (int d = 0; d < 3; ++d) along[d] += value * slopes[d][i];
+                            for (int d = 0; d < 3; ++d)
+                                along[d] += value * slopes[d][i];
                         }
                     }
                 }
                 if constexpr (backward)
                     if (grad_grid)
-                        for (int d = 0; d < dims; ++d) grad_grid[(n * out_space + o) * dims + d] = along[d] * c[2 - d].slope;
+                        for (int d = 0; d < dims; ++d)
+                            grad_grid[(n * out_space + o) * dims + d] = along[d] * c[2 - d].slope;
             }
     });
 }
 
-template <class T> struct Wide {
+template <class T>
+struct Wide {
     Scratch<float> values;
     Wide(const void* from, int64_t count) : values(from ? count : 0) {
         if (!from) return;
-        for (int64_t i = 0; i < count; ++i) values[i] = load(static_cast<const T*>(from)[i]);
+        for (int64_t i = 0; i < count; ++i)
+            values[i] = load(static_cast<const T*>(from)[i]);
     }
 };
 
-template <class Run> void by_type(const GridSampling& g, const void* const* in, const int64_t* in_counts, void* const* out,
-                                  const int64_t* out_counts, Run run) {
+template <class Run>
+void by_type(const GridSampling& g, const void* const* in, const int64_t* in_counts, void* const* out,
+             const int64_t* out_counts, Run run) {
     auto half = [&](auto type) {
         using T = decltype(type);
         Wide<T> a(in[0], in_counts[0]), b(in[1], in_counts[1]), c(in[2], in_counts[2]);
         Scratch<float> x(out[0] ? out_counts[0] : 0), y(out[1] ? out_counts[1] : 0);
-        run(in[0] ? a.values.data : nullptr, b.values.data, c.values.data, out[0] ? x.data : nullptr, out[1] ? y.data : nullptr);
-        for (int64_t i = 0; out[0] && i < out_counts[0]; ++i) static_cast<T*>(out[0])[i] = store_as<T>(x[i]);
-        for (int64_t i = 0; out[1] && i < out_counts[1]; ++i) static_cast<T*>(out[1])[i] = store_as<T>(y[i]);
+        run(in[0] ? a.values.data : nullptr, b.values.data, c.values.data, out[0] ? x.data : nullptr,
+            out[1] ? y.data : nullptr);
+        for (int64_t i = 0; out[0] && i < out_counts[0]; ++i)
+            static_cast<T*>(out[0])[i] = store_as<T>(x[i]);
+        for (int64_t i = 0; out[1] && i < out_counts[1]; ++i)
+            static_cast<T*>(out[1])[i] = store_as<T>(y[i]);
     };
     auto plain = [&](auto type) {
         using M = decltype(type);
-        run(static_cast<const M*>(in[0]), static_cast<const M*>(in[1]), static_cast<const M*>(in[2]), static_cast<M*>(out[0]), static_cast<M*>(out[1]));
+        run(static_cast<const M*>(in[0]), static_cast<const M*>(in[1]), static_cast<const M*>(in[2]),
+            static_cast<M*>(out[0]), static_cast<M*>(out[1]));
     };
     switch (g.dtype) {
-        case DType::Float32: return plain(float{});
-        case DType::Float64: return plain(double{});
-        case DType::Float16: return half(Half{});
-        case DType::BFloat16: return half(BFloat16{});
-        default: fail(ErrorKind::NotImplemented, "\"grid_sampler_%dd_cpu\" not implemented for '%s'", g.dims, scalar_type_name(g.dtype));
+    case DType::Float32:
+        return plain(float{});
+    case DType::Float64:
+        return plain(double{});
+    case DType::Float16:
+        return half(Half{});
+    case DType::BFloat16:
+        return half(BFloat16{});
+    default:
+        fail(ErrorKind::NotImplemented, "\"grid_sampler_%dd_cpu\" not implemented for '%s'", g.dims,
+             scalar_type_name(g.dtype));
     }
 }
 
 struct GridCounts {
     int64_t input, grid, output;
-    explicit GridCounts(const GridSampling& g) : input(g.batch * g.channels), grid(g.batch * g.dims), output(g.batch * g.channels) {
+    explicit GridCounts(const GridSampling& g)
+        : input(g.batch * g.channels), grid(g.batch * g.dims), output(g.batch * g.channels) {
         for (int d = 0; d < g.dims; ++d) {
             input *= g.in[d];
             grid *= g.out[d];
@@ -430,7 +490,7 @@ struct GridCounts {
     }
 };
 
-}  // namespace
+} // namespace
 
 void resample(const Resampling& r, const void* input, void* output) {
     for_resampled(r.dtype, "upsample", [&](auto type) {
@@ -471,4 +531,4 @@ void grid_sample_gradient(const GridSampling& g, const void* grad_output, const 
     });
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -18,7 +18,7 @@ struct Resampling {
     int64_t planes;
     int64_t in[3], out[3];
     bool align_corners = false;
-    double scale[3] = {0, 0, 0};  // the scale factors asked for (out over in); 0: as the sizes give
+    double scale[3] = {0, 0, 0}; // the scale factors asked for (out over in); 0: as the sizes give
 };
 void resample(const Resampling& r, const void* input, void* output);
 /// grad_input is overwritten.
@@ -42,4 +42,4 @@ void grid_sample(const GridSampling& g, const void* input, const void* grid, voi
 void grid_sample_gradient(const GridSampling& g, const void* grad_output, const void* input, const void* grid,
                           void* grad_input, void* grad_grid);
 
-}  // namespace kindling::library
+} // namespace kindling::library

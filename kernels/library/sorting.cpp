@@ -16,9 +16,11 @@
 namespace kindling::library {
 namespace {
 
-template <class T> using key_type = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+template <class T>
+using key_type = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
-template <class T> inline key_type<T> key_of(T element) {
+template <class T>
+inline key_type<T> key_of(T element) {
     using K = key_type<T>;
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
         constexpr uint32_t infinity = std::is_same_v<T, Half> ? 0x7c00u : 0x7f80u;
@@ -28,7 +30,7 @@ template <class T> inline key_type<T> key_of(T element) {
         return bits & 0x8000u ? 0xffffu - bits : bits | 0x8000u;
     } else if constexpr (std::is_floating_point_v<T>) {
         if (element != element) return std::numeric_limits<K>::max();
-        K bits = std::bit_cast<K>(element + T{0});  // -0 becomes 0
+        K bits = std::bit_cast<K>(element + T{0}); // -0 becomes 0
         constexpr K sign = K{1} << (8 * sizeof(K) - 1);
         return bits & sign ? ~bits : bits | sign;
     } else if constexpr (std::is_signed_v<T>) {
@@ -38,51 +40,72 @@ template <class T> inline key_type<T> key_of(T element) {
         return static_cast<K>(element);
     }
 }
-template <class T> constexpr bool has_nan = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-template <class T> inline bool is_nan(T element) {
+template <class T>
+constexpr bool has_nan = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+inline bool is_nan(T element) {
     if constexpr (has_nan<T>)
         return key_of(element) == std::numeric_limits<key_type<T>>::max();
     else
         return false;
 }
 
-template <class F> auto for_real(DType dtype, const char* kernel, F f) {
+template <class F>
+auto for_real(DType dtype, const char* kernel, F f) {
     switch (dtype) {
-        case DType::Float32: return f(float{});
-        case DType::Float64: return f(double{});
-        case DType::Float16: return f(Half{});
-        case DType::BFloat16: return f(BFloat16{});
-        case DType::UInt8: return f(uint8_t{});
-        case DType::Int8: return f(int8_t{});
-        case DType::Int16: return f(int16_t{});
-        case DType::Int32: return f(int32_t{});
-        case DType::Int64: return f(int64_t{});
-        case DType::Bool: return f(bool{});
-        case DType::UInt16: return f(uint16_t{});
-        case DType::UInt32: return f(uint32_t{});
-        case DType::UInt64: return f(uint64_t{});
-        default: fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
+    case DType::Float32:
+        return f(float{});
+    case DType::Float64:
+        return f(double{});
+    case DType::Float16:
+        return f(Half{});
+    case DType::BFloat16:
+        return f(BFloat16{});
+    case DType::UInt8:
+        return f(uint8_t{});
+    case DType::Int8:
+        return f(int8_t{});
+    case DType::Int16:
+        return f(int16_t{});
+    case DType::Int32:
+        return f(int32_t{});
+    case DType::Int64:
+        return f(int64_t{});
+    case DType::Bool:
+        return f(bool{});
+    case DType::UInt16:
+        return f(uint16_t{});
+    case DType::UInt32:
+        return f(uint32_t{});
+    case DType::UInt64:
+        return f(uint64_t{});
+    default:
+        fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
     }
 }
 
-template <class K> struct Pair {
+template <class K>
+struct Pair {
     K key;
     std::conditional_t<sizeof(K) == 8, int64_t, uint32_t> index;
 };
 
 // Stable ascending sort by key; the result is in `a`. `b` is as much room again.
-template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
+template <class K>
+void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     if (n <= 48) {
         for (int64_t i = 1; i < n; ++i) {
             Pair<K> moved = a[i];
             int64_t j = i;
-            for (; j > 0 && a[j - 1].key > moved.key; --j) a[j] = a[j - 1];
+            for (; j > 0 && a[j - 1].key > moved.key; --j)
+                a[j] = a[j - 1];
             a[j] = moved;
         }
         return;
     }
-    if (n < 512) {  // merge runs of 16
-        for (int64_t i = 0; i < n; i += 16) sort_pairs(a + i, b, std::min<int64_t>(16, n - i));
+    if (n < 512) { // merge runs of 16
+        for (int64_t i = 0; i < n; i += 16)
+            sort_pairs(a + i, b, std::min<int64_t>(16, n - i));
         for (int64_t run = 16; run < n; run *= 2) {
             for (int64_t i = 0; i < n; i += 2 * run) {
                 int64_t middle = std::min(i + run, n), end = std::min(i + 2 * run, n), l = i, r = middle;
@@ -93,7 +116,8 @@ template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
         }
         // `a` holds the result now; it is the caller's after an even number of passes.
         int passes = 0;
-        for (int64_t run = 16; run < n; run *= 2) ++passes;
+        for (int64_t run = 16; run < n; run *= 2)
+            ++passes;
         if (passes % 2) memcpy(static_cast<void*>(b), a, static_cast<size_t>(n) * sizeof(Pair<K>));
         return;
     }
@@ -102,7 +126,8 @@ template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     Scratch<int64_t> counts(256 * digits);
     std::fill_n(counts.data, 256 * digits, int64_t{0});
     for (int64_t i = 0; i < n; ++i)
-        for (int d = 0; d < digits; ++d) ++counts[d * 256 + ((a[i].key >> (8 * d)) & 255)];
+        for (int d = 0; d < digits; ++d)
+            ++counts[d * 256 + ((a[i].key >> (8 * d)) & 255)];
     Pair<K>* source = a;
     Pair<K>* target = b;
     for (int d = 0; d < digits; ++d) {
@@ -114,14 +139,16 @@ template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
             count[v] = total;
             total += here;
         }
-        for (int64_t i = 0; i < n; ++i) target[count[(source[i].key >> (8 * d)) & 255]++] = source[i];
+        for (int64_t i = 0; i < n; ++i)
+            target[count[(source[i].key >> (8 * d)) & 255]++] = source[i];
         std::swap(source, target);
     }
     if (source != a) memcpy(static_cast<void*>(a), source, static_cast<size_t>(n) * sizeof(Pair<K>));
 }
 
 // f(place of the row's first element, number of the row) for every row; the number runs over [outer, inner].
-template <class F> void for_rows(const Rows& rows, int64_t work, F f) {
+template <class F>
+void for_rows(const Rows& rows, int64_t work, F f) {
     int64_t count = rows.outer * rows.inner;
     parallel_for(0, count, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
         f(begin, end, [&](int64_t row) { return row / rows.inner * rows.n * rows.inner + row % rows.inner; });
@@ -129,10 +156,12 @@ template <class F> void for_rows(const Rows& rows, int64_t work, F f) {
 }
 
 inline void check_narrow(int64_t n, size_t key_size) {
-    KINDLING_CHECK(Runtime, key_size == 8 || n <= static_cast<int64_t>(UINT32_MAX), "sort: more than 2^32 elements in a row");
+    KINDLING_CHECK(Runtime, key_size == 8 || n <= static_cast<int64_t>(UINT32_MAX),
+                   "sort: more than 2^32 elements in a row");
 }
 
-template <class T> void run_sort(const Rows& rows, const T* input, T* values, int64_t* indices, bool descending) {
+template <class T>
+void run_sort(const Rows& rows, const T* input, T* values, int64_t* indices, bool descending) {
     using K = key_type<T>;
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
@@ -151,9 +180,11 @@ template <class T> void run_sort(const Rows& rows, const T* input, T* values, in
             }
             sort_pairs(pairs.data, spare.data, n);
             if (values)
-                for (int64_t i = 0; i < n; ++i) values[base + i * inner] = kept[static_cast<int64_t>(pairs[i].index)];
+                for (int64_t i = 0; i < n; ++i)
+                    values[base + i * inner] = kept[static_cast<int64_t>(pairs[i].index)];
             if (indices)
-                for (int64_t i = 0; i < n; ++i) indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
+                for (int64_t i = 0; i < n; ++i)
+                    indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
         }
     });
 }
@@ -193,7 +224,8 @@ void run_topk(const Rows& rows, const T* input, int64_t k, bool largest, bool so
 }
 
 // Hoare's selection with the median of three, in the steps torch takes: ties decide which index is found.
-template <class P> void select(P* a, int64_t n, int64_t k) {
+template <class P>
+void select(P* a, int64_t n, int64_t k) {
     auto greater = [](const P& x, const P& y) { return x.key > y.key; };
     int64_t left = 0, right = n - 1;
     while (right > left) {
@@ -208,8 +240,12 @@ template <class P> void select(P* a, int64_t n, int64_t k) {
         int64_t i = left + 1, j = right;
         P pivot = a[left];
         for (;;) {
-            do ++i; while (greater(pivot, a[i]));
-            do --j; while (greater(a[j], pivot));
+            do
+                ++i;
+            while (greater(pivot, a[i]));
+            do
+                --j;
+            while (greater(a[j], pivot));
             if (j < i) break;
             std::swap(a[i], a[j]);
         }
@@ -239,7 +275,8 @@ void run_choose(const Rows& rows, const T* input, T* values, int64_t* indices, C
     });
 }
 
-template <class T> bool same(T a, T b) {
+template <class T>
+bool same(T a, T b) {
     if constexpr (has_nan<T>) {
         return load(a) == load(b);
     } else {
@@ -247,7 +284,7 @@ template <class T> bool same(T a, T b) {
     }
 }
 
-}  // namespace
+} // namespace
 
 void sort(const Rows& rows, const void* input, void* values, int64_t* indices, bool descending) {
     for_real(rows.dtype, "sort_stable", [&](auto type) {
@@ -289,7 +326,7 @@ void median(const Rows& rows, const void* input, bool ignore_nan, void* values, 
             }
             int64_t k = there > 0 ? (there - 1) / 2 : 0;
             std::nth_element(pairs, pairs + k, pairs + rows.n, [](const P& a, const P& b) {
-                return a.key < b.key || (a.key == b.key && a.index < b.index);  // torch's order is a stable one here
+                return a.key < b.key || (a.key == b.key && a.index < b.index); // torch's order is a stable one here
             });
             return static_cast<int64_t>(pairs[k].index);
         });
@@ -340,7 +377,8 @@ int64_t unique_sorted(DType dtype, int64_t count, const void* input, void* value
     });
 }
 
-int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse, int64_t* counts) {
+int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse,
+                           int64_t* counts) {
     return for_real(dtype, "unique_consecutive", [&](auto type) -> int64_t {
         using T = decltype(type);
         const T* from = static_cast<const T*>(input);
@@ -365,7 +403,8 @@ int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input
         using T = decltype(type);
         const T* from = static_cast<const T*>(input);
         Scratch<int64_t> order(count);
-        for (int64_t i = 0; i < count; ++i) order[i] = i;
+        for (int64_t i = 0; i < count; ++i)
+            order[i] = i;
         if (!consecutive) {
             auto before = [&](int64_t a, int64_t b) {
                 for (int64_t j = 0; j < width; ++j) {
@@ -420,4 +459,4 @@ void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const 
     });
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

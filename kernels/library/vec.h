@@ -5,9 +5,11 @@
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 
 /// A register of floats or doubles of the instruction set being compiled for.
-template <class T> struct Vec;
+template <class T>
+struct Vec;
 #if defined(__AVX512F__)
-template <> struct Vec<float> {
+template <>
+struct Vec<float> {
     static constexpr int width = 16;
     __m512 v;
     static Vec zero() { return {_mm512_setzero_ps()}; }
@@ -16,7 +18,8 @@ template <> struct Vec<float> {
     void store(float* p) const { _mm512_storeu_ps(p, v); }
     void add_product(Vec a, Vec b) { v = _mm512_fmadd_ps(a.v, b.v, v); }
 };
-template <> struct Vec<double> {
+template <>
+struct Vec<double> {
     static constexpr int width = 8;
     __m512d v;
     static Vec zero() { return {_mm512_setzero_pd()}; }
@@ -26,7 +29,8 @@ template <> struct Vec<double> {
     void add_product(Vec a, Vec b) { v = _mm512_fmadd_pd(a.v, b.v, v); }
 };
 #elif defined(__AVX2__)
-template <> struct Vec<float> {
+template <>
+struct Vec<float> {
     static constexpr int width = 8;
     __m256 v;
     static Vec zero() { return {_mm256_setzero_ps()}; }
@@ -35,7 +39,8 @@ template <> struct Vec<float> {
     void store(float* p) const { _mm256_storeu_ps(p, v); }
     void add_product(Vec a, Vec b) { v = _mm256_fmadd_ps(a.v, b.v, v); }
 };
-template <> struct Vec<double> {
+template <>
+struct Vec<double> {
     static constexpr int width = 4;
     __m256d v;
     static Vec zero() { return {_mm256_setzero_pd()}; }
@@ -45,7 +50,8 @@ template <> struct Vec<double> {
     void add_product(Vec a, Vec b) { v = _mm256_fmadd_pd(a.v, b.v, v); }
 };
 #else
-template <> struct Vec<float> {
+template <>
+struct Vec<float> {
     static constexpr int width = 4;
     __m128 v;
     static Vec zero() { return {_mm_setzero_ps()}; }
@@ -54,7 +60,8 @@ template <> struct Vec<float> {
     void store(float* p) const { _mm_storeu_ps(p, v); }
     void add_product(Vec a, Vec b) { v = _mm_add_ps(_mm_mul_ps(a.v, b.v), v); }
 };
-template <> struct Vec<double> {
+template <>
+struct Vec<double> {
     static constexpr int width = 2;
     __m128d v;
     static Vec zero() { return {_mm_setzero_pd()}; }
@@ -66,7 +73,8 @@ template <> struct Vec<double> {
 #endif
 
 /// One number with the same face, for what is left over.
-template <class T> struct One {
+template <class T>
+struct One {
     static constexpr int width = 1;
     T v;
     static One all(T x) { return {x}; }
@@ -75,11 +83,29 @@ template <class T> struct One {
 };
 
 // gcc's vector types have the operators; they are rounded one by one.
-template <class T> inline Vec<T> operator+(Vec<T> a, Vec<T> b) { return {a.v + b.v}; }
-template <class T> inline Vec<T> operator-(Vec<T> a, Vec<T> b) { return {a.v - b.v}; }
-template <class T> inline Vec<T> operator*(Vec<T> a, Vec<T> b) { return {a.v * b.v}; }
-template <class T> inline One<T> operator+(One<T> a, One<T> b) { return {a.v + b.v}; }
-template <class T> inline One<T> operator-(One<T> a, One<T> b) { return {a.v - b.v}; }
-template <class T> inline One<T> operator*(One<T> a, One<T> b) { return {a.v * b.v}; }
+template <class T>
+inline Vec<T> operator+(Vec<T> a, Vec<T> b) {
+    return {a.v + b.v};
+}
+template <class T>
+inline Vec<T> operator-(Vec<T> a, Vec<T> b) {
+    return {a.v - b.v};
+}
+template <class T>
+inline Vec<T> operator*(Vec<T> a, Vec<T> b) {
+    return {a.v * b.v};
+}
+template <class T>
+inline One<T> operator+(One<T> a, One<T> b) {
+    return {a.v + b.v};
+}
+template <class T>
+inline One<T> operator-(One<T> a, One<T> b) {
+    return {a.v - b.v};
+}
+template <class T>
+inline One<T> operator*(One<T> a, One<T> b) {
+    return {a.v * b.v};
+}
 
-}  // namespace kindling::library::KINDLING_ISA_NAMESPACE
+} // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -13,11 +13,14 @@ using namespace kindling;
 using namespace kindling::library;
 
 // each(output element, input element, weight element) for every product of the definition.
-template <class Each> static void for_products(const Convolution& c, Each each) {
-    int64_t in[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, out[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {}, dilation[3] = {1, 1, 1};
+template <class Each>
+static void for_products(const Convolution& c, Each each) {
+    int64_t in[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, out[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {},
+            dilation[3] = {1, 1, 1};
     for (int d = 0; d < c.dims; ++d) {
         int to = 3 - c.dims + d;
-        in[to] = c.in[d], kernel[to] = c.kernel[d], out[to] = c.out[d], stride[to] = c.stride[d], padding[to] = c.padding[d], dilation[to] = c.dilation[d];
+        in[to] = c.in[d], kernel[to] = c.kernel[d], out[to] = c.out[d], stride[to] = c.stride[d],
+        padding[to] = c.padding[d], dilation[to] = c.dilation[d];
     }
     int64_t ig = c.in_channels / c.groups, og = c.out_channels / c.groups;
     for (int64_t n = 0; n < c.batch; ++n)
@@ -34,12 +37,14 @@ template <class Each> static void for_products(const Convolution& c, Each each) 
                                         int64_t r = z * stride[2] - padding[2] + e * dilation[2];
                                         if (p < 0 || q < 0 || r < 0 || p >= in[0] || q >= in[1] || r >= in[2]) continue;
                                         each((((n * c.out_channels + o) * out[0] + x) * out[1] + y) * out[2] + z,
-                                             (((n * c.in_channels + o / og * ig + i) * in[0] + p) * in[1] + q) * in[2] + r,
+                                             (((n * c.in_channels + o / og * ig + i) * in[0] + p) * in[1] + q) * in[2] +
+                                                 r,
                                              (((o * ig + i) * kernel[0] + a) * kernel[1] + b) * kernel[2] + e);
                                     }
 }
 
-template <class T> static void cases(int rounds) {
+template <class T>
+static void cases(int rounds) {
     for (int round = 0; round < rounds; ++round) {
         Convolution c{};
         c.dtype = dtype_of<T>;
@@ -55,13 +60,15 @@ template <class T> static void cases(int rounds) {
             c.stride[d] = pointwise ? 1 : draw::integer(1, 3);
             c.padding[d] = pointwise ? 0 : draw::integer(0, 2);
             c.dilation[d] = draw::integer(1, 2);
-            c.in[d] = std::max<int64_t>(1, c.dilation[d] * (c.kernel[d] - 1) + 1 - 2 * c.padding[d]) + draw::integer(0, 8);
+            c.in[d] =
+                std::max<int64_t>(1, c.dilation[d] * (c.kernel[d] - 1) + 1 - 2 * c.padding[d]) + draw::integer(0, 8);
             c.out[d] = convolution_out(c.in[d], c.kernel[d], c.stride[d], c.padding[d], c.dilation[d]);
             in_space *= c.in[d], out_space *= c.out[d], taps *= c.kernel[d];
         }
         int64_t inputs = c.batch * c.in_channels * in_space, outputs = c.batch * c.out_channels * out_space;
         int64_t weights = c.out_channels * c.in_channels / c.groups * taps;
-        auto x = draw::as<T>(draw::reals(inputs)), w = draw::as<T>(draw::reals(weights)), g = draw::as<T>(draw::reals(outputs)), bias = draw::as<T>(draw::reals(c.out_channels));
+        auto x = draw::as<T>(draw::reals(inputs)), w = draw::as<T>(draw::reals(weights)),
+             g = draw::as<T>(draw::reals(outputs)), bias = draw::as<T>(draw::reals(c.out_channels));
         std::vector<double> out(static_cast<size_t>(outputs)), grad_x(x.size()), grad_w(w.size()), grad_b(bias.size());
         for (size_t i = 0; i < out.size(); ++i) {
             size_t channel = i / static_cast<size_t>(out_space) % bias.size();
@@ -93,7 +100,8 @@ int main() {
     cases<BFloat16>(10);
 
     Convolution c{DType::Float32, 2, 3, 20, 24, 1, {30, 30}, {3, 3}, {15, 15}, {2, 2}, {1, 1}, {1, 1}};
-    auto x = draw::as<float>(draw::reals(3 * 20 * 900)), w = draw::as<float>(draw::reals(24 * 20 * 9)), g = draw::as<float>(draw::reals(3 * 24 * 225));
+    auto x = draw::as<float>(draw::reals(3 * 20 * 900)), w = draw::as<float>(draw::reals(24 * 20 * 9)),
+         g = draw::as<float>(draw::reals(3 * 24 * 225));
     std::vector<std::vector<float>> results;
     for (int threads : {1, 3, 8}) {
         set_num_threads(threads);

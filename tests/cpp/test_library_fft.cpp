@@ -11,7 +11,8 @@
 using namespace kindling;
 using namespace kindling::library;
 
-template <class R> static void lengths() {
+template <class R>
+static void lengths() {
     using C = std::complex<R>;
     const double tolerance = std::is_same_v<R, double> ? 1e-13 : 2e-6;
     for (int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 30, 31, 37, 64, 74, 97, 100, 128, 210, 257, 360})
@@ -19,10 +20,13 @@ template <class R> static void lengths() {
             for (bool forward : {true, false}) {
                 Fourier f{dtype_of<R>, outer, n, inner, forward, 0.5};
                 int64_t half = n / 2 + 1;
-                std::vector<C> x(static_cast<size_t>(outer * n * inner)), out(x.size()), part(static_cast<size_t>(outer * half * inner));
+                std::vector<C> x(static_cast<size_t>(outer * n * inner)), out(x.size()),
+                    part(static_cast<size_t>(outer * half * inner));
                 std::vector<R> real(x.size()), back(x.size());
-                for (C& v : x) v = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
-                for (R& v : real) v = static_cast<R>(draw::real());
+                for (C& v : x)
+                    v = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
+                for (R& v : real)
+                    v = static_cast<R>(draw::real());
                 fft_complex(f, x.data(), out.data());
                 fft_from_real(f, real.data(), part.data());
                 Fourier reverse = f;
@@ -35,7 +39,8 @@ template <class R> static void lengths() {
                         for (int64_t k = 0; k < n; ++k) {
                             std::complex<double> sum = 0, real_sum = 0;
                             for (int64_t j = 0; j < n; ++j) {
-                                double angle = (forward ? -2 : 2) * M_PI * static_cast<double>(j * k % n) / static_cast<double>(n);
+                                double angle =
+                                    (forward ? -2 : 2) * M_PI * static_cast<double>(j * k % n) / static_cast<double>(n);
                                 std::complex<double> w(std::cos(angle), std::sin(angle));
                                 auto place = static_cast<size_t>((o * n + j) * inner + i);
                                 sum += w * std::complex<double>(x[place]);
@@ -43,9 +48,13 @@ template <class R> static void lengths() {
                             }
                             auto place = static_cast<size_t>((o * n + k) * inner + i);
                             worst = std::max(worst, std::abs(std::complex<double>(out[place]) - 0.5 * sum));
-                            worst_back = std::max(worst_back, std::abs(static_cast<double>(back[place]) - static_cast<double>(real[place])));
+                            worst_back = std::max(worst_back, std::abs(static_cast<double>(back[place]) -
+                                                                       static_cast<double>(real[place])));
                             if (k < half)
-                                worst_real = std::max(worst_real, std::abs(std::complex<double>(part[static_cast<size_t>((o * half + k) * inner + i)]) - 0.5 * real_sum));
+                                worst_real = std::max(
+                                    worst_real, std::abs(std::complex<double>(
+                                                             part[static_cast<size_t>((o * half + k) * inner + i)]) -
+                                                         0.5 * real_sum));
                         }
                 double scale = std::sqrt(static_cast<double>(n));
                 CHECK(worst < tolerance * scale);

@@ -18,23 +18,29 @@ struct Layout {
 };
 static Layout layout(int64_t batch, int64_t rows, int64_t columns) {
     switch (draw::integer(0, 2)) {
-        case 0: return {columns, 1, rows * columns, batch * rows * columns};
-        case 1: return {1, rows, rows * columns, batch * rows * columns};
-        default: return {columns * 6, 3, rows * columns * 6, batch * rows * columns * 6};
+    case 0:
+        return {columns, 1, rows * columns, batch * rows * columns};
+    case 1:
+        return {1, rows, rows * columns, batch * rows * columns};
+    default:
+        return {columns * 6, 3, rows * columns * 6, batch * rows * columns * 6};
     }
 }
 
-template <class T> static void products(int rounds) {
+template <class T>
+static void products(int rounds) {
     constexpr bool integral = std::is_integral_v<T>;
     static const int64_t sizes[] = {1, 2, 3, 4, 5, 12, 13, 31, 32, 33, 64, 70, 129};
     for (int round = 0; round < rounds; ++round) {
         auto pick = [] { return sizes[draw::integer(0, 12)]; };
-        int64_t batch = draw::integer(1, 3), m = pick(), n = pick(), k = round % 10 == 0 ? draw::integer(0, 600) : pick();
+        int64_t batch = draw::integer(1, 3), m = pick(), n = pick(),
+                k = round % 10 == 0 ? draw::integer(0, 600) : pick();
         Layout la = layout(batch, m, k), lb = layout(batch, k, n), lo = layout(batch, m, n), lc = layout(batch, m, n);
         auto values = [&](int64_t count) {
             std::vector<double> v = draw::reals(count);
             if (integral)
-                for (double& x : v) x = static_cast<double>(draw::integer(std::is_unsigned_v<T> ? 0 : -3, 3));
+                for (double& x : v)
+                    x = static_cast<double>(draw::integer(std::is_unsigned_v<T> ? 0 : -3, 3));
             return v;
         };
         auto a = draw::as<T>(values(la.size)), b = draw::as<T>(values(lb.size)), c = draw::as<T>(values(lc.size));
@@ -62,7 +68,9 @@ template <class T> static void products(int rounds) {
                         sum += draw::number(a[static_cast<size_t>(s * la.batch + i * la.row + p * la.column)]) *
                                draw::number(b[static_cast<size_t>(s * lb.batch + p * lb.row + j * lb.column)]);
                     sum *= scale[0];
-                    if (with_c) sum += scale[1] * draw::number(c[static_cast<size_t>(s * lc.batch + i * lc.row + j * lc.column)]);
+                    if (with_c)
+                        sum +=
+                            scale[1] * draw::number(c[static_cast<size_t>(s * lc.batch + i * lc.row + j * lc.column)]);
                     if constexpr (integral) sum = static_cast<double>(static_cast<T>(static_cast<int64_t>(sum)));
                     expected.push_back(sum);
                     got.push_back(out[static_cast<size_t>(s * lo.batch + i * lo.row + j * lo.column)]);
@@ -71,12 +79,15 @@ template <class T> static void products(int rounds) {
     }
 }
 
-template <class R> static void complex_products() {
+template <class R>
+static void complex_products() {
     using C = std::complex<R>;
     int64_t m = 7, n = 9, k = 11;
     std::vector<C> a(77), b(99), out(63);
-    for (C& x : a) x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
-    for (C& x : b) x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
+    for (C& x : a)
+        x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
+    for (C& x : b)
+        x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
     for (bool a_conjugate : {false, true})
         for (bool b_conjugate : {false, true}) {
             std::vector<C> c(out.size(), C(1, 2));
@@ -119,7 +130,8 @@ static void same_numbers() {
         gemm(g);
         return out;
     };
-    auto one = run(1, m, n, 1), four = run(4, m, n, 1), seven = run(7, m, n, 1), batch = run(3, m, n, 2), part = run(1, 50, n, 1);
+    auto one = run(1, m, n, 1), four = run(4, m, n, 1), seven = run(7, m, n, 1), batch = run(3, m, n, 2),
+         part = run(1, 50, n, 1);
     CHECK(one == four);
     CHECK(one == seven);
     CHECK(memcmp(one.data(), batch.data() + m * n, one.size() * sizeof(float)) == 0);

@@ -12,7 +12,8 @@
 using namespace kindling;
 using namespace kindling::library;
 
-template <class T> static void two_dimensions(int rounds) {
+template <class T>
+static void two_dimensions(int rounds) {
     for (int round = 0; round < rounds; ++round) {
         Pooling p{};
         p.dtype = dtype_of<T>;
@@ -45,8 +46,10 @@ template <class T> static void two_dimensions(int rounds) {
                     size_t best_place = 0;
                     std::vector<size_t> places;
                     int64_t with_padding = 0;
-                    for (int64_t a = i * p.stride[0] - p.padding[0]; a < i * p.stride[0] - p.padding[0] + p.kernel[0]; ++a)
-                        for (int64_t b = j * p.stride[1] - p.padding[1]; b < j * p.stride[1] - p.padding[1] + p.kernel[1]; ++b) {
+                    for (int64_t a = i * p.stride[0] - p.padding[0]; a < i * p.stride[0] - p.padding[0] + p.kernel[0];
+                         ++a)
+                        for (int64_t b = j * p.stride[1] - p.padding[1];
+                             b < j * p.stride[1] - p.padding[1] + p.kernel[1]; ++b) {
                             if (a < p.in[0] + p.padding[0] && b < p.in[1] + p.padding[1]) ++with_padding;
                             if (a < 0 || b < 0 || a >= p.in[0] || b >= p.in[1]) continue;
                             auto place = static_cast<size_t>(n * in_space + a * p.in[1] + b);
@@ -56,12 +59,15 @@ template <class T> static void two_dimensions(int rounds) {
                             if (value > best) best = value, best_place = place;
                         }
                     double grad = draw::number(g[e_most.size()]);
-                    double divisor = p.divisor_override ? 5 : p.count_include_pad ? static_cast<double>(with_padding) : static_cast<double>(places.size());
+                    double divisor = p.divisor_override    ? 5
+                                     : p.count_include_pad ? static_cast<double>(with_padding)
+                                                           : static_cast<double>(places.size());
                     CHECK(indices[e_most.size()] == static_cast<int64_t>(best_place) - n * in_space);
                     e_most.push_back(best);
                     e_mean.push_back(sum / divisor);
                     e_most_grad[best_place] += grad;
-                    for (size_t place : places) e_mean_grad[place] += grad / divisor;
+                    for (size_t place : places)
+                        e_mean_grad[place] += grad / divisor;
                 }
         CHECK(draw::close(most, e_most));
         CHECK(draw::close(mean, e_mean));

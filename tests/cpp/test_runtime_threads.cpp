@@ -18,7 +18,8 @@ using namespace kindling;
 static bool covers(int64_t count, int64_t grain) {
     std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
     parallel_for(0, count, grain, [&](int64_t b, int64_t e) {
-        for (int64_t i = b; i < e; ++i) ++seen[static_cast<size_t>(i)];
+        for (int64_t i = b; i < e; ++i)
+            ++seen[static_cast<size_t>(i)];
     });
     for (auto& s : seen)
         if (s != 1) return false;
@@ -37,14 +38,16 @@ int main() {
         set_num_threads(threads);
         CHECK(num_threads() == threads);
         for (int64_t count : {0, 1, 7, 1000, 4096})
-            for (int64_t grain : {1, 3, 1000}) CHECK(covers(count, grain));
+            for (int64_t grain : {1, 3, 1000})
+                CHECK(covers(count, grain));
     }
     set_num_threads(4);
     for (int round = 0; round < 20000; ++round) {
         std::atomic<int64_t> sum{0};
         parallel_for(0, 64, 1, [&](int64_t b, int64_t e) {
             int64_t part = 0;
-            for (int64_t i = b; i < e; ++i) part += i;
+            for (int64_t i = b; i < e; ++i)
+                part += i;
             sum += part;
         });
         if (sum != 2016) {
@@ -77,11 +80,13 @@ int main() {
 
     bool good = true;
     pthread_t callers[4];
-    for (auto& c : callers) pthread_create(&c, nullptr, caller, &good);
-    for (auto& c : callers) pthread_join(c, nullptr);
+    for (auto& c : callers)
+        pthread_create(&c, nullptr, caller, &good);
+    for (auto& c : callers)
+        pthread_join(c, nullptr);
     CHECK(good);
 
-#if !defined(__SANITIZE_THREAD__)  // which does not allow threads after a fork
+#if !defined(__SANITIZE_THREAD__) // which does not allow threads after a fork
     pid_t child = fork();
     if (child == 0) {
         alarm(20);
@@ -92,7 +97,7 @@ int main() {
     CHECK(status == 0);
 
     child = fork();
-    if (child == 0) {  // no threads to be had
+    if (child == 0) { // no threads to be had
         alarm(20);
         rlimit none{0, 0};
         setrlimit(RLIMIT_NPROC, &none);
