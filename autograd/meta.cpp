@@ -275,6 +275,25 @@ Ref<GradHook> add_tensor_hook(const Tensor& tensor, Ref<GradHook> hook) {
 
 Tensor base_of(const Tensor& tensor) { return tensor.impl()->base ? Tensor::share(tensor.impl()->base) : Tensor(); }
 
+/// The name of a dtype's C++ type, which torch's text has here.
+static const char* type_name(DType dtype) {
+    switch (dtype) {
+        case DType::UInt8: return "unsigned char";
+        case DType::Int8: return "signed char";
+        case DType::Int16: return "short";
+        case DType::Int32: return "int";
+        case DType::Int64: return "long";
+        case DType::Float16: return "c10::Half";
+        case DType::BFloat16: return "c10::BFloat16";
+        case DType::Float32: return "float";
+        case DType::Float64: return "double";
+        case DType::Complex64: return "c10::complex<float>";
+        case DType::Complex128: return "c10::complex<double>";
+        case DType::Bool: return "bool";
+        default: return scalar_type_name(dtype);
+    }
+}
+
 void check_grad(const TensorImpl* impl, const Tensor& grad) {
     KINDLING_CHECK(Runtime, grad.impl() != impl, "can't assign Variable as its own grad");
     const AutogradMeta* meta = impl->autograd;
@@ -284,7 +303,7 @@ void check_grad(const TensorImpl* impl, const Tensor& grad) {
                    "tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
                    "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor "
                    "and its gradient may break downstream systems that assume they match.",
-                   scalar_type_name(grad.dtype()), scalar_type_name(wanted));
+                   type_name(grad.dtype()), scalar_type_name(wanted));
     KINDLING_CHECK(Runtime, grad.device().type == impl->device.type,
                    "attempting to assign a gradient with device type '%s' to a tensor with device type '%s'. Please ensure that "
                    "the gradient and the tensor are on the same device", name(grad.device().type), name(impl->device.type));

@@ -144,7 +144,7 @@ void save_for_rules(OperatorNode* node, const Value* arguments, const Value* res
 }
 
 /// Gives results their history. A result that is an argument handed back as it came keeps its own.
-void set_histories(const Operator& op, GradNode* node, const Value* arguments, Value* results, bool multiple_views) {
+void set_histories(const Operator& op, GradNode* node, const Value* arguments, Value* results) {
     auto is_argument = [&](const TensorImpl* impl) {
         for (int i = 0; i < op.tensor_count; i++) {
             const Value& v = arguments[op.tensor_positions[i]];
@@ -161,8 +161,6 @@ void set_histories(const Operator& op, GradNode* node, const Value* arguments, V
             for (uint32_t j = 0; j < v.size; j++) {
                 if (!v.tensors[j].defined()) { node->inputs.emplace_back(); continue; }
                 set_history(v.tensors[j].impl(), node);
-                if (multiple_views && v.tensors[j].impl()->base && v.tensors[j].impl()->creation == Creation::Default)
-                    v.tensors[j].impl()->creation = Creation::MultiOutput;
             }
         } else {
             node->inputs.emplace_back();
@@ -193,7 +191,7 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
             if (v.is_tensor() && requires_grad(v.tensor)) node->edges.emplace_back(gradient_edge(v.tensor));
         }
         call_below(op, arguments, results);
-        return set_histories(op, node.get(), arguments, results, false);
+        return set_histories(op, node.get(), arguments, results);
     }
     check_targets(plan, op, arguments);
     if (!any_target_requires_grad(plan, arguments)) return call_below(op, arguments, results);
@@ -201,14 +199,14 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
         Ref<GradNode> node = make_pointwise_node(plan, op, arguments, false);
         call_below(op, arguments, results);
         if (!node) return;
-        set_histories(op, node.get(), arguments, results, false);
+        set_histories(op, node.get(), arguments, results);
         save_pointwise_result(node.get(), Tensor::share(results[0].tensor));
         return;
     }
     Ref<GradNode> node = make_rules_node(plan, arguments, false);
     uint64_t used = used_by_rules(plan, arguments);
     call_below(op, arguments, results);
-    set_histories(op, node.get(), arguments, results, op.body == Body::View);
+    set_histories(op, node.get(), arguments, results);
     save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, {}, {}, false, used);
 }
 

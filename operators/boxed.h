@@ -79,9 +79,17 @@ template <class F, class R, class... A> struct Signature<R (F::*)(A...) const> {
     }
 };
 
-template <class F> void kernel(const Operator&, Value* arguments, Value* results) {
+/// Views that a call made several of: none of them may be written in place under autograd.
+inline void mark_multiple(const Value& list) {
+    for (uint32_t i = 0; list.tag == Value::Tag::TensorList && i < list.size; i++)
+        if (TensorImpl* impl = list.tensors[i].impl(); impl->base && impl->creation == Creation::Default) impl->creation = Creation::MultiOutput;
+}
+
+template <class F> void kernel([[maybe_unused]] const Operator& op, Value* arguments, Value* results) {
     using S = Signature<decltype(&F::operator())>;
     S::call(arguments, results, std::make_index_sequence<S::count>());
+    if constexpr (std::is_same_v<typename S::Result, std::vector<Tensor>>)
+        if (op.body == Body::View) mark_multiple(results[0]);
 }
 
 // ---- derivatives

@@ -27,6 +27,7 @@ Tensor like(const Tensor& self, DType dtype, const std::optional<Device>& device
 
 Tensor filled(Tensor tensor, const Scalar& value) {
     if (!tensor.is_meta()) fill_(tensor, value);
+    tensor.storage()->version.store(0);   // a fresh tensor has not been written to yet
     return tensor;
 }
 
@@ -34,6 +35,7 @@ Tensor zeroed(Tensor tensor) {
     if (!tensor.is_meta() && tensor.numel()) {
         if (tensor.impl()->non_overlapping_dense) std::memset(tensor.data(), 0, static_cast<size_t>(tensor.numel()) * tensor.element_size());
         else fill_(tensor, Scalar(0));
+        tensor.storage()->version.store(0);
     }
     return tensor;
 }
