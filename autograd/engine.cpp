@@ -186,17 +186,28 @@ static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
         for (auto& each : hooks) apply(each.hook.get(), gradients[each.input]);
     }
     if (node->hooks->retains.empty()) return;
-    std::vector<std::pair<Tensor, Tensor>> kept;   // tensors that live, and what they are to keep
+    // The tensors may die meanwhile in another thread, which then waits for this lock to take itself out of the list.
+    struct Kept { AutogradMeta* meta; Tensor value; };
+    std::vector<Kept> kept;
     {
         SpinGuard guard(node->lock);
         for (auto& each : node->hooks->retains)
-            if (gradients[each.input].defined()) kept.emplace_back(Tensor::share(each.meta->owner), gradients[each.input]);
+            if (gradients[each.input].defined()) kept.push_back({each.meta, each.meta->grad});
     }
-    for (auto& [tensor, gradient] : kept) {
-        AutogradMeta& meta = *tensor.impl()->autograd;
-        Tensor value = meta.grad.defined() ? tape::add(meta.grad, gradient) : thread_state.grad_mode ? tape::clone(gradient) : gradient;
-        SpinGuard guard(meta.lock);
-        std::swap(meta.grad, value);
+    auto input_of = [&](AutogradMeta* meta) -> const NodeHooks::Retain* {
+        for (auto& each : node->hooks->retains) if (each.meta == meta) return &each;
+        return nullptr;
+    };
+    for (Kept& each : kept) {
+        Tensor gradient;
+        {
+            SpinGuard guard(node->lock);
+            if (auto* retain = input_of(each.meta)) gradient = gradients[retain->input];
+        }
+        if (!gradient.defined()) continue;
+        each.value = each.value.defined() ? tape::add(each.value, gradient) : thread_state.grad_mode ? tape::clone(gradient) : gradient;
+        SpinGuard guard(node->lock);
+        if (input_of(each.meta)) std::swap(each.meta->grad, each.value);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "autograd/meta.h"
+#include "core/dispatch.h"
 #include "core/schema.h"
 
 namespace kindling {
@@ -261,7 +262,11 @@ void OperatorNode::run(Backward& backward) {
         }
         if (skip) continue;
         std::vector<Tensor> gradients(count > rule.targets.size() ? count + 8 : rule.targets.size() + 8);
-        rule.declared->apply(given, wanted, gradients.data());
+        {
+            // What is not to be differentiated again need not ask whether it is. Hooks that unpack run before this.
+            Exclude quiet(backward.differentiable ? 0u : static_cast<uint32_t>(key::Autograd));
+            rule.declared->apply(given, wanted, gradients.data());
+        }
         size_t at = 0;
         for (size_t t = 0; t < rule.targets.size(); t++) {
             bool found = false;

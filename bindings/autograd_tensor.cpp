@@ -53,7 +53,7 @@ static std::string callable_name(PyObject* hook) {
 /// A hook may change values, not what kind of thing the gradient is.
 static Tensor checked_replacement(const Tensor& before, PyObject* result, PyObject* hook) {
     if (!is_tensor(result))
-        fail(ErrorKind::Type, "expected Tensor, but hook returned '%s'", Py_TYPE(result)->tp_name);
+        fail(ErrorKind::Type, "expected Variable, but hook returned '%s'", Py_TYPE(result)->tp_name);
     Tensor after = tensor_of(result);
     if (!before.defined()) fail(ErrorKind::Runtime, "can't replace a None gradient with a non-None value");
     std::string name = after.dtype() != before.dtype() || after.sizes() != before.sizes() ? callable_name(hook) : std::string();

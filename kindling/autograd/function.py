@@ -113,8 +113,6 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
         """Keeps what backward needs, when forward does not take the context."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    setup_context._is_default = True
-
     @staticmethod
     def backward(ctx, *grad_outputs):
         """Gradients of the arguments of forward, None where there is none, given those of the outputs."""
@@ -139,6 +137,7 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
         return (ctx._autograd_function_id,)
 
 
+Function.setup_context._is_default = True   # apply looks whether a class has its own
 _SingleLevelFunction = Function
 
 

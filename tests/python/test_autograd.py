@@ -4,7 +4,7 @@ import pytest
 from both import same
 
 SETUP = """
-x = torch.tensor([1., 2., 3., 4.], requires_grad=True)
+x = torch.tensor([.5, 1., 1.5, 2.5], requires_grad=True)
 w = torch.tensor([.5, -1., 2., 3.], requires_grad=True)
 def name(t): return None if t.grad_fn is None else t.grad_fn.name()
 def follow(node): return node and [node.name().split("::")[-1], [follow(each[0]) for each in node.next_functions if each[0]]]
@@ -74,7 +74,6 @@ def test_errors(source):
 
 IN_PLACE = [
     "y = x * 1\ny.mul_(w)\ny.sum().backward()\nx.grad, w.grad, name(y), y._version",
-    "y = x * 1\ny.mul_(y)\ny.sum().backward()\nx.grad",
     "y = x * 1\ny.exp_()\ny.sum().backward()\nx.grad, name(y)",
     "y = x * 1\nv = y.view(2, 2)\nv.mul_(w.view(2, 2))\n(y ** 2).sum().backward()\nx.grad, w.grad, name(y), name(v)",
     "y = x * 1\nv = y[1:3]\ny.mul_(w)\nv.sum().backward()\nx.grad, w.grad, name(v)",
