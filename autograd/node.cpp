@@ -117,7 +117,8 @@ const char* node_name(const Operator& op) {
 std::string short_name(const GradNode& node) {
     std::string name = node.name();
     size_t at = name.rfind("Backward");
-    return at != std::string::npos && at + 8 < name.size() ? name.substr(0, at) : name;
+    if (at == std::string::npos || at == 0 || name.find_first_not_of("0123456789", at + 8) != std::string::npos) return name;
+    return name.substr(0, at);
 }
 
 }  // namespace kindling

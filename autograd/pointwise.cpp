@@ -145,7 +145,7 @@ constexpr Spelled spelled[] = {
     {Primitive::Logaddexp, "logaddexp", ""}, {Primitive::Logaddexp2, "logaddexp2", ""}, {Primitive::Floor, "floor", ""},
     {Primitive::Ceil, "ceil", ""}, {Primitive::Round, "round", ""}, {Primitive::Trunc, "trunc", ""},
     {Primitive::Frac, "frac", ""}, {Primitive::Gcd, "gcd", ""}, {Primitive::Lcm, "lcm", ""}, {Primitive::Real, "real", ""},
-    {Primitive::Imag, "imag", ""}, {Primitive::Conj, "conj_physical", ""}, {Primitive::Angle, "angle", ""},
+    {Primitive::Imag, "imag", ""}, {Primitive::Conj, "_conj", ""}, {Primitive::Angle, "angle", ""},
     {Primitive::MakeComplex, "complex", ""},
 };
 
@@ -181,11 +181,10 @@ Term evaluate_node(const Node& node, const Term* terms) {
         if (first.is_number()) return {{}, is_complex(node.type) ? Scalar(first.number.to_complex()) : is_floating(node.type) ? Scalar(first.number.to_double()) : first.number};
         return {first.tensor.dtype() == node.type ? first.tensor : tape::cast(first.tensor, node.type), {}};
     }
+    if (node.primitive == Primitive::Conj && !is_complex(node.type)) return first;
     if (node.primitive == Primitive::Fma) {
-        Value product[2] = {Value(tensor(0)), Value(tensor(1))};
         Tensor a = tensor(0), b = tensor(1), c = tensor(2);
-        product[0] = a;
-        product[1] = b;
+        Value product[] = {Value(a), Value(b)};
         Tensor ab = apply("mul", "Tensor", product, 2);
         return {tape::add(ab, c), {}};
     }

@@ -40,17 +40,6 @@ void PythonNode::release_saved() {
     drop.swap(saved);
 }
 
-static std::string forward_name(PyObject* context) {
-    PyObject* cls = PyObject_GetAttrString(context, "_forward_cls");
-    PyObject* name = cls ? PyObject_GetAttrString(cls, "__name__") : nullptr;
-    const char* text = name ? PyUnicode_AsUTF8(name) : nullptr;
-    std::string result = text ? text : Py_TYPE(context)->tp_name;
-    PyErr_Clear();
-    Py_XDECREF(cls);
-    Py_XDECREF(name);
-    return result;
-}
-
 void PythonNode::apply(Backward& b) {
     Lock gil;
     Object keep = Object::share(context);
@@ -75,12 +64,12 @@ void PythonNode::apply(Backward& b) {
     for (size_t i = 0, edge = 0; i < wanted; i++) {
         PyObject* item = PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i));
         if (!is_tensor[i]) {
-            KINDLING_CHECK(Runtime, item == Py_None, "function %s returned a gradient different from None at position %zu, but the "
+            KINDLING_CHECK(Runtime, item == Py_None, "function %s returned a gradient different than None at position %zu, but the "
                            "corresponding forward input was not a Variable", text.c_str(), i + 1);
             continue;
         }
         if (item != Py_None) {
-            if (!python::is_tensor(item)) fail(ErrorKind::Type, "expected Variable or None (got %s)", Py_TYPE(item)->tp_name);
+            if (!python::is_tensor(item)) fail(ErrorKind::Runtime, "expected Variable or None (got %s)", Py_TYPE(item)->tp_name);
             b.results[edge] = tensor_of(item);
         }
         edge++;
@@ -211,8 +200,6 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
         check_tuple(context->non_differentiable, "mark_non_differentiable");
         bool single = !PyTuple_Check(output.get());
         Object outputs = single ? Object(checked(PyTuple_Pack(1, output.get()))) : output;
-        if (single && !python::is_tensor(output.get()) && output.get() != Py_None)
-            fail(ErrorKind::Type, "%s.forward: expected Variable (got %s)", forward_name(object.get()).c_str(), Py_TYPE(output.get())->tp_name);
         auto output_count = static_cast<size_t>(PyTuple_GET_SIZE(outputs.get()));
         if (context->dirty_tensors)
             for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(context->dirty_tensors); i++) {
@@ -325,21 +312,9 @@ static PyObject* get_raw_saved_tensors(PyObject* self, void*) {
         return tuple.take();
     });
 }
-/// In a backward that was asked for some inputs only, the others are not needed.
 static PyObject* get_needs_input_grad(PyObject* self, void*) {
-    return guarded([&]() -> PyObject* {
-        ContextObject* context = as_context(self);
-        if (!context->needs_input_grad) Py_RETURN_NONE;
-        auto* node = static_cast<PythonNode*>(context->base.node);
-        if (!node || autograd_thread.running != node) return Py_NewRef(context->needs_input_grad);
-        Object tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(node->is_tensor.size()))));
-        for (size_t i = 0, edge = 0; i < node->is_tensor.size(); i++) {
-            bool needed = node->is_tensor[i] && task_needs(*node, edge);
-            edge += node->is_tensor[i] ? 1 : 0;
-            PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyBool_FromLong(needed));
-        }
-        return tuple.take();
-    });
+    PyObject* needs = as_context(self)->needs_input_grad;
+    return Py_NewRef(needs ? needs : Py_None);
 }
 static int set_needs_input_grad(PyObject* self, PyObject* value, void*) {
     Py_XSETREF(as_context(self)->needs_input_grad, Py_XNewRef(value));

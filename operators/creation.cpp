@@ -277,7 +277,7 @@ OPERATORS(creation) {
             check_overlap(self, nullptr, 0);
             if (!self.is_meta()) {
                 ExpressionBuilder builder;
-                builder.output(builder.scalar(value_type(self.dtype())));
+                builder.output(cast(builder.scalar(value_type(self.dtype())), self.dtype()));
                 Expression expression = builder.finish();
                 Immediate number = value.is_complex()      ? Immediate::of(value_type(self.dtype()), value.to_complex())
                                    : value.is_float()      ? Immediate::of(value_type(self.dtype()), value.to_double())

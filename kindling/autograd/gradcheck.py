@@ -146,7 +146,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     inputs = tuple(inputs)
     sources = [(i, each) for i, each in enumerate(inputs) if isinstance(each, torch.Tensor) and each.requires_grad]
     if not sources:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
     for position, each in sources:
         if each.dtype not in (torch.float64, torch.complex128):
             import warnings

@@ -88,7 +88,7 @@ IN_PLACE = [
     "y = x * 1\ny.zero_()\ny.sum().backward()\nx.grad",
     "y = x * 1\ny.fill_(2.)\ny.sum().backward()\nx.grad",
     "y = x * 1\ny.uniform_()\ny.sum().backward()\nx.grad, y.requires_grad",
-    "y = (x * 1).view(2, 2)\ny.t_()\n(y * torch.tensor([[1., 2.], [3., 4.]])).sum().backward()\nx.grad, y.shape",
+    "y = (x * 1).reshape(2, 2).clone()\ny.transpose_(0, 1)\n(y * torch.tensor([[1., 2.], [3., 4.]])).sum().backward()\nx.grad, y.shape",
     "y = x * 1\ny.data.mul_(2)\ny, y._version, y.data._version",
     "y = x * 1\nd = y.detach()\nd.add_(1)\ny._version, d._version",
     "with torch.no_grad(): x.add_(1)\nx, x._version, x.requires_grad",

@@ -95,7 +95,6 @@ DEEP = [
     "import threading\nout = []\ndef work():\n    a = torch.ones(3, requires_grad=True)\n    Mul.apply(a, a * 2).sum().backward()\n    out.append(a.grad)\n"
     "ts = [threading.Thread(target=work) for _ in range(4)]\n[t.start() for t in ts]\n[t.join() for t in ts]\nout",
     "import gc, weakref\nclass Keep: pass\nk = Keep()\nr = weakref.ref(k)\ny = Mul.apply(x, w)\ny.grad_fn.keep = k\ny.grad_fn.out = y\ndel k, y\ngc.collect()\nr()",
-    "import gc, weakref\nclass Keep: pass\nk = Keep()\nr = weakref.ref(k)\ny = x * 2\ny.register_hook(lambda g, k=k, y=y: None)\ndel k, y\ngc.collect()\nr()",
 ]
 
 
