@@ -394,13 +394,13 @@ Tensor tensor_of_data(PyObject* data, DType dtype, bool infer_dtype, bool copy) 
         Object array(checked(PyObject_CallMethod(module.get(), "asarray", "O", data)));
         if (is_numpy_array(array.get())) return tensor_of_data(array.get(), dtype, infer_dtype, copy);
     }
+    Sizes sizes;
+    sizes_of(data, sizes);
     if (infer_dtype) {
         bool any = false;
         dtype = infer(data, any);
         if (dtype == DType::None) dtype = default_dtype();
     }
-    Sizes sizes;
-    sizes_of(data, sizes);
     Tensor result = make_tensor(sizes, dtype);
     if (result.numel()) fill(static_cast<char*>(result.data()), dtype, data, sizes, 0);
     else if (sizes.size() > 1 && sizes[0] > 0) {  // [[], [1]] is not a tensor

@@ -12,6 +12,17 @@ PyTypeObject* method_type = nullptr;
 
 static PyObject* named_tuple_types = nullptr;  // {(name, fields...): type}
 
+/// Each field on a line of its own.
+static PyObject* named_tuple_repr(PyObject* self) {
+    PyObject* members = PyDict_GetItemString(Py_TYPE(self)->tp_dict, "__match_args__");
+    Object text(PyUnicode_FromFormat("%s(", Py_TYPE(self)->tp_name));
+    for (Py_ssize_t i = 0; text && i < PyTuple_GET_SIZE(self); i++) {
+        PyObject* name = members && i < PyTuple_GET_SIZE(members) ? PyTuple_GET_ITEM(members, i) : Py_None;
+        text = Object(PyUnicode_FromFormat("%U%s\n%U=%R", text.get(), i ? "," : "", name, PyTuple_GET_ITEM(self, i)));
+    }
+    return text ? PyUnicode_FromFormat("%U)", text.get()) : nullptr;
+}
+
 /// torch.return_types.max and its like, from the names of the schema's results.
 PyObject* named_tuple_type(const Operator& op) {
     const Schema& schema = *op.schema;
@@ -34,6 +45,7 @@ PyObject* named_tuple_type(const Operator& op) {
     PyTypeObject* type = PyStructSequence_NewType(&description);
     if (!type) throw_python();
     set_module(type, ".return_types");
+    type->tp_repr = named_tuple_repr;
     PyDict_SetItemString(named_tuple_types, key.c_str(), reinterpret_cast<PyObject*>(type));
     return reinterpret_cast<PyObject*>(type);
 }

@@ -42,7 +42,7 @@ static Tensor slice(const Tensor& self, int64_t dim, PyObject* object) {
     auto* s = reinterpret_cast<PySliceObject*>(object);
     int64_t step, start, stop;
     slice_part(s->step, 1, step);
-    KINDLING_CHECK(Value, step != 0, "step cannot be zero");
+    KINDLING_CHECK(Value, step != 0, "slice step cannot be zero");
     KINDLING_CHECK(Value, step > 0, "step must be greater than zero");
     slice_part(s->start, 0, start);
     slice_part(s->stop, INT64_MAX, stop);
@@ -51,6 +51,28 @@ static Tensor slice(const Tensor& self, int64_t dim, PyObject* object) {
 }
 
 static Tensor whole(const Tensor& self) { return op_alias(self); }
+
+/// A list whose items are no plain numbers is taken as a tuple of indices: a[[i, j]] is a[i, j] for tensors, lists, slices.
+static bool is_like_tuple(PyObject* key) {
+    if (PyTuple_Check(key)) return true;
+    if (!PyList_Check(key) || PyList_GET_SIZE(key) >= 32) return false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(key); i++) {
+        PyObject* item = PyList_GET_ITEM(key, i);
+        if (is_tensor(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis || PyList_Check(item) || PyTuple_Check(item)) return true;
+    }
+    return false;
+}
+
+static const char* old_type_name(DType dtype) {
+    static constexpr const char* names[] = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "ComplexFloat", "ComplexDouble", "Bool",
+                                            "BFloat16", "UInt16", "UInt32", "UInt64"};
+    return names[static_cast<int>(dtype)];
+}
+static const char* c_type_name(DType dtype) {
+    static constexpr const char* names[] = {"uint8_t", "int8_t", "int16_t", "int", "int64_t", "at::Half", "float", "double", "c10::complex<float>",
+                                            "c10::complex<double>", "bool", "at::BFloat16", "uint16_t", "uint32_t", "uint64_t"};
+    return names[static_cast<int>(dtype)];
+}
 
 /// A 1-element index [0] for True, an empty one for False.
 static Tensor bool_index(bool value) {
@@ -144,6 +166,13 @@ static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count
     return result;
 }
 
+static Tensor apply_key(const Tensor& tensor, PyObject* key, std::vector<Tensor>& indices) {
+    if (PyTuple_Check(key)) return apply(tensor, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), indices);
+    if (is_like_tuple(key)) return apply(tensor, reinterpret_cast<PyListObject*>(key)->ob_item, PyList_GET_SIZE(key), indices);
+    if (PyUnicode_Check(key)) fail(ErrorKind::Type, "new(): invalid data type 'str'");
+    return apply(tensor, &key, 1, indices);
+}
+
 static Tensor index_with(const Tensor& self, const std::vector<Tensor>& indices) {
     return op_index(self, TensorList(indices));
 }
@@ -172,7 +201,7 @@ Tensor index_tensor(PyObject* self, PyObject* key) {
         return result.is_same(tensor) ? whole(tensor) : result;
     }
     std::vector<Tensor> indices;
-    Tensor result = PyTuple_Check(key) ? apply(tensor, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), indices) : apply(tensor, &key, 1, indices);
+    Tensor result = apply_key(tensor, key, indices);
     if (indices.empty()) return result.is_same(tensor) ? whole(tensor) : result;
     return index_with(result, indices);
 }
@@ -195,14 +224,12 @@ static void write(const Tensor& target, PyObject* value) {
     Scalar scalar;
     if (!is_tensor(value) && scalar_of_object(value, scalar)) {
         if (category(target.dtype()) < 3 && scalar.is_complex())
-            fail(ErrorKind::Runtime, "value cannot be converted to type %s without overflow", kindling::name(target.dtype()));
+            fail(ErrorKind::Runtime, "value cannot be converted to type %s without overflow", c_type_name(target.dtype()));
         op_fill_number(target, scalar);
         return;
     }
     if (!is_tensor(value)) {
-        Tensor made = tensor_of_data(value, target.dtype(), false);
-        op_copy(target, strip_ones(made, target.dim()));
-        return;
+        fail(ErrorKind::Type, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, old_type_name(target.dtype()));
     }
     Tensor source = tensor_of(value);
     if (source.sizes() == target.sizes()) op_copy(target, source);
@@ -217,7 +244,7 @@ static Tensor value_tensor(const Tensor& self, PyObject* value) {
         static constinit Known full{"full", "", nullptr};
         return full(IntList(), scalar, self.dtype(), Value(), self.device());
     }
-    return tensor_of_data(value, self.dtype(), false);
+    fail(ErrorKind::Type, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, old_type_name(self.dtype()));
 }
 
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
@@ -258,7 +285,7 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
             return 0;
         }
         std::vector<Tensor> indices;
-        Tensor target = PyTuple_Check(key) ? apply(tensor, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), indices) : apply(tensor, &key, 1, indices);
+        Tensor target = apply_key(tensor, key, indices);
         if (indices.empty()) {
             write(target, value);
             return 0;

@@ -37,8 +37,15 @@ TensorImpl* Arena::keep(Tensor tensor) {
 }
 
 void Known::find() {
-    op = find_operator(name, overload);
-    if (!op) fail(ErrorKind::NotImplemented, "aten::%s%s%s is not implemented", name, *overload ? "." : "", overload);
+    if (!look()) fail(ErrorKind::NotImplemented, "aten::%s%s%s is not implemented", name, *overload ? "." : "", overload);
+}
+
+bool Known::look() {
+    if (!op && name && !absent) {
+        op = find_operator(name, overload);
+        absent = !op;
+    }
+    return op;
 }
 
 // ---- one value
@@ -472,7 +479,7 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
         const Operator* op = operators[i];
         Signature signature;
         make_signature(signature, op, method);
-        if (method && !signature.has_self) continue;
+        if (method && (!signature.has_self || signature.out_count)) continue;  // out= is for functions only
         int at = result->count++;
         while (at > 0 && goes_after(result->signatures[at - 1], signature)) {
             result->signatures[at] = result->signatures[at - 1];
@@ -480,6 +487,15 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
         }
         result->signatures[at] = signature;
         result->any_out |= signature.out_count > 0;
+    }
+    // Where the core has one overload for tensors and numbers ("remainder.Tensor"), it is also the one numbers go to.
+    bool number_overload = false;
+    for (int i = 0; i < result->count; i++)
+        for (int p = 0; p < result->signatures[i].positional; p++)
+            number_overload |= is_number_type(*result->signatures[i].parameters[p].argument);
+    for (int i = 0; i < result->count && !number_overload; i++) {
+        const char* overload = result->signatures[i].op->functional ? result->signatures[i].op->functional->overload() : result->signatures[i].op->overload();
+        if (strcmp(overload, "Tensor") == 0 && result->signatures[i].op->body == Body::Pointwise) result->signatures[i].numbers = true;
     }
     for (int i = 0; i < result->count; i++) {
         Signature& s = result->signatures[i];
@@ -810,6 +826,7 @@ static void raise_mismatch(const Overloads& overloads, PyObject* const* args, Py
         if (s.out_count && s.functional) continue;
         bool out = s.out_count > 0;
         for (int j = 0; j < overloads.count; j++) out |= overloads.signatures[j].functional == &s;
+        out &= !s.has_self;
         options[count] = &s;
         with_out[count++] = out;
     }

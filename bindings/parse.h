@@ -109,6 +109,9 @@ struct Known {
     const char* name;
     const char* overload;
     const Operator* op;
+    bool absent = false;
+    /// Whether there is such an operator.
+    bool look();
     const Operator& get() {
         if (!op) find();
         return *op;

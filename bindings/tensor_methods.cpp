@@ -51,7 +51,11 @@ METHOD(is_contiguous) {
     return PyBool_FromLong(tensor_of(self).is_contiguous(format));
 }
 METHOD(get_device) { NO_ARGUMENTS("get_device") return PyLong_FromLong(impl_of(self)->device.index); }
-METHOD(has_names) { NO_ARGUMENTS("has_names") Py_RETURN_FALSE; }
+METHOD(no) { Py_RETURN_FALSE; }
+METHOD(no_device) {
+    PyErr_SetString(PyExc_RuntimeError, "there is no device of that kind");
+    return nullptr;
+}
 
 // ---- kinds
 
@@ -220,7 +224,12 @@ const NativeMethodDef tensor_methods[] = {
     {"data_ptr", method_data_ptr, "The address of the first element."},
     {"is_contiguous", method_is_contiguous, "is_contiguous(memory_format=torch.contiguous_format): do the elements lie in order?"},
     {"get_device", method_get_device, "The device's index; -1 on the CPU."},
-    {"has_names", method_has_names, "False: there are no named tensors."},
+    {"_is_zerotensor", method_no, "False: there are no tensors of nothing but zeros."},
+    {"_has_symbolic_sizes_strides", method_no, "False: sizes are numbers."},
+    {"xpu", method_no_device, "RuntimeError: there is no such device."},
+    {"ipu", method_no_device, "RuntimeError: there is no such device."},
+    {"mtia", method_no_device, "RuntimeError: there is no such device."},
+    {"const_data_ptr", method_data_ptr, "The address of the first element."},
     {"is_floating_point", method_is_floating_point, "Is the dtype a floating one?"},
     {"is_complex", method_is_complex, "Is the dtype a complex one?"},
     {"is_signed", method_is_signed, "Is the dtype signed?"},
@@ -260,8 +269,8 @@ const NativeMethodDef tensor_methods[] = {
 constinit const char* const lazy_methods[] = {
     "__array__", "__array_wrap__", "__complex__", "__contains__", "__copy__", "__deepcopy__", "__div__", "__dlpack__",
     "__dlpack_device__", "__format__", "__idiv__", "__rdiv__", "__reduce_ex__", "__reversed__", "__rfloordiv__",
-    "__setstate__", "_reduce_ex_internal", "_typed_storage", "align_to", "apply_", "dim_order", "istft", "lu",
-    "map2_", "map_", "module_load", "norm", "refine_names", "rename", "rename_", "resize", "resize_as", "split",
-    "stft", "storage", "storage_type", "to_mkldnn", "type", "unflatten", "unique", "unique_consecutive", nullptr};
+    "__setstate__", "_reduce_ex_internal", "_typed_storage", "apply_", "dim_order", "istft", "lu", "map2_", "map_",
+    "module_load", "norm", "resize", "resize_as", "split", "stft", "storage", "storage_type", "to_mkldnn", "type",
+    "unflatten", "unique", "unique_consecutive", nullptr};
 
 }  // namespace kindling::python

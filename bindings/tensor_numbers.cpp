@@ -62,7 +62,7 @@ static PyObject* forward(Sign& sign, PyObject* self, PyObject* other) {
         if (is_tensor(other)) return run(sign.tensor.get(), Value(impl_of(self)), Value(impl_of(other)));
         Value number;
         if (!number_of(other, number)) Py_RETURN_NOTIMPLEMENTED;
-        if (sign.number.name) return run(sign.number.get(), Value(impl_of(self)), number);
+        if (sign.number.look()) return run(sign.number.get(), Value(impl_of(self)), number);
         number.wrapped = true;
         return run(sign.tensor.get(), Value(impl_of(self)), number);
     } catch (...) {
@@ -98,7 +98,7 @@ static PyObject* backward(Sign& sign, const char* method, Known* scalar_first, P
     try {
         Value number;
         if (!number_of(number_object, number)) Py_RETURN_NOTIMPLEMENTED;
-        if (scalar_first) return run(scalar_first->get(), number, Value(impl_of(self)));
+        if (scalar_first && scalar_first->look()) return run(scalar_first->get(), number, Value(impl_of(self)));
         Tensor wrapped = wrap_number(number.scalar());
         return run(sign.tensor.get(), Value(wrapped), Value(impl_of(self)));
     } catch (...) {
@@ -119,7 +119,12 @@ static PyObject* nb_subtract(PyObject* a, PyObject* b) {
         if (PyObject* result = ask("__rsub__", b, a); result || PyErr_Occurred()) return result;
     Value number;
     if (!number_of(a, number)) Py_RETURN_NOTIMPLEMENTED;
-    return guarded([&] { return run(rsub.get(), Value(impl_of(b)), number); });
+    return guarded([&] {
+        if (rsub.look()) return run(rsub.get(), Value(impl_of(b)), number);
+        static constinit Known rsub_tensor{"rsub", "Tensor", nullptr};
+        number.wrapped = true;
+        return run(rsub_tensor.get(), Value(impl_of(b)), number);
+    });
 }
 static PyObject* nb_true_divide(PyObject* a, PyObject* b) {
     if (is_tensor(a)) return forward(sign_div, a, b);
@@ -251,7 +256,7 @@ static int nb_bool(PyObject* self) {
 
 static Scalar single(PyObject* self) {
     TensorImpl* impl = impl_of(self);
-    KINDLING_CHECK(Runtime, impl->numel == 1, "a Tensor with %lld elements cannot be converted to Scalar", static_cast<long long>(impl->numel));
+    KINDLING_CHECK(Value, impl->numel == 1, "only one element tensors can be converted to Python scalars");
     return tensor_of(self).item_scalar();
 }
 static PyObject* nb_int(PyObject* self) {

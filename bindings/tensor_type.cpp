@@ -339,7 +339,7 @@ static PyObject* tensor_iter(PyObject* self) {
     });
 }
 
-static Py_hash_t tensor_hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+static Py_hash_t tensor_hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self)); }  // id(self)
 
 // ---- properties
 
@@ -365,11 +365,6 @@ GETTER(is_meta) { return PyBool_FromLong(impl->is_meta()); }
 GETTER(is_sparse) { return PyBool_FromLong(impl->layout == Layout::Sparse); }
 GETTER(is_sparse_csr) { return PyBool_FromLong(impl->layout == Layout::SparseCsr); }
 GETTER(is_quantized) { return PyBool_FromLong(0); }
-GETTER(names) {
-    PyObject* none = PyTuple_New(impl->ndim);
-    for (int i = 0; none && i < impl->ndim; i++) PyTuple_SET_ITEM(none, i, Py_NewRef(Py_None));
-    return none;
-}
 GETTER(name) { Py_RETURN_NONE; }
 GETTER(_cdata) { return PyLong_FromVoidPtr(impl); }
 
@@ -444,12 +439,6 @@ static int set_part(PyObject* self, PyObject* value, getter part) {
 }
 static int set_real(PyObject* self, PyObject* value, void*) { return set_part(self, value, get_real); }
 static int set_imag(PyObject* self, PyObject* value, void*) { return set_part(self, value, get_imag); }
-static int set_names(PyObject*, PyObject* value, void*) {
-    if (value == Py_None) return 0;
-    PyErr_SetString(PyExc_NotImplementedError, "named tensors are not supported");
-    return -1;
-}
-
 #define PROPERTY(NAME) {#NAME, get_##NAME, nullptr, nullptr, nullptr}
 static PyGetSetDef tensor_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -460,7 +449,7 @@ static PyGetSetDef tensor_getset[] = {
     {"is_xla", get_is_quantized, nullptr, nullptr, nullptr}, {"is_vulkan", get_is_quantized, nullptr, nullptr, nullptr},
     {"is_maia", get_is_quantized, nullptr, nullptr, nullptr}, {"is_ipu", get_is_quantized, nullptr, nullptr, nullptr},
     {"is_mtia", get_is_quantized, nullptr, nullptr, nullptr},
-    {"names", get_names, set_names, nullptr, nullptr}, PROPERTY(name), PROPERTY(_cdata), PROPERTY(T), PROPERTY(mT), PROPERTY(mH), PROPERTY(H),
+    PROPERTY(name), PROPERTY(_cdata), PROPERTY(T), PROPERTY(mT), PROPERTY(mH), PROPERTY(H),
     {"real", get_real, set_real, nullptr, nullptr}, {"imag", get_imag, set_imag, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -620,6 +609,7 @@ bool init_tensor(PyObject* module) {
     static PyType_Slot lazy_slots[] = {SLOT(tp_descr_get, lazy_method_get), SLOT(tp_call, lazy_method_call), {0, nullptr}};
     static PyType_Spec lazy_spec = {"torch._C._LazyMethod", sizeof(LazyMethodObject), 0, Py_TPFLAGS_DEFAULT, lazy_slots};
     if (!(lazy_method_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&lazy_spec)))) return false;
+    tensor_type->tp_name = "Tensor";  // as a class statement would name it: "unsupported operand type(s) for +: 'Tensor' and 'str'"
     set_module(tensor_type);
     PyModule_AddObjectRef(module, "_disabled_torch_dispatch_impl", disabled_torch_dispatch);
     PyModule_AddObjectRef(module, "_TensorMeta", reinterpret_cast<PyObject*>(tensor_meta));

@@ -268,7 +268,7 @@ static PyObject* device_call(PyObject* self, PyObject* args, PyObject*) {  // @t
 
 // ---- Size
 
-PyObject* size_object(IntList sizes) {
+static PyObject* make_size(IntList sizes) {
     auto n = static_cast<Py_ssize_t>(sizes.size());
     PyObject* self = size_type->tp_alloc(size_type, n);
     if (!self) return nullptr;
@@ -281,6 +281,29 @@ PyObject* size_object(IntList sizes) {
         PyTuple_SET_ITEM(self, i, item);
     }
     return self;
+}
+
+/// Shapes are asked for all the time and are few: the last ones are kept. A Size cannot change, so sharing shows nowhere.
+PyObject* size_object(IntList sizes) {
+    struct Entry { PyObject* object; size_t count; int64_t sizes[4]; };
+    static Entry kept[64];
+    if (sizes.size() > 4) return make_size(sizes);
+    uint64_t hash = sizes.size();
+    for (int64_t size : sizes) hash = (hash ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15u;
+    Entry& entry = kept[hash >> 58];
+    if (entry.object && entry.count == sizes.size()) {
+        bool same = true;
+        for (size_t i = 0; i < sizes.size(); i++) same &= entry.sizes[i] == sizes[i];
+        if (same) return Py_NewRef(entry.object);
+    }
+    PyObject* fresh = make_size(sizes);
+    if (!fresh) return nullptr;
+    PyObject* before = entry.object;
+    entry.object = Py_NewRef(fresh);
+    entry.count = sizes.size();
+    for (size_t i = 0; i < sizes.size(); i++) entry.sizes[i] = sizes[i];
+    Py_XDECREF(before);
+    return fresh;
 }
 PyObject* int_tuple(IntList list) {
     PyObject* self = PyTuple_New(static_cast<Py_ssize_t>(list.size()));

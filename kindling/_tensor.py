@@ -292,13 +292,6 @@ class _Methods:
     def to_mkldnn(self, dtype=None):
         raise RuntimeError("to_mkldnn: there is no MKL-DNN layout")
 
-    def rename(self, *names, **rename_map):
-        if all(name is None for name in names) and not rename_map:
-            return self
-        raise NotImplementedError("named tensors are not supported")
-
-    rename_ = refine_names = align_to = rename
-
 
 def _is_numpy_number(value):
     return type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0

@@ -115,7 +115,7 @@ def _vector(values, indent, formatter, imaginary):
     if imaginary is not None:
         length += imaginary.width + 1
     per_line = max(1, int(math.floor((_Options.linewidth - indent) / length)))
-    texts = ["..." if value is None else _scalar(value, formatter, imaginary) for value in values]
+    texts = [" ..." if value is None else _scalar(value, formatter, imaginary) for value in values]
     lines = [texts[i:i + per_line] for i in range(0, len(texts), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join([", ".join(line) for line in lines]) + "]"
 
