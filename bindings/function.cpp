@@ -365,6 +365,40 @@ static PyObject* set_threads(PyObject*, PyObject* count) {
     Py_RETURN_NONE;
 }
 
+/// _C._nn.gelu and so on: `__getattr__` of a namespace module, which keeps what it made.
+static PyObject* namespace_getattr(PyObject* self, PyObject* name) {
+    PyObject* module = PyTuple_GET_ITEM(self, 0);
+    auto wanted = static_cast<uint32_t>(PyLong_AsLong(PyTuple_GET_ITEM(self, 1)));
+    Py_ssize_t length;
+    const char* text = PyUnicode_AsUTF8AndSize(name, &length);
+    if (!text) return nullptr;
+    return guarded([&]() -> PyObject* {
+        OverloadSet set;
+        if (!find_operators(text, static_cast<size_t>(length), set) || !(set.namespaces & wanted)) {
+            PyErr_Format(PyExc_AttributeError, "module '%s%s' has no attribute '%U'", package, space_name(wanted), name);
+            return nullptr;
+        }
+        PyObject* interned = Py_NewRef(name);
+        PyUnicode_InternInPlace(&interned);
+        PyObject* function = make_operator_function(interned, wanted);
+        Py_DECREF(interned);
+        if (function) PyObject_SetAttr(module, name, function);
+        return function;
+    });
+}
+
+static bool add_namespace(PyObject* parent, uint32_t wanted, const char* name, const char* full) {
+    static PyMethodDef getattr = {"__getattr__", namespace_getattr, METH_O, nullptr};
+    PyObject* module = PyModule_New(full);
+    PyObject* self = module ? Py_BuildValue("(Oi)", module, static_cast<int>(wanted)) : nullptr;
+    PyObject* function = self ? PyCFunction_New(&getattr, self) : nullptr;
+    Py_XDECREF(self);
+    bool done = function && PyModule_AddObjectRef(module, "__getattr__", function) == 0 && PyModule_AddObjectRef(parent, name, module) == 0;
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return done;
+}
+
 static PyObject* operator_names(PyObject*, PyObject* where) {
     unsigned long wanted = PyLong_AsUnsignedLong(where);
     if (wanted == static_cast<unsigned long>(-1) && PyErr_Occurred()) return nullptr;
@@ -432,7 +466,10 @@ bool init_functions(PyObject* module) {
         {"_return_type", return_type, METH_O, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
-    return PyModule_AddFunctions(module, functions) == 0;
+    return PyModule_AddFunctions(module, functions) == 0 && add_namespace(module, space::Nn, "_nn", "kindling._C._nn") &&
+           add_namespace(module, space::Linalg, "_linalg", "kindling._C._linalg") && add_namespace(module, space::Fft, "_fft", "kindling._C._fft") &&
+           add_namespace(module, space::Special, "_special", "kindling._C._special") &&
+           add_namespace(module, space::Sparse, "_sparse", "kindling._C._sparse");
 }
 
 }  // namespace kindling::python

@@ -191,7 +191,7 @@ static PyObject* nb_absolute(PyObject* self) {
 }
 static PyObject* nb_invert(PyObject* self) {
     static constinit Known bitwise_not{"bitwise_not", "", nullptr};
-    return unary(bitwise_not, "bitwise_not", self);
+    return unary(bitwise_not, "__invert__", self);
 }
 
 // ---- in place
@@ -221,9 +221,9 @@ static PyObject* nb_inplace_power(PyObject* self, PyObject* other, PyObject*) {
 
 PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
     static constinit Sign signs[6] = {
-        {{"lt", "Tensor", nullptr}, {"lt", "Scalar", nullptr}, "__lt__", nullptr}, {{"le", "Tensor", nullptr}, {"le", "Scalar", nullptr}, "__le__", nullptr},
-        {{"eq", "Tensor", nullptr}, {"eq", "Scalar", nullptr}, "__eq__", nullptr}, {{"ne", "Tensor", nullptr}, {"ne", "Scalar", nullptr}, "__ne__", nullptr},
-        {{"gt", "Tensor", nullptr}, {"gt", "Scalar", nullptr}, "__gt__", nullptr}, {{"ge", "Tensor", nullptr}, {"ge", "Scalar", nullptr}, "__ge__", nullptr}};
+        {{"lt", "Tensor", nullptr}, {"lt", "Scalar", nullptr}, "lt", nullptr}, {{"le", "Tensor", nullptr}, {"le", "Scalar", nullptr}, "le", nullptr},
+        {{"eq", "Tensor", nullptr}, {"eq", "Scalar", nullptr}, "__eq__", nullptr}, {{"ne", "Tensor", nullptr}, {"ne", "Scalar", nullptr}, "ne", nullptr},
+        {{"gt", "Tensor", nullptr}, {"gt", "Scalar", nullptr}, "gt", nullptr}, {{"ge", "Tensor", nullptr}, {"ge", "Scalar", nullptr}, "ge", nullptr}};
     return forward(signs[op], a, b);
 }
 

@@ -105,21 +105,4 @@ def __dir__():
 
 import sys as _sys
 
-
-def _space(path):
-    """A name space of operators such as ``torch._C._nn``; each function is made at its first look-up."""
-    module = type(_sys)(path)
-
-    def look_up(name):
-        value = None if name[:2] == "__" else _C._operator(path, name)
-        if value is None:
-            raise AttributeError(f"module '{path}' has no attribute '{name}'")
-        setattr(module, name, value)
-        return value
-
-    module.__getattr__ = look_up
-    return module
-
-
-for _name in ("_nn", "_linalg", "_fft", "_special", "_sparse"):
-    setattr(_C, _name, _space("torch._C." + _name))
+_C._VariableFunctions = _sys.modules[__name__]  # torch's module of operator functions
