@@ -46,7 +46,7 @@ _FILES = {
     "amp.autocast_mode": "autocast",
     "amp.grad_scaler": "GradScaler",
     "_ops": "ops classes",
-    "_lowrank": "svd_lowrank pca_lowrank lobpcg",
+    "_lowrank": "svd_lowrank pca_lowrank",
 }
 _found = {}
 
