@@ -112,6 +112,14 @@ OperatorPlan* make_plan(const Operator& op) {
     if (op.derivative_count) {
         plan->kind = OperatorPlan::Kind::Rules;
         for (int i = 0; i < op.derivative_count; i++) read_rule(*plan, op, op.derivatives[i]);
+        if (op.schema->results.size() > 1) {
+            plan->differentiable = 0;
+            for (const DerivativeRule& rule : plan->rules)
+                for (const auto& given : rule.given) {
+                    if (given.kind == DerivativeRule::Given::Kind::Grad) plan->differentiable |= 1u << given.index;
+                    if (given.kind == DerivativeRule::Given::Kind::Grads) plan->differentiable = ~0u;
+                }
+        }
     } else if (op.has(trait::NotDifferentiable)) {
         plan->kind = OperatorPlan::Kind::None;
     } else if (op.body == Body::Pointwise) {

@@ -99,7 +99,12 @@ bool is_used(const OperatorPlan& plan, size_t saved, const Value* arguments) {
     return false;
 }
 
-Tensor shape_of(const TensorImpl* impl) { return make_tensor(impl->sizes(), impl->strides(), impl->dtype, Device{DeviceType::Meta}); }
+/// Nothing is ever read through it: only its numbers count.
+Tensor shape_of(const TensorImpl* impl) {
+    Tensor shape = make_tensor(impl->sizes(), impl->strides(), impl->dtype, Device{DeviceType::Meta});
+    shape.impl()->offset = impl->offset;
+    return shape;
+}
 
 SavedItem save(const Value& v, bool output, OperatorPlan::How how) {
     SavedItem item;
@@ -144,7 +149,7 @@ void save_for_rules(OperatorNode* node, const Value* arguments, const Value* res
 }
 
 /// Gives results their history. A result that is an argument handed back as it came keeps its own.
-void set_histories(const Operator& op, GradNode* node, const Value* arguments, Value* results) {
+void set_histories(const Operator& op, const OperatorPlan& plan, GradNode* node, const Value* arguments, Value* results) {
     auto is_argument = [&](const TensorImpl* impl) {
         for (int i = 0; i < op.tensor_count; i++) {
             const Value& v = arguments[op.tensor_positions[i]];
@@ -155,7 +160,7 @@ void set_histories(const Operator& op, GradNode* node, const Value* arguments, V
     for (size_t r = 0; r < op.schema->results.size(); r++) {
         Value& v = results[r];
         if (v.is_tensor()) {
-            if (is_argument(v.tensor)) node->inputs.emplace_back();
+            if (!(plan.differentiable >> r & 1) || is_argument(v.tensor)) node->inputs.emplace_back();
             else set_history(v.tensor, node);
         } else if (v.tag == Value::Tag::TensorList) {
             for (uint32_t j = 0; j < v.size; j++) {
@@ -191,7 +196,7 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
             if (v.is_tensor() && requires_grad(v.tensor)) node->edges.emplace_back(gradient_edge(v.tensor));
         }
         call_below(op, arguments, results);
-        return set_histories(op, node.get(), arguments, results);
+        return set_histories(op, plan, node.get(), arguments, results);
     }
     check_targets(plan, op, arguments);
     if (!any_target_requires_grad(plan, arguments)) return call_below(op, arguments, results);
@@ -199,14 +204,14 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
         Ref<GradNode> node = make_pointwise_node(plan, op, arguments, false);
         call_below(op, arguments, results);
         if (!node) return;
-        set_histories(op, node.get(), arguments, results);
+        set_histories(op, plan, node.get(), arguments, results);
         save_pointwise_result(node.get(), Tensor::share(results[0].tensor));
         return;
     }
     Ref<GradNode> node = make_rules_node(plan, arguments, false);
     uint64_t used = used_by_rules(plan, arguments);
     call_below(op, arguments, results);
-    set_histories(op, node.get(), arguments, results);
+    set_histories(op, plan, node.get(), arguments, results);
     save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, {}, {}, false, used);
 }
 

@@ -72,12 +72,18 @@ OPERATORS(arithmetic) {
         refuses("torch.div(torch.ones(2), 2, rounding_mode='up')", "RuntimeError: .*rounding_mode"),
     });
     declare("_div_trunc(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded towards zero"), in(space::Hidden), not_differentiable(),
+        doc("self / other rounded towards zero"), in(space::Hidden),
         pointwise([](auto x, auto y) { return divided(x, y, Sym("trunc")); }),
+        derivative("self, other", GIVEN(Tensor grad, IntList self_sizes, IntList other_sizes) {
+            return std::tuple(zeros(self_sizes, grad.dtype()), zeros(other_sizes, grad.dtype()));
+        }),
     });
     declare("_div_floor(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded down"), in(space::Hidden), not_differentiable(),
+        doc("self / other rounded down"), in(space::Hidden),
         pointwise([](auto x, auto y) { return divided(x, y, Sym("floor")); }),
+        derivative("self, other", GIVEN(Tensor grad, IntList self_sizes, IntList other_sizes) {
+            return std::tuple(zeros(self_sizes, grad.dtype()), zeros(other_sizes, grad.dtype()));
+        }),
     });
     declare("floor_divide(Tensor self, Tensor other) -> Tensor", {
         doc("self / other rounded down"), not_differentiable(),
@@ -347,7 +353,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return copysign(x, y); }),
     });
     declare("nextafter(Tensor self, Tensor other) -> Tensor", {
-        doc("The next representable number towards other"), not_differentiable(),
+        doc("The next representable number towards other"),
         pointwise([](auto x, auto y) { return nextafter(x, y); }),
     });
     declare("hypot(Tensor self, Tensor other) -> Tensor", {
