@@ -102,7 +102,8 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
     // where's mask must stay bool: it is not converted to the compute dtype.
     ScalarBody body{op.scalar_build, op.scalar_arity};
     DType inner = op.promotion == Promotion::Condition || op.promotion == Promotion::Free ? DType::None : compute;
-    plan.expression = build_expression(body, symbols, types, inner, op.result_dtype);
+    DType result = op.promotion == Promotion::Condition ? compute : op.result_dtype;
+    plan.expression = build_expression(body, symbols, types, inner, result);
     if (op.result_dtype == DType::None && is_half(compute) && plan.expression.output_type(0) == DType::Float32)
         plan.expression = build_expression(body, symbols, types, inner, compute);
 }
