@@ -1,11 +1,6 @@
 # Installs the library, headers and CMake config so that the Python package's folder (or any prefix) works as a prefix
 # for find_package(Kindling).
 include(CMakePackageConfigHelpers)
-if(DEFINED SKBUILD)
-  set(ROOT kindling)
-else()
-  set(ROOT .)
-endif()
 set_target_properties(kindling PROPERTIES INSTALL_RPATH "$ORIGIN" EXPORT_NAME Kindling)
 install(TARGETS kindling EXPORT KindlingTargets LIBRARY DESTINATION ${ROOT} COMPONENT library)
 install(EXPORT KindlingTargets NAMESPACE Kindling:: DESTINATION ${ROOT}/lib/cmake/Kindling)
@@ -13,6 +8,4 @@ file(WRITE ${CMAKE_BINARY_DIR}/KindlingConfig.cmake "include(\"\${CMAKE_CURRENT_
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/KindlingConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/KindlingConfig.cmake ${CMAKE_BINARY_DIR}/KindlingConfigVersion.cmake
         DESTINATION ${ROOT}/lib/cmake/Kindling)
-install(DIRECTORY include/kindling DESTINATION ${ROOT}/include)
-install(DIRECTORY core DESTINATION ${ROOT}/include/kindling/detail FILES_MATCHING PATTERN "*.h")
-install(FILES ${GENERATED}/functions.h ${GENERATED}/tensor_methods.inc DESTINATION ${ROOT}/include/kindling/detail/generated)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/include/kindling DESTINATION ${ROOT}/include)

@@ -1,0 +1,33 @@
+"""Copies the headers that kindling/kindling.h needs, so that one include folder serves a program.
+
+    python tools/install_headers.py OUTPUT GENERATED
+
+Inside the project headers name each other as "core/tensor.h"; a program sees them as "kindling/detail/core/tensor.h".
+"""
+import re
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main(output, generated):
+    places = {"core": ROOT / "core", "generated": Path(generated)}
+    shutil.rmtree(output, ignore_errors=True)
+    done, waiting = set(), [("kindling.h", ROOT / "include" / "kindling" / "kindling.h")]
+    while waiting:
+        name, path = waiting.pop()
+        if name in done:
+            continue
+        done.add(name)
+        text = path.read_text()
+        for folder, file in re.findall(r'^#include "(\w+)/([\w.]+)"', text, re.M):
+            waiting.append((f"detail/{folder}/{file}", places[folder] / file))
+        target = Path(output) / "kindling" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(re.sub(r'^#include "(core|generated)/', r'#include "kindling/detail/\1/', text, flags=re.M))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
