@@ -495,7 +495,8 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
             number_overload |= is_number_type(*result->signatures[i].parameters[p].argument);
     for (int i = 0; i < result->count && !number_overload; i++) {
         const char* overload = result->signatures[i].op->functional ? result->signatures[i].op->functional->overload() : result->signatures[i].op->overload();
-        if (strcmp(overload, "Tensor") == 0 && result->signatures[i].op->body == Body::Pointwise) result->signatures[i].numbers = true;
+        if ((strcmp(overload, "Tensor") == 0 || strcmp(overload, "Tensor_Tensor") == 0) && result->signatures[i].op->body == Body::Pointwise)
+            result->signatures[i].numbers = result->signatures[i].numbers_beside = true;
     }
     for (int i = 0; i < result->count; i++) {
         Signature& s = result->signatures[i];
@@ -678,6 +679,14 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
             trouble = {Trouble::Kind::Missing, i};
             return Fit::No;
         }
+    if (s.numbers_beside) {
+        bool tensors = false;
+        for (int i = 0; i < s.op->tensor_count; i++) tensors |= !call.values[s.op->tensor_positions[i]].is_number();
+        if (!tensors) {
+            trouble = {Trouble::Kind::Type, 0, nullptr, false, nargs ? args[0] : Py_None};
+            return Fit::No;
+        }
+    }
     if (s.makes_tensor && default_device_object && (s.factory))
         for (int i = 0; i < s.count; i++)
             if (s.parameters[i].argument->type == Type::Device && call.values[s.parameters[i].place].is_none())

@@ -55,6 +55,7 @@ struct Signature {
     uint8_t out_places[8];
     bool has_self;               // parameters[0] is `self`
     bool numbers;                // a Python number may stand for a tensor
+    bool numbers_beside;         // ... but not for all of them
     bool varargs;                // x.view(2, 3)
     bool factory;                // takes requires_grad=, pin_memory=
     bool factory_out;            // an out= form of a factory: takes dtype= and so on, and ignores them

@@ -19,7 +19,7 @@ newaxis = None
 # Names that Python files define, by file. A name in one of them wins over an operator of the same name.
 _FILES = {
     "functional": "atleast_1d atleast_2d atleast_3d align_tensors block_diag broadcast_shapes broadcast_tensors cartesian_prod "
-                  "cdist chain_matmul einsum lu meshgrid norm split stft istft tensordot unique unique_consecutive "
+                  "cdist chain_matmul einsum lu meshgrid nonzero norm split stft istft tensordot unique unique_consecutive "
                   "unravel_index",
     "_face": "is_tensor is_storage typename set_default_tensor_type get_default_device set_default_device set_printoptions "
              "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads use_deterministic_algorithms "

@@ -219,6 +219,12 @@ class _Methods:
 
         return _split(self, split_size, dim)
 
+    def nonzero(self, *, as_tuple=False):
+        """The indices of the elements that are not zero: (n, dim), or one tensor for each dimension."""
+        if has_torch_function_unary(self):
+            return _ask(Tensor.nonzero, (self,), self, as_tuple=as_tuple)
+        return torch.nonzero(self, as_tuple=as_tuple)
+
     def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
         """See :func:`torch.unique`."""
         if has_torch_function_unary(self):

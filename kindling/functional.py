@@ -6,7 +6,7 @@ from kindling._C import (Tensor, _has_torch_function as has_torch_function,
                          _has_torch_function_variadic as has_torch_function_variadic)
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "align_tensors", "block_diag", "broadcast_shapes", "broadcast_tensors",
-           "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu", "norm", "meshgrid", "split", "stft", "tensordot",
+           "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu", "norm", "meshgrid", "nonzero", "split", "stft", "tensordot",
            "unique", "unique_consecutive", "unravel_index"]
 
 
@@ -501,6 +501,18 @@ def istft(*args, **kwargs):
 
 
 # ---- elements
+
+def nonzero(input, *, out=None, as_tuple=False):
+    """The indices of the elements that are not zero: (n, dim), or one tensor for each dimension."""
+    if has_torch_function_unary(input):
+        return _ask(nonzero, (input,), input, out=out, as_tuple=as_tuple)
+    operator = _operator("nonzero")
+    if out is not None:
+        return operator(input, out=out)
+    if not as_tuple:
+        return operator(input)
+    return operator(input if input.dim() else input.unsqueeze(0)).unbind(1)
+
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements (or slices along ``dim``), with places and counts when asked for."""
