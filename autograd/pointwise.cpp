@@ -215,6 +215,7 @@ Term evaluate_node(const Node& node, const Term* terms) {
 }
 
 std::vector<Tensor> evaluate_by_operators(const Expression& e, const Tensor* inputs, const Immediate* scalars) {
+    static constinit NamedOperator full_like{"full_like", ""};
     std::vector<Term> terms(e.nodes.size());
     for (size_t i = 0; i < e.nodes.size(); i++) {
         const Node& node = e.nodes[i];
@@ -228,7 +229,8 @@ std::vector<Tensor> evaluate_by_operators(const Expression& e, const Tensor* inp
     std::vector<Tensor> results;
     for (int32_t output : e.outputs) {
         const Term& term = terms[static_cast<size_t>(output)];
-        results.push_back(term.is_number() ? wrap_number(term.number) : term.tensor);
+        results.push_back(term.is_number() ? call_named(full_like, inputs[0], term.number, e.output_type(static_cast<int>(results.size())))
+                                           : term.tensor);
     }
     return results;
 }

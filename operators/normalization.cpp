@@ -117,8 +117,8 @@ OPERATORS(normalization) {
             statistics(x, last_dims(x.dim(), normalized_shape.size()), eps, true, mean, rstd);
             return std::tuple<Tensor, Tensor, Tensor>(scaled(x, mean, rstd, weight, bias), mean, rstd);
         }),
-        derivative("input, weight, bias", GIVEN(TensorList grads, Tensor input, IntList normalized_shape, Tensor weight, Tensor result1, Tensor result2, Wanted wanted) {
-            Tensor gi, gw, gb, g = grads[0];
+        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, Tensor result1, Tensor result2, Wanted wanted) {
+            Tensor gi, gw, gb, g = grad;
             if (!g.defined()) return std::tuple<Tensor, Tensor, Tensor>();
             uint64_t mask = last_dims(input.dim(), normalized_shape.size());
             Tensor mean_ = result1, rstd = result2;
@@ -180,8 +180,8 @@ OPERATORS(normalization) {
             if (!training) { mean_ = make_tensor({0}, value_type(input.dtype())); rstd = mean_; }
             return std::tuple<Tensor, Tensor, Tensor>(result, mean_, rstd);
         }),
-        derivative("input, weight, bias", GIVEN(TensorList grads, Tensor input, Tensor weight, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2, Wanted wanted) {
-            Tensor gi, gw, gb, g = grads[0];
+        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2, Wanted wanted) {
+            Tensor gi, gw, gb, g = grad;
             if (!g.defined()) return std::tuple<Tensor, Tensor, Tensor>();
             int64_t n = input.dim();
             uint64_t mask = dim_mask({}, n) & ~uint64_t{2};

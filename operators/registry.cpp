@@ -46,7 +46,8 @@ static const char* inplace_schema(const Schema& schema) {
     size_t name = std::strlen(schema.name), first = text.find("Tensor", text.find('('));
     size_t arrow = text.rfind("->");
     text.replace(arrow, std::string::npos, "-> Tensor(a!)");
-    text.replace(first, 6, "Tensor(a!)");
+    size_t length = text.compare(first, 9, "Tensor(a)") == 0 ? 9 : 6;   // of a view
+    text.replace(first, length, "Tensor(a!)");
     text.insert(name, "_");
     return strdup(text.c_str());
 }

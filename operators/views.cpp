@@ -303,7 +303,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad, int64_t dim0, int64_t dim1) { return transpose(grad, dim0, dim1); }),
     });
     declare("t(Tensor(a) self) -> Tensor(a)", {
-        doc("The transpose of a matrix"),
+        doc("The transpose of a matrix"), has_inplace(),
         view([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is %ldD", self.dim());
             return swapped(self, 0, self.dim() < 2 ? 0 : 1);

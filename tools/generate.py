@@ -172,7 +172,7 @@ class Declaration:
         self.spaces = self.find_spaces(get.get("in"))
         functional = not any("!" in argument["type"] for argument in self.arguments)
         tensors_only = all(re.match(r"Tensor(?!\S*\[)", result) for result in self.results) and self.results != [""]
-        self_first = bool(self.arguments) and self.arguments[0]["type"] == "Tensor" and self.arguments[0]["name"] == "self"
+        self_first = bool(self.arguments) and self.arguments[0]["type"] in ("Tensor", "Tensor(a)") and self.arguments[0]["name"] == "self"
         self.has_inplace = functional and len(self.results) == 1 and self_first and (
             self.pointwise and "no_inplace" not in names and "NoInplace" not in flags
             or "has_inplace" in names or "Inplace" in flags.replace("NoInplace", ""))

@@ -35,9 +35,11 @@ def __dir__():
     return sorted({*globals(), *_HOMES, *_MODULES})
 
 
+_Tensor = _C.Tensor
+
+
 def _is_tensor(value):
-    from kindling import Tensor
-    return isinstance(value, Tensor)
+    return isinstance(value, _Tensor)
 
 
 def _is_edge(value):
@@ -45,7 +47,7 @@ def _is_edge(value):
 
 
 def _as_tuple(value):
-    return (value,) if _is_tensor(value) or _is_edge(value) else tuple(value)
+    return (value,) if isinstance(value, _Tensor) or _is_edge(value) else tuple(value)
 
 
 def _gradients(outputs, gradients, is_grads_batched=False):
@@ -65,25 +67,12 @@ def _gradients(outputs, gradients, is_grads_batched=False):
     return gradients
 
 
-def _function_mode(tensors, function, arguments, keywords):
-    """The result of __torch_function__ if a tensor's class has one, in a tuple."""
-    overrides = [each for each in tensors if getattr(type(each), "__torch_function__", None) is not None
-                 and _C._has_torch_function((each,))]
-    if not overrides:
-        return None
-    from kindling.overrides import handle_torch_function
-    return (handle_torch_function(function, tuple(overrides), *arguments, **keywords),)
-
-
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Adds up the gradients of `tensors` in the `.grad` of the leaves (or of `inputs` only).
 
     `grad_tensors` has the shape of each tensor, or None for one real element. RuntimeError if a tensor has no history, if a
     gradient is missing or has the wrong shape, or if the graph was freed by an earlier call without `retain_graph`.
     """
-    if _C._are_functorch_transforms_active() if hasattr(_C, "_are_functorch_transforms_active") else False:
-        raise RuntimeError("backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
-                           "functorch.vjp instead or call backward() outside of functorch transforms.")
     if grad_variables is not None:
         import warnings
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
@@ -124,11 +113,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts "
                       "of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
-    overridden = _function_mode([each for each in outputs + inputs if _is_tensor(each)], grad, (outputs, inputs), {
-        "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs,
-        "allow_unused": allow_unused, "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads})
-    if overridden:
-        return overridden[0]
+    if _C._has_torch_function(outputs + inputs):
+        from kindling.overrides import handle_torch_function
+        return handle_torch_function(grad, outputs + inputs, outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
+                                     create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+                                     is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
     if grad_outputs is None:
         grad_outputs = (None,) * len(outputs)
     elif _is_tensor(grad_outputs):
