@@ -213,7 +213,7 @@ INPLACE(and, "bitwise_and_", "Tensor", "bitwise_and_", "Scalar", "__iand__")
 INPLACE(or, "bitwise_or_", "Tensor", "bitwise_or_", "Scalar", "__ior__")
 INPLACE(xor, "bitwise_xor_", "Tensor", "bitwise_xor_", "Scalar", "__ixor__")
 static PyObject* nb_inplace_power(PyObject* self, PyObject* other, PyObject*) {
-    static constinit Sign sign = {{"pow_", "Tensor_Tensor", nullptr}, {"pow_", "Scalar", nullptr}, "pow_", nullptr};
+    static constinit Sign sign = {{"pow_", "Tensor_Tensor", nullptr}, {"pow_", "Tensor_Scalar", nullptr}, "pow_", nullptr};
     return forward(sign, self, other);
 }
 

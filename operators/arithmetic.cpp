@@ -102,7 +102,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return pow(x, y); }),
     });
     declare("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
-        doc("self to the power of a number"),
+        doc("self to the power of a number"), has_inplace(),
         kernel([](const Tensor& self, const Scalar& exponent) {
             if (category(self.dtype()) < 2 && exponent.is_integral())
                 KINDLING_CHECK(Runtime, exponent.to_int() >= 0, "Integers to negative integer powers are not allowed.");

@@ -107,6 +107,17 @@ void view_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
 
 void out_kernel(const Operator& op, Value* arguments, Value* results) {
     size_t count = op.schema->results.size(), first = op.argument_count() - count;
+    TensorImpl* inputs[64];
+    int input_count = 0;
+    for (int i = 0; i < op.tensor_count; i++) {
+        const Value& v = arguments[op.tensor_positions[i]];
+        if (v.is_tensor() && op.tensor_positions[i] < first) inputs[input_count++] = v.tensor;
+    }
+    for (int i = 0; i < op.list_count; i++) {
+        const Value& v = arguments[op.list_positions[i]];
+        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size && input_count < 64; j++)
+            if (v.tensors[j].defined()) inputs[input_count++] = v.tensors[j].impl();
+    }
     Value computed[8];
     run_functional(op, arguments, computed);
     for (size_t i = 0; i < count; i++) {
@@ -115,6 +126,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         KINDLING_CHECK(Runtime, can_cast(result.dtype(), out.dtype()), "result type %s can't be cast to the desired output type %s",
                        scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
         fit_out(out, result.sizes(), result.strides());
+        check_overlap(out, inputs, input_count);
         copy_into(out, result);
         written(out);
         results[i] = Value::own(std::move(out));

@@ -425,6 +425,7 @@ OPERATORS(indexing) {
         doc("self followed by zeros up to the given sizes"), in(space::Hidden), no_out(),
         composition([](const Tensor& self, IntList size) {
             if (self.sizes() == size) return self;
+            if (self.dim() != static_cast<int64_t>(size.size())) return reshape(self, size);   // a vector of one and a number
             Tensor result = zeros(size, self.dtype()), part = result;
             for (int64_t d = 0; d < self.dim(); d++) part = narrow(part, d, 0, self.size(d));
             copy_(part, self);

@@ -201,7 +201,8 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", {
-        doc("1 with probability p, else 0, in self's shape"), random_numbers(), not_differentiable(), no_out(),
+        doc("1 with probability p, else 0, in self's shape"), random_numbers(), no_out(),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
         composition([](const Tensor& self, double p, Generator* generator) { return bernoulli_(empty_like(self), p, generator); }),
     });
     declare("rand(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {

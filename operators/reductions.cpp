@@ -345,6 +345,7 @@ OPERATORS(reductions) {
         doc("The greatest elements over dimensions; the gradient is shared by all that reach it"),
         kernel([](const Tensor& self, IntList dim, bool keepdim) {
             uint64_t mask = dim_mask(dim, self.dim());
+            KINDLING_CHECK(Runtime, self.numel() || !dim.empty(), "amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             if (self.numel() == 0) need_elements(self, mask, "amax");
             return extreme_value(self, mask, keepdim, Combine::Max, "amax");
         }),
@@ -354,6 +355,7 @@ OPERATORS(reductions) {
         doc("The smallest elements over dimensions; the gradient is shared by all that reach it"),
         kernel([](const Tensor& self, IntList dim, bool keepdim) {
             uint64_t mask = dim_mask(dim, self.dim());
+            KINDLING_CHECK(Runtime, self.numel() || !dim.empty(), "amin(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             if (self.numel() == 0) need_elements(self, mask, "amin");
             return extreme_value(self, mask, keepdim, Combine::Min, "amin");
         }),
