@@ -1,4 +1,5 @@
 #include "bindings/function.h"
+#include "kernels/capability.h"
 #include "runtime/threads.h"
 
 #include <structmember.h>
@@ -357,6 +358,7 @@ static PyObject* find_any(PyObject*, PyObject* name) {
     });
 }
 
+static PyObject* get_capability(PyObject*, PyObject*) { return PyUnicode_FromString(cpu_capability()); }
 static PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
 static PyObject* set_threads(PyObject*, PyObject* count) {
     long value = PyLong_AsLong(count);
@@ -461,6 +463,7 @@ bool init_functions(PyObject* module) {
         {"_operator", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(find_operator_function)), METH_FASTCALL, nullptr},
         {"_operator_names", operator_names, METH_O, nullptr},
         {"_operator_any", find_any, METH_O, nullptr},
+        {"_get_cpu_capability", get_capability, METH_NOARGS, nullptr},
         {"_get_num_threads", get_threads, METH_NOARGS, nullptr},
         {"_set_num_threads", set_threads, METH_O, nullptr},
         {"_return_type", return_type, METH_O, nullptr},

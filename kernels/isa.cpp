@@ -1,6 +1,8 @@
 // kernels/isa.cpp: cpuid and xgetbv by hand: __builtin_cpu_supports would cost a static constructor.
 #include "kernels/isa.h"
 
+#include "kernels/capability.h"
+
 #include <cstdlib>
 #include <cstring>
 
@@ -54,5 +56,10 @@ Isa isa() {
 }
 
 const char* name(Isa isa) { return isa == Isa::Avx512 ? "avx512" : isa == Isa::Avx2 ? "avx2" : "baseline"; }
+
+const char* cpu_capability() {
+    Isa used = isa();
+    return used == Isa::Avx512 ? "AVX512" : used == Isa::Avx2 ? "AVX2" : "DEFAULT";
+}
 
 }  // namespace kindling

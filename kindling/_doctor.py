@@ -86,7 +86,7 @@ def _processor():
 def _operators():
     from kindling import _C
 
-    return len(_C._dispatch_get_all_op_names())
+    return len(_C._operator_names(0xFFFFFFFF))
 
 
 def _mapped(word):
