@@ -60,9 +60,9 @@ Tensor mean_of(const Tensor& self, uint64_t mask, bool keepdim, DType dtype) {
     });
     Combine combine = Combine::Sum;
     DType folded = accumulate_type(combine, inside);
-    const Expression& finish = cached_expression(key_of(folded, inside), [&](ExpressionBuilder& b) {
+    const Expression& finish = cached_expression(key_of(folded, out), [&](ExpressionBuilder& b) {
         Sym value = b.input(folded);
-        b.output(cast(value / b.scalar(folded), inside));
+        b.output(cast(value / b.scalar(folded), out));
     });
     Immediate count = Immediate::of(folded, static_cast<double>(count_in(self.sizes(), mask)));
     Fold what{&expression, &combine, &finish, &count};
@@ -93,8 +93,8 @@ void moments(const Tensor& self, uint64_t mask, const std::optional<Scalar>& cor
     const Expression& finish = cached_expression(key_of(dtype, DType::None, root + 2u * mean), [&](ExpressionBuilder& b) {
         Sym average = b.input(DType::Float64), squares = b.input(DType::Float64);
         Sym variance = squares / b.scalar(DType::Float64);
-        b.output(cast(root ? sqrt(variance) : variance, value_type(dtype)));
-        if (mean) b.output(cast(average, value_type(dtype)));
+        b.output(cast(root ? sqrt(variance) : variance, dtype));
+        if (mean) b.output(cast(average, dtype));
     });
     double freedom = static_cast<double>(count_in(self.sizes(), mask)) - off;
     Immediate divisor = Immediate::of(DType::Float64, freedom > 0 ? freedom : 0.0);
@@ -511,10 +511,10 @@ OPERATORS(reductions) {
             DType folded = accumulate_type(combine, inside);
             const Expression* finish = nullptr;
             if (kind == 2 || kind == 5)
-                finish = &cached_expression(key_of(folded, inside, static_cast<uint64_t>(kind)), [&](ExpressionBuilder& b) {
+                finish = &cached_expression(key_of(folded, out, static_cast<uint64_t>(kind)), [&](ExpressionBuilder& b) {
                     Sym total = b.input(folded);
-                    if (kind == 2) b.output(cast(sqrt(total), inside));
-                    else b.output(cast(pow(total, reciprocal(cast(b.scalar(inside), folded))), inside));
+                    if (kind == 2) b.output(cast(sqrt(total), out));
+                    else b.output(cast(pow(total, reciprocal(cast(b.scalar(inside), folded))), out));
                 });
             Immediate power = Immediate::of(inside, p);
             Fold what{&expression, &combine, finish, &power};

@@ -81,7 +81,7 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
     ExpressionBuilder builder;
     Sym x = builder.input(dtype), offset = builder.index(ndim - 1) - builder.index(ndim - 2);
     Sym keep = upper ? offset >= builder.scalar(DType::Int64) : offset <= builder.scalar(DType::Int64);
-    builder.output(where(keep, cast(x, value_type(dtype)), cast(like(cast(x, value_type(dtype)), 0), value_type(dtype))));
+    builder.output(cast(where(keep, cast(x, value_type(dtype)), cast(like(cast(x, value_type(dtype)), 0), value_type(dtype))), dtype));
     Expression expression = builder.finish();
     Immediate limit = Immediate::of(DType::Int64, diagonal);
     // Index nodes need the dimensions as they are, so the loop is given them uncollapsed.
