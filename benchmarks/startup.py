@@ -39,13 +39,14 @@ optimizer.step()
 assert loss.item() > 0
 """
 
-# What a process prints of itself at its end: modules, mapped files, threads.
+# What a process prints of itself at its end: modules, mapped files, threads, peak memory.
 LOOK = """
 import sys
 _modules = sorted(sys.modules)
 _maps = sorted({line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if ".so" in line})
+_memory = int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) / 1024
 _threads = len(__import__("os").listdir("/proc/self/task"))
-print(__import__("json").dumps({"modules": _modules, "libraries": _maps, "threads": _threads}))
+print(__import__("json").dumps({"modules": _modules, "libraries": _maps, "threads": _threads, "mb": _memory}))
 """
 
 
@@ -77,32 +78,32 @@ def environment():
 
 
 def once(command, env):
-    """Seconds and peak megabytes of one process."""
+    """Seconds of one process: on the clock, and of processor time."""
     started = time.perf_counter()
     process = os.posix_spawn(command[0], command, env)
     _, status, usage = os.wait4(process, 0)
     seconds = time.perf_counter() - started
     if status:
         raise RuntimeError(f"{command} ended with status {status}")
-    return seconds, usage.ru_maxrss / 1024
+    return seconds, usage.ru_utime + usage.ru_stime
 
 
 def measure(cases, rounds):
-    """Medians by case: milliseconds and megabytes, and both over the case ``bare``."""
+    """Medians by case: milliseconds on the clock and of processor time, and both over the case ``bare``."""
     env = environment()
     times = {name: [] for name in cases}
-    sizes = {name: [] for name in cases}
+    works = {name: [] for name in cases}
     for turn in range(rounds + 1):
         for name, command in cases.items():
-            seconds, size = once(command, env)
+            seconds, work = once(command, env)
             if turn:  # the first round fills the page cache
                 times[name].append(seconds * 1e3)
-                sizes[name].append(size)
+                works[name].append(work * 1e3)
     result = {}
     for name in cases:
-        result[name] = {"ms": statistics.median(times[name]), "mb": statistics.median(sizes[name])}
+        result[name] = {"ms": statistics.median(times[name]), "cpu_ms": statistics.median(works[name])}
         result[name]["ms_over_bare"] = result[name]["ms"] - result["bare"]["ms"]
-        result[name]["mb_over_bare"] = result[name]["mb"] - result["bare"]["mb"]
+        result[name]["cpu_ms_over_bare"] = result[name]["cpu_ms"] - result["bare"]["cpu_ms"]
     return result
 
 
@@ -125,12 +126,14 @@ def main():
     after = look("import kindling")
     result["import kindling"]["modules"] = sorted(set(after["modules"]) - set(bare["modules"]))
     result["import kindling"]["libraries"] = sorted(set(after["libraries"]) - set(bare["libraries"]))
+    result["import kindling"]["mb_over_bare"] = after["mb"] - bare["mb"]
     if given.json:
         print(json.dumps(result, indent=1))
         return
-    print(f"{f'medians of {given.rounds} processes':36}{'ms':>9}{'over bare':>11}{'MB':>9}{'over':>8}")
+    print(f"{f'medians of {given.rounds} processes':36}{'ms':>9}{'over bare':>11}{'cpu ms':>9}{'over':>8}")
     for name, row in result.items():
-        print(f"{name:36}{row['ms']:9.2f}{row['ms_over_bare']:11.2f}{row['mb']:9.1f}{row['mb_over_bare']:8.1f}")
+        print(f"{name:36}{row['ms']:9.2f}{row['ms_over_bare']:11.2f}{row['cpu_ms']:9.2f}{row['cpu_ms_over_bare']:8.2f}")
+    print(f"memory of import kindling: {result['import kindling']['mb_over_bare']:.1f} MB over bare")
     print("modules:", ", ".join(result["import kindling"]["modules"]))
     print("libraries:", ", ".join(map(os.path.basename, result["import kindling"]["libraries"])))
 

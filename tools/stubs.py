@@ -216,7 +216,9 @@ def forms(operator, method):
     if found is None:
         return
     words, result = found
-    for name in [operator["name"], *operator["aliases"]]:
+    # An alias such as special_erf is found in torch.special.
+    aliases = [name for name in operator["aliases"] if not name.startswith(("linalg_", "fft_", "special_"))]
+    for name in [operator["name"], *aliases]:
         if not name.isidentifier() or keyword.iskeyword(name):
             continue
         extra = []
@@ -248,19 +250,19 @@ def stub(operators):
     """The whole text of the stub."""
     functions, methods = [], []
     for operator in operators:
-        if operator["spaces"] & TORCH:
+        if operator["spaces"] & TORCH and not operator["name"].startswith("__"):
             functions += forms(operator, False)
         if operator["spaces"] & METHOD:
             methods += forms(operator, True)
     other = [(f"__{name}__", ["self"], "Tensor") for name in UNARY.split()]
     for name in BINARY.split():
-        for prefix in ("", "r", "i"):
+        for prefix in ("", "r") if name == "matmul" else ("", "r", "i"):
             other.append((f"__{prefix}{name}__", ["self", "other: Tensor | Number"], "Tensor"))
     for name in COMPARISONS.split():
         other.append((f"__{name}__", ["self", "other: Any"], "Tensor"))
-    names = {name for name, _, _ in methods}
-    own = [line for line in TENSOR.splitlines() if line.strip().partition(":")[0] not in names]
-    return PREFACE + "\n".join(own) + "\n" + block([*other, *methods], "    ") + "\n" + block(functions)
+    attributes = set(re.findall(r"^    (\w+):", TENSOR, re.M)) | set(re.findall(r"^    def (\w+)", TENSOR, re.M))
+    methods = [entry for entry in methods if entry[0] not in attributes]
+    return PREFACE + TENSOR + block([*other, *methods], "    ") + "\n" + block(functions)
 
 
 def main(source, target):

@@ -3,10 +3,10 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
-import time
 from importlib import metadata
 from pathlib import Path
 
@@ -164,9 +164,11 @@ def test_public_header_is_light(tmp_path):
     command = [CXX, "-std=c++20", "-O0", "-fsyntax-only", "-I", PACKAGE / "include", source]
     times = []
     for _ in range(5):
-        started = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         run(*command)
-        times.append(time.perf_counter() - started)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        # What the compiler computed: waiting for a processor that others use is not its doing.
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(times) < 1.0
 
 
@@ -186,8 +188,8 @@ def test_find_package_and_train_without_python(tmp_path):
     build = tmp_path / "build"
     run(cmake, "-S", tmp_path, "-B", build, f"-DCMAKE_PREFIX_PATH={PACKAGE}", f"-DCMAKE_CXX_COMPILER={CXX}")
     run(cmake, "--build", build)
-    needed = run("readelf", "-dW", build / "mlp")
-    assert "libkindling" in needed and "python" not in needed
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", build / "mlp"))
+    assert "libkindling.so" in needed and not any("python" in name for name in needed)
     losses = [float(word) for word in re.findall(r"loss\s*[:=]?\s*([0-9.e+-]+)", run(build / "mlp"))]
     assert len(losses) >= 2 and losses[-1] < losses[0] / 2
 
@@ -222,7 +224,8 @@ def test_no_static_construction_in_sources():
         r"#include <(iostream|locale|regex)>|__builtin_cpu_supports|target_clones|__attribute__\(\(ifunc", re.M
     )
     core = [path for path in sources(".h", ".cpp") if path.relative_to(ROOT).parts[0] in (*LAYERS, "include")]
-    assert [str(path.relative_to(ROOT)) for path in core if banned.search(path.read_text())] == []
+    code = {path: re.sub(r"//.*", "", path.read_text()) for path in core}
+    assert [str(path.relative_to(ROOT)) for path, text in code.items() if banned.search(text)] == []
 
 
 def test_the_documented_operator_is_accepted(tmp_path):

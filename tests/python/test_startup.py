@@ -76,7 +76,13 @@ def test_first_step_starts_no_child_and_no_numpy(bare):
 
 
 @pytest.mark.timing
-def test_times_and_memory(tmp_path):
+def test_memory():
+    plain = min(startup.look("")["mb"] for _ in range(3))
+    assert min(startup.look("import kindling")["mb"] for _ in range(3)) - plain <= IMPORT_MEGABYTES
+
+
+@pytest.mark.timing
+def test_times(tmp_path):
     cases = startup.commands(tmp_path)
     cases = {name: cases[name] for name in ("bare", *BUDGET)}
     best = {}
@@ -84,9 +90,9 @@ def test_times_and_memory(tmp_path):
     for _ in range(4):
         result = startup.measure(cases, 21)
         for name in BUDGET:
-            best[name] = min(best.get(name, 1e9), result[name]["ms_over_bare"])
-        memory = result["import kindling"]["mb_over_bare"]
+            # On a quiet machine the two agree; on a busy one, time on the clock is mostly others' time.
+            costs = result[name]["ms_over_bare"], result[name]["cpu_ms_over_bare"]
+            best[name] = min(best.get(name, 1e9), *costs)
         if all(best[name] <= BUDGET[name] for name in BUDGET):
             break
-    assert memory <= IMPORT_MEGABYTES
     assert {name: ms for name, ms in best.items() if ms > BUDGET[name]} == {}
