@@ -125,7 +125,6 @@ def meshgrid(*tensors, indexing=None):
         view[i] = -1
         grids.append(tensor.reshape(view).expand(shape))
     if swap:
-        grids = [grid.swapdims(0, 1) for grid in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -420,7 +419,11 @@ def tensordot(a, b, dims=2, out=None):
         raise RuntimeError("both dimension lists should have same length")
     dims_a, dims_b = [d % max(a.dim(), 1) for d in dims_a], [d % max(b.dim(), 1) for d in dims_b]
     for x, y in zip(dims_a, dims_b):
-        if a.size(x) != b.size(y):
+        if a.size(x) == 1:
+            b = b.sum(y, keepdim=True)
+        elif b.size(y) == 1:
+            a = a.sum(x, keepdim=True)
+        elif a.size(x) != b.size(y):
             raise RuntimeError(f"contracted dimensions need to match, but first has size {a.size(x)} in dim {x} and second has size {b.size(y)} in dim {y}")
     free_a, free_b = [d for d in range(a.dim()) if d not in dims_a], [d for d in range(b.dim()) if d not in dims_b]
     k = 1
