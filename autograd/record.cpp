@@ -32,8 +32,10 @@ bool requires_grad(const Value& v) {
 }
 
 /// An argument that requires grad but has no derivative would silently get none.
+/// (What an in-place write replaces needs none.)
 void check_targets(const OperatorPlan& plan, const Operator& op, const Value* arguments) {
     auto check = [&](int at) {
+        if (at == 0 && op.form == Form::Inplace) return;
         if (requires_grad(arguments[at]) && !plan.is_target(at))
             fail(ErrorKind::Runtime, "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have "
                  "requires_grad True.", op.name(), op.schema->arguments[static_cast<size_t>(at)].name);

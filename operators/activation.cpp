@@ -106,6 +106,7 @@ OPERATORS(activation) {
         doc("grad_output where self is above the threshold, 0 elsewhere"), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x, auto threshold) { return where(x <= threshold, zero_like(grad), grad); }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor self, Scalar threshold) { return threshold_backward(grad, self, threshold); }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("gelu(Tensor self, *, str approximate='none') -> Tensor", {
         doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), in(space::Nn),

@@ -74,6 +74,7 @@ OPERATORS(copying) {
             return result;
         }),
         derivative("src", GIVEN(Tensor grad) { return grad; }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", {
         doc("A copy of another dtype or on another device"), in(space::Torch), no_out(),

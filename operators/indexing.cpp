@@ -670,5 +670,14 @@ OPERATORS(indexing) {
             copy_(as_strided(result, size, stride, storage_offset), src);
             return result;
         }),
+        // As torch has it: of the gradient, self gets the part under the view.
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
+            Tensor result = zeros(self_sizes, grad.dtype());
+            copy_(as_strided(result, size, stride, storage_offset), as_strided(contiguous(grad), size, stride, storage_offset));
+            return result;
+        }),
+        derivative("src", GIVEN(Tensor grad, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
+            return as_strided(contiguous(grad), size, stride, storage_offset);
+        }),
     });
 }

@@ -192,7 +192,7 @@ OPERATORS(random) {
             written(self);
             return self;
         }),
-        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
+        derivative("self, p", GIVEN(Tensor grad, IntList p_sizes) { return std::tuple(zeros(grad.sizes(), grad.dtype()), zeros(p_sizes, grad.dtype())); }),
     });
     declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", {
         doc("1 with the probability in self, else 0"), random_numbers(),

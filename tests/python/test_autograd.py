@@ -85,6 +85,8 @@ IN_PLACE = [
     "y = x * 1\ny[torch.tensor([0, 2])] = w[:2]\n(y * y).sum().backward()\nx.grad, w.grad",
     "y = x * 1\ny[x > 2] = 0\n(y * y).sum().backward()\nx.grad",
     "y = torch.zeros(4)\ny.copy_(x)\ny.sum().backward()\nx.grad, name(y).split('::')[-1]",
+    "y = x * 1\ny.copy_(w)\ny.sum().backward()\nx.grad, w.grad, [f[1] for f in y.grad_fn.next_functions]",
+    "g, = torch.autograd.grad(torch.relu(x * w).pow(2).sum(), x, create_graph=True)\ntorch.autograd.grad(g.pow(2).sum(), [x, w])",
     "y = x * 1\ny.zero_()\ny.sum().backward()\nx.grad",
     "y = x * 1\ny.fill_(2.)\ny.sum().backward()\nx.grad",
     "y = x * 1\ny.uniform_()\ny.sum().backward()\nx.grad, y.requires_grad",

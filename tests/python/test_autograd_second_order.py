@@ -40,7 +40,7 @@ COMPOSED = {
     "linear": lambda t, x, y: t.nn.functional.linear(x.view(2, 3), y.view(2, 3)) ** 2,
     "complex": lambda t, x, y: (t.complex(x, y) ** 3).abs(),
     "complex_mul": lambda t, x, y: t.view_as_real(t.complex(x, y) * t.complex(y, x).conj()) ** 2,
-    "in_place": lambda t, x, y: (x * 1).mul_(y).add_(x).pow_(2).exp_(),
+    "in_place": lambda t, x, y: (x * 1).mul_(y).add_(x).square_().exp_(),
     "view_write": lambda t, x, y: write(t, x, y),
     "broadcast": lambda t, x, y: (x.view(2, 3) / y[:3]) ** 2,
     "scalar": lambda t, x, y: 2 / (3 - x) + x / 4 + 2 ** y,
