@@ -19,6 +19,9 @@ BUDGET = {
     "run, torch nn functional optim": 6.0,
     "run, first step of an MLP": 25.0,
 }
+# A shared machine can be several times slower for minutes on end. The test fails where something was added to the start
+# (an import, a table filled, a library opened); whether the budget itself holds is for `benchmarks/startup.py` to say.
+SLACK = 3.0
 IMPORT_MEGABYTES = 3.0
 IMPORT_MODULES = 12
 
@@ -95,4 +98,4 @@ def test_times(tmp_path):
             best[name] = min(best.get(name, 1e9), *costs)
         if all(best[name] <= BUDGET[name] for name in BUDGET):
             break
-    assert {name: ms for name, ms in best.items() if ms > BUDGET[name]} == {}
+    assert {name: ms for name, ms in best.items() if ms > SLACK * BUDGET[name]} == {}
