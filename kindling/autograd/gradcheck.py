@@ -135,6 +135,35 @@ def _undefined_gradients(outputs, inputs, raise_exception):
     return True
 
 
+def _check_forward(function, inputs, sources, eps, atol, rtol, raise_exception):
+    """Forward mode against differences, along one random direction for each input."""
+    import kindling as torch
+    from kindling.autograd import forward_ad
+    for position, source in sources:
+        direction = torch.randn(source.shape, dtype=source.dtype)
+
+        def moved(step):
+            with torch.no_grad():
+                return [each.detach().clone() for each in _call(function, [each + step * direction if i == position else each
+                                                                           for i, each in enumerate(inputs)])]
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(source.detach(), direction)
+            outputs = _call(function, [dual if i == position else each.detach() if isinstance(each, torch.Tensor) else each
+                                       for i, each in enumerate(inputs)])
+            tangents = [forward_ad.unpack_dual(each).tangent for each in outputs]
+        for i, (above, below, tangent) in enumerate(zip(moved(eps), moved(-eps), tangents)):
+            if not (above.is_floating_point() or above.is_complex()):
+                continue
+            numerical = (above - below) / (2 * eps)
+            tangent = torch.zeros_like(numerical) if tangent is None else tangent
+            if not torch.allclose(tangent, numerical, rtol, atol):
+                if raise_exception:
+                    raise GradcheckError(f"Jacobian computed with forward mode mismatch for output {i} with respect to input {position},\n"
+                                         f"numerical: {numerical}\nanalytical: {tangent}")
+                return False
+    return True
+
+
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
               check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False,
               check_backward_ad=True, fast_mode=False, masked=None, is_sparse=None):
@@ -157,8 +186,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
                                "to be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
                                "passing it to gradcheck.")
     try:
-        if check_forward_ad:
-            raise NotImplementedError("gradcheck(check_forward_ad=True): forward-mode differentiation is not there yet")
+        if check_forward_ad and not _check_forward(func, inputs, sources, eps, atol, rtol, raise_exception):
+            return False
         outputs = _call(func, inputs)
         kept = [i for i, each in enumerate(outputs) if isinstance(each, torch.Tensor) and (each.is_floating_point() or each.is_complex())]
         if not any(outputs[i].requires_grad for i in kept):

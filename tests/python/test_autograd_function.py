@@ -154,3 +154,21 @@ ANOMALY = [
 @pytest.mark.parametrize("source", ANOMALY)
 def test_anomaly(source):
     same(source, SETUP)
+
+
+FORWARD = [
+    "with fw.dual_level():\n    d = fw.make_dual(x.detach(), torch.tensor([1., 0., 2.]))\n    y = fw.unpack_dual(d.exp() * w.detach())\ny.primal, y.tangent",
+    "with fw.dual_level():\n    d = fw.make_dual(x.detach(), torch.ones(3))\n    e = fw.make_dual(w.detach(), torch.ones(3) * 2)\n"
+    "    y = fw.unpack_dual((d * e).sum())\ny.tangent",
+    "with fw.dual_level():\n    d = fw.make_dual(x, torch.ones(3))\n    y = fw.unpack_dual(d ** 3).tangent\ntorch.autograd.grad(y.sum(), x)",
+    "with fw.dual_level():\n    y = fw.unpack_dual(x.detach())\ny.tangent",
+    "fw.make_dual(x, torch.ones(3))",
+    "with fw.dual_level(): fw.make_dual(torch.ones(3, dtype=torch.int64), torch.ones(3))",
+    "z = torch.tensor([1 + 2j, 3 - 1j])\nwith fw.dual_level():\n    d = fw.make_dual(z, torch.tensor([1j, 2.]))\n    y = fw.unpack_dual(d * d).tangent\ny",
+    "a = torch.randn(3, dtype=torch.float64, requires_grad=True)\ntorch.autograd.gradcheck(lambda t: (t.exp() * t).cumsum(0), [a], check_forward_ad=True)",
+]
+
+
+@pytest.mark.parametrize("source", FORWARD)
+def test_forward_mode(source):
+    same(source, SETUP + "\nfw = torch.autograd.forward_ad\n")
