@@ -108,7 +108,13 @@ static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t
         if (!parse_call(*overloads, args, nargs, kwnames, call)) return nullptr;
         if (call.overloaded || thread_state.function_modes) [[unlikely]]
             if (PyObject* result = call_torch_function(callable, args, nargs, kwnames); result || PyErr_Occurred()) return result;
-        return run_call(call);
+        PyObject* result = run_call(call);
+        // As torch's: the list operators that write in place give the list back.
+        if (result == Py_None && nargs > 0 && call.signature->op->schema->results.empty() && !strncmp(f->text, "_foreach_", 9)) {
+            Py_DECREF(result);
+            return Py_NewRef(args[0]);
+        }
+        return result;
     } catch (...) {
         return set_error();
     }

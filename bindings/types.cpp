@@ -554,6 +554,7 @@ bool init_types(PyObject* module) {
         if (!(layouts[i] = add_named(module, layout_type, layout_names[i], i)) ||
             !(memory_formats[i] = add_named(module, memory_format_type, format_names[i], i)))
             return false;
+    PyModule_AddObjectRef(module, "legacy_contiguous_format", reinterpret_cast<PyObject*>(memory_formats[0]));
 
     static PyMethodDef device_methods[] = {
         {"__reduce__", device_reduce, METH_NOARGS, nullptr}, {"__enter__", device_enter, METH_NOARGS, nullptr},

@@ -312,7 +312,7 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min) { return where(ge(self, wrap_number(min)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", {
-        doc("At least min, element by element"),
+        doc("At least min, element by element"), has_inplace(),
         composition([](const Tensor& self, const Tensor& min) { return clamp(self, min, Tensor()); }),
     });
     declare("clamp_max(Tensor self, Scalar max) -> Tensor", {
@@ -321,7 +321,7 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar max) { return where(le(self, wrap_number(max)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", {
-        doc("At most max, element by element"),
+        doc("At most max, element by element"), has_inplace(),
         composition([](const Tensor& self, const Tensor& max) { return clamp(self, Tensor(), max); }),
     });
     declare("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", {

@@ -1,0 +1,122 @@
+// operators/copies.cpp: views as copies, for programs that want no sharing.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/declare.h"
+
+namespace kindling {
+namespace {
+
+std::vector<Tensor> copies(std::vector<Tensor> views) {
+    for (Tensor& each : views) each = clone(each);
+    return views;
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(copies) {
+    declare("alias_copy(Tensor self) -> Tensor", {
+        doc("A copy"), in(space::Torch),
+        composition([](const Tensor& self) { return clone(self); }) });
+    declare("detach_copy(Tensor self) -> Tensor", {
+        doc("A copy apart from the graph"), in(space::Torch),
+        composition([](const Tensor& self) { return clone(detach(self)); }) });
+    declare("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", {
+        doc("as_strided, copied"), in(space::Torch),
+        composition([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) { return clone(as_strided(self, size, stride, storage_offset)); }) });
+    declare("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", {
+        doc("diagonal, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { return clone(diagonal(self, offset, dim1, dim2)); }) });
+    declare("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", {
+        doc("expand, copied"), in(space::Torch),
+        composition([](const Tensor& self, IntList size, bool implicit) { return clone(expand(self, size, implicit), MemoryFormat::Contiguous); }) });
+    declare("permute_copy(Tensor self, int[] dims) -> Tensor", {
+        doc("permute, copied"), in(space::Torch),
+        composition([](const Tensor& self, IntList dims) { return clone(permute(self, dims), MemoryFormat::Contiguous); }) });
+    declare("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", {
+        doc("select, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t dim, int64_t index) { return clone(select(self, dim, index), MemoryFormat::Contiguous); }) });
+    declare("slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", {
+        doc("slice, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { return clone(slice(self, dim, start, end, step), MemoryFormat::Contiguous); }) });
+    declare("squeeze_copy(Tensor self) -> Tensor", {
+        doc("squeeze, copied"), in(space::Torch),
+        composition([](const Tensor& self) { return clone(squeeze(self), MemoryFormat::Contiguous); }) });
+    declare("squeeze_copy.dim(Tensor self, int dim) -> Tensor", {
+        doc("squeeze of one dimension, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t dim) { return clone(squeeze(self, dim), MemoryFormat::Contiguous); }) });
+    declare("squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", {
+        doc("squeeze of several dimensions, copied"), in(space::Torch),
+        composition([](const Tensor& self, IntList dim) { return clone(squeeze(self, dim), MemoryFormat::Contiguous); }) });
+    declare("t_copy(Tensor self) -> Tensor", {
+        doc("t, copied"), in(space::Torch),
+        composition([](const Tensor& self) { return clone(t(self), MemoryFormat::Contiguous); }) });
+    declare("transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", {
+        doc("transpose, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t dim0, int64_t dim1) { return clone(transpose(self, dim0, dim1), MemoryFormat::Contiguous); }) });
+    declare("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", {
+        doc("unfold, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t dimension, int64_t size, int64_t step) { return clone(unfold(self, dimension, size, step), MemoryFormat::Contiguous); }) });
+    declare("unsqueeze_copy(Tensor self, int dim) -> Tensor", {
+        doc("unsqueeze, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t dim) { return clone(unsqueeze(self, dim), MemoryFormat::Contiguous); }) });
+    declare("view_copy(Tensor self, SymInt[] size) -> Tensor", {
+        doc("view, copied; copies first where the strides have no such view"), in(space::Torch),
+        composition([](const Tensor& self, IntList size) { return clone(reshape(self, size), MemoryFormat::Contiguous); }) });
+    declare("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", {
+        doc("view as another dtype, copied"), in(space::Torch),
+        composition([](const Tensor& self, DType dtype) { return clone(view(self, dtype)); }) });
+    declare("view_as_real_copy(Tensor self) -> Tensor", {
+        doc("view_as_real, copied"), in(space::Torch),
+        composition([](const Tensor& self) { return clone(view_as_real(self)); }) });
+    declare("view_as_complex_copy(Tensor self) -> Tensor", {
+        doc("view_as_complex, copied"), in(space::Torch),
+        composition([](const Tensor& self) { return clone(view_as_complex(self)); }) });
+    declare("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
+        doc("split, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies(split(self, split_size, dim)); }) });
+    declare("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
+        doc("split_with_sizes, copied"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, IntList split_sizes, int64_t dim) { return copies(split_with_sizes(self, split_sizes, dim)); }) });
+    declare("split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()", {
+        doc("split_with_sizes, copied into given tensors"), in(space::Torch),
+        composition([](const Tensor& self, IntList split_sizes, int64_t dim, TensorList out) {
+            std::vector<Tensor> pieces = split_with_sizes(self, split_sizes, dim);
+            KINDLING_CHECK(Runtime, pieces.size() == out.size(), "split_with_sizes_copy_out() expected an out= argument of size %zu, got size %zu", pieces.size(), out.size());
+            for (size_t i = 0; i < pieces.size(); i++) {
+                KINDLING_CHECK(Runtime, out[i].dtype() == self.dtype(), "Expected out tensor to have dtype %s, but got %s instead", name(self.dtype()), name(out[i].dtype()));
+                if (!(out[i].sizes() == pieces[i].sizes())) resize_(out[i], pieces[i].sizes());
+                copy_(out[i], pieces[i]);
+            }
+        }) });
+    declare("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", {
+        doc("unbind, copied"), in(space::Torch),
+        composition([](const Tensor& self, int64_t dim) { return copies(unbind(self, dim)); }) });
+    declare("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", {
+        doc("chunk whose pieces may be written to one by one"),
+        composition([](const Tensor& self, int64_t chunks, int64_t dim) { return copies(chunk(self, chunks, dim)); }) });
+    declare("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
+        doc("split whose pieces may be written to one by one"),
+        composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies(split(self, split_size, dim)); }) });
+    declare("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
+        doc("split_with_sizes whose pieces may be written to one by one"),
+        composition([](const Tensor& self, IntList split_sizes, int64_t dim) { return copies(split_with_sizes(self, split_sizes, dim)); }) });
+    declare("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", {
+        doc("Each tensor cut in chunks along dim, the last padded with zeros, and chunk i of all laid side by side as row i"), in(space::Torch),
+        composition([](TensorList tensors, int64_t dim, int64_t num_chunks) {
+            KINDLING_CHECK(Runtime, num_chunks >= 1, "_chunk_cat expects positive num_chunks");
+            KINDLING_CHECK(Runtime, !tensors.empty(), "_chunk_cat expects a non-empty input tensor list");
+            std::vector<Tensor> rows;
+            for (const Tensor& each : tensors) {
+                int64_t d = wrap_dim(dim, each.dim()), size = each.size(d), padded = (size + num_chunks - 1) / num_chunks * num_chunks;
+                KINDLING_CHECK(Runtime, each.numel() > 0, "_chunk_cat expects non-empty tensor");
+                Sizes pad(static_cast<size_t>(2 * (each.dim() - d))), shape;
+                pad[pad.size() - 1] = padded - size;
+                for (int64_t i = 0; i < d; i++) shape.push_back(each.size(i));
+                shape.push_back(num_chunks);
+                shape.push_back(-1);
+                rows.push_back(reshape(padded == size ? each : constant_pad_nd(each, pad, Scalar(0)), shape));
+            }
+            return cat(rows, rows[0].dim() - 1);
+        }) });
+}

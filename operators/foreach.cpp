@@ -1,0 +1,742 @@
+// operators/foreach.cpp: operators over lists of tensors, as optimizers and gradient clipping call them, and the optimizers'
+// steps in one pass. Each list operator is its plain operator on every tensor.
+#include <cmath>
+
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/cached.h"
+#include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
+
+namespace kindling {
+namespace {
+
+using List = std::vector<Tensor>;
+
+void check_list(TensorList self) { KINDLING_CHECK(Runtime, !self.empty(), "Tensor list must have at least one tensor."); }
+void check_lists(TensorList self, TensorList other) {
+    check_list(self);
+    KINDLING_CHECK(Runtime, self.size() == other.size(), "Tensor lists must have the same number of tensors, got %zu and %zu", self.size(), other.size());
+}
+void check_lists(TensorList self, Span<Scalar> scalars) {
+    check_list(self);
+    KINDLING_CHECK(Runtime, self.size() == scalars.size(), "Tensor list must have same number of elements as scalar list, got %zu and %zu.", self.size(), scalars.size());
+}
+void check_zero_dim(const Tensor& scalar) {
+    KINDLING_CHECK(Runtime, scalar.dim() == 0 && scalar.numel() == 1, "scalar tensor expected to be 0 dim but it has %ld dimensions and %ld elements.", scalar.dim(), scalar.numel());
+}
+
+template <class F> List each(TensorList self, F f) {
+    check_list(self);
+    List result;
+    result.reserve(self.size());
+    for (const Tensor& t : self) result.push_back(f(t));
+    return result;
+}
+template <class F> void each_in_place(TensorList self, F f) {
+    check_list(self);
+    for (const Tensor& t : self) f(t);
+}
+/// f(tensor, the other list's member)
+template <class L, class F> List pairs(TensorList self, L other, F f) {
+    check_lists(self, other);
+    List result;
+    result.reserve(self.size());
+    for (size_t i = 0; i < self.size(); i++) result.push_back(f(self[i], other[i]));
+    return result;
+}
+template <class L, class F> void pairs_in_place(TensorList self, L other, F f) {
+    check_lists(self, other);
+    for (size_t i = 0; i < self.size(); i++) f(self[i], other[i]);
+}
+template <class F> List triples(TensorList self, TensorList a, TensorList b, F f) {
+    check_lists(self, a);
+    check_lists(self, b);
+    List result;
+    result.reserve(self.size());
+    for (size_t i = 0; i < self.size(); i++) result.push_back(f(self[i], a[i], b[i], i));
+    return result;
+}
+template <class F> void triples_in_place(TensorList self, TensorList a, TensorList b, F f) {
+    check_lists(self, a);
+    check_lists(self, b);
+    for (size_t i = 0; i < self.size(); i++) f(self[i], a[i], b[i], i);
+}
+/// The numbers of a packed tensor of scalars.
+std::vector<Scalar> unpacked(const Tensor& scalars, size_t count) {
+    KINDLING_CHECK(Runtime, scalars.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got %ld instead.", scalars.dim());
+    KINDLING_CHECK(Runtime, scalars.size(0) == static_cast<int64_t>(count), "Expected length of scalars to match input of length %zu but got %ld instead.", count, scalars.size(0));
+    std::vector<Scalar> result;
+    for (int64_t i = 0; i < scalars.size(0); i++) result.push_back(select(scalars, 0, i).item_scalar());
+    return result;
+}
+
+// ---- optimizers' steps
+
+/// One step's numbers: run-time scalars of the loop, in the order of the body's parameters.
+struct Numbers {
+    Immediate values[8];
+    DType type;
+    int count = 0;
+    void add(double value) { values[count++] = Immediate::of(type, value); }
+};
+
+/// Runs a step over tensors written in place: `written` of them come first, all are read.
+void run_step(const Expression& expression, TensorList tensors, int written_count, const Numbers& numbers) {
+    TensorImpl* headers[6];
+    for (size_t i = 0; i < tensors.size(); i++) {
+        KINDLING_CHECK(Runtime, tensors[i].sizes() == tensors[0].sizes() && tensors[i].dtype() == tensors[0].dtype(), "params, grads and states must have the same sizes and dtype, got %s and %s", str(tensors[0]).c_str(), str(tensors[i]).c_str());
+        headers[i] = tensors[i].impl();
+    }
+    if (!tensors[0].is_meta()) run_loop(expression, tensors[0].sizes(), headers, written_count, headers, static_cast<int>(tensors.size()), numbers.values);
+    for (int i = 0; i < written_count; i++) written(tensors[static_cast<size_t>(i)]);
+}
+
+/// False when the gradients overflowed and the step is to be left out. Takes the scale out of the gradients.
+bool unscale(TensorList grads, const Tensor& grad_scale, const Tensor& found_inf) {
+    if (found_inf.defined() && found_inf.item<double>() != 0) return false;
+    if (grad_scale.defined())
+        for (const Tensor& grad : grads) div_(grad, grad_scale);
+    return true;
+}
+void check_floating(const Tensor& param, const char* name) {
+    KINDLING_CHECK(NotImplemented, is_floating(param.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(param.dtype()));
+}
+
+struct AdamOptions {
+    double lr, beta1, beta2, weight_decay, eps;
+    bool amsgrad, maximize, decoupled;
+};
+
+void adam_step(const AdamOptions& o, TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList steps, const Tensor& grad_scale, const Tensor& found_inf) {
+    check_lists(self, grads); check_lists(self, exp_avgs); check_lists(self, exp_avg_sqs); check_lists(self, steps);
+    if (o.amsgrad) check_lists(self, max_exp_avg_sqs);
+    if (!unscale(grads, grad_scale, found_inf)) return;
+    for (size_t i = 0; i < self.size(); i++) {
+        check_floating(self[i], "fused_adam");
+        DType type = self[i].dtype(), inside = value_type(type);
+        double step = steps[i].item<double>(), correction1 = 1 - std::pow(o.beta1, step), correction2 = 1 - std::pow(o.beta2, step);
+        bool decays = o.weight_decay != 0;
+        const Expression& expression = cached_expression(key_of(type, DType::None, o.amsgrad | o.maximize << 1 | o.decoupled << 2 | decays << 3), [&](ExpressionBuilder& b) {
+            Sym p = cast(b.input(type), inside), m = cast(b.input(type), inside), v = cast(b.input(type), inside), top;
+            if (o.amsgrad) top = cast(b.input(type), inside);
+            Sym g = cast(b.input(type), inside);
+            Sym rate1 = b.scalar(inside), beta2 = b.scalar(inside), rate2 = b.scalar(inside), size = b.scalar(inside);
+            Sym root = b.scalar(inside), eps = b.scalar(inside), decay = b.scalar(inside);
+            if (o.maximize) g = -g;
+            if (decays && o.decoupled) p = p * decay;
+            else if (decays) g = g + p * decay;
+            m = m + (g - m) * rate1;
+            v = v * beta2 + g * g * rate2;
+            if (o.amsgrad) top = max(top, v);
+            p = p - size * (m / (sqrt(o.amsgrad ? top : v) / root + eps));
+            for (const Sym& y : {p, m, v}) b.output(cast(y, type));
+            if (o.amsgrad) b.output(cast(top, type));
+        });
+        Numbers n;
+        n.type = inside;
+        n.add(1 - o.beta1); n.add(o.beta2); n.add(1 - o.beta2); n.add(o.lr / correction1);
+        n.add(std::sqrt(correction2)); n.add(o.eps); n.add(o.decoupled ? 1 - o.lr * o.weight_decay : o.weight_decay);
+        if (o.amsgrad) run_step(expression, {self[i], exp_avgs[i], exp_avg_sqs[i], max_exp_avg_sqs[i], grads[i]}, 4, n);
+        else run_step(expression, {self[i], exp_avgs[i], exp_avg_sqs[i], grads[i]}, 3, n);
+    }
+}
+
+struct SgdOptions {
+    double weight_decay, momentum, lr, dampening;
+    bool nesterov, maximize, first;
+};
+
+void sgd_step(const SgdOptions& o, TensorList self, TensorList grads, TensorList buffers, const Tensor& grad_scale, const Tensor& found_inf) {
+    check_lists(self, grads);
+    bool moving = o.momentum != 0 && !buffers.empty(), decays = o.weight_decay != 0;
+    if (moving) check_lists(self, buffers);
+    if (!unscale(grads, grad_scale, found_inf)) return;
+    for (size_t i = 0; i < self.size(); i++) {
+        check_floating(self[i], "fused_sgd");
+        DType type = self[i].dtype(), inside = value_type(type);
+        const Expression& expression = cached_expression(key_of(type, DType::None, moving | o.nesterov << 1 | o.maximize << 2 | o.first << 3 | decays << 4), [&](ExpressionBuilder& b) {
+            Sym p = cast(b.input(type), inside), buffer;
+            if (moving) buffer = cast(b.input(type), inside);
+            Sym g = cast(b.input(type), inside);
+            Sym lr = b.scalar(inside), momentum = b.scalar(inside), kept = b.scalar(inside), decay = b.scalar(inside);
+            if (o.maximize) g = -g;
+            if (decays) g = g + p * decay;
+            if (moving) {
+                buffer = o.first ? g : buffer * momentum + g * kept;
+                g = o.nesterov ? g + buffer * momentum : buffer;
+            }
+            b.output(cast(p - g * lr, type));
+            if (moving) b.output(cast(buffer, type));
+        });
+        Numbers n;
+        n.type = inside;
+        n.add(o.lr); n.add(o.momentum); n.add(1 - o.dampening); n.add(o.weight_decay);
+        if (moving) run_step(expression, {self[i], buffers[i], grads[i]}, 2, n);
+        else run_step(expression, {self[i], grads[i]}, 1, n);
+    }
+}
+
+struct AdagradOptions {
+    double lr, lr_decay, weight_decay, eps;
+    bool maximize;
+};
+
+void adagrad_step(const AdagradOptions& o, TensorList self, TensorList grads, TensorList sums, TensorList steps, const Tensor& grad_scale, const Tensor& found_inf) {
+    check_lists(self, grads); check_lists(self, sums); check_lists(self, steps);
+    if (!unscale(grads, grad_scale, found_inf)) return;
+    bool decays = o.weight_decay != 0;
+    for (size_t i = 0; i < self.size(); i++) {
+        check_floating(self[i], "fused_adagrad");
+        DType type = self[i].dtype(), inside = value_type(type);
+        const Expression& expression = cached_expression(key_of(type, DType::None, o.maximize | decays << 1), [&](ExpressionBuilder& b) {
+            Sym p = cast(b.input(type), inside), total = cast(b.input(type), inside), g = cast(b.input(type), inside);
+            Sym rate = b.scalar(inside), eps = b.scalar(inside), decay = b.scalar(inside);
+            if (o.maximize) g = -g;
+            if (decays) g = g + p * decay;
+            total = total + g * g;
+            b.output(cast(p - rate * (g / (sqrt(total) + eps)), type));
+            b.output(cast(total, type));
+        });
+        Numbers n;
+        n.type = inside;
+        n.add(o.lr / (1 + (steps[i].item<double>() - 1) * o.lr_decay)); n.add(o.eps); n.add(o.weight_decay);
+        run_step(expression, {self[i], sums[i], grads[i]}, 2, n);
+    }
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(foreach) {
+    declare("_foreach_abs(Tensor[] self) -> Tensor[]", {
+        doc("abs of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return abs(t); }); }) });
+    declare("_foreach_abs_(Tensor(a!)[] self) -> ()", {
+        doc("abs of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { abs_(t); }); }) });
+    declare("_foreach_acos(Tensor[] self) -> Tensor[]", {
+        doc("acos of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return acos(t); }); }) });
+    declare("_foreach_acos_(Tensor(a!)[] self) -> ()", {
+        doc("acos of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { acos_(t); }); }) });
+    declare("_foreach_asin(Tensor[] self) -> Tensor[]", {
+        doc("asin of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return asin(t); }); }) });
+    declare("_foreach_asin_(Tensor(a!)[] self) -> ()", {
+        doc("asin of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { asin_(t); }); }) });
+    declare("_foreach_atan(Tensor[] self) -> Tensor[]", {
+        doc("atan of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return atan(t); }); }) });
+    declare("_foreach_atan_(Tensor(a!)[] self) -> ()", {
+        doc("atan of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { atan_(t); }); }) });
+    declare("_foreach_ceil(Tensor[] self) -> Tensor[]", {
+        doc("ceil of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return ceil(t); }); }) });
+    declare("_foreach_ceil_(Tensor(a!)[] self) -> ()", {
+        doc("ceil of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { ceil_(t); }); }) });
+    declare("_foreach_cos(Tensor[] self) -> Tensor[]", {
+        doc("cos of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return cos(t); }); }) });
+    declare("_foreach_cos_(Tensor(a!)[] self) -> ()", {
+        doc("cos of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { cos_(t); }); }) });
+    declare("_foreach_cosh(Tensor[] self) -> Tensor[]", {
+        doc("cosh of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return cosh(t); }); }) });
+    declare("_foreach_cosh_(Tensor(a!)[] self) -> ()", {
+        doc("cosh of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { cosh_(t); }); }) });
+    declare("_foreach_erf(Tensor[] self) -> Tensor[]", {
+        doc("erf of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return erf(t); }); }) });
+    declare("_foreach_erf_(Tensor(a!)[] self) -> ()", {
+        doc("erf of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { erf_(t); }); }) });
+    declare("_foreach_erfc(Tensor[] self) -> Tensor[]", {
+        doc("erfc of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return erfc(t); }); }) });
+    declare("_foreach_erfc_(Tensor(a!)[] self) -> ()", {
+        doc("erfc of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { erfc_(t); }); }) });
+    declare("_foreach_exp(Tensor[] self) -> Tensor[]", {
+        doc("exp of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return exp(t); }); }) });
+    declare("_foreach_exp_(Tensor(a!)[] self) -> ()", {
+        doc("exp of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { exp_(t); }); }) });
+    declare("_foreach_expm1(Tensor[] self) -> Tensor[]", {
+        doc("expm1 of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return expm1(t); }); }) });
+    declare("_foreach_expm1_(Tensor(a!)[] self) -> ()", {
+        doc("expm1 of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { expm1_(t); }); }) });
+    declare("_foreach_floor(Tensor[] self) -> Tensor[]", {
+        doc("floor of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return floor(t); }); }) });
+    declare("_foreach_floor_(Tensor(a!)[] self) -> ()", {
+        doc("floor of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { floor_(t); }); }) });
+    declare("_foreach_frac(Tensor[] self) -> Tensor[]", {
+        doc("frac of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return frac(t); }); }) });
+    declare("_foreach_frac_(Tensor(a!)[] self) -> ()", {
+        doc("frac of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { frac_(t); }); }) });
+    declare("_foreach_lgamma(Tensor[] self) -> Tensor[]", {
+        doc("lgamma of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return lgamma(t); }); }) });
+    declare("_foreach_lgamma_(Tensor(a!)[] self) -> ()", {
+        doc("lgamma of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { lgamma_(t); }); }) });
+    declare("_foreach_log(Tensor[] self) -> Tensor[]", {
+        doc("log of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return log(t); }); }) });
+    declare("_foreach_log_(Tensor(a!)[] self) -> ()", {
+        doc("log of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { log_(t); }); }) });
+    declare("_foreach_log10(Tensor[] self) -> Tensor[]", {
+        doc("log10 of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return log10(t); }); }) });
+    declare("_foreach_log10_(Tensor(a!)[] self) -> ()", {
+        doc("log10 of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { log10_(t); }); }) });
+    declare("_foreach_log1p(Tensor[] self) -> Tensor[]", {
+        doc("log1p of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return log1p(t); }); }) });
+    declare("_foreach_log1p_(Tensor(a!)[] self) -> ()", {
+        doc("log1p of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { log1p_(t); }); }) });
+    declare("_foreach_log2(Tensor[] self) -> Tensor[]", {
+        doc("log2 of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return log2(t); }); }) });
+    declare("_foreach_log2_(Tensor(a!)[] self) -> ()", {
+        doc("log2 of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { log2_(t); }); }) });
+    declare("_foreach_neg(Tensor[] self) -> Tensor[]", {
+        doc("neg of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return neg(t); }); }) });
+    declare("_foreach_neg_(Tensor(a!)[] self) -> ()", {
+        doc("neg of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { neg_(t); }); }) });
+    declare("_foreach_reciprocal(Tensor[] self) -> Tensor[]", {
+        doc("reciprocal of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return reciprocal(t); }); }) });
+    declare("_foreach_reciprocal_(Tensor(a!)[] self) -> ()", {
+        doc("reciprocal of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { reciprocal_(t); }); }) });
+    declare("_foreach_round(Tensor[] self) -> Tensor[]", {
+        doc("round of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return round(t); }); }) });
+    declare("_foreach_round_(Tensor(a!)[] self) -> ()", {
+        doc("round of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { round_(t); }); }) });
+    declare("_foreach_rsqrt(Tensor[] self) -> Tensor[]", {
+        doc("rsqrt of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return rsqrt(t); }); }) });
+    declare("_foreach_rsqrt_(Tensor(a!)[] self) -> ()", {
+        doc("rsqrt of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { rsqrt_(t); }); }) });
+    declare("_foreach_sigmoid(Tensor[] self) -> Tensor[]", {
+        doc("sigmoid of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sigmoid(t); }); }) });
+    declare("_foreach_sigmoid_(Tensor(a!)[] self) -> ()", {
+        doc("sigmoid of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sigmoid_(t); }); }) });
+    declare("_foreach_sign(Tensor[] self) -> Tensor[]", {
+        doc("sign of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sign(t); }); }) });
+    declare("_foreach_sign_(Tensor(a!)[] self) -> ()", {
+        doc("sign of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sign_(t); }); }) });
+    declare("_foreach_sin(Tensor[] self) -> Tensor[]", {
+        doc("sin of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sin(t); }); }) });
+    declare("_foreach_sin_(Tensor(a!)[] self) -> ()", {
+        doc("sin of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sin_(t); }); }) });
+    declare("_foreach_sinh(Tensor[] self) -> Tensor[]", {
+        doc("sinh of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sinh(t); }); }) });
+    declare("_foreach_sinh_(Tensor(a!)[] self) -> ()", {
+        doc("sinh of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sinh_(t); }); }) });
+    declare("_foreach_sqrt(Tensor[] self) -> Tensor[]", {
+        doc("sqrt of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sqrt(t); }); }) });
+    declare("_foreach_sqrt_(Tensor(a!)[] self) -> ()", {
+        doc("sqrt of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sqrt_(t); }); }) });
+    declare("_foreach_tan(Tensor[] self) -> Tensor[]", {
+        doc("tan of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return tan(t); }); }) });
+    declare("_foreach_tan_(Tensor(a!)[] self) -> ()", {
+        doc("tan of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { tan_(t); }); }) });
+    declare("_foreach_tanh(Tensor[] self) -> Tensor[]", {
+        doc("tanh of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return tanh(t); }); }) });
+    declare("_foreach_tanh_(Tensor(a!)[] self) -> ()", {
+        doc("tanh of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { tanh_(t); }); }) });
+    declare("_foreach_trunc(Tensor[] self) -> Tensor[]", {
+        doc("trunc of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return trunc(t); }); }) });
+    declare("_foreach_trunc_(Tensor(a!)[] self) -> ()", {
+        doc("trunc of every tensor, in place"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { trunc_(t); }); }) });
+    declare("_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
+        doc("Every tensor plus a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return add(t, wrap_number(scalar)); }); }) });
+    declare("_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
+        doc("Every tensor plus a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { add_(t, wrap_number(scalar)); }); }) });
+    declare("_foreach_add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]", {
+        doc("Every tensor plus its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList other, const Scalar& alpha) { return pairs(self, other, [&](const Tensor& t, const Tensor& u) { return add(t, u, alpha); }); }) });
+    declare("_foreach_add_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()", {
+        doc("Every tensor plus its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList other, const Scalar& alpha) { pairs_in_place(self, other, [&](const Tensor& t, const Tensor& u) { add_(t, u, alpha); }); }) });
+    declare("_foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor plus its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return add(t, wrap_number(s)); }); }) });
+    declare("_foreach_add_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
+        doc("Every tensor plus its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { add_(t, wrap_number(s)); }); }) });
+    declare("_foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]", {
+        doc("Every tensor plus a 0-d tensor"), in(space::Torch),
+        composition([](TensorList self, const Tensor& other, const Scalar& alpha) { check_zero_dim(other); return each(self, [&](const Tensor& t) { return add(t, other, alpha); }); }) });
+    declare("_foreach_add_.Tensor(Tensor(a!)[] self, Tensor other, *, Scalar alpha=1) -> ()", {
+        doc("Every tensor plus a 0-d tensor, in place"), in(space::Torch),
+        composition([](TensorList self, const Tensor& other, const Scalar& alpha) { check_zero_dim(other); each_in_place(self, [&](const Tensor& t) { add_(t, other, alpha); }); }) });
+    declare("_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
+        doc("Every tensor minus a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return sub(t, wrap_number(scalar)); }); }) });
+    declare("_foreach_sub_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
+        doc("Every tensor minus a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { sub_(t, wrap_number(scalar)); }); }) });
+    declare("_foreach_sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]", {
+        doc("Every tensor minus its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList other, const Scalar& alpha) { return pairs(self, other, [&](const Tensor& t, const Tensor& u) { return sub(t, u, alpha); }); }) });
+    declare("_foreach_sub_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()", {
+        doc("Every tensor minus its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList other, const Scalar& alpha) { pairs_in_place(self, other, [&](const Tensor& t, const Tensor& u) { sub_(t, u, alpha); }); }) });
+    declare("_foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor minus its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return sub(t, wrap_number(s)); }); }) });
+    declare("_foreach_sub_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
+        doc("Every tensor minus its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { sub_(t, wrap_number(s)); }); }) });
+    declare("_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
+        doc("Every tensor times a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return mul(t, wrap_number(scalar)); }); }) });
+    declare("_foreach_mul_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
+        doc("Every tensor times a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { mul_(t, wrap_number(scalar)); }); }) });
+    declare("_foreach_mul.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
+        doc("Every tensor times its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return mul(t, u); }); }) });
+    declare("_foreach_mul_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
+        doc("Every tensor times its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { mul_(t, u); }); }) });
+    declare("_foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor times its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return mul(t, wrap_number(s)); }); }) });
+    declare("_foreach_mul_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
+        doc("Every tensor times its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { mul_(t, wrap_number(s)); }); }) });
+    declare("_foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]", {
+        doc("Every tensor times a 0-d tensor"), in(space::Torch),
+        composition([](TensorList self, const Tensor& other) { check_zero_dim(other); return each(self, [&](const Tensor& t) { return mul(t, other); }); }) });
+    declare("_foreach_mul_.Tensor(Tensor(a!)[] self, Tensor other) -> ()", {
+        doc("Every tensor times a 0-d tensor, in place"), in(space::Torch),
+        composition([](TensorList self, const Tensor& other) { check_zero_dim(other); each_in_place(self, [&](const Tensor& t) { mul_(t, other); }); }) });
+    declare("_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
+        doc("Every tensor divided by a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return div(t, wrap_number(scalar)); }); }) });
+    declare("_foreach_div_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
+        doc("Every tensor divided by a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { div_(t, wrap_number(scalar)); }); }) });
+    declare("_foreach_div.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
+        doc("Every tensor divided by its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return div(t, u); }); }) });
+    declare("_foreach_div_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
+        doc("Every tensor divided by its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { div_(t, u); }); }) });
+    declare("_foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor divided by its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return div(t, wrap_number(s)); }); }) });
+    declare("_foreach_div_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
+        doc("Every tensor divided by its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { div_(t, wrap_number(s)); }); }) });
+    declare("_foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]", {
+        doc("Every tensor divided by a 0-d tensor"), in(space::Torch),
+        composition([](TensorList self, const Tensor& other) { check_zero_dim(other); return each(self, [&](const Tensor& t) { return div(t, other); }); }) });
+    declare("_foreach_div_.Tensor(Tensor(a!)[] self, Tensor other) -> ()", {
+        doc("Every tensor divided by a 0-d tensor, in place"), in(space::Torch),
+        composition([](TensorList self, const Tensor& other) { check_zero_dim(other); each_in_place(self, [&](const Tensor& t) { div_(t, other); }); }) });
+    declare("_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
+        doc("Every tensor limited from above by a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return clamp_max(t, scalar); }); }) });
+    declare("_foreach_clamp_max_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
+        doc("Every tensor limited from above by a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { clamp_max_(t, scalar); }); }) });
+    declare("_foreach_clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
+        doc("Every tensor limited from above by its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return clamp_max(t, u); }); }) });
+    declare("_foreach_clamp_max_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
+        doc("Every tensor limited from above by its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { clamp_max_(t, u); }); }) });
+    declare("_foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor limited from above by its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return clamp_max(t, s); }); }) });
+    declare("_foreach_clamp_max_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
+        doc("Every tensor limited from above by its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_max_(t, s); }); }) });
+    declare("_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
+        doc("Every tensor limited from below by a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return clamp_min(t, scalar); }); }) });
+    declare("_foreach_clamp_min_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
+        doc("Every tensor limited from below by a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { clamp_min_(t, scalar); }); }) });
+    declare("_foreach_clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
+        doc("Every tensor limited from below by its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return clamp_min(t, u); }); }) });
+    declare("_foreach_clamp_min_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
+        doc("Every tensor limited from below by its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { clamp_min_(t, u); }); }) });
+    declare("_foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor limited from below by its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return clamp_min(t, s); }); }) });
+    declare("_foreach_clamp_min_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
+        doc("Every tensor limited from below by its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_min_(t, s); }); }) });
+    declare("_foreach_maximum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
+        doc("Every tensor or, where larger, a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return clamp_min(t, scalar); }); }) });
+    declare("_foreach_maximum_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
+        doc("Every tensor or, where larger, a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { clamp_min_(t, scalar); }); }) });
+    declare("_foreach_maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
+        doc("Every tensor or, where larger, its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return clamp_min(t, u); }); }) });
+    declare("_foreach_maximum_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
+        doc("Every tensor or, where larger, its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { clamp_min_(t, u); }); }) });
+    declare("_foreach_maximum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor or, where larger, its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return clamp_min(t, s); }); }) });
+    declare("_foreach_maximum_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
+        doc("Every tensor or, where larger, its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_min_(t, s); }); }) });
+    declare("_foreach_minimum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
+        doc("Every tensor or, where smaller, a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return clamp_max(t, scalar); }); }) });
+    declare("_foreach_minimum_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
+        doc("Every tensor or, where smaller, a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { clamp_max_(t, scalar); }); }) });
+    declare("_foreach_minimum.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
+        doc("Every tensor or, where smaller, its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return clamp_max(t, u); }); }) });
+    declare("_foreach_minimum_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
+        doc("Every tensor or, where smaller, its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { clamp_max_(t, u); }); }) });
+    declare("_foreach_minimum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor or, where smaller, its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return clamp_max(t, s); }); }) });
+    declare("_foreach_minimum_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
+        doc("Every tensor or, where smaller, its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_max_(t, s); }); }) });
+    declare("_foreach_addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]", {
+        doc("Every tensor plus value * tensor1 * tensor2"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
+            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t) { return addcmul(t, a, b, value); });
+        }) });
+    declare("_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor plus value * tensor1 * tensor2, the value its own"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
+            check_lists(self, scalars);
+            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcmul(t, a, b, scalars[i]); });
+        }) });
+    declare("_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
+        doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
+            std::vector<Scalar> values = unpacked(scalars, self.size());
+            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcmul(t, a, b, values[i]); });
+        }) });
+    declare("_foreach_addcmul_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()", {
+        doc("Every tensor plus value * tensor1 * tensor2, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
+            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t) { addcmul_(t, a, b, value); });
+        }) });
+    declare("_foreach_addcmul_.ScalarList(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> ()", {
+        doc("Every tensor plus value * tensor1 * tensor2, the value its own, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
+            check_lists(self, scalars);
+            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcmul_(t, a, b, scalars[i]); });
+        }) });
+    declare("_foreach_addcmul_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()", {
+        doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
+            std::vector<Scalar> values = unpacked(scalars, self.size());
+            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcmul_(t, a, b, values[i]); });
+        }) });
+    declare("_foreach_addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]", {
+        doc("Every tensor plus value * tensor1 / tensor2"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
+            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t) { return addcdiv(t, a, b, value); });
+        }) });
+    declare("_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> Tensor[]", {
+        doc("Every tensor plus value * tensor1 / tensor2, the value its own"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
+            check_lists(self, scalars);
+            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcdiv(t, a, b, scalars[i]); });
+        }) });
+    declare("_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
+        doc("Every tensor plus value * tensor1 / tensor2, the values packed in a tensor"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
+            std::vector<Scalar> values = unpacked(scalars, self.size());
+            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcdiv(t, a, b, values[i]); });
+        }) });
+    declare("_foreach_addcdiv_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()", {
+        doc("Every tensor plus value * tensor1 / tensor2, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
+            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t) { addcdiv_(t, a, b, value); });
+        }) });
+    declare("_foreach_addcdiv_.ScalarList(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> ()", {
+        doc("Every tensor plus value * tensor1 / tensor2, the value its own, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
+            check_lists(self, scalars);
+            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcdiv_(t, a, b, scalars[i]); });
+        }) });
+    declare("_foreach_addcdiv_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()", {
+        doc("Every tensor plus value * tensor1 / tensor2, the values packed in a tensor, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
+            std::vector<Scalar> values = unpacked(scalars, self.size());
+            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcdiv_(t, a, b, values[i]); });
+        }) });
+    declare("_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]", {
+        doc("Every tensor moved towards its partner by a weight of its own"), in(space::Torch),
+        composition([](TensorList self, TensorList tensors1, TensorList weights) {
+            return triples(self, tensors1, weights, [](const Tensor& t, const Tensor& a, const Tensor& w, size_t) { return lerp(t, a, w); });
+        }) });
+    declare("_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]", {
+        doc("Every tensor moved towards its partner by a weight"), in(space::Torch),
+        composition([](TensorList self, TensorList tensors1, const Scalar& weight) { return pairs(self, tensors1, [&](const Tensor& t, const Tensor& a) { return lerp(t, a, weight); }); }) });
+    declare("_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]", {
+        doc("Every tensor moved towards its partner by its number"), in(space::Torch),
+        composition([](TensorList self, TensorList tensors1, Span<Scalar> weight) {
+            check_lists(self, weight);
+            return triples(self, tensors1, tensors1, [&](const Tensor& t, const Tensor& a, const Tensor&, size_t i) { return lerp(t, a, weight[i]); });
+        }) });
+    declare("_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]", {
+        doc("Every tensor to the power of its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList exponent) { return pairs(self, exponent, [](const Tensor& t, const Tensor& e) { return pow(t, e); }); }) });
+    declare("_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]", {
+        doc("Every tensor to the power of a number"), in(space::Torch),
+        composition([](TensorList self, const Scalar& exponent) { return each(self, [&](const Tensor& t) { return pow(t, exponent); }); }) });
+    declare("_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]", {
+        doc("Every tensor to the power of its number"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> exponent) { return pairs(self, exponent, [](const Tensor& t, const Scalar& e) { return pow(t, e); }); }) });
+    declare("_foreach_lerp_.List(Tensor(a!)[] self, Tensor[] tensors1, Tensor[] weights) -> ()", {
+        doc("Every tensor moved towards its partner by a weight of its own, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensors1, TensorList weights) {
+            triples_in_place(self, tensors1, weights, [](const Tensor& t, const Tensor& a, const Tensor& w, size_t) { lerp_(t, a, w); });
+        }) });
+    declare("_foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> ()", {
+        doc("Every tensor moved towards its partner by a weight, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensors1, const Scalar& weight) { pairs_in_place(self, tensors1, [&](const Tensor& t, const Tensor& a) { lerp_(t, a, weight); }); }) });
+    declare("_foreach_lerp_.ScalarList(Tensor(a!)[] self, Tensor[] tensors1, Scalar[] weight) -> ()", {
+        doc("Every tensor moved towards its partner by its number, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList tensors1, Span<Scalar> weight) {
+            check_lists(self, weight);
+            triples_in_place(self, tensors1, tensors1, [&](const Tensor& t, const Tensor& a, const Tensor&, size_t i) { lerp_(t, a, weight[i]); });
+        }) });
+    declare("_foreach_pow_.List(Tensor(a!)[] self, Tensor[] exponent) -> ()", {
+        doc("Every tensor to the power of its partner, in place"), in(space::Torch),
+        composition([](TensorList self, TensorList exponent) { pairs_in_place(self, exponent, [](const Tensor& t, const Tensor& e) { pow_(t, e); }); }) });
+    declare("_foreach_pow_.Scalar(Tensor(a!)[] self, Scalar exponent) -> ()", {
+        doc("Every tensor to the power of a number, in place"), in(space::Torch),
+        composition([](TensorList self, const Scalar& exponent) { each_in_place(self, [&](const Tensor& t) { pow_(t, exponent); }); }) });
+    declare("_foreach_pow_.ScalarList(Tensor(a!)[] self, Scalar[] exponent) -> ()", {
+        doc("Every tensor to the power of its number, in place"), in(space::Torch),
+        composition([](TensorList self, Span<Scalar> exponent) { pairs_in_place(self, exponent, [](const Tensor& t, const Scalar& e) { pow_(t, e); }); }) });
+    declare("_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]", {
+        doc("A number to the power of every tensor"), in(space::Torch),
+        composition([](const Scalar& self, TensorList exponent) { return each(exponent, [&](const Tensor& e) { return pow(self, e); }); }) });
+    declare("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", {
+        doc("The vector norm of every tensor"), in(space::Torch),
+        composition([](TensorList self, const Scalar& ord, DType dtype) {
+            return each(self, [&](const Tensor& t) { return linalg_vector_norm(t, ord, std::nullopt, false, dtype); });
+        }) });
+    declare("_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", {
+        doc("The sum of |x|**ord of every tensor"), in(space::Torch),
+        composition([](TensorList self, const Scalar& ord, DType dtype) {
+            return each(self, [&](const Tensor& t) { return sum(pow(abs(dtype == DType::None ? t : to(t, dtype)), ord)); });
+        }) });
+    declare("_foreach_max(Tensor[] self) -> Tensor[]", {
+        doc("The largest element of every tensor"), in(space::Torch),
+        composition([](TensorList self) { return each(self, [](const Tensor& t) { return max(t); }); }) });
+    declare("_foreach_zero_(Tensor(a!)[] self) -> ()", {
+        doc("Every tensor filled with 0"), in(space::Torch),
+        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { zero_(t); }); }) });
+    declare("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]", {
+        doc("A copy of every tensor"), in(space::Torch),
+        composition([](TensorList self, std::optional<MemoryFormat> memory_format) { return each(self, [&](const Tensor& t) { return clone(t, memory_format); }); }) });
+    declare("_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()", {
+        doc("Every tensor overwritten with its partner"), in(space::Torch),
+        composition([](TensorList self, TensorList src, bool non_blocking) { pairs_in_place(self, src, [&](const Tensor& t, const Tensor& s) { copy_(t, s, non_blocking); }); }) });
+    declare("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]", {
+        doc("Every tensor's partner, in the tensor's dtype and shape"), in(space::Torch),
+        composition([](TensorList self, TensorList src, bool) {
+            return pairs(self, src, [](const Tensor& t, const Tensor& s) { return clone(expand(to(s, t.dtype()), t.sizes())); });
+        }) });
+    declare("_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]", {
+        doc("Matrix products of partners"), in(space::Torch),
+        composition([](TensorList self, TensorList mat2) { return pairs(self, mat2, [](const Tensor& a, const Tensor& b) { return mm(a, b); }); }) });
+    declare("_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
+        doc("A step of Adam (Kingma and Ba, 2014) on every parameter, one pass each"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+            adam_step({lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, false}, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, grad_scale, found_inf);
+        }) });
+    declare("_fused_adam_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
+        doc("A step of Adam (Kingma and Ba, 2014) on every parameter, one pass each"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+            adam_step({lr.item<double>(), beta1, beta2, weight_decay, eps, amsgrad, maximize, false}, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, grad_scale, found_inf);
+        }) });
+    declare("_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
+        doc("A step of AdamW (Loshchilov and Hutter, 2017) on every parameter, one pass each"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+            adam_step({lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, true}, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, grad_scale, found_inf);
+        }) });
+    declare("_fused_adamw_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
+        doc("A step of AdamW (Loshchilov and Hutter, 2017) on every parameter, one pass each"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+            adam_step({lr.item<double>(), beta1, beta2, weight_decay, eps, amsgrad, maximize, true}, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, grad_scale, found_inf);
+        }) });
+    declare("_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
+        doc("A step of stochastic gradient descent on every parameter, one pass each"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step, const Tensor& grad_scale, const Tensor& found_inf) {
+            sgd_step({weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step}, self, grads, momentum_buffer_list, grad_scale, found_inf);
+        }) });
+    declare("_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
+        doc("A step of stochastic gradient descent on every parameter, one pass each"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, const Tensor& lr, double dampening, bool nesterov, bool maximize, bool is_first_step, const Tensor& grad_scale, const Tensor& found_inf) {
+            sgd_step({weight_decay, momentum, lr.item<double>(), dampening, nesterov, maximize, is_first_step}, self, grads, momentum_buffer_list, grad_scale, found_inf);
+        }) });
+    declare("_fused_adagrad_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor(d!)[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
+        doc("A step of Adagrad (Duchi et al., 2011) on every parameter, one pass each"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay, double weight_decay, double eps, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+            adagrad_step({lr, lr_decay, weight_decay, eps, maximize}, self, grads, state_sums, state_steps, grad_scale, found_inf);
+        }) });
+    declare("_fused_adagrad_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor[] state_steps, *, Tensor lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
+        doc("A step of Adagrad (Duchi et al., 2011) on every parameter, one pass each"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr, double lr_decay, double weight_decay, double eps, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+            adagrad_step({lr.item<double>(), lr_decay, weight_decay, eps, maximize}, self, grads, state_sums, state_steps, grad_scale, found_inf);
+        }) });
+}
