@@ -1,0 +1,392 @@
+#include "kernels/library/special.h"
+
+#include <cstdint>
+
+#include "kernels/maths.h"
+
+namespace kindling::library::special {
+namespace {
+
+namespace maths = isa_once::maths;
+using V = isa_once::Vec<double, 2>;
+
+#define KINDLING_SCALAR(NAME) \
+    double NAME(double x) { return maths::NAME(V{x, x})[0]; }
+KINDLING_SCALAR(exp) KINDLING_SCALAR(log) KINDLING_SCALAR(sin) KINDLING_SCALAR(cos) KINDLING_SCALAR(acos)
+#undef KINDLING_SCALAR
+
+constexpr double infinity = __builtin_inf(), not_a_number = __builtin_nan("");
+constexpr double pi = 3.14159265358979323846, euler = 0.57721566490153286061, root_half = 0.70710678118654752440;
+
+double size(double x) { return __builtin_fabs(x); }
+double root(double x) { return __builtin_sqrt(x); }
+
+// ---- Bessel functions of orders 0 and 1
+
+struct Bessel { double j0, j1, y0, y1; };
+
+/// For 0 < x < 0.001: the first terms of the power series.
+Bessel bessel_near_zero(double x) {
+    double z = 0.25 * x * x, logarithm = log(0.5 * x);
+    Bessel b;
+    b.j0 = 1 - z + 0.25 * z * z;
+    b.j1 = 0.5 * x * (1 - 0.5 * z + z * z / 12);
+    b.y0 = 2 / pi * ((logarithm + euler) * b.j0 + z - 0.375 * z * z);
+    b.y1 = -2 / (pi * x) + 2 / pi * logarithm * b.j1 - 0.5 * x / pi * ((1 - 2 * euler) - 0.5 * z * (2.5 - 2 * euler));
+    return b;
+}
+
+/// Up to 25: the recurrence downwards (Miller), made absolute by 1 = J0 + 2 J2 + 2 J4 + ..., and Neumann's series for Y.
+Bessel bessel_by_recurrence(double x) {
+    constexpr int most = 90;
+    double values[most + 2];
+    int last = x > 5 ? most : 44;
+    values[last + 1] = 0;
+    values[last] = 1e-200;
+    double whole = 2 * values[last];
+    for (int k = last - 1; k >= 0; k--) {
+        values[k] = 2 * (k + 1) / x * values[k + 1] - values[k + 2];
+        if (k % 2 == 0) whole += k ? 2 * values[k] : values[k];
+        if (size(values[k]) > 1e200) {   // small x
+            for (int i = k; i <= last; i++) values[i] *= 1e-200;
+            whole *= 1e-200;
+        }
+    }
+    double scale = 1 / whole;
+    Bessel b;
+    b.j0 = values[0] * scale;
+    b.j1 = values[1] * scale;
+    double even = 0, odd = 0, sign = -1;
+    for (int k = 1; 2 * k + 1 <= last; k++, sign = -sign) {
+        even += sign * values[2 * k] / k;
+        odd += sign * (2 * k + 1) * values[2 * k + 1] / (static_cast<double>(k) * (k + 1));
+    }
+    double logarithm = log(0.5 * x) + euler;
+    b.y0 = 2 / pi * (logarithm * b.j0 - 2 * even * scale);
+    b.y1 = -2 / (pi * x) * b.j0 + 2 / pi * ((logarithm - 1) * b.j1 - odd * scale);
+    return b;
+}
+
+/// Beyond 25: Hankel's asymptotic series.
+struct Phases { double p, q; };
+Phases hankel(double four_nu_squared, double x) {
+    Phases sum{1, 0};
+    double term = 1;
+    for (int k = 1; k < 60; k++) {
+        double next = term * (four_nu_squared - (2 * k - 1) * (2 * k - 1)) / (k * 8 * x);
+        if (size(next) > size(term) && k > 2) break;
+        term = next;
+        (k % 2 ? sum.q : sum.p) += (k / 2) % 2 ? -term : term;
+        if (size(term) < 1e-18) break;
+    }
+    return sum;
+}
+Bessel bessel_far(double x) {
+    double s = sin(x) * root_half, c = cos(x) * root_half, height = root(2 / (pi * x));
+    Phases zero = hankel(0, x), one = hankel(4, x);
+    return {height * (zero.p * (c + s) - zero.q * (s - c)), height * (one.p * (s - c) + one.q * (s + c)),
+            height * (zero.p * (s - c) + zero.q * (c + s)), height * (-one.p * (s + c) + one.q * (s - c))};
+}
+Bessel bessel(double x) { return x < 1e-3 ? bessel_near_zero(x) : x <= 25 ? bessel_by_recurrence(x) : bessel_far(x); }
+
+// ---- modified Bessel functions of the second kind
+
+/// exp(x) K(x) for x > 2: the integral of exp(-x (cosh t - 1)) cosh(order t), whose trapezoid sums are as good as exact.
+double scaled_k(double order, double x) {
+    if (x > 30) {
+        double sum = 1, term = 1;
+        for (int k = 1; k < 60; k++) {
+            double next = term * (4 * order * order - (2 * k - 1) * (2 * k - 1)) / (k * 8 * x);
+            if (size(next) > size(term) || size(next) < 1e-18) break;
+            sum += term = next;
+        }
+        return root(pi / (2 * x)) * sum;
+    }
+    constexpr double step = 0.09375;
+    double sum = 0.5;
+    for (int k = 1; k < 80; k++) {
+        double t = step * k, half = exp(0.5 * t), sinh_half = 0.5 * (half - 1 / half), fall = 2 * x * sinh_half * sinh_half;
+        if (fall > 45) break;
+        double turn = order == 0 ? 1 : exp(order * t);
+        sum += exp(-fall) * 0.5 * (turn + 1 / turn);
+    }
+    return sum * step;
+}
+struct K { double k0, k1; };
+/// For 0 < x <= 2: the power series.
+K k_near_zero(double x) {
+    double z = 0.25 * x * x, logarithm = log(0.5 * x), term0 = 1, term1 = 1, harmonic = 0;
+    double i0 = 0, i1 = 0, sum0 = 0, sum1 = 0;
+    for (int k = 0; k < 30; k++) {
+        i0 += term0;
+        i1 += term1;
+        sum0 += term0 * (harmonic - euler);
+        sum1 += term1 * (2 * harmonic + 1.0 / (k + 1) - 2 * euler);
+        harmonic += 1.0 / (k + 1);
+        term0 *= z / ((k + 1.0) * (k + 1.0));
+        term1 *= z / ((k + 1.0) * (k + 2.0));
+        if (term0 < 1e-20) break;
+    }
+    return {sum0 - logarithm * i0, 1 / x + logarithm * 0.5 * x * i1 - 0.25 * x * sum1};
+}
+
+// ---- polynomials
+
+int64_t whole(double n) { return n == n && n > -9e18 && n < 9e18 ? static_cast<int64_t>(n) : -1; }
+/// p(k+1) = factor(k) p(k) - ..., from p(0) and p(1).
+template <class Step> double recurrence(double first, double second, int64_t n, Step step) {
+    double p = first, q = second;
+    for (int64_t k = 1; k < n && q == q; k++) {
+        double r = step(k, p, q);
+        p = q;
+        q = r;
+    }
+    return q;
+}
+double doubling(double first, double second, double factor, int64_t n) {
+    return recurrence(first, second, n, [=](int64_t, double p, double q) { return factor * q - p; });
+}
+double count(int64_t n) { return static_cast<double>(n); }
+
+// ---- gamma
+
+double log_gamma(double a) {   // a > 0, to absolute accuracy
+    double product = 1;
+    while (a < 12) product *= a, a += 1;
+    constexpr double series[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156};
+    double z = 1 / (a * a), sum = series[6];
+    for (int i = 5; i >= 0; i--) sum = sum * z + series[i];
+    return (a - 0.5) * log(a) - a + 0.91893853320467274178 + sum / a - log(product);
+}
+/// x^a e^-x / gamma(a)
+double gamma_weight(double a, double x) {
+    if (a < 20 || size(x - a) > 0.4 * a) return exp(a * log(x) - x - log_gamma(a));
+    // Near x = a both parts are large: by log(1 + d) - d, d = x / a - 1, and Stirling's formula.
+    double d = (x - a) / a, part = 0;
+    if (size(d) < 0.1) {
+        double power = d * d;
+        for (int k = 2; k < 25; k++, power *= -d) part -= power / k;
+    } else {
+        part = log(1 + d) - d;
+    }
+    double z = 1 / (a * a), stirling = (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z / 1680))) / a;
+    return exp(a * part - stirling) * root(a / (2 * pi));
+}
+double lower_series(double a, double x) {
+    double term = 1 / a, sum = term;
+    for (int k = 1; k < 100000; k++) {
+        term *= x / (a + k);
+        sum += term;
+        if (term < 1e-17 * sum) break;
+    }
+    return sum * gamma_weight(a, x);
+}
+double upper_fraction(double a, double x) {   // Lentz
+    constexpr double tiny = 1e-300;
+    double b = x + 1 - a, c = 1 / tiny, d = 1 / (size(b) < tiny ? tiny : b), h = d;
+    for (int k = 1; k < 100000; k++) {
+        double numerator = -k * (k - a);
+        b += 2;
+        d = numerator * d + b;
+        if (size(d) < tiny) d = tiny;
+        c = b + numerator / c;
+        if (size(c) < tiny) c = tiny;
+        d = 1 / d;
+        double factor = c * d;
+        h *= factor;
+        if (size(factor - 1) < 1e-16) break;
+    }
+    return h * gamma_weight(a, x);
+}
+
+}  // namespace
+
+double bessel_j0(double x) { return x != x ? x : x == 0 ? 1 : size(x) == infinity ? 0 : bessel(size(x)).j0; }
+double bessel_j1(double x) {
+    if (x != x || x == 0) return x;
+    if (size(x) == infinity) return 0;
+    double value = bessel(size(x)).j1;
+    return x < 0 ? -value : value;
+}
+double bessel_y0(double x) { return x == 0 ? -infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : bessel(x).y0; }
+double bessel_y1(double x) { return x == 0 ? -infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : bessel(x).y1; }
+
+double scaled_bessel_k0(double x) { return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k0 : scaled_k(0, x); }
+double scaled_bessel_k1(double x) { return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k1 : scaled_k(1, x); }
+double bessel_k0(double x) { return x > 0 && x <= 2 ? k_near_zero(x).k0 : x > 2 && x < infinity ? exp(-x) * scaled_k(0, x) : scaled_bessel_k0(x); }
+double bessel_k1(double x) { return x > 0 && x <= 2 ? k_near_zero(x).k1 : x > 2 && x < infinity ? exp(-x) * scaled_k(1, x) : scaled_bessel_k1(x); }
+
+double spherical_bessel_j0(double x) {
+    if (size(x) == infinity) return 0;
+    if (size(x) >= 0.5) return sin(x) / x;
+    double z = x * x;
+    return 1 + z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880 + z * (-1.0 / 39916800 + z / 6227020800.0)))));
+}
+
+double airy_ai(double x) {
+    if (x != x || size(x) == infinity) return not_a_number;
+    if (x > 103.892) return 0;
+    double zeta = 2.0 / 3.0 * size(x) * root(size(x));
+    if (x > 2.2) return root(x / 3) / pi * exp(-zeta) * scaled_k(1.0 / 3.0, zeta);
+    if (x >= -8) {   // the power series; the wider type pays for what cancels
+        long double y = x, cube = y * y * y, f = 1, g = y, first = 0, second = 0;
+        for (int k = 0; k < 120; k++) {
+            first += f;
+            second += g;
+            f *= cube / static_cast<long double>((3 * k + 2) * (3 * k + 3));
+            g *= cube / static_cast<long double>((3 * k + 3) * (3 * k + 4));
+        }
+        return static_cast<double>(0.355028053887817239260063186004183L * first - 0.258819403792806798405183560189204L * second);
+    }
+    double p = 1, q = 0, term = 1;
+    for (int k = 1; k < 60; k++) {
+        double next = term * (6.0 * k - 5) * (6.0 * k - 3) * (6.0 * k - 1) / (216.0 * k * (2 * k - 1) * zeta);
+        if (size(next) > size(term) || size(next) < 1e-18) break;
+        term = next;
+        (k % 2 ? q : p) += (k / 2) % 2 ? -term : term;
+    }
+    double s = sin(zeta) * root_half, c = cos(zeta) * root_half;
+    return ((c + s) * p + (s - c) * q) / root(pi * root(-x));
+}
+
+double chebyshev_t(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (size(x) == 1) return x > 0 || n % 2 == 0 ? 1 : -1;
+    if (n > 6 && size(x) < 1) return cos(count(n) * acos(x));
+    if (n == 0) return 1;
+    return doubling(1, x, x + x, n);
+}
+double chebyshev_u(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (size(x) == 1) return x > 0 || n % 2 == 0 ? count(n + 1) : -count(n + 1);
+    if (n > 8 && size(x) < 1) {
+        double angle = acos(x), sine = sin(angle);
+        return sine != 0 ? sin(count(n + 1) * angle) / sine : count(n + 1) * cos(count(n + 1) * angle) / x;
+    }
+    if (n == 0) return 1;
+    return doubling(1, x + x, x + x, n);
+}
+double chebyshev_v(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (size(x) == 1) return x > 0 ? 1 : n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
+    if (n > 8 && size(x) < 1) {
+        double angle = acos(x);
+        if (sin(angle / 2) != 1) return cos((count(n) + 0.5) * angle) / cos(angle / 2);
+        return n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
+    }
+    if (n == 0) return 1;
+    return doubling(1, x + x - 1, x + x, n);
+}
+double chebyshev_w(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (size(x) == 1) return x > 0 ? count(n + n + 1) : n % 2 == 0 ? 1 : -1;
+    if (n > 8 && size(x) < 1) {
+        double angle = acos(x);
+        if (cos(angle / 2) != 1) return sin((count(n) + 0.5) * angle) / sin(angle / 2);
+        return x > 0 ? count(n + n + 1) : n % 2 == 0 ? 1 : -1;
+    }
+    if (n == 0) return 1;
+    return doubling(1, x + x + 1, x + x, n);
+}
+double hermite_h(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (n == 0) return 1;
+    if (n > 512) return not_a_number;
+    return recurrence(1, x + x, n, [=](int64_t k, double p, double q) { return (x + x) * q - count(2 * k) * p; });
+}
+double hermite_he(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (n == 0) return 1;
+    if (n > 512) return not_a_number;
+    return recurrence(1, x, n, [=](int64_t k, double p, double q) { return x * q - count(k) * p; });
+}
+double laguerre_l(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (x == 0 || n == 0) return 1;
+    return recurrence(1, 1 - x, n, [=](int64_t k, double p, double q) { return ((count(2 * k + 1) - x) * q - count(k) * p) / count(k + 1); });
+}
+double legendre_p(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (size(x) == 1) return x > 0 || n % 2 == 0 ? 1 : -1;
+    if (n == 0) return 1;
+    return recurrence(1, x, n, [=](int64_t k, double p, double q) { return (count(2 * k + 1) * x * q - count(k) * p) / count(k + 1); });
+}
+
+double shifted_chebyshev_t(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (x == 1) return 1;
+    if (x == 0) return n % 2 == 0 ? 1 : -1;
+    double y = x + x - 1;
+    if (n > 6 && size(y) < 1) return cos(count(n) * acos(y));
+    if (n == 0) return 1;
+    return doubling(1, y, y + y, n);
+}
+double shifted_chebyshev_u(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (x == 1) return count(n + 1);
+    if (x == 0) return n % 2 == 0 ? count(n + 1) : -count(n + 1);
+    double y = x + x - 1;
+    if (n > 6 && size(y) < 1) {
+        double angle = acos(y), sine = sin(angle);
+        return sine != 0 ? sin(count(n + 1) * angle) / sine : count(n + 1) * cos(count(n + 1) * angle) / y;
+    }
+    if (n == 0) return 1;
+    return doubling(1, y + y, y + y, n);
+}
+double shifted_chebyshev_v(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (x == 1) return 1;
+    if (x == 0) return n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
+    double y = x + x - 1;
+    if (n > 6 && size(y) < 1) {
+        double angle = acos(y);
+        if (sin(angle / 2) != 1) return cos((count(n) + 0.5) * angle) / cos(angle / 2);
+        return n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
+    }
+    if (n == 0) return 1;
+    return doubling(1, y + y - 1, y + y, n);
+}
+double shifted_chebyshev_w(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (x == 1) return count(n + n + 1);
+    if (x == 0) return n % 2 == 0 ? 1 : -1;
+    double y = x + x - 1;
+    if (n > 4 && size(y) < 1) {
+        double angle = acos(y);
+        if (cos(angle / 2) != 1) return sin((count(n) + 0.5) * angle) / sin(angle / 2);
+        return n % 2 == 0 ? 1 : -1;
+    }
+    if (n == 0) return 1;
+    return doubling(1, y + y + 1, y + y, n);
+}
+
+double gamma_lower(double a, double x) {
+    if (x != x || a != a || x < 0 || a < 0) return not_a_number;
+    if (a == 0) return x > 0 ? 1 : not_a_number;
+    if (x == 0) return 0;
+    if (a == infinity) return x == infinity ? not_a_number : 0;
+    if (x == infinity) return 1;
+    return x > 1 && x > a ? 1 - upper_fraction(a, x) : lower_series(a, x);
+}
+double gamma_upper(double a, double x) {
+    if (x != x || a != a || x < 0 || a < 0) return not_a_number;
+    if (a == 0) return x > 0 ? 0 : not_a_number;
+    if (x == 0) return 1;
+    if (a == infinity) return x == infinity ? not_a_number : 1;
+    if (x == infinity) return 0;
+    return x > 1 && x > a ? upper_fraction(a, x) : 1 - lower_series(a, x);
+}
+
+}  // namespace kindling::library::special

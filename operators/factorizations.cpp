@@ -1,0 +1,550 @@
+// operators/factorizations.cpp: Cholesky, LU, QR and LDL, what solves with them, and Householder reflectors.
+#include "operators/declare.h"
+#include "operators/matrices.h"
+
+namespace kindling {
+namespace {
+
+using namespace matrices;
+namespace lapack = library::lapack;
+
+Tensor empty_infos(const Tensor& A) { return zeros(batch_of(A), DType::Int32, std::nullopt, A.device()); }
+
+std::tuple<Tensor, Tensor> cholesky_factor(const Tensor& self, bool upper, const char* name) {
+    need_square(self, name);
+    need_field(self, name);
+    Tensor L = by_columns(self), info = empty_infos(self);
+    if (L.is_meta() || !L.numel()) return {L, info};
+    int64_t n = L.size(-1), count = count_of(L);
+    {
+        Unlocked unlocked(L.numel() > 4096);
+        for (int64_t i = 0; i < count; i++)
+            info.data_ptr<int32_t>()[i] = lapack::potrf(L.dtype(), upper ? 'U' : 'L', n, matrix_at(L, i), n);
+    }
+    return {upper ? L.triu_() : L.tril_(), info};
+}
+
+/// The gradient of A from that of its Cholesky factor (Murray, 2016): L^-H phi(L^H gL) L^-1, made Hermitian.
+Tensor cholesky_gradient(const Tensor& given, bool upper, const Tensor& factor) {
+    Tensor L = upper ? H(factor) : factor, gL = upper ? H(given) : given;
+    Tensor phi = tril(matmul(H(L), gL));
+    phi = add(phi, H(tril(phi, -1)));
+    Tensor left = linalg_solve_triangular(H(L), phi, true);
+    return mul(linalg_solve_triangular(L, left, false, false), number(0.5));
+}
+
+std::tuple<Tensor, Tensor, Tensor> lu_factor(const Tensor& A, bool pivot, const char* name) {
+    need_matrix(A, name);
+    need_field(A, name);
+    KINDLING_CHECK(Runtime, pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+    int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
+    Tensor LU = by_columns(A), info = empty_infos(A), pivots = make_tensor(with(batch_of(A), {k}), DType::Int32, A.device());
+    if (LU.is_meta() || !LU.numel()) return {LU, pivots, info};
+    int64_t count = count_of(LU);
+    Unlocked unlocked(LU.numel() > 4096);
+    for (int64_t i = 0; i < count; i++)
+        info.data_ptr<int32_t>()[i] = lapack::getrf(LU.dtype(), m, n, matrix_at(LU, i), m, static_cast<int32_t*>(vector_at(pivots, i)));
+    return {LU, pivots, info};
+}
+
+void raise_factor(const Tensor& info) {
+    if (info.is_meta()) return;
+    try {
+        raise_on(info, "torch.linalg.lu_factor", Failure::Factor);
+    } catch (const Error& error) {   // torch: RuntimeError, not LinAlgError
+        throw Error(ErrorKind::Runtime, error.what());
+    }
+}
+
+/// The permutation matrix that LAPACK's row exchanges make.
+Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
+    Sizes sizes = with(batch_of(pivots, 1), {m, m});
+    Tensor P = zeros(sizes, dtype);
+    if (!P.numel()) return P;
+    int64_t count = count_of(pivots, 1), k = pivots.size(-1);
+    Tensor given = contiguous(pivots), places = make_tensor(with(batch_of(pivots, 1), {1, m}), DType::Int64);
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t* exchange = given.data_ptr<int32_t>() + i * k;
+        int64_t* row = places.data_ptr<int64_t>() + i * m;
+        for (int64_t j = 0; j < m; j++) row[j] = j;
+        for (int64_t j = 0; j < k; j++) {
+            KINDLING_CHECK(Runtime, exchange[j] >= 1 && exchange[j] <= m, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?");
+            std::swap(row[j], row[exchange[j] - 1]);
+        }
+    }
+    return P.scatter_(-2, places, Scalar(1));
+}
+
+/// L and U from their packed form.
+std::tuple<Tensor, Tensor> unpacked(const Tensor& LU) {
+    int64_t m = LU.size(-2), n = LU.size(-1), k = std::min(m, n);
+    Tensor L = tril(narrow(LU, -1, 0, k), -1), U = triu(narrow(LU, -2, 0, k));
+    return {add(L, eye(m, k, LU.dtype())), U};
+}
+
+/// P^H gA for A = P L U from the gradients of L's lower part and of U (Zanna et al.; the square part first).
+Tensor lu_gradient(const Tensor& gL, const Tensor& gU, const Tensor& P, const Tensor& L, const Tensor& U) {
+    int64_t m = L.size(-2), n = U.size(-1), k = std::min(m, n);
+    Tensor L1 = narrow(L, -2, 0, k), U1 = narrow(U, -1, 0, k);
+    Tensor phiL, phiU, wide, tall;
+    if (gL.defined()) phiL = matmul(H(L1), narrow(gL, -2, 0, k));
+    if (gU.defined()) phiU = matmul(narrow(gU, -1, 0, k), H(U1));
+    if (m > k && gL.defined()) {
+        Tensor L2 = narrow(L, -2, k, m - k), gL2 = narrow(gL, -2, k, m - k);
+        tall = linalg_solve_triangular(H(U1), gL2, false, false);
+        Tensor lost = matmul(H(L2), gL2);
+        phiU = phiU.defined() ? sub(phiU, lost) : neg(lost);
+    }
+    if (n > k && gU.defined()) {
+        Tensor U2 = narrow(U, -1, k, n - k), gU2 = narrow(gU, -1, k, n - k);
+        wide = linalg_solve_triangular(H(L1), gU2, true, true, true);
+        Tensor lost = matmul(gU2, H(U2));
+        phiL = phiL.defined() ? sub(phiL, lost) : neg(lost);
+    }
+    Tensor phi = phiL.defined() ? tril(phiL, -1) : Tensor();
+    if (phiU.defined()) phi = phi.defined() ? add(phi, triu(phiU)) : triu(phiU);
+    Tensor left = linalg_solve_triangular(H(L1), phi, true, true, true);
+    Tensor square = linalg_solve_triangular(H(U1), left, false, false);
+    if (m > k) square = cat(std::vector<Tensor>{square, tall.defined() ? tall : new_zeros(square, with(batch_of(square), {m - k, k}))}, -2);
+    if (n > k) square = cat(std::vector<Tensor>{square, wide.defined() ? wide : new_zeros(square, with(batch_of(square), {k, n - k}))}, -1);
+    return matmul(P, square);
+}
+
+Tensor lu_solved(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) {
+    need_square(LU, "torch.linalg.lu_solve", "LU");
+    need_field(LU, "torch.linalg.lu_solve");
+    KINDLING_CHECK(Runtime, B.dtype() == LU.dtype(), "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type %s and B of type %s instead",
+                   scalar_type_name(LU.dtype()), scalar_type_name(B.dtype()));
+    KINDLING_CHECK(Runtime, pivots.dtype() == DType::Int32, "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32");
+    need_matrix(B, "linalg.lu_solve", "B");
+    KINDLING_CHECK(Runtime, pivots.dim() + 1 == LU.dim() && pivots.sizes() == batch_of(LU, 1), "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix");
+    KINDLING_CHECK(Runtime, LU.size(-1) == B.size(left ? -2 : -1), "linalg.lu_solve: Incompatible shapes of A and B for the equation %s (%ldx%ld and %ldx%ld)",
+                   left ? "AX = B" : "XA = B", LU.size(-2), LU.size(-1), B.size(-2), B.size(-1));
+    Sizes batch = broadcast_sizes(batch_of(LU), batch_of(B));
+    int64_t n = LU.size(-1);
+    // x A = b is A^T x^T = b^T; LAPACK takes the transpose, and conjugation goes to b and x where A^H is then meant.
+    Tensor X = by_columns(left ? B : T(B), batch, B.dtype());
+    int64_t width = X.size(-1), count = count_of(X);
+    if (!X.is_meta() && X.numel()) {
+        char trans = left ? (adjoint ? 'C' : 'N') : (adjoint ? 'N' : 'T');
+        bool through_conjugates = !left && adjoint && X.is_complex();
+        if (through_conjugates) copy_into(X, resolve_conj(conj(clone(X))));
+        Tensor factors = by_columns(LU, batch, LU.dtype()), places = contiguous(expand(pivots, with(batch, {n})));
+        Unlocked unlocked(X.numel() * n > 65536);
+        for (int64_t i = 0; i < count; i++)
+            lapack::getrs(X.dtype(), trans, n, width, matrix_at(factors, i), n, static_cast<int32_t*>(vector_at(places, i)), matrix_at(X, i), n);
+        if (through_conjugates) copy_into(X, resolve_conj(conj(clone(X))));
+    }
+    return left ? X : T(X);
+}
+
+std::tuple<Tensor, Tensor> qr_factor(const Tensor& A, Text mode) {
+    need_matrix(A, "linalg.qr");
+    need_field(A, "linalg.qr");
+    KINDLING_CHECK(Runtime, mode == "reduced" || mode == "r" || mode == "complete",
+                   "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or 'complete'", std::string(mode).c_str());
+    int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n), width = mode == "complete" ? m : k;
+    IntList batch = batch_of(A);
+    Tensor Q, R = by_columns(A);
+    bool want_q = mode != "r";
+    if (!want_q) Q = make_tensor({0}, A.dtype(), A.device());
+    else Q = empty_by_columns(batch, m, width, A.dtype(), A.device());
+    if (R.is_meta()) return {Q, empty_by_columns(batch, width, n, A.dtype(), A.device())};
+    Tensor tau = make_tensor(with(batch, {std::max<int64_t>(k, 1)}), A.dtype());
+    int64_t count = count_of(R);
+    if (m == 0 || n == 0) {
+        if (want_q && Q.numel()) copy_into(Q, eye(m, width, A.dtype()));
+    } else {
+        Unlocked unlocked(R.numel() > 4096);
+        for (int64_t i = 0; i < count; i++) lapack::geqrf(A.dtype(), m, n, matrix_at(R, i), m, vector_at(tau, i));
+        if (want_q) {
+            copy_into(narrow(Q, -1, 0, k), narrow(R, -1, 0, k));
+            for (int64_t i = 0; i < count; i++) lapack::orgqr(A.dtype(), m, width, k, matrix_at(Q, i), m, vector_at(tau, i));
+        }
+    }
+    if (m > width) {
+        Tensor top = empty_by_columns(batch, width, n, A.dtype());
+        if (top.numel()) copy_into(top, narrow(R, -2, 0, width));
+        R = top;
+    }
+    return {Q, R.triu_()};
+}
+
+/// (Walter and Lehmann, 2018; for wide matrices the square part takes what the rest passes on.)
+Tensor qr_gradient(const Tensor& gQ, const Tensor& gR, const Tensor& Q, const Tensor& R, Text mode) {
+    int64_t m = Q.size(-2), n = R.size(-1), k = std::min(m, n);
+    KINDLING_CHECK(Runtime, mode != "r", "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to require gradients.");
+    KINDLING_CHECK(Runtime, mode != "complete" || m <= n, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
+    Tensor dQ = gQ, dR = gR, U = R, wide;
+    if (n > m) {
+        U = narrow(R, -1, 0, k);
+        if (gR.defined()) {
+            Tensor dV = narrow(gR, -1, k, n - k), V = narrow(R, -1, k, n - k);
+            wide = matmul(Q, dV);
+            // V = Q^H Y, so that Y dV^H = Q V dV^H reaches Q.
+            Tensor more = matmul(Q, matmul(V, H(dV)));
+            dQ = gQ.defined() ? add(gQ, more) : more;
+            dR = narrow(gR, -1, 0, k);
+        } else {
+            wide = new_zeros(Q, with(batch_of(Q), {m, n - k}));
+        }
+    }
+    Tensor inner;
+    if (dR.defined()) inner = matmul(dR, H(U));
+    if (dQ.defined()) {
+        Tensor turn = matmul(H(Q), dQ);
+        inner = inner.defined() ? sub(inner, turn) : neg(turn);
+    }
+    inner = triu(inner);
+    Tensor both = add(inner, H(inner));
+    both = sub(both, diag_embed(to(real(diagonals(inner)), inner.dtype())));
+    Tensor total = matmul(Q, both);
+    if (dQ.defined()) total = add(total, dQ);
+    Tensor gradient = linalg_solve_triangular(H(U), total, false, false);
+    return wide.defined() ? cat(std::vector<Tensor>{gradient, wide}, -1) : gradient;
+}
+
+// ---- reflectors: I - tau v v^H, the v below the diagonal of a geqrf result
+
+struct Reflector { Tensor v, tau; };
+
+std::vector<Reflector> reflectors(const Tensor& input, const Tensor& tau) {
+    std::vector<Reflector> list;
+    int64_t m = input.size(-2), k = tau.size(-1);
+    for (int64_t i = 0; i < k; i++) {
+        Tensor below = narrow(narrow(input, -1, i, 1), -2, i + 1, m - i - 1);
+        Tensor head = zeros(with(batch_of(input), {i + 1, 1}), input.dtype());
+        if (!head.is_meta()) fill_(narrow(head, -2, i, 1), Scalar(1));
+        list.push_back({cat(std::vector<Tensor>{head, below}, -2), unsqueeze(narrow(tau, -1, i, 1), -1)});
+    }
+    return list;
+}
+Tensor reflected(const Reflector& r, const Tensor& tau, const Tensor& B) {
+    return sub(B, mul(tau, matmul(r.v, matmul(H(r.v), B))));
+}
+
+struct ReflectorGradients { Tensor input, tau, other; };
+
+/// For P_1 P_2 ... P_k B with P = I - t v v^H, where G is the gradient of the product: those of the v, the t and B.
+/// `adjoint` says that the product was P_k^H ... P_1^H B.
+ReflectorGradients reflector_gradients(const Tensor& input, const Tensor& tau, const Tensor& B, const Tensor& G, bool adjoint) {
+    int64_t m = input.size(-2), k = tau.size(-1);
+    std::vector<Reflector> list = reflectors(input, tau);
+    auto at = [&](int64_t i) -> const Reflector& { return list[static_cast<size_t>(adjoint ? k - 1 - i : i)]; };
+    auto factor = [&](int64_t i) { return adjoint ? conj(at(i).tau) : at(i).tau; };
+    std::vector<Tensor> right(static_cast<size_t>(k) + 1);
+    right[static_cast<size_t>(k)] = B;
+    for (int64_t i = k; i-- > 0;) right[static_cast<size_t>(i)] = reflected(at(i), factor(i), right[static_cast<size_t>(i) + 1]);
+    std::vector<Tensor> columns(static_cast<size_t>(k)), taus(static_cast<size_t>(k));
+    Tensor g = G;
+    for (int64_t i = 0; i < k; i++) {
+        const Reflector& r = at(i);
+        Tensor t = factor(i), behind = right[static_cast<size_t>(i) + 1];
+        Tensor Gv = matmul(H(g), r.v), Bv = matmul(H(behind), r.v);         // G^H v and B^H v
+        Tensor gt = neg(matmul(H(Gv), Bv));
+        Tensor gv = neg(add(mul(conj(t), matmul(g, Bv)), mul(t, matmul(behind, Gv))));
+        size_t place = static_cast<size_t>(adjoint ? k - 1 - i : i);
+        taus[place] = squeeze(adjoint ? conj(gt) : gt, -1);
+        Tensor below = narrow(gv, -2, static_cast<int64_t>(place) + 1, m - static_cast<int64_t>(place) - 1);
+        columns[place] = cat(std::vector<Tensor>{new_zeros(gv, with(batch_of(gv), {static_cast<int64_t>(place) + 1, 1})), below}, -2);
+        g = reflected(r, conj(t), g);
+    }
+    ReflectorGradients result;
+    result.other = g;
+    if (k == 0) {
+        result.input = zeros_like(input);
+        result.tau = zeros_like(tau);
+        return result;
+    }
+    result.tau = cat(taus, -1);
+    result.input = cat(columns, -1);
+    if (input.size(-1) > k) result.input = cat(std::vector<Tensor>{result.input, new_zeros(result.input, with(batch_of(result.input), {m, input.size(-1) - k}))}, -1);
+    return result;
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(factorizations) {
+    // ---- Cholesky
+    declare("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", {
+        doc("The Cholesky factor of Hermitian positive definite matrices, and LAPACK's answer for each"),
+        kernel([](const Tensor& self, bool upper, bool check_errors) {
+            auto [L, info] = cholesky_factor(self, upper, "linalg.cholesky");
+            if (check_errors) raise_on(info, "linalg.cholesky_ex", Failure::NotPositive);
+            return std::make_tuple(L, info);
+        }),
+        derivative("self", GIVEN(Tensor grad, bool upper, Tensor result0) { return cholesky_gradient(grad, upper, result0); }),
+    });
+    declare("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", {
+        doc("The Cholesky factor of Hermitian positive definite matrices"), raises_by_value(),
+        composition([](const Tensor& self, bool upper) {
+            auto [L, info] = linalg_cholesky_ex(self, upper);
+            raise_on(info, "linalg.cholesky", Failure::NotPositive);
+            return L;
+        }),
+        refuses("torch.linalg.cholesky(torch.zeros(2, 2))", "RuntimeError: .*not positive-definite"),
+    });
+    declare("cholesky(Tensor self, bool upper=False) -> Tensor", {
+        doc("The Cholesky factor; new programs call linalg.cholesky"), raises_by_value(),
+        composition([](const Tensor& self, bool upper) {
+            need_square(self, "cholesky");
+            auto [L, info] = linalg_cholesky_ex(self, upper);
+            raise_on(info, "cholesky", Failure::NotPositive);
+            return L;
+        }),
+    });
+    declare("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", {
+        doc("The inverse of the matrix whose Cholesky factor is given"),
+        kernel([](const Tensor& self, bool upper) {
+            need_square(self, "cholesky_inverse");
+            need_field(self, "cholesky_inverse");
+            Tensor X = by_columns(self);
+            if (X.is_meta() || !X.numel()) return X;
+            int64_t n = X.size(-1), count = count_of(X);
+            Tensor info = empty_infos(X);
+            for (int64_t i = 0; i < count; i++) info.data_ptr<int32_t>()[i] = lapack::potri(X.dtype(), upper ? 'U' : 'L', n, matrix_at(X, i), n);
+            raise_on(info, "cholesky_inverse", Failure::Singular);
+            Tensor half = upper ? triu(X) : tril(X);   // LAPACK writes one triangle
+            copy_into(X, resolve_lazy_bits(contiguous(add(half, H(upper ? triu(X, 1) : tril(X, -1))))));
+            return X;
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, bool upper, Tensor result) {
+            Tensor inner = matmul(result, matmul(add(grad, H(grad)), result));
+            return neg(upper ? matmul(self, inner) : matmul(inner, self));
+        }),
+    });
+    declare("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", {
+        doc("The solution X of A X = self, with A's Cholesky factor input2"),
+        kernel([](const Tensor& self, const Tensor& input2, bool upper) {
+            KINDLING_CHECK(Runtime, self.dim() >= 2, "b should have at least 2 dimensions, but has %ld dimensions instead", self.dim());
+            KINDLING_CHECK(Runtime, input2.dim() >= 2, "u should have at least 2 dimensions, but has %ld dimensions instead", input2.dim());
+            KINDLING_CHECK(Runtime, self.dtype() == input2.dtype(), "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead", scalar_type_name(self.dtype()), scalar_type_name(input2.dtype()));
+            KINDLING_CHECK(Runtime, input2.size(-1) == input2.size(-2), "A must be batches of square matrices, but they are %ld by %ld matrices", input2.size(-2), input2.size(-1));
+            KINDLING_CHECK(Runtime, input2.size(-1) == self.size(-2), "Incompatible matrix sizes for cholesky_solve: each A matrix is %ld by %ld but each b matrix is %ld by %ld",
+                           input2.size(-2), input2.size(-1), self.size(-2), self.size(-1));
+            need_field(self, "cholesky_solve");
+            Sizes batch = broadcast_sizes(batch_of(self), batch_of(input2));
+            Tensor X = by_columns(self, batch, self.dtype()), A = by_columns(input2, batch, self.dtype());
+            if (X.is_meta() || !X.numel()) return X;
+            int64_t n = X.size(-2), count = count_of(X);
+            for (int64_t i = 0; i < count; i++) lapack::potrs(X.dtype(), upper ? 'U' : 'L', n, X.size(-1), matrix_at(A, i), n, matrix_at(X, i), n);
+            return X;
+        }),
+        derivative("self, input2", GIVEN(Tensor grad, Tensor input2, bool upper, Tensor result, Wanted wanted) {
+            Tensor gB = cholesky_solve(grad, input2, upper), gL;
+            if (wanted[1]) {
+                Tensor inner = matmul(gB, H(result));
+                inner = add(inner, H(inner));
+                gL = neg(upper ? matmul(input2, inner) : matmul(inner, input2));
+            }
+            return std::make_tuple(gB, gL);
+        }),
+    });
+    // ---- LU
+    declare("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)", {
+        doc("The LU factors with row exchanges, packed; the exchanges; LAPACK's answer for each"),
+        kernel([](const Tensor& A, bool pivot, bool check_errors) {
+            auto result = lu_factor(A, pivot, "torch.lu_factor");
+            if (check_errors) raise_factor(std::get<2>(result));
+            return result;
+        }),
+        derivative("A", GIVEN(Tensor grad, Tensor result0, Tensor result1) {
+            int64_t k = eye_size(result0);
+            auto [P, L, U] = lu_unpack(result0, result1);
+            return lu_gradient(tril(narrow(grad, -1, 0, k), -1), triu(narrow(grad, -2, 0, k)), P, L, U);
+        }),
+    });
+    declare("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", {
+        doc("The LU factors with row exchanges, packed, and the exchanges"), raises_by_value(),
+        composition([](const Tensor& A, bool pivot) {
+            auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot);
+            raise_factor(info);
+            return std::make_tuple(LU, pivots);
+        }),
+    });
+    declare("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)", {
+        doc("linalg_lu_factor_ex under its old name"), in(space::Torch), raises_by_value(),
+        composition([](const Tensor& self, bool pivot, bool check_errors) { return linalg_lu_factor_ex(self, pivot, check_errors); }),
+    });
+    declare("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", {
+        doc("P, L and U from what lu_factor gave"), in(space::Torch),
+        kernel([](const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
+            need_matrix(LU, "torch.lu_unpack", "LU_data");
+            KINDLING_CHECK(Runtime, !unpack_pivots || pivots.dtype() == DType::Int32, "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor");
+            Tensor P = make_tensor({0}, LU.dtype()), L = P, U = P;
+            if (unpack_data) std::tie(L, U) = unpacked(LU);
+            if (unpack_pivots) P = permutation(pivots, LU.size(-2), LU.dtype());
+            return std::make_tuple(P, L, U);
+        }),
+        derivative("LU_data", GIVEN(TensorList grads, Tensor LU_data_shape, bool unpack_data) {
+            if (!unpack_data || (!grads[1].defined() && !grads[2].defined())) return Tensor();
+            int64_t m = LU_data_shape.size(-2), n = LU_data_shape.size(-1), k = std::min(m, n);
+            Tensor total;
+            if (grads[1].defined()) {
+                total = tril(grads[1], -1);
+                if (n > k) total = cat(std::vector<Tensor>{total, new_zeros(total, with(batch_of(total), {m, n - k}))}, -1);
+            }
+            if (grads[2].defined()) {
+                Tensor upper = triu(grads[2]);
+                if (m > k) upper = cat(std::vector<Tensor>{upper, new_zeros(upper, with(batch_of(upper), {m - k, n}))}, -2);
+                total = total.defined() ? add(total, upper) : upper;
+            }
+            return total;
+        }),
+    });
+    declare("linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", {
+        doc("A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle"),
+        composition([](const Tensor& A, bool pivot) {
+            need_matrix(A, "torch.linalg.lu");
+            need_field(A, "torch.linalg.lu");
+            KINDLING_CHECK(Runtime, pivot, "linalg.lu: LU without pivoting is not implemented on the CPU");
+            auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot);
+            return lu_unpack(LU, pivots);
+        }),
+    });
+    declare("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor", {
+        doc("The solution of A X = B (X A = B if not left; A^H for A if adjoint), with A as lu_factor gave it"),
+        kernel([](const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) { return lu_solved(LU, pivots, B, left, adjoint); }),
+        derivative("LU, B", GIVEN(Tensor grad, Tensor LU, Tensor pivots, bool left, bool adjoint, Tensor result, Wanted wanted) {
+            Tensor gB = linalg_lu_solve(LU, pivots, grad, left, !adjoint), gLU;
+            if (wanted[0]) {
+                Tensor gA = neg(left ? matmul(gB, H(result)) : matmul(H(result), gB));
+                if (adjoint) gA = H(gA);
+                auto [P, L, U] = lu_unpack(LU, pivots);
+                Tensor inner = matmul(H(P), gA);
+                gLU = add(tril(matmul(inner, H(U)), -1), triu(matmul(H(L), inner)));
+            }
+            return std::make_tuple(gLU, gB);
+        }),
+    });
+    declare("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", {
+        doc("linalg_lu_solve with the right side first"),
+        composition([](const Tensor& self, const Tensor& LU, const Tensor& pivots) { return linalg_lu_solve(LU, pivots, self); }),
+    });
+    // ---- LDL
+    declare("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)", {
+        doc("The LDL factors of symmetric (or Hermitian) matrices, packed; the exchanges; LAPACK's answer for each"), not_differentiable(),
+        kernel([](const Tensor& self, bool hermitian, bool check_errors) {
+            need_square(self, "torch.linalg.ldl_factor_ex");
+            need_field(self, "torch.linalg.ldl_factor_ex");
+            Tensor LD = by_columns(self), info = empty_infos(self), pivots = make_tensor(batch_of(self, 1), DType::Int32, self.device());
+            if (LD.is_meta() || !LD.numel()) return std::make_tuple(LD, pivots, info);
+            LD.tril_();
+            int64_t n = LD.size(-1), count = count_of(LD);
+            for (int64_t i = 0; i < count; i++)
+                info.data_ptr<int32_t>()[i] = lapack::sytrf(LD.dtype(), hermitian && LD.is_complex(), 'L', n, matrix_at(LD, i), n, static_cast<int32_t*>(vector_at(pivots, i)));
+            if (check_errors) raise_on(info, "torch.linalg.ldl_factor_ex", Failure::Indefinite);
+            return std::make_tuple(LD, pivots, info);
+        }),
+    });
+    declare("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", {
+        doc("The LDL factors of symmetric (or Hermitian) matrices, packed, and the exchanges"), not_differentiable(), raises_by_value(),
+        composition([](const Tensor& self, bool hermitian) {
+            auto [LD, pivots, info] = linalg_ldl_factor_ex(self, hermitian);
+            raise_on(info, "torch.linalg.ldl_factor", Failure::Indefinite);
+            return std::make_tuple(LD, pivots);
+        }),
+    });
+    declare("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", {
+        doc("The solution of A X = B, with A as ldl_factor gave it"), not_differentiable(),
+        kernel([](const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
+            need_square(LD, "torch.linalg.ldl_solve", "LD");
+            need_field(LD, "torch.linalg.ldl_solve");
+            KINDLING_CHECK(Runtime, B.dim() >= 2, "torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has %ld dimensions instead", B.dim());
+            KINDLING_CHECK(Runtime, LD.size(-1) == B.size(-2), "linalg.ldl_solve: Incompatible shapes of A and B for the equation AX = B (%ldx%ld and %ldx%ld)", LD.size(-2), LD.size(-1), B.size(-2), B.size(-1));
+            KINDLING_CHECK(Runtime, pivots.sizes() == batch_of(LD, 1), "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape %s instead", str(pivots.sizes()).c_str());
+            KINDLING_CHECK(Runtime, is_integral(pivots.dtype()), "torch.linalg.ldl_solve: Expected pivots to be integers. Got %s", scalar_type_name(pivots.dtype()));
+            KINDLING_CHECK(Runtime, LD.dtype() == B.dtype(), "torch.linalg.ldl_solve: Expected LD and B to have the same dtype, but found LD of type %s and B of type %s instead", scalar_type_name(LD.dtype()), scalar_type_name(B.dtype()));
+            Sizes batch = broadcast_sizes(batch_of(LD), batch_of(B));
+            Tensor X = by_columns(B, batch, B.dtype());
+            if (X.is_meta() || !X.numel()) return X;
+            Tensor factors = by_columns(LD, batch, LD.dtype());
+            int64_t n = LD.size(-1), count = count_of(X);
+            Tensor places = contiguous(to(expand(pivots, with(batch, {n})), DType::Int32));
+            for (int64_t i = 0; i < count; i++)
+                lapack::sytrs(X.dtype(), hermitian && X.is_complex(), 'L', n, X.size(-1), matrix_at(factors, i), n, static_cast<int32_t*>(vector_at(places, i)), matrix_at(X, i), n);
+            return X;
+        }),
+    });
+    // ---- QR
+    declare("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", {
+        doc("A = Q R: orthonormal columns and an upper triangle"),
+        kernel([](const Tensor& A, Text mode) { return qr_factor(A, mode); }),
+        derivative("A", GIVEN(TensorList grads, Text mode, Tensor result0, Tensor result1) { return qr_gradient(grads[0], grads[1], result0, result1, mode); }),
+    });
+    declare("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", {
+        doc("linalg_qr, reduced if some"),
+        composition([](const Tensor& self, bool some) { return linalg_qr(self, some ? "reduced" : "complete"); }),
+    });
+    declare("geqrf(Tensor self) -> (Tensor a, Tensor tau)", {
+        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), not_differentiable(),
+        kernel([](const Tensor& self) {
+            KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
+            need_field(self, "torch.geqrf");
+            Tensor a = by_columns(self), tau = make_tensor(with(batch_of(self), {eye_size(self)}), self.dtype(), self.device());
+            if (a.is_meta() || !a.numel()) return std::make_tuple(a, tau);
+            int64_t m = a.size(-2), n = a.size(-1), count = count_of(a);
+            for (int64_t i = 0; i < count; i++) lapack::geqrf(a.dtype(), m, n, matrix_at(a, i), m, vector_at(tau, i));
+            return std::make_tuple(a, tau);
+        }),
+    });
+    declare("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", {
+        doc("The first columns of the product of Householder reflectors"),
+        kernel([](const Tensor& input, const Tensor& tau) {
+            KINDLING_CHECK(Runtime, input.dim() >= 2, "torch.linalg.householder_product: input must have at least 2 dimensions.");
+            KINDLING_CHECK(Runtime, input.size(-2) >= input.size(-1), "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]");
+            KINDLING_CHECK(Runtime, tau.dim() >= 1 && input.size(-1) >= tau.size(-1), "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]");
+            KINDLING_CHECK(Runtime, input.dim() - tau.dim() == 1, "torch.linalg.householder_product: Expected tau to have one dimension less than input, but got tau.ndim equal to %ld and input.ndim is equal to %ld", tau.dim(), input.dim());
+            KINDLING_CHECK(Runtime, batch_of(tau, 1) == batch_of(input), "torch.linalg.householder_product: Expected batch dimensions of tau to be equal to input.shape[:-2], but got %s", str(batch_of(tau, 1)).c_str());
+            KINDLING_CHECK(Runtime, tau.dtype() == input.dtype(), "torch.linalg.householder_product: tau dtype %s does not match input dtype %s", scalar_type_name(tau.dtype()), scalar_type_name(input.dtype()));
+            need_field(input, "torch.linalg.householder_product");
+            Tensor Q = by_columns(input);
+            if (Q.is_meta() || !Q.numel()) return Q;
+            Tensor factors = contiguous(tau);
+            int64_t m = Q.size(-2), n = Q.size(-1), count = count_of(Q);
+            for (int64_t i = 0; i < count; i++) lapack::orgqr(Q.dtype(), m, n, tau.size(-1), matrix_at(Q, i), m, vector_at(factors, i));
+            return Q;
+        }),
+        derivative("input, tau", GIVEN(Tensor grad, Tensor input, Tensor tau) {
+            Tensor start = expand(eye(input.size(-2), input.size(-1), input.dtype()), input.sizes());
+            ReflectorGradients all = reflector_gradients(input, tau, start, grad, false);
+            return std::make_tuple(all.input, all.tau);
+        }),
+    });
+    declare("orgqr(Tensor self, Tensor input2) -> Tensor", {
+        doc("linalg_householder_product under LAPACK's name"),
+        composition([](const Tensor& self, const Tensor& input2) { return linalg_householder_product(self, input2); }),
+    });
+    declare("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", {
+        doc("Q input3 (or input3 Q, or with Q^H) for the Q of a geqrf result"),
+        kernel([](const Tensor& self, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
+            KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.ormqr: input must have at least 2 dimensions.");
+            KINDLING_CHECK(Runtime, other.dim() >= 2, "torch.ormqr: other must have at least 2 dimensions.");
+            int64_t side = left ? -2 : -1;
+            KINDLING_CHECK(Runtime, other.size(side) >= tau.size(-1), "torch.ormqr: other.shape[%ld] must be greater than or equal to tau.shape[-1]", side);
+            KINDLING_CHECK(Runtime, other.size(side) == self.size(-2), "torch.ormqr: other.shape[%ld] must be equal to input.shape[-2]", side);
+            KINDLING_CHECK(Runtime, self.dim() - tau.dim() == 1, "torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to %ld and input.ndim is equal to %ld", tau.dim(), self.dim());
+            KINDLING_CHECK(Runtime, self.dim() == other.dim(), "torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim equal to %ld and input.ndim is equal to %ld", other.dim(), self.dim());
+            KINDLING_CHECK(Runtime, tau.size(-1) <= self.size(-1), "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1])");
+            KINDLING_CHECK(Runtime, batch_of(tau, 1) == batch_of(self), "torch.ormqr: Expected batch dimensions of tau to be equal to input.shape[:-2], but got %s", str(batch_of(tau, 1)).c_str());
+            KINDLING_CHECK(Runtime, batch_of(other) == batch_of(self), "torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got %s", str(batch_of(other)).c_str());
+            KINDLING_CHECK(Runtime, tau.dtype() == self.dtype(), "torch.ormqr: Expected input and tau to have the same dtype, but input has dtype %s and tau has dtype %s", scalar_type_name(self.dtype()), scalar_type_name(tau.dtype()));
+            KINDLING_CHECK(Runtime, other.dtype() == self.dtype(), "torch.ormqr: Expected input and other to have the same dtype, but input has dtype %s and other has dtype %s", scalar_type_name(self.dtype()), scalar_type_name(other.dtype()));
+            need_field(self, "torch.ormqr");
+            Tensor C = by_columns(other);
+            if (C.is_meta() || !C.numel() || tau.size(-1) == 0) return C;
+            Tensor A = by_columns(self), factors = contiguous(tau);
+            int64_t m = C.size(-2), n = C.size(-1), count = count_of(C);
+            for (int64_t i = 0; i < count; i++)
+                lapack::ormqr(C.dtype(), left ? 'L' : 'R', transpose ? (C.is_complex() ? 'C' : 'T') : 'N', m, n, tau.size(-1), matrix_at(A, i), self.size(-2), vector_at(factors, i), matrix_at(C, i), m);
+            return C;
+        }),
+        derivative("self, input2, input3", GIVEN(Tensor grad, Tensor self, Tensor input2, Tensor input3, bool left, bool transpose) {
+            // C Q is (Q^H C^H)^H.
+            ReflectorGradients all = left ? reflector_gradients(self, input2, input3, grad, transpose)
+                                          : reflector_gradients(self, input2, H(input3), H(grad), !transpose);
+            return std::make_tuple(all.input, all.tau, left ? all.other : H(all.other));
+        }),
+    });
+}

@@ -1,0 +1,110 @@
+// operators/matrices.h: what the families of linear algebra share: batches of matrices that lie by columns, as LAPACK
+// wants them, checks in torch's words, and the few products that derivatives are written in.
+#pragma once
+#include <algorithm>
+
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/lapack.h"
+#include "operators/forms.h"
+
+namespace kindling::matrices {
+
+inline Tensor number(double value) { return wrap_number(Scalar(value)); }
+inline Tensor T(const Tensor& t) { return transpose(t, -2, -1); }
+/// The conjugate transpose.
+inline Tensor H(const Tensor& t) { return t.is_complex() ? conj(T(t)) : T(t); }
+inline Tensor diagonals(const Tensor& t) { return diagonal(t, 0, -2, -1); }
+inline int64_t eye_size(const Tensor& t) { return std::min(t.size(-2), t.size(-1)); }
+
+inline IntList batch_of(const Tensor& t, size_t behind = 2) { return IntList(t.sizes().data(), t.sizes().size() - behind); }
+inline Sizes with(IntList batch, std::initializer_list<int64_t> more) {
+    Sizes sizes = batch;
+    for (int64_t size : more) sizes.push_back(size);
+    return sizes;
+}
+
+/// A fresh batch of m x n matrices, each by columns.
+inline Tensor empty_by_columns(IntList batch, int64_t m, int64_t n, DType dtype, Device device = {}) {
+    Sizes sizes = with(batch, {m, n}), strides = contiguous_strides(sizes);
+    size_t last = sizes.size() - 1;
+    strides[last] = std::max<int64_t>(m, 1);
+    strides[last - 1] = 1;
+    return make_tensor(sizes, strides, dtype, device);
+}
+/// A copy of `t` by columns, with `rows` rows of which the surplus is not set; t broadcasts over `batch`.
+inline Tensor by_columns(const Tensor& t, IntList batch, DType dtype) {
+    Tensor copy = empty_by_columns(batch, t.size(-2), t.size(-1), dtype, t.device());
+    if (!copy.is_meta() && copy.numel()) copy_into(copy, resolve_lazy_bits(t));
+    return copy;
+}
+inline Tensor by_columns(const Tensor& t) { return by_columns(t, batch_of(t), t.dtype()); }
+
+/// How many matrices (or, with behind = 1, vectors) a tensor holds, and where each starts.
+inline int64_t count_of(const Tensor& t, size_t behind = 2) {
+    int64_t count = 1;
+    for (int64_t size : batch_of(t, behind)) count *= size;
+    return count;
+}
+inline void* matrix_at(const Tensor& t, int64_t i) {
+    return t.data_ptr<char>() + i * t.size(-2) * t.size(-1) * static_cast<int64_t>(t.element_size());
+}
+inline void* vector_at(const Tensor& t, int64_t i) {
+    return t.data_ptr<char>() + i * t.size(-1) * static_cast<int64_t>(t.element_size());
+}
+
+// ---- checks
+
+inline void need_matrix(const Tensor& t, const char* name, const char* argument = "A") {
+    KINDLING_CHECK(Runtime, t.dim() >= 2, "%s: The input tensor %s must have at least 2 dimensions.", name, argument);
+}
+inline void need_square(const Tensor& t, const char* name, const char* argument = "A") {
+    need_matrix(t, name, argument);
+    KINDLING_CHECK(Runtime, t.size(-1) == t.size(-2), "%s: %s must be batches of square matrices, but they are %ld by %ld matrices",
+                   name, argument, t.size(-2), t.size(-1));
+}
+inline void need_field(const Tensor& t, const char* name) {
+    KINDLING_CHECK(Runtime, is_differentiable(t.dtype()), "%s: Expected a floating point or complex tensor as input. Got %s", name, scalar_type_name(t.dtype()));
+    KINDLING_CHECK(Runtime, !is_half(t.dtype()), "%s: Low precision dtypes not supported. Got %s", name, scalar_type_name(t.dtype()));
+}
+inline void need_same(const Tensor& a, const Tensor& b, const char* name) {
+    KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s instead",
+                   name, scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+}
+
+enum class Failure : uint8_t { Singular, Solver, NotPositive, Eigenvalues, SingularValues, Factor, LeastSquares, Indefinite };
+/// torch.linalg.LinAlgError for the first info that is not zero.
+inline void raise_on(const Tensor& info, const char* name, Failure failure) {
+    if (info.is_meta()) return;
+    const int32_t* infos = info.data_ptr<int32_t>();
+    for (int64_t i = 0; i < info.numel(); i++) {
+        int code = infos[i];
+        if (!code) continue;
+        std::string where = info.dim() ? format(": (Batch element %ld)", static_cast<long>(i)) : std::string();
+        const char* batch = where.c_str();
+        switch (failure) {
+            case Failure::Singular: fail(ErrorKind::LinAlg, "%s%s: The diagonal element %d is zero, the inversion could not be completed because the input matrix is singular.", name, batch, code);
+            case Failure::Solver: fail(ErrorKind::LinAlg, "%s%s: The solver failed because the input matrix is singular.", name, batch);
+            case Failure::NotPositive: fail(ErrorKind::LinAlg, "%s%s: The factorization could not be completed because the input is not positive-definite (the leading minor of order %d is not positive-definite).", name, batch, code);
+            case Failure::Eigenvalues: fail(ErrorKind::LinAlg, "%s%s: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: %d).", name, batch, code);
+            case Failure::SingularValues: fail(ErrorKind::LinAlg, "%s%s: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: %d).", name, batch, code);
+            case Failure::Factor: fail(ErrorKind::LinAlg, "%s%s: U[%d,%d] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)", name, batch, code, code);
+            case Failure::LeastSquares: fail(ErrorKind::LinAlg, "%s%s: The least squares solution could not be computed because the input matrix does not have full rank (error code: %d).", name, batch, code);
+            case Failure::Indefinite: fail(ErrorKind::LinAlg, "%s%s: The factorization could not be completed because the input is singular (the diagonal element %d is zero).", name, batch, code);
+        }
+    }
+}
+
+// ---- solvers' second argument
+
+/// Whether B stands for one vector for each matrix, not for matrices: numpy's rule.
+inline bool is_vector(const Tensor& A, const Tensor& B) {
+    if (B.dim() == 1) return true;
+    if (A.dim() - 1 != B.dim()) return false;
+    return batch_of(A, 1) == B.sizes();
+}
+
+/// Whether autograd would record what comes of these.
+inline bool records(const Tensor& t) { return thread_state.grad_mode && t.requires_grad(); }
+
+}  // namespace kindling::matrices

@@ -1,0 +1,178 @@
+// operators/special.cpp: torch.special's rarer functions: Bessel and Airy functions, orthogonal polynomials, incomplete
+// gamma functions. They are computed one number at a time, in double precision.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "kernels/library/special.h"
+#include "operators/declare.h"
+#include "operators/loops.h"
+#include "runtime/threads.h"
+
+namespace kindling {
+namespace {
+
+namespace special = library::special;
+
+DType real_dtype(DType dtype, const char* name, bool halves) {
+    if (!is_differentiable(dtype)) dtype = default_dtype();
+    KINDLING_CHECK(NotImplemented, !is_complex(dtype) && (halves || !is_half(dtype)), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
+    return dtype;
+}
+
+template <class T, class F> void fill(const Tensor& out, F value) {
+    T* data = out.data_ptr<T>();
+    parallel_for(0, out.numel(), 256, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) data[i] = static_cast<T>(value(i));
+    });
+}
+
+using One = double (*)(double);
+Tensor each(const Tensor& self, const char* name, One f) {
+    DType dtype = real_dtype(self.dtype(), name, false);
+    Tensor out = make_tensor(self.sizes(), dtype, self.device());
+    if (out.is_meta() || !out.numel()) return out;
+    Tensor x = contiguous(to(self, dtype));
+    Unlocked unlocked(out.numel() > 1024);
+    if (dtype == DType::Float32) fill<float>(out, [&, data = x.data_ptr<float>()](int64_t i) { return f(static_cast<double>(data[i])); });
+    else fill<double>(out, [&, data = x.data_ptr<double>()](int64_t i) { return f(data[i]); });
+    return out;
+}
+
+using Two = double (*)(double, double);
+Tensor each(const Tensor& a, const Tensor& b, const char* name, Two f, bool halves = false) {
+    ResultType type;
+    type.add(*a.impl());
+    type.add(*b.impl());
+    DType dtype = real_dtype(type.get(), name, halves), inside = is_half(dtype) ? DType::Float32 : dtype;
+    Tensor out = make_tensor(broadcast_sizes(a.sizes(), b.sizes(), name), inside, a.device());
+    if (!out.is_meta() && out.numel()) {
+        Tensor x = contiguous(expand(to(a, inside), out.sizes())), y = contiguous(expand(to(b, inside), out.sizes()));
+        Unlocked unlocked(out.numel() > 1024);
+        if (inside == DType::Float32)
+            fill<float>(out, [&, p = x.data_ptr<float>(), q = y.data_ptr<float>()](int64_t i) { return f(static_cast<double>(p[i]), static_cast<double>(q[i])); });
+        else fill<double>(out, [&, p = x.data_ptr<double>(), q = y.data_ptr<double>()](int64_t i) { return f(p[i], q[i]); });
+    }
+    return inside == dtype ? out : to(out, dtype);
+}
+
+/// The derivative of the lower incomplete gamma function: x^(a - 1) e^-x / gamma(a).
+Tensor gamma_density(const Tensor& a, const Tensor& x) {
+    return exp(sub(sub(mul(sub(a, wrap_number(Scalar(1))), log(x)), x), lgamma(a)));
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(special) {
+    declare("special_bessel_j0(Tensor self) -> Tensor", {
+        doc("The Bessel function of the first kind, order 0"), not_differentiable(),
+        kernel([](const Tensor& self) { return each(self, "bessel_j0_cpu", special::bessel_j0); }),
+    });
+    declare("special_bessel_j1(Tensor self) -> Tensor", {
+        doc("The Bessel function of the first kind, order 1"), not_differentiable(),
+        kernel([](const Tensor& self) { return each(self, "bessel_j1_cpu", special::bessel_j1); }),
+    });
+    declare("special_bessel_y0(Tensor self) -> Tensor", {
+        doc("The Bessel function of the second kind, order 0"), not_differentiable(),
+        kernel([](const Tensor& self) { return each(self, "bessel_y0_cpu", special::bessel_y0); }),
+    });
+    declare("special_bessel_y1(Tensor self) -> Tensor", {
+        doc("The Bessel function of the second kind, order 1"), not_differentiable(),
+        kernel([](const Tensor& self) { return each(self, "bessel_y1_cpu", special::bessel_y1); }),
+    });
+    declare("special_modified_bessel_k0(Tensor self) -> Tensor", {
+        doc("The modified Bessel function of the second kind, order 0"), not_differentiable(),
+        kernel([](const Tensor& self) { return each(self, "modified_bessel_k0_cpu", special::bessel_k0); }),
+    });
+    declare("special_modified_bessel_k1(Tensor self) -> Tensor", {
+        doc("The modified Bessel function of the second kind, order 1"), not_differentiable(),
+        kernel([](const Tensor& self) { return each(self, "modified_bessel_k1_cpu", special::bessel_k1); }),
+    });
+    declare("special_scaled_modified_bessel_k0(Tensor x) -> Tensor", {
+        doc("exp(x) times the modified Bessel function of the second kind, order 0"), not_differentiable(),
+        kernel([](const Tensor& x) { return each(x, "scaled_modified_bessel_k0_cpu", special::scaled_bessel_k0); }),
+    });
+    declare("special_scaled_modified_bessel_k1(Tensor x) -> Tensor", {
+        doc("exp(x) times the modified Bessel function of the second kind, order 1"), not_differentiable(),
+        kernel([](const Tensor& x) { return each(x, "scaled_modified_bessel_k1_cpu", special::scaled_bessel_k1); }),
+    });
+    declare("special_spherical_bessel_j0(Tensor x) -> Tensor", {
+        doc("The spherical Bessel function of the first kind, order 0: sin(x) / x"), not_differentiable(),
+        kernel([](const Tensor& x) { return each(x, "spherical_bessel_j0_cpu", special::spherical_bessel_j0); }),
+    });
+    declare("special_airy_ai(Tensor x) -> Tensor", {
+        doc("The Airy function Ai"), not_differentiable(),
+        kernel([](const Tensor& x) { return each(x, "airy_ai_cpu", special::airy_ai); }),
+    });
+    declare("special_modified_bessel_i0(Tensor self) -> Tensor", {
+        doc("The modified Bessel function of the first kind, order 0"), not_differentiable(),
+        kernel([](const Tensor& self) {
+            real_dtype(self.dtype(), "modified_bessel_i0_cpu", false);
+            return i0(self);
+        }),
+    });
+    declare("special_modified_bessel_i1(Tensor self) -> Tensor", {
+        doc("The modified Bessel function of the first kind, order 1"), not_differentiable(),
+        kernel([](const Tensor& self) {
+            real_dtype(self.dtype(), "modified_bessel_i1_cpu", false);
+            return special_i1(self);
+        }),
+    });
+    declare("special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", {
+        doc("The Chebyshev polynomial of the first kind, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_t_cpu", special::chebyshev_t); }),
+    });
+    declare("special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", {
+        doc("The Chebyshev polynomial of the second kind, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_u_cpu", special::chebyshev_u); }),
+    });
+    declare("special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", {
+        doc("The Chebyshev polynomial of the third kind, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_v_cpu", special::chebyshev_v); }),
+    });
+    declare("special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", {
+        doc("The Chebyshev polynomial of the fourth kind, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_w_cpu", special::chebyshev_w); }),
+    });
+    declare("special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor", {
+        doc("The physicists' Hermite polynomial, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "hermite_polynomial_h_cpu", special::hermite_h); }),
+    });
+    declare("special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor", {
+        doc("The probabilists' Hermite polynomial, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "hermite_polynomial_he_cpu", special::hermite_he); }),
+    });
+    declare("special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor", {
+        doc("The Laguerre polynomial, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "laguerre_polynomial_l_cpu", special::laguerre_l); }),
+    });
+    declare("special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor", {
+        doc("The Legendre polynomial, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "legendre_polynomial_p_cpu", special::legendre_p); }),
+    });
+    declare("special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", {
+        doc("The shifted Chebyshev polynomial of the first kind, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_t_cpu", special::shifted_chebyshev_t); }),
+    });
+    declare("special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", {
+        doc("The shifted Chebyshev polynomial of the second kind, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_u_cpu", special::shifted_chebyshev_u); }),
+    });
+    declare("special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", {
+        doc("The shifted Chebyshev polynomial of the third kind, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_v_cpu", special::shifted_chebyshev_v); }),
+    });
+    declare("special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", {
+        doc("The shifted Chebyshev polynomial of the fourth kind, of degree n, at x"), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_w_cpu", special::shifted_chebyshev_w); }),
+    });
+    declare("igamma(Tensor self, Tensor other) -> Tensor", {
+        doc("The regularised lower incomplete gamma function, of order self, at other"), alias("special_gammainc"), has_inplace(),
+        kernel([](const Tensor& self, const Tensor& other) { return each(self, other, "igamma", special::gamma_lower, true); }),
+        derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return mul(grad, gamma_density(self, other)); }),
+    });
+    declare("igammac(Tensor self, Tensor other) -> Tensor", {
+        doc("The regularised upper incomplete gamma function, of order self, at other"), alias("special_gammaincc"), has_inplace(),
+        kernel([](const Tensor& self, const Tensor& other) { return each(self, other, "igammac", special::gamma_upper, true); }),
+        derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return neg(mul(grad, gamma_density(self, other))); }),
+    });
+}

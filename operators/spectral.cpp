@@ -1,0 +1,348 @@
+// operators/spectral.cpp: eigenvalues and singular values, and what is read off them.
+#include <cmath>
+
+#include "operators/declare.h"
+#include "operators/matrices.h"
+
+namespace kindling {
+namespace {
+
+using namespace matrices;
+namespace lapack = library::lapack;
+
+Tensor row(const Tensor& t) { return unsqueeze(t, -2); }
+Tensor column(const Tensor& t) { return unsqueeze(t, -1); }
+Tensor on_diagonal(const Tensor& t) { return diag_embed(t); }
+/// What is not on the diagonal is divided; the diagonal is 0 whatever stands there.
+Tensor differences(const Tensor& values) {
+    Tensor E = sub(row(values), column(values));
+    return add(E, eye(E.size(-1), E.dtype()));
+}
+Tensor without_diagonal(const Tensor& t) { return sub(t, on_diagonal(diagonals(t))); }
+
+void need_phase_free(const Tensor& part, const char* message) {
+    if (part.is_meta() || !part.numel()) return;
+    bool single = to_real(part.dtype()) == DType::Float32;
+    Tensor size = is_complex(part.dtype()) ? abs(part) : part;
+    KINDLING_CHECK(Runtime, allclose(size, zeros_like(size), 1e-2, single ? 1e-2 : 1e-2), "%s", message);
+}
+
+// ---- Hermitian eigenvalues
+
+std::tuple<Tensor, Tensor> eigh(const Tensor& A, Text UPLO, bool vectors) {
+    need_square(A, "linalg.eigh");
+    need_field(A, "linalg.eigh");
+    char uplo = UPLO.empty() ? 0 : static_cast<char>(UPLO[0] & ~32);
+    KINDLING_CHECK(Runtime, UPLO.size() == 1 && (uplo == 'L' || uplo == 'U'), "Expected UPLO argument to be 'L' or 'U', but got %s", std::string(UPLO).c_str());
+    Tensor V = by_columns(A), w = make_tensor(batch_of(A, 1), to_real(A.dtype()), A.device());
+    if (!V.is_meta() && V.numel()) {
+        int64_t n = V.size(-1), count = count_of(V);
+        Tensor info = zeros(batch_of(A), DType::Int32);
+        {
+            Unlocked unlocked(V.numel() > 4096);
+            for (int64_t i = 0; i < count; i++)
+                info.data_ptr<int32_t>()[i] = lapack::syevd(V.dtype(), vectors ? 'V' : 'N', uplo, n, matrix_at(V, i), n, vector_at(w, i));
+        }
+        raise_on(info, "linalg.eigh", Failure::Eigenvalues);
+    }
+    return {w, vectors ? V : make_tensor({0}, A.dtype(), A.device())};
+}
+
+Tensor eigh_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const Tensor& V) {
+    if (!gL.defined() && !gV.defined()) return Tensor();
+    if (!gV.defined()) return matmul(V, mul(column(gL), H(V)));
+    Tensor turn = matmul(H(V), gV);
+    if (V.is_complex())
+        need_phase_free(imag(diagonals(turn)), "linalg_eigh_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.");
+    Tensor inner = div(without_diagonal(turn), differences(L));
+    if (gL.defined()) inner = add(inner, on_diagonal(to(gL, inner.dtype())));
+    return matmul(V, matmul(inner, H(V)));
+}
+
+// ---- general eigenvalues
+
+std::tuple<Tensor, Tensor> eig(const Tensor& self, bool vectors, const char* name) {
+    need_square(self, name);
+    need_field(self, name);
+    DType wide = to_complex(self.dtype());
+    Tensor w = make_tensor(batch_of(self, 1), wide, self.device());
+    Tensor V = vectors ? empty_by_columns(batch_of(self), self.size(-1), self.size(-1), wide, self.device()) : Tensor();
+    if (!w.is_meta() && self.numel()) {
+        KINDLING_CHECK(Runtime, all(isfinite(self)).item<bool>(), "torch.%s: input tensor should not contain infs or NaNs.", "linalg.eig");
+        Tensor A = by_columns(self), info = zeros(batch_of(self), DType::Int32);
+        int64_t n = A.size(-1), count = count_of(A);
+        {
+            Unlocked unlocked(A.numel() > 1024);
+            for (int64_t i = 0; i < count; i++)
+                info.data_ptr<int32_t>()[i] = lapack::geev(A.dtype(), n, matrix_at(A, i), n, vector_at(w, i), vectors ? matrix_at(V, i) : nullptr);
+        }
+        raise_on(info, "linalg.eig", Failure::Eigenvalues);
+    }
+    return {w, V};
+}
+
+Tensor eig_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const Tensor& V, bool real_input) {
+    if (!gL.defined() && !gV.defined()) return Tensor();
+    Tensor inner;
+    if (gV.defined()) {
+        Tensor turn = matmul(H(V), gV), along = diagonals(turn);
+        need_phase_free(imag(along), "linalg_eig_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.");
+        // Eigenvectors keep length 1: what would stretch them is taken out.
+        Tensor stretched = mul(matmul(H(V), V), row(to(real(along), V.dtype())));
+        inner = div(without_diagonal(sub(turn, stretched)), conj(differences(L)));
+        if (gL.defined()) inner = add(inner, on_diagonal(gL));
+    } else {
+        inner = on_diagonal(gL);
+    }
+    Tensor gradient = linalg_solve(H(V), matmul(inner, H(V)));
+    return real_input ? real(gradient) : gradient;
+}
+
+// ---- singular values
+
+std::tuple<Tensor, Tensor, Tensor> svd_of(const Tensor& A, bool full, bool vectors, std::optional<Text> driver) {
+    need_matrix(A, "linalg.svd");
+    need_field(A, "linalg.svd");
+    KINDLING_CHECK(Runtime, !driver, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+    int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
+    IntList batch = batch_of(A);
+    Tensor S = make_tensor(with(batch, {k}), to_real(A.dtype()), A.device()), U, Vh;
+    if (vectors) {
+        U = empty_by_columns(batch, m, full ? m : k, A.dtype(), A.device());
+        Vh = empty_by_columns(batch, full ? n : k, n, A.dtype(), A.device());
+    } else {
+        U = Vh = make_tensor({0}, A.dtype(), A.device());
+    }
+    if (S.is_meta()) return {U, S, Vh};
+    if (!A.numel()) {
+        if (vectors && full) {
+            if (U.numel()) copy_into(U, eye(m, A.dtype()));
+            if (Vh.numel()) copy_into(Vh, eye(n, A.dtype()));
+        }
+        return {U, S, Vh};
+    }
+    KINDLING_CHECK(LinAlg, all(isfinite(A)).item<bool>(), "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.");
+    Tensor work = by_columns(A), info = zeros(batch, DType::Int32);
+    int64_t count = count_of(A);
+    char job = !vectors ? 'N' : full ? 'A' : 'S';
+    {
+        Unlocked unlocked(A.numel() > 1024);
+        for (int64_t i = 0; i < count; i++)
+            info.data_ptr<int32_t>()[i] = lapack::gesdd(A.dtype(), job, m, n, matrix_at(work, i), m, vector_at(S, i), vectors ? matrix_at(U, i) : nullptr, m,
+                                                        vectors ? matrix_at(Vh, i) : nullptr, vectors ? Vh.size(-2) : 1);
+    }
+    raise_on(info, "linalg.svd", Failure::SingularValues);
+    return {U, S, Vh};
+}
+
+/// (Wan and Zhang, 2019, for the complex case.)
+Tensor svd_gradient(const Tensor& gU, const Tensor& gS, const Tensor& gVh, const Tensor& U, const Tensor& S, const Tensor& Vh) {
+    if (!gU.defined() && !gS.defined() && !gVh.defined()) return Tensor();
+    int64_t m = U.size(-2), n = Vh.size(-1), k = S.size(-1);
+    if (!gU.defined() && !gVh.defined())
+        return m >= n ? matmul(U, mul(column(gS), Vh)) : matmul(mul(U, row(gS)), Vh);
+    Tensor turnU, turnV, inner;
+    auto skew = [](const Tensor& t) { return sub(t, H(t)); };
+    if (gU.defined()) turnU = skew(matmul(H(U), gU));
+    if (gVh.defined()) turnV = skew(matmul(Vh, H(gVh)));
+    if (U.is_complex()) {
+        Tensor phase = turnU.defined() ? imag(diagonals(turnU)) : Tensor();
+        if (turnV.defined()) phase = phase.defined() ? add(phase, imag(diagonals(turnV))) : imag(diagonals(turnV));
+        need_phase_free(phase, "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this phase term, making it ill-defined.");
+    }
+    Tensor squares = mul(S, S), E = differences(squares);
+    if (turnU.defined()) inner = mul(div(turnU, E), row(S));
+    if (turnV.defined()) {
+        Tensor part = mul(column(S), div(turnV, E));
+        inner = inner.defined() ? add(inner, part) : part;
+    }
+    // The diagonals of the turns are the phases; they come back below, where they count.
+    inner = without_diagonal(inner);
+    if (gS.defined()) inner = add(inner, on_diagonal(to(gS, inner.dtype())));
+    if (U.is_complex() && turnU.defined()) inner = add(inner, on_diagonal(div(diagonals(turnU), mul(S, number(2)))));
+    Tensor result = matmul(U, inner);
+    if (m > k && gU.defined()) {
+        Tensor scaled = div(gU, row(S));
+        result = add(result, sub(scaled, matmul(U, matmul(H(U), scaled))));
+    }
+    result = matmul(result, Vh);
+    if (n > k && gVh.defined()) {
+        Tensor scaled = div(gVh, column(S));
+        result = add(result, matmul(U, sub(scaled, matmul(matmul(scaled, H(Vh)), Vh))));
+    }
+    return result;
+}
+
+double epsilon_of(const Tensor& t) { return to_real(t.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07; }
+
+/// The larger of atol and rtol times the largest value; rtol's default is used where atol is not given or not positive.
+Tensor tolerance(const Tensor& self, const Tensor& largest, const Tensor& atol, const Tensor& rtol, const char* name) {
+    for (const Tensor* each : {&atol, &rtol})
+        KINDLING_CHECK(Runtime, !each->defined() || !is_complex(each->dtype()), "%s: %s tensor of complex type is not supported. Got %s", name, each == &atol ? "atol" : "rtol", scalar_type_name(each->dtype()));
+    Tensor standard = number(epsilon_of(self) * static_cast<double>(std::max(self.size(-1), self.size(-2))));
+    Tensor relative = rtol.defined() ? rtol : atol.defined() ? where(gt(atol, Scalar(0)), number(0), standard) : standard;
+    Tensor scaled = mul(relative, largest);
+    return atol.defined() ? max(to(atol, scaled.dtype()), scaled) : scaled;
+}
+Tensor optional_number(std::optional<double> value, const Tensor& like) {
+    return value ? full({}, Scalar(*value), to_real(like.dtype())) : Tensor();
+}
+
+Tensor rank_of(const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
+    need_matrix(self, "torch.linalg.matrix_rank", "input");
+    if (hermitian) need_square(self, "linalg.matrix_rank");
+    if (self.numel() == 0) return zeros(batch_of(self), DType::Int64);
+    Tensor S = hermitian ? abs(linalg_eigvalsh(self, "L")) : linalg_svdvals(self);
+    Tensor limit = tolerance(self, amax(S, {-1}), atol, rtol, "torch.linalg.matrix_rank");
+    return sum(gt(S, unsqueeze(limit, -1)), IntList({-1}));
+}
+
+/// The derivative of the pseudoinverse P of A (Golub and Pereyra, 1973).
+Tensor pinv_gradient(const Tensor& grad, const Tensor& P, const Tensor& A) {
+    int64_t m = A.size(-2), n = A.size(-1);
+    Tensor Ph = H(P), gh = H(grad);
+    if (m <= n) {
+        Tensor K = matmul(gh, P), KPh = matmul(K, Ph);
+        Tensor first = sub(KPh, matmul(A, matmul(P, KPh)));                     // (I - A P) G^H P P^H
+        Tensor PhP = matmul(Ph, P), L = matmul(PhP, gh);
+        Tensor second = sub(L, matmul(matmul(L, P), A));                        // P^H P G^H (I - P A)
+        return add(sub(first, matmul(Ph, matmul(grad, Ph))), second);
+    }
+    Tensor PPh = matmul(P, Ph), K = matmul(gh, PPh);
+    Tensor first = sub(K, matmul(A, matmul(P, K)));
+    Tensor L = matmul(Ph, matmul(P, gh)), second = sub(L, matmul(matmul(L, P), A));
+    return add(sub(first, matmul(Ph, matmul(grad, Ph))), second);
+}
+
+void need_pinv(const Tensor& self) {
+    KINDLING_CHECK(Runtime, is_differentiable(self.dtype()) && !is_half(self.dtype()) && self.dim() >= 2, "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types",
+                   scalar_type_name(self.dtype()), str(self.sizes()).c_str());
+}
+
+}  // namespace
+}  // namespace kindling
+
+OPERATORS(spectral) {
+    declare("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", {
+        doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices of which one triangle is read"), in(space::Torch),
+        kernel([](const Tensor& A, Text UPLO, bool compute_v) { return eigh(A, UPLO, compute_v); }),
+        derivative("A", GIVEN(TensorList grads, Tensor result0, Tensor result1) { return eigh_gradient(grads[0], grads[1], result0, result1); }),
+    });
+    declare("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", {
+        doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices"),
+        composition([](const Tensor& self, Text UPLO) { return _linalg_eigh(self, UPLO); }),
+    });
+    declare("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", {
+        doc("Eigenvalues, in order, of Hermitian matrices"),
+        composition([](const Tensor& self, Text UPLO) { return std::get<0>(_linalg_eigh(self, UPLO, records(self))); }),
+    });
+    declare("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", {
+        doc("Eigenvalues and eigenvectors of square matrices, complex"),
+        kernel([](const Tensor& self) { return eig(self, true, "linalg.eig"); }),
+        derivative("self", GIVEN(TensorList grads, Tensor self_shape, Tensor result0, Tensor result1) {
+            return eig_gradient(grads[0], grads[1], result0, result1, !self_shape.is_complex());
+        }),
+    });
+    declare("_linalg_eigvals(Tensor self) -> Tensor", {
+        doc("Eigenvalues of square matrices, complex"), in(space::Torch), not_differentiable(),
+        kernel([](const Tensor& self) { return std::get<0>(eig(self, false, "linalg.eigvals")); }),
+    });
+    declare("linalg_eigvals(Tensor self) -> Tensor", {
+        doc("Eigenvalues of square matrices, complex"),
+        composition([](const Tensor& self) { return records(self) ? std::get<0>(linalg_eig(self)) : _linalg_eigvals(self); }),
+    });
+    declare("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
+        doc("A = U diag(S) Vh, singular values in falling order"), in(space::Torch),
+        kernel([](const Tensor& A, bool full_matrices, bool compute_uv, std::optional<Text> driver) { return svd_of(A, full_matrices, compute_uv, driver); }),
+        derivative("A", GIVEN(TensorList grads, bool full_matrices, bool compute_uv, Tensor result0, Tensor result1, Tensor result2) {
+            KINDLING_CHECK(Runtime, compute_uv, "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, and hence we cannot compute backward. Please use torch.svd(compute_uv=True)");
+            int64_t k = result1.size(-1);
+            Tensor gU = grads[0], gVh = grads[2], U = narrow(result0, -1, 0, k), Vh = narrow(result2, -2, 0, k);
+            if (full_matrices && gU.defined()) gU = narrow(gU, -1, 0, k);
+            if (full_matrices && gVh.defined()) gVh = narrow(gVh, -2, 0, k);
+            return svd_gradient(gU, grads[1], gVh, U, result1, Vh);
+        }),
+    });
+    declare("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
+        doc("A = U diag(S) Vh, singular values in falling order"),
+        composition([](const Tensor& A, bool full_matrices, std::optional<Text> driver) { return _linalg_svd(A, full_matrices, true, driver); }),
+    });
+    declare("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", {
+        doc("Singular values in falling order"),
+        composition([](const Tensor& A, std::optional<Text> driver) { return std::get<1>(_linalg_svd(A, false, records(A), driver)); }),
+    });
+    declare("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", {
+        doc("self = U diag(S) V^H; new programs call linalg.svd"),
+        composition([](const Tensor& self, bool some, bool compute_uv) {
+            KINDLING_CHECK(Runtime, self.dim() >= 2, "linalg.svd: input should have at least 2 dimensions, but has %ld dimensions instead", self.dim());
+            if (!compute_uv) {
+                Tensor S = std::get<1>(_linalg_svd(self, false, false));
+                IntList batch = batch_of(self);
+                return std::make_tuple(zeros(with(batch, {self.size(-2), self.size(-2)}), self.dtype()), S, zeros(with(batch, {self.size(-1), self.size(-1)}), self.dtype()));
+            }
+            auto [U, S, Vh] = _linalg_svd(self, !some, true);
+            return std::make_tuple(U, S, H(Vh));
+        }),
+    });
+    // ---- pseudoinverse
+    declare("linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor", {
+        doc("The pseudoinverse, by the singular values above a tolerance"),
+        kernel([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
+            need_pinv(self);
+            if (self.numel() == 0) return make_tensor(with(batch_of(self), {self.size(-1), self.size(-2)}), self.dtype(), self.device());
+            if (!hermitian) {
+                auto [U, S, Vh] = _linalg_svd(self, false);
+                Tensor limit = unsqueeze(tolerance(self, narrow(S, -1, 0, 1).squeeze(-1), atol, rtol, "torch.linalg.pinv"), -1);
+                Tensor inverse = where(gt(S, limit), reciprocal(S), number(0));
+                return matmul(mul(H(Vh), row(to(inverse, self.dtype()))), H(U));
+            }
+            need_square(self, "linalg.pinv");
+            auto [L, V] = _linalg_eigh(self);
+            Tensor size = abs(L), limit = unsqueeze(tolerance(self, amax(size, {-1}), atol, rtol, "torch.linalg.pinv"), -1);
+            Tensor inverse = where(gt(size, limit), reciprocal(L), number(0));
+            return matmul(mul(V, row(to(inverse, self.dtype()))), H(V));
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return pinv_gradient(grad, result, self); }),
+    });
+    declare("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor", {
+        doc("The pseudoinverse, by the singular values above a tolerance"),
+        composition([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+            need_pinv(self);
+            return linalg_pinv(self, optional_number(atol, self), optional_number(rtol, self), hermitian);
+        }),
+    });
+    declare("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", {
+        doc("The pseudoinverse, by the singular values above rcond times the largest"),
+        composition([](const Tensor& self, double rcond, bool hermitian) {
+            need_pinv(self);
+            return linalg_pinv(self, Tensor(), optional_number(rcond, self), hermitian);
+        }),
+    });
+    declare("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor", {
+        doc("The pseudoinverse, by the singular values above rcond times the largest"),
+        composition([](const Tensor& self, const Tensor& rcond, bool hermitian) { return linalg_pinv(self, Tensor(), rcond, hermitian); }),
+    });
+    declare("pinverse(Tensor self, float rcond=1e-15) -> Tensor", {
+        doc("The pseudoinverse; new programs call linalg.pinv"), no_out(),
+        composition([](const Tensor& self, double rcond) { return linalg_pinv(self, rcond); }),
+    });
+    // ---- rank
+    declare("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor", {
+        doc("How many singular values are above a tolerance"), not_differentiable(),
+        composition([](const Tensor& input, const Tensor& atol, const Tensor& rtol, bool hermitian) { return rank_of(input, atol, rtol, hermitian); }),
+    });
+    declare("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor", {
+        doc("How many singular values are above a tolerance"), not_differentiable(),
+        composition([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+            return rank_of(self, optional_number(atol, self), optional_number(rtol, self), hermitian);
+        }),
+    });
+    declare("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", {
+        doc("How many singular values are above tol"), not_differentiable(),
+        composition([](const Tensor& self, double tol, bool hermitian) { return rank_of(self, optional_number(tol, self), optional_number(0.0, self), hermitian); }),
+    });
+    declare("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor", {
+        doc("How many singular values are above tol"), not_differentiable(),
+        composition([](const Tensor& input, const Tensor& tol, bool hermitian) { return rank_of(input, tol, optional_number(0.0, input), hermitian); }),
+    });
+}
