@@ -487,15 +487,8 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
         return _ask(stft, (input,), input, n_fft, hop_length=hop_length, win_length=win_length, window=window, center=center,
                     pad_mode=pad_mode, normalized=normalized, onesided=onesided, return_complex=return_complex,
                     align_to_window=align_to_window)
-    if center and align_to_window is not None:
-        raise RuntimeError("stft align_to_window should only be set when center = false")
-    if center:
-        dims = input.dim()
-        extended = [1] * (3 - dims) + list(input.size())
-        pad = n_fft // 2
-        input = torch.nn.functional.pad(input.view(extended), [pad, pad], pad_mode)
-        input = input.view(input.shape[-dims:])
-    return _operator("stft")(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+    return _operator("stft")(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided,
+                             return_complex, align_to_window)
 
 
 def istft(*args, **kwargs):
