@@ -87,6 +87,11 @@ Tensor promoted(const Tensor& t, bool need_complex) {
 
 void need_points(int64_t n) { KINDLING_CHECK(Runtime, n >= 1, "Invalid number of data points (%ld) specified", n); }
 
+int64_t own_dim(int64_t dim, const Tensor& t) {
+    KINDLING_CHECK(Index, t.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
+    return wrap_dim(dim, t.dim());
+}
+
 /// Zeros behind, or a part, so that the dims have these sizes.
 Tensor resized(const Tensor& t, IntList dims, IntList sizes) {
     Tensor result = t;
@@ -110,7 +115,7 @@ Shape shape_of(const Tensor& self, std::optional<IntList> s, std::optional<IntLi
     Shape shape;
     int64_t ndim = self.dim();
     if (dim) {
-        for (int64_t d : *dim) shape.dims.push_back(wrap_dim(d, ndim));
+        for (int64_t d : *dim) shape.dims.push_back(own_dim(d, self));
         for (size_t i = 0; i < shape.dims.size(); i++)
             for (size_t j = 0; j < i; j++) KINDLING_CHECK(Runtime, shape.dims[i] != shape.dims[j], "FFT dims must be unique");
     }
@@ -134,7 +139,7 @@ Shape shape_of(const Tensor& self, std::optional<IntList> s, std::optional<IntLi
 
 Tensor transform1(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm, bool forward) {
     Tensor x = promoted(self, true);
-    int64_t d = wrap_dim(dim, x.dim()), count = n.value_or(x.dim() ? x.size(d) : 0);
+    int64_t d = own_dim(dim, x), count = n.value_or(x.size(d));
     need_points(count);
     if (n) x = resized(x, {d}, {count});
     return _fft_c2c(x, {d}, scaling_of(norm, forward), forward);
@@ -143,7 +148,7 @@ Tensor transform1(const Tensor& self, std::optional<int64_t> n, int64_t dim, std
 Tensor transform1_from_real(const char* name, const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm, bool forward) {
     KINDLING_CHECK(Runtime, !self.is_complex(), "%s expects a real input tensor, but got %s", name, scalar_type_name(self.dtype()));
     Tensor x = promoted(self, false);
-    int64_t d = wrap_dim(dim, x.dim()), count = n.value_or(x.dim() ? x.size(d) : 0);
+    int64_t d = own_dim(dim, x), count = n.value_or(x.size(d));
     need_points(count);
     if (n) x = resized(x, {d}, {count});
     Tensor result = _fft_r2c(x, {d}, scaling_of(norm, forward), true);
@@ -152,7 +157,7 @@ Tensor transform1_from_real(const char* name, const Tensor& self, std::optional<
 
 Tensor transform1_to_real(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm, bool forward) {
     Tensor x = promoted(self, true);
-    int64_t d = wrap_dim(dim, x.dim()), count = n.value_or(x.dim() ? 2 * (x.size(d) - 1) : 0);
+    int64_t d = own_dim(dim, x), count = n.value_or(2 * (x.size(d) - 1));
     need_points(count);
     if (n) x = resized(x, {d}, {count / 2 + 1});
     return _fft_c2r(forward ? conj(x) : x, {d}, scaling_of(norm, forward), count);

@@ -36,20 +36,23 @@ Tensor kept(const Tensor& folded, Pair dims, bool keepdim) {
     return unsqueeze(unsqueeze(folded, std::min(dims.rows, dims.columns)), std::max(dims.rows, dims.columns));
 }
 
+/// The largest or smallest along a dimension; of nothing, the largest norm is 0.
+Tensor extreme(const Tensor& norms, bool largest, int64_t dim, bool keepdim) {
+    if (largest && norms.size(dim) == 0) return sum(norms, IntList({dim}), keepdim);
+    return largest ? amax(norms, {dim}, keepdim) : amin(norms, {dim}, keepdim);
+}
+
 Tensor matrix_norm_by(const Tensor& given, double order, IntList dim, bool keepdim, DType dtype) {
     Tensor self = in_dtype(given, dtype);
     Pair dims = pair_of(dim, self.dim());
     double size = std::fabs(order);
     KINDLING_CHECK(Runtime, size == 1 || size == 2 || std::isinf(size), "linalg.matrix_norm: Order %g not supported.", order);
     bool largest = order > 0;
-    if (size == 2) {
-        Tensor S = values_along(self, dims);
-        return kept(largest ? amax(S, {-1}) : amin(S, {-1}), dims, keepdim);
-    }
+    if (size == 2) return kept(extreme(values_along(self, dims), largest, -1, false), dims, keepdim);
     int64_t folded = size == 1 ? dims.rows : dims.columns, rest = size == 1 ? dims.columns : dims.rows;
     Tensor sums = linalg_vector_norm(self, Scalar(1), IntList({folded}), keepdim);
     if (!keepdim && rest > folded) rest--;
-    return largest ? amax(sums, {rest}, keepdim) : amin(sums, {rest}, keepdim);
+    return extreme(sums, largest, rest, keepdim);
 }
 
 Tensor matrix_norm_by(const Tensor& given, Text order, IntList dim, bool keepdim, DType dtype) {
@@ -79,7 +82,7 @@ void need_condition(const Tensor& self, const char* name) {
 // ---- powers
 
 Tensor power(const Tensor& self, int64_t n) {
-    if (n == 0) return clone(expand(eye(self.size(-1), self.dtype()), self.sizes()));
+    if (n == 0) return clone(self, MemoryFormat::Contiguous).copy_(eye(self.size(-1), self.dtype()));
     Tensor base = n < 0 ? linalg_inv(self) : self, result;
     for (uint64_t left = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n); left; left >>= 1) {
         if (left & 1) result = result.defined() ? matmul(result, base) : base;

@@ -198,12 +198,12 @@ OPERATORS(solvers) {
     declare("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", {
         doc("The least squares solution of A X = B: with residuals, rank and singular values where the driver finds them"),
         kernel([](const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) { return least_squares(self, b, rcond, driver); }),
-        derivative("self, b", GIVEN(TensorList grads, Tensor self, Tensor b, Tensor result0, Wanted wanted) {
+        derivative("self, b", GIVEN(Tensor grad0, Tensor grad1, Tensor self, Tensor b, Tensor result0, Wanted wanted) {
             // X = pinv(A) B, and the residual is r = A X - B, orthogonal to A's columns.
             bool vector = is_vector(self, b);
             Tensor B = vector ? unsqueeze(b, -1) : b, X = vector ? unsqueeze(result0, -1) : result0, gA, gB;
-            if (grads[0].defined()) {
-                Tensor g = vector ? unsqueeze(grads[0], -1) : grads[0], P = linalg_pinv(self);
+            if (grad0.defined()) {
+                Tensor g = vector ? unsqueeze(grad0, -1) : grad0, P = linalg_pinv(self);
                 gB = matmul(H(P), g);
                 if (wanted[0]) {
                     Tensor r = sub(B, matmul(self, X)), w = matmul(P, gB);
@@ -211,8 +211,8 @@ OPERATORS(solvers) {
                     if (self.size(-2) < self.size(-1)) gA = add(gA, matmul(matmul(H(P), X), H(sub(g, matmul(P, matmul(self, g))))));
                 }
             }
-            if (grads[1].defined() && grads[1].numel()) {
-                Tensor weight = unsqueeze(vector ? unsqueeze(grads[1], -1) : grads[1], -2);
+            if (grad1.defined() && grad1.numel()) {
+                Tensor weight = unsqueeze(vector ? unsqueeze(grad1, -1) : grad1, -2);
                 Tensor r = mul(mul(sub(matmul(self, X), B), weight), number(2));
                 gB = gB.defined() ? sub(gB, r) : neg(r);
                 if (wanted[0]) gA = gA.defined() ? add(gA, matmul(r, H(X))) : matmul(r, H(X));
@@ -259,12 +259,12 @@ OPERATORS(solvers) {
             Tensor sign = mul(prod(sgn(D), -1), exchange_sign(pivots, A.dtype()));
             return std::make_tuple(sign, sum(log(abs(D)), IntList({-1})), LU, pivots);
         }),
-        derivative("A", GIVEN(TensorList grads, Tensor A, Tensor result0, Tensor result2, Tensor result3) {
+        derivative("A", GIVEN(Tensor grad0, Tensor grad1, Tensor A, Tensor result0, Tensor result2, Tensor result3) {
             // d log|det| is Re of the trace of A^-1 dA; the sign turns with its imaginary part.
             Tensor scale;
-            if (grads[1].defined()) scale = to(grads[1], A.dtype());
-            if (A.is_complex() && grads[0].defined()) {
-                Tensor turn = neg(imag(mul(conj(grads[0]), result0)));
+            if (grad1.defined()) scale = to(grad1, A.dtype());
+            if (A.is_complex() && grad0.defined()) {
+                Tensor turn = neg(imag(mul(conj(grad0), result0)));
                 Tensor side = complex(zeros_like(turn), turn);
                 scale = scale.defined() ? add(scale, side) : side;
             }

@@ -63,6 +63,10 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
 }  // namespace kindling
 
 OPERATORS(special) {
+    declare("special_round(Tensor self, *, int decimals=0) -> Tensor", {
+        doc("The nearest number with so many decimals, halves to even"),
+        composition([](const Tensor& self, int64_t decimals) { return round(self, decimals); }),
+    });
     declare("special_bessel_j0(Tensor self) -> Tensor", {
         doc("The Bessel function of the first kind, order 0"), not_differentiable(),
         kernel([](const Tensor& self) { return each(self, "bessel_j0_cpu", special::bessel_j0); }),

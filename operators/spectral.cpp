@@ -55,6 +55,7 @@ Tensor eigh_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const 
     if (V.is_complex())
         need_phase_free(imag(diagonals(turn)), "linalg_eigh_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.");
     Tensor inner = div(without_diagonal(turn), differences(L));
+    inner = mul(add(inner, H(inner)), number(0.5));   // A is Hermitian, and so is its gradient
     if (gL.defined()) inner = add(inner, on_diagonal(to(gL, inner.dtype())));
     return matmul(V, matmul(inner, H(V)));
 }
