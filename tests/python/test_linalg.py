@@ -64,7 +64,7 @@ def test_square(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("name", [name for name in SQUARE if name != "tensorinv"])
+@pytest.mark.parametrize("name", [name for name in SQUARE if name not in ("tensorinv", "cond")])   # PyTorch's cond has no gradient in batches
 def test_square_gradient(name, dtype):
     theirs, ours = (x.requires_grad_() for x in inputs(2, 3, 3, dtype=dtype, seed=1))
 
