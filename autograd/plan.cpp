@@ -241,13 +241,17 @@ void OperatorNode::run(Backward& backward) {
             }
         if (!wanted) continue;
         Value given[32];
-        bool skip = false;
+        bool asks = false, comes = false;
+        for (const auto& each : rule.given) {
+            asks = asks || each.kind == Kind::Grad;
+            comes = comes || (each.kind == Kind::Grad && each.index < backward.gradient_count && backward.gradients[each.index].defined());
+        }
+        bool skip = asks && !comes;   // zero gradients give zero gradients
         for (size_t i = 0; i < rule.given.size() && !skip; i++) {
             const auto& each = rule.given[i];
             switch (each.kind) {
                 case Kind::Grad:
                     if (each.index < backward.gradient_count) given[i] = backward.gradients[each.index];
-                    skip = given[i].is_none() && each.index == 0;
                     break;
                 case Kind::Grads: given[i] = TensorList(backward.gradients, backward.gradient_count); break;
                 case Kind::Wanted: given[i] = static_cast<int64_t>(wanted); break;
