@@ -179,6 +179,12 @@ Tensor write_rows(Tensor result, int64_t dim, const Tensor& index, const Tensor&
         for (int64_t d = 0; d < result.dim(); d++)
             KINDLING_CHECK(Runtime, d == dim || result.size(d) == source.size(d), "%s(): source shape %s does not match the shape of self %s but for dimension %ld",
                            operation, str(source.sizes()).c_str(), str(result.sizes()).c_str(), dim);
+    else if (result.dim() > 1 || source.dim() > 1) {
+        KINDLING_CHECK(Index, write == Write::Add || source.dim() == 0 || result.dim() == 0, "%s(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (%ld), destination dimensionality (%ld)",
+                       operation, source.dim(), result.dim());
+        fail(ErrorKind::Runtime, "%s(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = %s source.shape = %s", operation,
+             str(result.sizes()).c_str(), str(source.sizes()).c_str());
+    }
     if (result.is_meta() || !source.numel()) return result;
     std::vector<int64_t> offsets = offsets_along(result, dim, index, operation);
     Tensor values = contiguous(source);

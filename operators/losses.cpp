@@ -130,6 +130,7 @@ OPERATORS(losses) {
                 w = reshape(weight, shape);
             }
             if (is_floating(target.dtype())) {       // probabilities
+                KINDLING_CHECK(Value, self.dim() < 2 || target.dim() < 1 || self.size(0) == target.size(0), "Expected input batch_size (%ld) to match target batch_size (%ld).", self.size(0), target.size(0));
                 KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "input and target must have the same shape for probabilities as targets, got %s and %s", str(self.sizes()).c_str(), str(target.sizes()).c_str());
                 KINDLING_CHECK(Runtime, ignore_index < 0, "ignore_index is not supported for floating point target");
                 Tensor p = label_smoothing > 0 ? add(mul(target, number(1 - label_smoothing)), number(label_smoothing / static_cast<double>(classes))) : target;

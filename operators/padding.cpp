@@ -24,7 +24,12 @@ std::vector<int64_t> sources(Fill fill, int64_t size, int64_t before, int64_t af
         switch (fill) {
             case Fill::Reflect: at = at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at; break;
             case Fill::Replicate: at = at < 0 ? 0 : at >= size ? size - 1 : at; break;
-            case Fill::Circular: at = at < 0 ? at + size : at >= size ? at - size : at; break;
+            case Fill::Circular: {               // what a negative padding cuts off does not come in at the other side
+                int64_t first = std::max<int64_t>(-before, 0), left = size - first - std::max<int64_t>(-after, 0);
+                at = static_cast<int64_t>(i) - std::max<int64_t>(before, 0);
+                at = first + (at < 0 ? at + left : at >= left ? at - left : at);
+                break;
+            }
         }
         result[i] = at;
     }
@@ -56,7 +61,8 @@ Padding padding_of(Fill fill, IntList sizes, IntList pad, int dims) {
             KINDLING_CHECK(Runtime, before < size && after < size, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (%ld, %ld) at dimension %zu of input %s", before, after, d, str(sizes).c_str());
         if (fill == Fill::Circular) {
             KINDLING_CHECK(Runtime, before <= size && after <= size, "Padding value causes wrapping around more than once.");
-            KINDLING_CHECK(Runtime, size + before + after >= 0, "Negative padding value is resulting in an empty dimension");
+            int64_t left = size - std::max<int64_t>(-before, 0) - std::max<int64_t>(-after, 0);
+            KINDLING_CHECK(Runtime, size + before + after >= 0 && before <= left && after <= left, "Negative padding value is resulting in an empty dimension");
         } else
             KINDLING_CHECK(Runtime, size + before + after >= 1, "input (%s: %ld) is too small. Calculated output %s: %ld", i == dims - 1 ? "W" : i == dims - 2 ? "H" : "D", size, i == dims - 1 ? "W" : i == dims - 2 ? "H" : "D", size + before + after);
         int at = 3 - dims + i;

@@ -316,7 +316,7 @@ OPERATORS(statistics) {
         }),
     });
     declare("segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor", {
-        doc("max, mean, min, sum or prod of neighbouring segments along a dimension"), in(space::Torch), no_out(),
+        doc("max, mean, min, sum or prod of neighbouring segments along a dimension"), in(space::Torch), alias("_segment_reduce"), no_out(),
         composition([](const Tensor& data, Text reduce, const Tensor& lengths, const Tensor& indices, const Tensor& offsets, int64_t axis, bool unsafe, std::optional<Scalar> initial) {
             KINDLING_CHECK(Runtime, data.numel() >= 0 && data.dim() > 0, "segment_reduce(): Expected data of at least one dimension.");
             KINDLING_CHECK(Runtime, !indices.defined(), "segment_reduce(): indices based reduction is not supported yet.");
@@ -353,7 +353,7 @@ OPERATORS(statistics) {
         doc("softmax that gives zeros for rows of nothing but -inf"), in(space::Torch),
         composition([](const Tensor& self, int64_t dim, DType dtype) {
             Tensor dead = all(eq(self, Scalar(-infinity)), dim, true);
-            return masked_fill(softmax(self, dim, dtype), dead, Scalar(0));
+            return masked_fill(softmax(masked_fill(self, dead, Scalar(0)), dim, dtype), dead, Scalar(0));
         }),
     });
     declare("conj_physical(Tensor self) -> Tensor", {
