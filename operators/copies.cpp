@@ -108,8 +108,8 @@ OPERATORS(copies) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "_chunk_cat expects a non-empty input tensor list");
             std::vector<Tensor> rows;
             for (const Tensor& each : tensors) {
-                KINDLING_CHECK(Runtime, dim >= 0 && dim < each.dim(), "_chunk_cat expects dim < ndim for all input tensors");
-                int64_t d = dim, size = each.size(d), padded = (size + num_chunks - 1) / num_chunks * num_chunks;
+                KINDLING_CHECK(Runtime, dim >= -each.dim() && dim < each.dim(), "_chunk_cat expects dim < ndim for all input tensors");
+                int64_t d = wrap_dim(dim, each.dim()), size = each.size(d), padded = (size + num_chunks - 1) / num_chunks * num_chunks;
                 KINDLING_CHECK(Runtime, each.numel() > 0, "_chunk_cat expects non-empty tensor");
                 Sizes pad(static_cast<size_t>(2 * (each.dim() - d))), shape;
                 pad[pad.size() - 1] = padded - size;
