@@ -165,6 +165,12 @@ static Tensor fitted(const Tensor& gradient, const InputMeta& meta, const char* 
     return g;
 }
 
+/// Hooks may be added or removed while they run, also by other threads.
+template <class T> static std::vector<T> copied(const std::vector<T>& list, SpinLock& lock) {
+    SpinGuard guard(lock);
+    return list;
+}
+
 /// Hooks of the node's results, in the order they were made; then retain_grad.
 static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
     auto apply = [&](GradHook* hook, Tensor& gradient) {
@@ -176,13 +182,13 @@ static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
         TensorImpl* leaf = static_cast<AccumulateGrad*>(node)->variable.impl();
         AutogradMeta* meta = leaf->autograd;
         if (meta && !meta->hooks.empty()) {
-            auto hooks = meta->hooks;
+            auto hooks = copied(meta->hooks, meta->lock);
             for (auto& hook : hooks) apply(hook.get(), gradients[0]);
         }
     }
     if (!node->hooks) return;
     if (!node->hooks->tensor_hooks.empty()) {
-        auto hooks = node->hooks->tensor_hooks;
+        auto hooks = copied(node->hooks->tensor_hooks, node->lock);
         for (auto& each : hooks) apply(each.hook.get(), gradients[each.input]);
     }
     if (node->hooks->retains.empty()) return;
@@ -224,7 +230,7 @@ static void check_nan(const Tensor* results, size_t count, const char* from) {
 void GraphTask::call(Entry& entry, Tensor* gradients, size_t count, Tensor* results, const bool* needed) {
     GradNode* node = entry.node;
     if (node->hooks && !node->hooks->before.empty()) {
-        auto hooks = node->hooks->before;
+        auto hooks = copied(node->hooks->before, node->lock);
         for (auto& hook : hooks) hook->before(gradients, count);
     }
     size_t edges = node->edges.size();
@@ -249,13 +255,13 @@ void GraphTask::call(Entry& entry, Tensor* gradients, size_t count, Tensor* resu
     }
     if (thread_state.anomaly && thread_state.anomaly_check_nan) check_nan(results, edges, node->name());
     if (after) {
-        auto hooks = node->hooks->after;
+        auto hooks = copied(node->hooks->after, node->lock);
         for (auto& hook : hooks) hook->after(results, edges, seen.data(), seen.size());
     }
     if (node->kind == GradNode::Kind::Accumulate) {
         AutogradMeta* meta = static_cast<AccumulateGrad*>(node)->variable.impl()->autograd;
         if (meta && !meta->accumulated.empty()) {
-            auto hooks = meta->accumulated;
+            auto hooks = copied(meta->accumulated, meta->lock);
             Tensor leaf = static_cast<AccumulateGrad*>(node)->variable;
             for (auto& hook : hooks) hook->on_tensor(leaf);
         }

@@ -51,7 +51,7 @@ Ref<GradNode> grad_fn(TensorImpl* impl) {
         }
         SpinGuard guard(meta.lock);
         if (impl->view_version != now) {
-            meta.grad_fn = std::move(node);
+            std::swap(meta.grad_fn, node);   // the old one goes when the lock is open again: that may run anything
             meta.output = 0;
             impl->view_version = now;
             if (meta.grad_fn) impl->key |= key::Autograd;

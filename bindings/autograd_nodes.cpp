@@ -145,18 +145,20 @@ static PyObject* node_set_sequence(PyObject* self, PyObject* value) {
 }
 
 /// One dict, one hook object, per node and kind.
-static PyObject* hook_dict(std::vector<Ref<GradHook>>& hooks) {
+static PyObject* hook_dict(std::vector<Ref<GradHook>>& hooks, SpinLock& lock) {
     for (auto& hook : hooks)
         if (hook->python()) return static_cast<PyObject*>(hook->python());
     Object dict(checked(new_hook_dict()));
-    hooks.push_back(Ref<GradHook>::adopt(new PythonHooks(dict.get())));
+    auto hook = Ref<GradHook>::adopt(new PythonHooks(dict.get()));
+    SpinGuard guard(lock);
+    hooks.push_back(hook);
     return dict.get();    // the hook holds it
 }
 static PyObject* node_register_hook(PyObject* self, PyObject* hook) {
-    return guarded([&] { return add_hook(hook_dict(node_of(self)->need_hooks().after), hook); });
+    return guarded([&] { return add_hook(hook_dict(node_of(self)->need_hooks().after, node_of(self)->lock), hook); });
 }
 static PyObject* node_register_prehook(PyObject* self, PyObject* hook) {
-    return guarded([&] { return add_hook(hook_dict(node_of(self)->need_hooks().before), hook); });
+    return guarded([&] { return add_hook(hook_dict(node_of(self)->need_hooks().before, node_of(self)->lock), hook); });
 }
 
 /// Runs the node by itself: grad_fn(gradient).
