@@ -1,0 +1,62 @@
+"""Recurrent layers beside torch: outputs, last states and all gradients, over padded and packed sequences."""
+import itertools
+
+import numpy as np
+import pytest
+import torch as reference
+
+import kindling
+
+
+def close(got, expected):
+    np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-9)
+
+
+def states(hidden):
+    return hidden if isinstance(hidden, tuple) else (hidden,)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"num_layers": 2}, {"bidirectional": True}, {"num_layers": 2, "bidirectional": True, "bias": False},
+    {"batch_first": True}, {"proj_size": 3, "bidirectional": True, "num_layers": 2}, {"nonlinearity": "relu"},
+])
+@pytest.mark.parametrize("mode,packed", list(itertools.product(("LSTM", "GRU", "RNN"), (False, True))))
+def test_layer(mode, packed, options):
+    if "proj_size" in options and mode != "LSTM" or "nonlinearity" in options and mode != "RNN":
+        pytest.skip("not an option of this layer")
+    theirs = getattr(reference.nn, mode)(4, 5, **options).double()
+    ours = getattr(kindling.nn, mode)(4, 5, **options).double()
+    ours.load_state_dict({name: kindling.from_numpy(value.numpy().copy()) for name, value in theirs.state_dict().items()})
+    first = options.get("batch_first", False)
+    data = np.random.default_rng(0).standard_normal((3, 6, 4) if first else (6, 3, 4))
+    seen = []
+    for torch, layer in ((reference, theirs), (kindling, ours)):
+        x = torch.from_numpy(data.copy()).requires_grad_()
+        rnn, sequence = torch.nn.utils.rnn, x
+        if packed:
+            sequence = rnn.pack_padded_sequence(x, torch.tensor([4, 6, 2]), batch_first=first, enforce_sorted=False)
+        output, hidden = layer(sequence)
+        if packed:
+            output, lengths = rnn.pad_packed_sequence(output, batch_first=first)
+            assert lengths.tolist() == [4, 6, 2]
+        ((output ** 2).sum() + sum((h ** 3).sum() for h in states(hidden))).backward()
+        seen.append([output, *states(hidden), x.grad, *(p.grad for p in layer.parameters())])
+    assert len(seen[0]) == len(seen[1])
+    for expected, got in zip(*seen):
+        close(got, expected)
+
+
+@pytest.mark.parametrize("name,gates", [("_thnn_fused_lstm_cell", 4), ("_thnn_fused_gru_cell", 3)])
+def test_cell_twice_differentiable(name, gates):
+    inputs = [kindling.randn(2, 3 * width, dtype=kindling.float64, requires_grad=True) for width in (gates, gates, 1)]
+    cell = getattr(kindling, name)
+    assert kindling.autograd.gradcheck(cell, inputs)
+    assert kindling.autograd.gradgradcheck(cell, inputs)
+
+
+def test_wrong_sizes():
+    layer = kindling.nn.LSTM(4, 5)
+    with pytest.raises(RuntimeError, match="input.size\\(-1\\) must be equal to input_size. Expected 4, got 3"):
+        layer(kindling.ones(2, 3, 3))
+    with pytest.raises(RuntimeError, match="sequence length to be larger than 0"):
+        layer(kindling.ones(0, 3, 4))

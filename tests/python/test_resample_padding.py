@@ -1,0 +1,58 @@
+"""Interpolation, grids, padding, sliding blocks, quantiles and their relatives beside torch, with gradients."""
+import numpy as np
+import pytest
+import torch as reference
+
+import kindling
+
+CASES = {
+    "nearest": "F.interpolate(x, scale_factor=2)",
+    "nearest-exact": "F.interpolate(x, size=(3, 9), mode='nearest-exact')",
+    "bilinear": "F.interpolate(x, size=(7, 3), mode='bilinear', align_corners=True)",
+    "bicubic": "F.interpolate(x, scale_factor=1.5, mode='bicubic')",
+    "antialias": "F.interpolate(x, size=(2, 3), mode='bilinear', antialias=True)",
+    "grid": "F.grid_sample(x, F.affine_grid(x[0, 0, :2, :3].reshape(1, 2, 3), (1, 3, 4, 4), align_corners=False), align_corners=False)",
+    "reflect": "F.pad(x, (2, 1, 1, 3), mode='reflect')",
+    "replicate": "F.pad(x, (2, -1, 0, 3), mode='replicate')",
+    "circular": "F.pad(x, (2, 1, -1, 3), mode='circular')",
+    "unfold": "F.unfold(x, (2, 3), dilation=(1, 2), padding=1, stride=2)",
+    "fold": "F.fold(F.unfold(x, 2), (5, 6), 2)",
+    "quantile": "torch.quantile(x, torch.tensor([0.25, 0.6], dtype=torch.float64), dim=2, keepdim=True)",
+    "nanquantile": "torch.nanquantile(x, 0.3, interpolation='midpoint')",
+    "kron": "torch.kron(x[0, 0], x[0, 1])",
+    "cross": "torch.linalg.cross(x[0], x[0].flip(0), dim=0)",
+    "cov": "torch.cov(x[0, 0], aweights=x[0, 1, 0].detach().abs())",
+    "corrcoef": "torch.corrcoef(x[0, 0])",
+    "gradient": "torch.gradient(x, spacing=0.5, dim=2, edge_order=2)[0]",
+    "combinations": "torch.combinations(x[0, 0, 0], 3)",
+    "vander": "torch.linalg.vander(x[0, 0, 0], N=4)",
+    "segments": "torch.segment_reduce(x[0, 0], 'max', lengths=torch.tensor([2, 0, 3]), initial=0)",
+    "ctc": "F.ctc_loss(x[0].permute(1, 0, 2).log_softmax(2), torch.tensor([[1, 2], [3, 3], [4, 5]]), (5, 5, 4), (2, 2, 1))",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name):
+    data = np.random.default_rng(0).standard_normal((1, 3, 5, 6))
+    seen = []
+    for torch in (reference, kindling):
+        x = torch.from_numpy(data.copy()).requires_grad_()
+        y = eval(CASES[name], {"torch": torch, "F": torch.nn.functional, "x": x})
+        weights = np.random.default_rng(1).standard_normal(tuple(y.shape))
+        (y * torch.from_numpy(np.array(weights))).sum().backward()
+        seen.append((y, x.grad))
+    for expected, got in zip(*seen):
+        np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-7, atol=1e-9)
+
+
+def test_histogram():
+    data = np.random.default_rng(0).standard_normal(50)
+    for density in (False, True):
+        expected, got = (torch.histogram(torch.from_numpy(data), 7, range=(-1.0, 1.5), density=density) for torch in (reference, kindling))
+        np.testing.assert_allclose(got.hist.numpy(), expected.hist.numpy())
+        np.testing.assert_allclose(got.bin_edges.numpy(), expected.bin_edges.numpy())
+
+
+def test_index_add_refuses_a_source_of_other_dimensions():
+    with pytest.raises(RuntimeError, match="source tensor shape must match"):
+        kindling.zeros(3, 2).index_add(0, kindling.tensor([0, 1]), kindling.ones(2))
