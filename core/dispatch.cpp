@@ -9,6 +9,32 @@ void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* result
 void* (*release_lock)() = nullptr;
 void (*retake_lock)(void*) = nullptr;
 
+/// A kernel never sees a tensor without data beside one with: only numbers (0-d tensors) mix with the meta device, and
+/// what copies or indexes into it.
+[[gnu::cold]] static void check_devices(const Operator& op, const Value* arguments) {
+    if (op.body != Body::Kernel && op.body != Body::Pointwise) return;
+    const std::string& name = op.schema->name;
+    if (name == "copy_" || name == "copy" || name.compare(0, 3, "set") == 0) return;
+    const Value* first = nullptr;
+    bool mixed = false;
+    auto look = [&](const TensorImpl* tensor) { mixed = mixed || (tensor && !tensor->is_meta() && tensor->ndim > 0); };
+    for (int i = 0; i < op.tensor_count; i++) {
+        const Value& v = arguments[op.tensor_positions[i]];
+        if (v.tag != Value::Tag::Tensor) continue;
+        if (!first) first = &v;
+        look(v.tensor);
+    }
+    bool indexes = name.compare(0, 5, "index") == 0 && first && first->tensor->is_meta();
+    for (int i = 0; i < op.list_count && !indexes; i++) {
+        const Value& v = arguments[op.list_positions[i]];
+        if (v.tag != Value::Tag::TensorList) continue;
+        for (uint32_t j = 0; j < v.size; j++)
+            if (v.tensors[j].defined()) look(v.tensors[j].impl());
+    }
+    if (mixed)
+        fail(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found at least two devices, meta and cpu!", name.c_str());
+}
+
 uint32_t key_word(const Operator& op, const Value* arguments) {
     uint32_t word = 0;
     for (int i = 0; i < op.tensor_count; i++) {
@@ -21,6 +47,7 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
         for (uint32_t j = 0; j < v.size; j++)
             if (v.tensors[j].defined()) word |= key_of(v.tensors[j].impl());
     }
+    if (word & key::Meta) [[unlikely]] check_devices(op, arguments);
     return word;
 }
 

@@ -59,8 +59,8 @@ void raise_factor(const Tensor& info) {
 /// The permutation matrix that LAPACK's row exchanges make.
 Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
     Sizes sizes = with(batch_of(pivots, 1), {m, m});
-    Tensor P = zeros(sizes, dtype);
-    if (!P.numel()) return P;
+    Tensor P = zeros(sizes, dtype, std::nullopt, pivots.device());
+    if (P.is_meta() || !P.numel()) return P;
     int64_t count = count_of(pivots, 1), k = pivots.size(-1);
     Tensor given = contiguous(pivots), places = make_tensor(with(batch_of(pivots, 1), {1, m}), DType::Int64);
     for (int64_t i = 0; i < count; i++) {
@@ -79,7 +79,7 @@ Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
 std::tuple<Tensor, Tensor> unpacked(const Tensor& LU) {
     int64_t m = LU.size(-2), n = LU.size(-1), k = std::min(m, n);
     Tensor L = tril(narrow(LU, -1, 0, k), -1), U = triu(narrow(LU, -2, 0, k));
-    return {add(L, eye(m, k, LU.dtype())), U};
+    return {add(L, eye(m, k, LU.dtype(), std::nullopt, LU.device())), U};
 }
 
 /// P^H gA for A = P L U from the gradients of L's lower part and of U (Zanna et al.; the square part first).
@@ -110,6 +110,19 @@ Tensor lu_gradient(const Tensor& gL, const Tensor& gU, const Tensor& P, const Te
     return matmul(P, square);
 }
 
+/// LAPACK follows these without looking. A negative one belongs to a block of two, and so to a pair.
+void need_places(const Tensor& pivots, int64_t n, const char* name, bool pairs = false) {
+    const int32_t* data = pivots.data_ptr<int32_t>();
+    for (int64_t i = 0, at = 0; i < pivots.numel(); i++, at = i % n) {
+        bool good = data[i] >= 1 && data[i] <= n;
+        if (pairs && data[i] < 0 && at + 1 < n) {
+            good = data[i] >= -n && data[i + 1] >= -n && data[i + 1] < 0;
+            i++;
+        }
+        KINDLING_CHECK(Runtime, good, "%s: pivots must be between 1 and %ld inclusive, as the factorization gave them", name, n);
+    }
+}
+
 Tensor lu_solved(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) {
     need_square(LU, "torch.linalg.lu_solve", "LU");
     need_field(LU, "torch.linalg.lu_solve");
@@ -130,6 +143,7 @@ Tensor lu_solved(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool l
         bool through_conjugates = !left && adjoint && X.is_complex();
         if (through_conjugates) copy_into(X, resolve_conj(conj(clone(X))));
         Tensor factors = by_columns(LU, batch, LU.dtype()), places = contiguous(expand(pivots, with(batch, {n})));
+        need_places(places, n, "linalg.lu_solve");
         Unlocked unlocked(X.numel() * n > 65536);
         for (int64_t i = 0; i < count; i++)
             lapack::getrs(X.dtype(), trans, n, width, matrix_at(factors, i), n, static_cast<int32_t*>(vector_at(places, i)), matrix_at(X, i), n);
@@ -153,7 +167,7 @@ std::tuple<Tensor, Tensor> qr_factor(const Tensor& A, Text mode) {
     Tensor tau = make_tensor(with(batch, {std::max<int64_t>(k, 1)}), A.dtype());
     int64_t count = count_of(R);
     if (m == 0 || n == 0) {
-        if (want_q && Q.numel()) copy_into(Q, eye(m, width, A.dtype()));
+        if (want_q && Q.numel()) copy_into(Q, eye(m, width, A.dtype(), std::nullopt, A.device()));
     } else {
         Unlocked unlocked(R.numel() > 4096);
         for (int64_t i = 0; i < count; i++) lapack::geqrf(A.dtype(), m, n, matrix_at(R, i), m, vector_at(tau, i));
@@ -213,7 +227,7 @@ std::vector<Reflector> reflectors(const Tensor& input, const Tensor& tau) {
     int64_t m = input.size(-2), k = tau.size(-1);
     for (int64_t i = 0; i < k; i++) {
         Tensor below = narrow(narrow(input, -1, i, 1), -2, i + 1, m - i - 1);
-        Tensor head = zeros(with(batch_of(input), {i + 1, 1}), input.dtype());
+        Tensor head = zeros(with(batch_of(input), {i + 1, 1}), input.dtype(), std::nullopt, input.device());
         if (!head.is_meta()) fill_(narrow(head, -2, i, 1), Scalar(1));
         list.push_back({cat(std::vector<Tensor>{head, below}, -2), unsqueeze(narrow(tau, -1, i, 1), -1)});
     }
@@ -462,6 +476,7 @@ OPERATORS(factorizations) {
             Tensor factors = by_columns(LD, batch, LD.dtype());
             int64_t n = LD.size(-1), count = count_of(X);
             Tensor places = contiguous(to(expand(pivots, with(batch, {n})), DType::Int32));
+            need_places(places, n, "torch.linalg.ldl_solve", true);
             for (int64_t i = 0; i < count; i++)
                 lapack::sytrs(X.dtype(), hermitian && X.is_complex(), 'L', n, X.size(-1), matrix_at(factors, i), n, static_cast<int32_t*>(vector_at(places, i)), matrix_at(X, i), n);
             return X;
@@ -507,7 +522,7 @@ OPERATORS(factorizations) {
             return Q;
         }),
         derivative("input, tau", GIVEN(Tensor grad, Tensor input, Tensor tau) {
-            Tensor start = expand(eye(input.size(-2), input.size(-1), input.dtype()), input.sizes());
+            Tensor start = expand(eye(input.size(-2), input.size(-1), input.dtype(), std::nullopt, input.device()), input.sizes());
             ReflectorGradients all = reflector_gradients(input, tau, start, grad, false);
             return std::make_tuple(all.input, all.tau);
         }),

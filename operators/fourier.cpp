@@ -40,6 +40,7 @@ Tensor own_copy(const Tensor& t) {
 
 Tensor complex_transform(const Tensor& self, IntList dim, int64_t normalization, bool forward) {
     KINDLING_CHECK(Runtime, self.is_complex(), "_fft_c2c: Expected a complex tensor");
+    KINDLING_CHECK(Runtime, dim.empty() || self.dim() > 0, "_fft_c2c: Expected a tensor with dimensions");
     Tensor out = own_copy(self);
     if (out.is_meta() || !out.numel()) return out;
     Unlocked unlocked(out.numel() > 4096);
@@ -52,7 +53,9 @@ Tensor complex_transform(const Tensor& self, IntList dim, int64_t normalization,
 
 Tensor from_real(const Tensor& self, IntList dim, int64_t normalization, bool onesided) {
     KINDLING_CHECK(Runtime, is_floating(self.dtype()), "_fft_r2c: Expected a real floating point tensor");
+    KINDLING_CHECK(Runtime, !dim.empty(), "_fft_r2c: Expected at least one dimension");
     if (!onesided) return complex_transform(to(self, to_complex(self.dtype())), dim, normalization, true);
+    KINDLING_CHECK(Runtime, self.dim() > 0, "_fft_r2c: Expected a tensor with dimensions");
     int64_t last = wrap_dim(dim.back(), self.dim()), n = self.size(last);
     Sizes sizes = self.sizes();
     sizes[static_cast<size_t>(last)] = n / 2 + 1;
@@ -65,8 +68,10 @@ Tensor from_real(const Tensor& self, IntList dim, int64_t normalization, bool on
 
 Tensor to_real_values(const Tensor& self, IntList dim, int64_t normalization, int64_t n) {
     KINDLING_CHECK(Runtime, self.is_complex(), "_fft_c2r: Expected a complex tensor");
+    KINDLING_CHECK(Runtime, !dim.empty(), "_fft_c2r: Expected at least one dimension");
     int64_t last = wrap_dim(dim.back(), self.dim());
     Sizes sizes = self.sizes();
+    KINDLING_CHECK(Runtime, self.dim() > 0, "_fft_c2r: Expected a tensor with dimensions");
     sizes[static_cast<size_t>(last)] = n;
     Tensor out = make_tensor(sizes, to_real(self.dtype()), self.device());
     if (out.is_meta() || !out.numel()) return out;

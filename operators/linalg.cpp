@@ -82,7 +82,7 @@ void need_condition(const Tensor& self, const char* name) {
 // ---- powers
 
 Tensor power(const Tensor& self, int64_t n) {
-    if (n == 0) return clone(self, MemoryFormat::Contiguous).copy_(eye(self.size(-1), self.dtype()));
+    if (n == 0) return clone(self, MemoryFormat::Contiguous).copy_(eye(self.size(-1), self.dtype(), std::nullopt, self.device()));
     Tensor base = n < 0 ? linalg_inv(self) : self, result;
     for (uint64_t left = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n); left; left >>= 1) {
         if (left & 1) result = result.defined() ? matmul(result, base) : base;
@@ -105,7 +105,7 @@ Tensor exponential(const Tensor& self) {
     Tensor steps = ceil(log2(div(size, number(limit))));
     steps = where(logical_and(isfinite(steps), gt(steps, Scalar(0))), steps, number(0));
     Tensor count = unsqueeze(unsqueeze(steps, -1), -1);
-    Tensor A = to(mul(self, exp2(neg(count))), self.dtype()), identity = eye(n, self.dtype());
+    Tensor A = to(mul(self, exp2(neg(count))), self.dtype()), identity = eye(n, self.dtype(), std::nullopt, self.device());
     Tensor A2 = matmul(A, A), even, odd, running = identity;
     int degree = wide ? 13 : 7;
     const double* b = wide ? b13 : b7;

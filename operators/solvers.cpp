@@ -61,6 +61,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     Sizes batch = broadcast_sizes(batch_of(self), batch_of(B));
     bool has_rank = method != "gels", has_values = method == "gelsd" || method == "gelss";
     DType dtype = self.dtype();
+    if (self.is_meta()) {
+        Sizes sizes = with(batch, {n});
+        if (!vector) sizes.push_back(width);
+        auto none = [&](IntList shape, DType type) { return make_tensor(shape, type, self.device()); };
+        return {none(sizes, dtype), none({0}, to_real(dtype)), has_rank ? none(batch, DType::Int64) : none({0}, DType::Int64),
+                has_values ? none(with(batch, {k}), to_real(dtype)) : none({0}, to_real(dtype))};
+    }
     // LAPACK's answer takes the place of b, which therefore has room for max(m, n) rows.
     Tensor A = by_columns(self, batch, dtype), X = empty_by_columns(batch, std::max(m, n), width, dtype);
     if (X.numel()) X.zero_();
@@ -99,7 +106,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
 
 /// -1 where LAPACK made an odd number of exchanges, else 1.
 Tensor exchange_sign(const Tensor& pivots, DType dtype) {
-    Tensor here = arange(Scalar(1), Scalar(pivots.size(-1) + 1), DType::Int32);
+    Tensor here = arange(Scalar(1), Scalar(pivots.size(-1) + 1), DType::Int32, std::nullopt, pivots.device());
     Tensor odd = remainder(sum(ne(pivots, here), IntList({-1})), wrap_number(Scalar(2)));
     return to(rsub(mul(odd, wrap_number(Scalar(2))), wrap_number(Scalar(1))), dtype);
 }

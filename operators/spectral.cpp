@@ -16,7 +16,7 @@ Tensor on_diagonal(const Tensor& t) { return diag_embed(t); }
 /// What is not on the diagonal is divided; the diagonal is 0 whatever stands there.
 Tensor differences(const Tensor& values) {
     Tensor E = sub(row(values), column(values));
-    return add(E, eye(E.size(-1), E.dtype()));
+    return add(E, eye(E.size(-1), E.dtype(), std::nullopt, E.device()));
 }
 Tensor without_diagonal(const Tensor& t) { return sub(t, on_diagonal(diagonals(t))); }
 
@@ -117,8 +117,8 @@ std::tuple<Tensor, Tensor, Tensor> svd_of(const Tensor& A, bool full, bool vecto
     if (S.is_meta()) return {U, S, Vh};
     if (!A.numel()) {
         if (vectors && full) {
-            if (U.numel()) copy_into(U, eye(m, A.dtype()));
-            if (Vh.numel()) copy_into(Vh, eye(n, A.dtype()));
+            if (U.numel()) copy_into(U, eye(m, A.dtype(), std::nullopt, A.device()));
+            if (Vh.numel()) copy_into(Vh, eye(n, A.dtype(), std::nullopt, A.device()));
         }
         return {U, S, Vh};
     }
