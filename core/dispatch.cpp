@@ -47,7 +47,8 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
         for (uint32_t j = 0; j < v.size; j++)
             if (v.tensors[j].defined()) word |= key_of(v.tensors[j].impl());
     }
-    if (word & key::Meta) [[unlikely]] check_devices(op, arguments);
+    // What a Python subclass wraps has no data of its own, and its __torch_dispatch__ comes first.
+    if (word & key::Meta && !((word | (thread_state.include & ~thread_state.exclude)) & (key::Dispatch | key::Mode))) [[unlikely]] check_devices(op, arguments);
     return word;
 }
 

@@ -154,10 +154,11 @@ OPERATORS(solvers) {
             Tensor X = linalg_lu_solve(LU, pivots, columns, left);
             return std::make_tuple(vector ? squeeze(X, -1) : X, LU, pivots, info);
         }),
-        derivative("A, B", GIVEN(Tensor grad, Tensor A_shape, Tensor B_shape, bool left, Tensor result0, Tensor result1, Tensor result2, Wanted wanted) {
-            bool vector = is_vector(A_shape, B_shape);
+        derivative("A, B", GIVEN(Tensor grad, Tensor A, Tensor B_shape, bool left, Tensor result0, Tensor result1, Tensor result2, Wanted wanted) {
+            bool vector = is_vector(A, B_shape);
             Tensor g = vector ? unsqueeze(grad, -1) : grad, X = vector ? unsqueeze(result0, -1) : result0, gA;
-            Tensor gB = linalg_lu_solve(result1, result2, g, left, true);
+            // The factors are at hand, but only A leads back to itself when this is differentiated again.
+            Tensor gB = thread_state.grad_mode ? linalg_solve(H(A), g, left) : linalg_lu_solve(result1, result2, g, left, true);
             if (wanted[0]) gA = neg(left ? matmul(gB, H(X)) : matmul(H(X), gB));
             return std::make_tuple(gA, vector ? squeeze(gB, -1) : gB);
         }),

@@ -96,6 +96,23 @@ def test_rectangles(m, n, dtype):
             compare(theirs.grad, ours.grad)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("function", [lambda t, A: t.linalg.solve(A, A.mT), lambda t, A: t.linalg.inv(A), lambda t, A: t.linalg.matrix_exp(A), lambda t, A: t.linalg.det(A),
+                                      lambda t, A: t.linalg.svdvals(A), lambda t, A: t.linalg.pinv(A[:, :2]), lambda t, A: t.linalg.eigvalsh(A + A.mH),
+                                      lambda t, A: t.linalg.cholesky(A @ A.mH + t.eye(3)), lambda t, A: t.fft.fftn(A), lambda t, A: t.linalg.lu(A)[1:]])
+def test_second_derivatives(function, dtype):
+    A = inputs(3, 3, dtype=dtype, seed=5)[1].requires_grad_()
+    assert kindling.autograd.gradgradcheck(lambda A: function(kindling, A), (A,))
+
+
+def test_data_is_looked_for():
+    for call in ("torch.linalg.solve(torch.ones(2, 2), torch.ones(2, 2, device='meta'))", "torch.mm(torch.ones(2, 2, device='meta'), torch.ones(2, 2))",
+                 "torch.linalg.lu_solve(torch.eye(2), torch.tensor([1, 2000000000], dtype=torch.int32), torch.ones(2, 1))",
+                 "torch.linalg.ldl_solve(torch.eye(2), torch.tensor([-1, 1], dtype=torch.int32), torch.ones(2, 1))"):
+        with pytest.raises(RuntimeError):
+            eval(call, {"torch": kindling})
+
+
 @pytest.mark.parametrize("source", [
     "torch.linalg.inv(torch.zeros(2, 2))", "torch.linalg.inv(torch.zeros(3, 2, 2))", "torch.linalg.inv(torch.ones(2, 3))",
     "torch.linalg.inv(torch.ones(2))", "torch.linalg.inv(torch.ones(2, 2).half())", "torch.linalg.inv(torch.ones(2, 2).long())",
