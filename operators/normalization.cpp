@@ -206,6 +206,12 @@ OPERATORS(normalization) {
     declare("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor", {
         doc("Normalised over all dimensions but the second (Ioffe and Szegedy, 2015)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps, bool) {
+            if (input.numel() == 0) {                    // as torch: nothing to normalise, and the statistics stay as they are
+                Tensor result = clone(input);
+                if (weight.defined() && weight.numel()) result = mul(result, select(weight, 0, 0));
+                if (bias.defined() && bias.numel()) result = add(result, select(bias, 0, 0));
+                return result;
+            }
             KINDLING_CHECK(Runtime, input.dim() >= 2, "Expected 2D or more input to batch_norm, but got %s", str(input.sizes()).c_str());
             auto check = [&](const Tensor& t, const char* what) {
                 KINDLING_CHECK(Runtime, !t.defined() || t.numel() == input.size(1), "%s should contain %ld elements not %ld", what, input.size(1), t.numel());

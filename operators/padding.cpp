@@ -247,7 +247,7 @@ std::tuple<Tensor, Tensor> fractional(const Tensor& self, IntList kernel_size, I
     KINDLING_CHECK(Runtime, samples.dtype() == self.dtype(), "Expect _random_samples to have the same dtype as input");
     int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, planes = 1;
     int64_t batch = self.dim() == dims + 2 ? self.size(0) : 1, channels = self.size(-dims - 1);
-    KINDLING_CHECK(Runtime, samples.dim() == 3 && samples.size(0) == batch && samples.size(1) == channels && samples.size(2) == dims,
+    KINDLING_CHECK(Runtime, samples.dim() == 3 && (samples.size(0) == batch || (self.dim() == dims + 1 && samples.size(0) > 1)) && samples.size(1) == channels && samples.size(2) == dims,
                    "Expect _random_samples to have shape [%ld, %ld, %d], got %s", batch, channels, dims, str(samples.sizes()).c_str());
     Sizes sizes;
     for (int64_t d = 0; d < self.dim() - dims; d++) { planes *= self.size(d); sizes.push_back(self.size(d)); }

@@ -461,7 +461,10 @@ OPERATORS(views) {
     });
     declare("narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", {
         doc("narrow into fresh memory"),
-        composition([](const Tensor& self, int64_t dim, int64_t start, int64_t length) { return clone(narrow(self, dim, start, length), MemoryFormat::Contiguous); }),
+        composition([](const Tensor& self, int64_t dim, int64_t start, int64_t length) {
+            KINDLING_CHECK(Runtime, dim < self.dim(), "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false: narrow_copy along dimension %ld of %s", dim, str(self.sizes()).c_str());
+            return clone(narrow(self, dim, start, length), MemoryFormat::Contiguous);
+        }),
     });
     declare("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", {
         doc("The diagonal of two dimensions, as the last dimension"), 
