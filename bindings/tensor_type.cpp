@@ -469,6 +469,7 @@ static PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
     }
     return guarded([&]() -> PyObject* {
         Tensor copy = shallow_copy(tensor_of(data));
+        KINDLING_CHECK(Runtime, !require_grad || is_differentiable(copy.dtype()), "Only Tensors of floating point and complex dtype can require gradients");
         PyObject* self = checked(wrap_as(reinterpret_cast<PyTypeObject*>(type), copy));
         if (require_grad) {
             try { copy.requires_grad_(true); } catch (...) { Py_DECREF(self); throw; }

@@ -126,7 +126,8 @@ static bool parse_device(const char* text, Device& device) {
             found = true;
         }
     if (!found) {
-        PyErr_Format(PyExc_RuntimeError, "Expected one of cpu, cuda, meta, privateuseone device type at start of device string: %s",
+        PyErr_Format(PyExc_RuntimeError, "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, "
+                     "meta, hpu, mtia, privateuseone device type at start of device string: %s",
                      std::string(text, length).c_str());
         return false;
     }

