@@ -270,7 +270,10 @@ class Pickler:
             from copyreg import dispatch_table
             table = dispatch_table.get(kind)
             module = getattr(obj, "__module__", None)
-            if type(module) is str and (module == "torch" or module.startswith("torch._C._")) and not isinstance(obj, type) and hasattr(obj, "__name__") and callable(obj):
+            import kindling
+            if kind is type(kindling.relu) and type(module) is str and getattr(obj, "__objclass__", None) is None:
+                if module.partition(".")[0] == "kindling":
+                    module = "torch" + module[len("kindling"):]
                 self.save_name(module, obj.__name__)  # an operator function: torch writes the same name
                 return
             if table is not None:

@@ -250,8 +250,8 @@ def stub(operators):
     """The whole text of the stub."""
     functions, methods = [], []
     for operator in operators:
-        if operator["spaces"] & TORCH and not operator["name"].startswith("__"):
-            functions += forms(operator, False)
+        if operator["spaces"] & TORCH:
+            functions += [entry for entry in forms(operator, False) if not entry[0].startswith("__")]
         if operator["spaces"] & METHOD:
             methods += forms(operator, True)
     other = [(f"__{name}__", ["self"], "Tensor") for name in UNARY.split()]
