@@ -369,7 +369,7 @@ Tensor to_options(const Tensor& self, DType dtype, bool has_device, Device devic
     static constinit Known to_copy{"_to_copy", "", nullptr};
     bool same_device = !has_device || (device.type == self.device().type && (device.index < 0 || device.index == self.device().index || self.device().index < 0));
     if (!copy && (dtype == DType::None || dtype == self.dtype()) && same_device &&
-        (format == MemoryFormat::Preserve || self.is_contiguous(format)))
+        (format == MemoryFormat::Preserve || self.suggest_memory_format() == format))
         return self;
     if (has_device && device.type == DeviceType::CUDA) {
         PyErr_SetString(PyExc_AssertionError, "Torch not compiled with CUDA enabled");
