@@ -121,7 +121,9 @@ def main():
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # an interpreter started in the source folder would import the sources
         result = measure(commands(folder, given.torch), given.rounds)
+        os.chdir("/")
     bare = look("")
     after = look("import kindling")
     result["import kindling"]["modules"] = sorted(set(after["modules"]) - set(bare["modules"]))
