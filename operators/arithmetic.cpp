@@ -6,6 +6,12 @@
 namespace kindling {
 namespace {
 
+void refuse_bool_subtraction(const Sym& x) {
+    if (x.dtype() == DType::Bool)
+        fail(ErrorKind::Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+             "mask, use the `~` or `logical_not()` operator instead.");
+}
+
 /// x / y under a rounding mode, as torch.div.
 Sym divided(const Sym& x, const Sym& y, const Sym& mode) {
     if (mode == "trunc") return is_integral(x.dtype()) || x.dtype() == DType::Bool ? trunc_div(x, y) : trunc(x / y);
@@ -33,9 +39,7 @@ OPERATORS(arithmetic) {
     declare("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
         doc("self - alpha * other"), alias("subtract"),
         pointwise([](auto x, auto y, auto alpha) {
-            if (x.dtype() == DType::Bool)
-                fail(ErrorKind::Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-                     "invert a mask, use the `~` or `logical_not()` operator instead.");
+            refuse_bool_subtraction(x);
             return x - alpha * y;
         }),
         refuses("torch.ones(2) - 'a'", "TypeError"),
@@ -43,18 +47,14 @@ OPERATORS(arithmetic) {
     declare("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
         doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
         pointwise([](auto x, auto y, auto alpha) {
-            if (x.dtype() == DType::Bool)
-                fail(ErrorKind::Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-                     "invert a mask, use the `~` or `logical_not()` operator instead.");
+            refuse_bool_subtraction(x);
             return y - alpha * x;
         }),
     });
     declare("rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", {
         doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
         pointwise([](auto x, auto y, auto alpha) {
-            if (x.dtype() == DType::Bool)
-                fail(ErrorKind::Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-                     "invert a mask, use the `~` or `logical_not()` operator instead.");
+            refuse_bool_subtraction(x);
             return y - alpha * x;
         }),
     });

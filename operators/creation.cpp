@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "generated/functions.h"
+#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -318,9 +319,10 @@ OPERATORS(creation) {
             KINDLING_CHECK(Runtime, !value.is_complex() || self.is_complex(), "value cannot be converted to type %s without overflow", name(self.dtype()));
             check_overlap(self, nullptr, 0);
             if (!self.is_meta()) {
-                ExpressionBuilder builder;
-                builder.output(cast(builder.scalar(value_type(self.dtype())), self.dtype()));
-                Expression expression = builder.finish();
+                DType dtype = self.dtype();
+                const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
+                    b.output(cast(b.scalar(value_type(dtype)), dtype));
+                });
                 Immediate number = value.is_complex()      ? Immediate::of(value_type(self.dtype()), value.to_complex())
                                    : value.is_float()      ? Immediate::of(value_type(self.dtype()), value.to_double())
                                                            : Immediate::of(value_type(self.dtype()), value.to_int());

@@ -2,6 +2,7 @@
 #include "operators/forms.h"
 
 #include "core/dispatch.h"
+#include "operators/cached.h"
 #include "operators/loops.h"
 
 namespace kindling {
@@ -62,12 +63,12 @@ void copy_into(const Tensor& target, const Tensor& source) {
 Tensor resolve_lazy_bits(const Tensor& tensor) {
     uint32_t bits = tensor.impl()->key & (key::Conj | key::Neg);
     if (!bits) return tensor;
-    ExpressionBuilder builder;
-    Sym value = builder.input(tensor.dtype());
-    if (bits & key::Conj) value = conj(value);
-    if (bits & key::Neg) value = -value;
-    builder.output(value);
-    Expression expression = builder.finish();
+    const Expression& expression = cached_expression(key_of(tensor.dtype(), DType::None, bits), [&](ExpressionBuilder& b) {
+        Sym value = b.input(tensor.dtype());
+        if (bits & key::Conj) value = conj(value);
+        if (bits & key::Neg) value = -value;
+        b.output(value);
+    });
     TensorImpl* from = tensor.impl();
     Tensor result = make_tensor(tensor.sizes(), output_strides(tensor.sizes(), &from, 1), tensor.dtype(), tensor.device());
     TensorImpl* to = result.impl();

@@ -21,7 +21,7 @@ struct Places {
     Sizes result;                     // before, shape, after
 };
 
-Places prepare(const Tensor& self, TensorList given, const char* operation) {
+Places prepare(const Tensor& self, TensorList given) {
     std::vector<Tensor> indices;
     for (const Tensor& index : given) {
         if (!index.defined()) { indices.emplace_back(); continue; }
@@ -89,7 +89,6 @@ Places prepare(const Tensor& self, TensorList given, const char* operation) {
     for (int i = 0; i < places.first; i++) places.result.push_back(sizes[static_cast<size_t>(i)]);
     for (int64_t size : places.shape) places.result.push_back(size);
     for (size_t i = static_cast<size_t>(places.first + places.count); i < sizes.size(); i++) places.result.push_back(sizes[i]);
-    (void)operation;
     return places;
 }
 
@@ -119,12 +118,12 @@ library::Indexed describe(const Tensor& self, int first, int count, const std::v
             static_cast<int64_t>(offsets.size())};
 }
 
-void put(const Tensor& self, TensorList indices, const Tensor& values, Write write, const char* operation) {
+void put(const Tensor& self, TensorList indices, const Tensor& values, Write write) {
     KINDLING_CHECK(Index, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                    scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
     if (self.is_meta()) return;
     check_overlap(self, nullptr, 0);
-    Places places = prepare(self, indices, operation);
+    Places places = prepare(self, indices);
     Sizes check;
     try { check = broadcast_sizes(values.sizes(), places.result); }
     catch (const Error&) { check.clear(); check.push_back(-1); }
@@ -284,7 +283,7 @@ OPERATORS(indexing) {
     declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
         doc("Elements at places given by index tensors or masks, as self[indices]"), in(space::Hidden),
         kernel([](const Tensor& self, TensorList indices) {
-            Places places = prepare(self, indices, "index");
+            Places places = prepare(self, indices);
             Tensor result = make_tensor(places.result, self.dtype(), self.device());
             if (result.is_meta()) return result;
             std::vector<int64_t> offsets = offsets_of(places);
@@ -302,7 +301,7 @@ OPERATORS(indexing) {
         doc("self with values added at the places"), in(space::Hidden),
         kernel([](const Tensor& self, TensorList indices, const Tensor& values) {
             Tensor result = clone(self);
-            put(result, indices, values, Write::Add, "index_put");
+            put(result, indices, values, Write::Add);
             return result;
         }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
@@ -312,7 +311,7 @@ OPERATORS(indexing) {
         doc("self with values written, or added, at the places"), no_out(),
         kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             Tensor result = clone(self);
-            put(result, indices, values, accumulate ? Write::Add : Write::Set, "index_put");
+            put(result, indices, values, accumulate ? Write::Add : Write::Set);
             return result;
         }),
         derivative("self", GIVEN(Tensor grad, TensorList indices, bool accumulate) {
@@ -323,7 +322,7 @@ OPERATORS(indexing) {
     declare("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)", {
         doc("Writes, or adds, values at the places"), in(space::Torch | space::Method),
         kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
-            put(self, indices, values, accumulate ? Write::Add : Write::Set, "index_put_");
+            put(self, indices, values, accumulate ? Write::Add : Write::Set);
             written(self);
             return self;
         }),
@@ -539,7 +538,7 @@ OPERATORS(indexing) {
                 for_self = mul(share, hit_self);
                 for_src = mul(gather(share, dim, index), hit_src);
             }
-            if (!include_self && !(reduce == "prod" && false)) for_self = scatter(for_self, dim, index, Scalar(0));
+            if (!include_self) for_self = scatter(for_self, dim, index, Scalar(0));
             return std::tuple<Tensor, Tensor>(for_self, pad_to(for_src, src_sizes));
         }),
     });
@@ -597,7 +596,7 @@ OPERATORS(indexing) {
             Tensor result = clone(expand(self, sizes), MemoryFormat::Contiguous);
             Tensor flat = reshape(nonzero(reshape(expand(mask, sizes), {-1})), {-1});
             KINDLING_CHECK(Runtime, flat.numel() <= source.numel(), "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
-            put(reshape(result, {-1}), std::vector<Tensor>{flat}, narrow(reshape(source, {-1}), 0, 0, flat.numel()), Write::Set, "masked_scatter");
+            put(reshape(result, {-1}), std::vector<Tensor>{flat}, narrow(reshape(source, {-1}), 0, 0, flat.numel()), Write::Set);
             return result;
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask, IntList self_sizes) { return sum_to_size(masked_fill(grad, mask, Scalar(0)), self_sizes); }),

@@ -25,8 +25,6 @@ Tensor joined(TensorList tensors, int64_t dim) {
     DType dtype = type.get();
     if (!shape) return make_tensor({0}, dtype, tensors[0].device());
     int64_t d = wrap_dim(dim, shape->dim()), total = 0;
-    TensorImpl* headers[64];
-    int count = 0;
     bool channels_last = true;
     for (size_t i = 0; i < tensors.size(); i++) {
         const Tensor& t = tensors[i];
@@ -38,9 +36,7 @@ Tensor joined(TensorList tensors, int64_t dim) {
                            d, shape->size(k), t.size(k), i);
         total += t.size(d);
         channels_last &= t.is_contiguous(MemoryFormat::ChannelsLast) && !t.is_contiguous();
-        if (count < 64) headers[count++] = t.impl();
     }
-    (void)headers;
     Sizes sizes = shape->sizes();
     sizes[static_cast<size_t>(d)] = total;
     Tensor result = channels_last ? make_tensor(sizes, channels_last_strides(sizes), dtype, tensors[0].device())
@@ -78,11 +74,12 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
     int ndim = static_cast<int>(self.dim());
     Tensor result = make_tensor(self.sizes(), dtype, self.device());
     if (result.is_meta() || !result.numel()) return result;
-    ExpressionBuilder builder;
-    Sym x = builder.input(dtype), offset = builder.index(ndim - 1) - builder.index(ndim - 2);
-    Sym keep = upper ? offset >= builder.scalar(DType::Int64) : offset <= builder.scalar(DType::Int64);
-    builder.output(cast(where(keep, cast(x, value_type(dtype)), cast(like(cast(x, value_type(dtype)), 0), value_type(dtype))), dtype));
-    Expression expression = builder.finish();
+    uint64_t kind = static_cast<uint64_t>(ndim) << 1 | (upper ? 1 : 0);
+    const Expression& expression = cached_expression(key_of(dtype, DType::None, kind), [&](ExpressionBuilder& b) {
+        Sym x = b.input(dtype), offset = b.index(ndim - 1) - b.index(ndim - 2);
+        Sym keep = upper ? offset >= b.scalar(DType::Int64) : offset <= b.scalar(DType::Int64);
+        b.output(cast(where(keep, cast(x, value_type(dtype)), cast(like(cast(x, value_type(dtype)), 0), value_type(dtype))), dtype));
+    });
     Immediate limit = Immediate::of(DType::Int64, diagonal);
     // Index nodes need the dimensions as they are, so the loop is given them uncollapsed.
     TensorImpl *to = result.impl(), *from = self.impl();
