@@ -44,6 +44,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._index_queues, self._workers = [], []
         self._workers_status = []
         self._shutdown = False
+        self._lost_workers = False
         for number in range(self._num_workers):
             index_queue = context.Queue()
             index_queue.cancel_join_thread()
@@ -98,6 +99,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             dead = [number for number, worker in enumerate(self._workers)
                     if self._workers_status[number] and not worker.is_alive()]
             if dead:
+                self._lost_workers = True
                 for number in dead:
                     self._mark_worker_as_unavailable(number)
                 pids = ", ".join(str(self._workers[number].pid) for number in dead)
@@ -193,8 +195,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             for number in range(len(self._workers)):
                 if self._persistent_workers or self._workers_status[number]:
                     self._mark_worker_as_unavailable(number)
+            # A worker killed while it wrote holds the lock of the answers' queue for good, and the others would wait
+            # for it until they are ended: they are given no time then.
             for worker in self._workers:
-                worker.join(timeout=MP_STATUS_CHECK_INTERVAL)
+                worker.join(timeout=0 if self._lost_workers else MP_STATUS_CHECK_INTERVAL)
             for each in (*self._index_queues, self._worker_result_queue):
                 each.cancel_join_thread()
                 each.close()
