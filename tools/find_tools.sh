@@ -40,7 +40,8 @@ find_compiler() {
     exit 1
 }
 
-# install_package PYTHON ROOT [PIP-OPTION...]: an ordinary, isolated installation from the source folder.
+# install_package PYTHON ROOT [PIP-OPTION...]: an ordinary, isolated installation from the source folder. Settings of the
+# build go through SKBUILD_... variables: an option for them is not in every pip that an interpreter brings along.
 install_package() {
     local python=$1 root=$2
     shift 2

@@ -99,19 +99,21 @@ def count(tally, name, report, status):
     tally.add(name, passed, failed, f"{skipped} skipped" if skipped else "")
 
 
-def install(tally, python=sys.executable, build=WHEEL, *options):
+def install(tally, python=sys.executable, build=WHEEL, **settings):
     """The wheel, built in isolation and installed as a user would; the C++ tests are built in the same place."""
     started = time.monotonic()
     pip = (python, "-m", "pip", "--disable-pip-version-check")
     wheels = BUILD / build / "dist"
     shutil.rmtree(wheels, ignore_errors=True)
     cache = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
+    # Variables and not pip's option for such settings, which older pips lack.
+    define = ";".join(f"{name}={value}" for name, value in {"KINDLING_TESTS": "ON", **settings.pop("define", {})}.items())
+    settings = {"SKBUILD_BUILD_DIR": str(BUILD / build), "SKBUILD_CMAKE_DEFINE": define, **settings}
     # From a folder that is not the source's, so that nothing of it is imported by accident.
     status = call(
         *(*pip, "wheel", "--no-input", "--no-deps", ROOT, "--wheel-dir", wheels),
-        *("-C", f"build-dir={BUILD / build}", "-C", "cmake.define.KINDLING_TESTS=ON", *options),
         cwd=BUILD,
-        env=cache,
+        env={**cache, **settings},
     )
     if status == 0:
         (wheel,) = wheels.glob("kindling-*.whl")
@@ -212,8 +214,8 @@ def sanitized(tally):
         call(sys.executable, "-m", "venv", venv)
     packages = [line for line in (ROOT / "tools" / "test-requirements.txt").read_text().split() if "torch" not in line]
     call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
-    options = ("-C", "cmake.define.KINDLING_SANITIZE=address,undefined", "-C", "cmake.build-type=RelWithDebInfo")
-    if install(tally, python, SANITIZED, *options):
+    define = {"KINDLING_SANITIZE": "address,undefined"}
+    if install(tally, python, SANITIZED, define=define, SKBUILD_CMAKE_BUILD_TYPE="RelWithDebInfo"):
         ctest(tally, "C++ tests under sanitizers", BUILD / SANITIZED, env)
         env["LD_PRELOAD"] = " ".join(done.stdout.strip() for done in runtime)
         env["KINDLING_SANITIZED"] = "1"
