@@ -6,6 +6,8 @@ USAGE = """\
 usage: kindling run SCRIPT [ARG...]      run a program that says `import torch`
        kindling run -m MODULE [ARG...]   the same for a module or package
        kindling run -c CODE [ARG...]     the same for a piece of code
+       kindling startup [OPTION...] SCRIPT | -m MODULE | -c CODE [ARG...]
+                                         what the start of any Python program costs; see kindling startup --help
        kindling doctor [--json]          what was found, opened and chosen on this machine
        kindling --version
        kindling --help
@@ -36,5 +38,9 @@ def main(argv=None):
         from kindling._doctor import main as doctor
 
         return doctor(argv[1:])
+    if command == "startup":
+        from kindling.startup.cli import main as startup
+
+        return startup(argv[1:])
     sys.stderr.write((f"kindling: there is no command {command!r}\n\n" if command else "") + USAGE)
     raise SystemExit(2)

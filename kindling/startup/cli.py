@@ -1,0 +1,146 @@
+"""``kindling startup``: options, the measurement, the reports."""
+
+import os
+import sys
+
+USAGE = """\
+usage: kindling startup [OPTION...] -c CODE [ARG...] | -m MODULE [ARG...] | SCRIPT [ARG...]
+
+Runs the program in fresh processes and reports what its start costs. The report goes to stdout, the program's own output
+to stderr (of the first run). Exit status: that of the program; 124 when it was stopped at the time limit, 3 for a budget
+that does not hold, 2 for wrong options.
+
+  --repeat N           recorded, bare and empty runs, in turns (default 3); the least is reported, medians in the JSON
+  --timeout SECONDS    stop the program after so long and report what was seen (default 60)
+  --python PATH        the interpreter to run (default: this one)
+  --no-native          leave out the native side (libraries, relocation, constructors)
+  --json FILE          write everything measured as JSON (docs/startup/schema.md); - is stdout
+  --quiet              no report on the terminal
+"""
+
+
+class Options:
+    """The parsed command line. Reports add attributes of their own under the names of their options."""
+
+    def __init__(self):
+        self.repeat, self.timeout, self.python, self.native, self.quiet = 3, 60.0, None, True, False
+        self.json = None
+        self.words = []
+        self.reports = []  # (module, argument)
+
+
+def reports():
+    """The report modules in ``formats/``: each has ``OPTIONS``, a list of ``(option, metavar or None, help)``, and
+    ``write(data, options)``, which is called when one of its options was given (the first one's default report is
+    ``terminal``, called unless --quiet). Values are in ``options.given[option]``: the text, or True without metavar."""
+    from importlib import import_module
+
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "formats")
+    names = sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py") and not name.startswith("_"))
+    return [import_module(f"kindling.startup.formats.{name}") for name in names]
+
+
+def complain(message):
+    sys.stderr.write(f"kindling startup: {message}\n")
+    raise SystemExit(2)
+
+
+def parse(argv, modules):
+    """``Options`` of the command line; leaves with status 2 and one line for what is wrong."""
+    options = Options()
+    options.given = {}
+    known = {option: (module, metavar) for module in modules for option, metavar, _ in module.OPTIONS}
+    own = {"--repeat": int, "--timeout": float, "--python": str, "--json": str, "--no-native": None, "--quiet": None}
+    words = list(argv)
+    while words:
+        word = words[0]
+        if word in ("-h", "--help"):
+            sys.stdout.write(USAGE)
+            for module in modules:
+                for option, metavar, text in module.OPTIONS:
+                    sys.stdout.write(f"  {option + (' ' + metavar if metavar else ''):<21}{text}\n")
+            raise SystemExit(0)
+        if not word.startswith("--") or word == "--":
+            break
+        words.pop(0)
+        name, equals, value = word.partition("=")
+        if name not in own and name not in known:
+            complain(f"no option {name}; see kindling startup --help")
+        kind = own[name] if name in own else (known[name][1] and str)
+        if kind is None:
+            if equals:
+                complain(f"{name} takes no value")
+            value = True
+        else:
+            if not equals:
+                if not words:
+                    complain(f"{name} needs a value")
+                value = words.pop(0)
+            try:
+                value = kind(value)
+            except ValueError:
+                complain(f"{name} needs a number, not {value!r}")
+        if name in own:
+            attribute = name[2:].replace("-", "_")
+            setattr(options, "native" if attribute == "no_native" else attribute, value if kind else kind is not None)
+            if name == "--quiet":
+                options.quiet = True
+        else:
+            options.given[name] = value
+    if words[:1] == ["--"]:
+        words.pop(0)
+    if options.repeat < 1:
+        complain("--repeat needs at least 1")
+    options.words = words
+    return options
+
+
+def command_of(words):
+    """What is run, as the schema's ``command``."""
+    if not words:
+        complain("what to run? -c CODE, -m MODULE or a script; see kindling startup --help")
+    kind = words[0]
+    if kind in ("-c", "-m"):
+        if len(words) < 2:
+            complain(f"{kind} needs an argument")
+        return {"kind": kind, "what": words[1], "arguments": words[2:]}
+    if kind.startswith("-") and kind != "-":
+        complain(f"no option {kind}; options of kindling startup begin with two dashes, see --help")
+    return {"kind": "script", "what": kind, "arguments": words[1:]}
+
+
+def main(argv):
+    """Run the command; leaves through SystemExit with its status."""
+    from kindling.startup import measure, model, record
+
+    modules = reports()
+    options = parse(argv, modules)
+    # Reports of stored measurements, comparisons and logs need no program: their module says so with `standalone`.
+    for module in modules:
+        run = getattr(module, "standalone", None)
+        if run and any(name in options.given for name, _, _ in module.OPTIONS):
+            status = run(options)
+            if status is not None:
+                raise SystemExit(status)
+    command = command_of(options.words)
+    program = measure.Program(options.words, options.python, options.timeout, options.native)
+    try:
+        data = record.record(program, options.repeat, command)
+    except measure.StartupError as error:
+        complain(str(error))
+    for module in modules:
+        improve = getattr(module, "improve", None)
+        if improve and any(name in options.given for name, _, _ in module.OPTIONS):
+            improve(data, options, program)
+    status = 0
+    if options.json:
+        model.save(data, options.json)
+    for module in modules:
+        terminal = module.__name__.endswith(".terminal")
+        if (terminal and not options.quiet and options.json != "-") or (
+            not terminal and any(name in options.given for name, _, _ in module.OPTIONS)
+        ):
+            status = module.write(data, options) or status
+    if data["exit"]["timed_out"]:
+        raise SystemExit(124)
+    raise SystemExit(data["exit"]["status"] or status)

@@ -1,0 +1,125 @@
+"""The report on the terminal: totals, tree, longest modules, packages, distributions and libraries."""
+
+import sys
+
+from kindling.startup import model
+
+OPTIONS = [
+    ("--above", "TIME", "only what costs more than TIME, such as 100ms or 0.2s (default 1ms)"),
+    ("--top", "N", "so many rows a table (default 15)"),
+]
+
+
+def milliseconds(text):
+    """Milliseconds of ``100ms``, ``0.2s``, ``50us`` or a bare number; ValueError for anything else."""
+    for suffix, factor in (("ms", 1.0), ("us", 1e-3), ("s", 1e3), ("", 1.0)):
+        if text.endswith(suffix):
+            return float(text[: len(text) - len(suffix)]) * factor
+
+
+def write(data, options):
+    """Print it to stdout."""
+    try:
+        above = milliseconds(options.given.get("--above", "1ms"))
+        top = int(options.given.get("--top", "15"))
+    except ValueError as error:
+        sys.stderr.write(f"kindling startup: --above and --top need numbers: {error}\n")
+        return 2
+    out = sys.stdout.write
+    out(text(data, above, top))
+    return 0
+
+
+def text(data, above, top):
+    """The report as one string."""
+    lines = []
+    say = lines.append
+    say("\n".join(heading(data)))
+    say("\nimports, longest first (self, cumulative ms; importer:line)")
+    below = model.children(data)
+    rows = []
+
+    def tree(parent, indent):
+        for row in below.get(parent, ()):
+            if row["cumulative_ms"] >= above:
+                rows.append((row, indent))
+                tree(row["id"], indent + 1)
+
+    tree(None, 0)
+    for row, indent in rows[: top * 4]:
+        mark = " FAILED" if row["failed"] else " unfinished" if row["unfinished"] else ""
+        place = f"{row['importer']}:{row['line']}" if row["line"] else row["importer"]
+        say(f"{row['self_ms']:10.2f} {row['cumulative_ms']:10.2f}  {'  ' * indent}{row['name']}{mark}  ({place})")
+    if len(rows) > top * 4:
+        say(f"{'':21}  ... {len(rows) - top * 4} more above {above:g} ms (--top, --above)")
+    modules = [row for row in sorted(data["modules"], key=lambda row: -row["self_ms"]) if row["self_ms"] >= above]
+    table(lines, "modules by self time", modules[:top], data["total_ms"])
+    for key in ("package", "distribution"):
+        table(lines, f"{key}s by self time", [row for row in model.group(data, key) if row["self_ms"] >= above][:top],
+              data["total_ms"])  # fmt: skip
+    libraries = sorted(data["libraries"], key=lambda row: -model.library_ms(row))
+    libraries = [row for row in libraries if model.library_ms(row) >= min(above, 1.0)][:top]
+    if libraries:
+        say("\nlibraries (ms: map, relocate, constructors, init; ~ estimated)")
+        for row in libraries:
+            say(f"{row['map_ms']:9.2f} {row['relocate_ms']:8.2f}{'~' if row['estimated'] else ' '}"
+                f"{row['constructors_ms']:8.2f} {row['init_ms']:8.2f}  {row['path']}  ({row['importer']})")  # fmt: skip
+            slow = sorted(row["constructors"], key=lambda item: -item["ms"])[:3]
+            for item in slow:
+                if item["ms"] >= above:
+                    say(f"{'':18}{item['ms']:8.2f}           {item['symbol']}")
+    for title, key, form in SMALL:
+        if data[key]:
+            say(f"\n{title}")
+            for row in data[key][:top]:
+                say("  " + form(row))
+    for note in data["notes"]:
+        say(f"\nnote: {note}")
+    return "\n".join(lines) + "\n"
+
+
+SMALL = [
+    ("threads started", "threads", lambda row: f"{row['name']}  by {row['module']}:{row['line']} ({row['kind']})"),
+    ("import cycles", "cycles", lambda row: " -> ".join([*row, row[0]])),
+    ("failed imports", "failed", lambda row: f"{row['name']}: {row['error']}  (imported by {row['importer']}:"
+     f"{row['line']}, {'swallowed' if row['swallowed'] else 'ended the program'})"),
+    ("marks", "marks", lambda row: f"{row['at_ms']:10.2f} ms  {row['name']}"
+     + (f"  took {row['ms']:.2f} ms" if row["ms"] is not None else "")),
+    ("advice", "advice", lambda row: f"{row['saving_ms']:8.2f} ms  {row['kind']}: {row['module']}"
+     + (f", line {row['line']}" if row["line"] else "")),
+]  # fmt: skip
+
+
+def heading(data):
+    command, leave = data["command"], data["exit"]
+    words = ([command["kind"]] if command["kind"] in ("-c", "-m") else []) + [command["what"], *command["arguments"]]
+    yield f"kindling startup: {' '.join(words)[:100]}  (Python {data['python']['version']})"
+    if leave["timed_out"]:
+        yield f"  stopped after {leave['timeout_s']:g} s"
+    elif leave["signal"]:
+        yield f"  ended by signal {leave['signal']}"
+    elif leave["status"]:
+        yield f"  exit status {leave['status']}"
+    yield f"  total {data['total_ms']:.1f} ms, spawn to exit" + (
+        f"; {data['bare_ms']:.1f} ms without the profiler, {data['interpreter_ms']:.1f} ms for an empty interpreter"
+        if data["bare_ms"] and data["interpreter_ms"]
+        else ""
+    )
+    if data["overhead_ms"] is not None:
+        yield (f"  overhead of recording, measured: {data['overhead_ms']:+.1f} ms ({data['overhead_percent']:+.1f}%); "
+               f"{data['recorder_ms']:.1f} ms of it taken out of the spans")  # fmt: skip
+    imports = sum(row["self_ms"] for row in data["modules"])
+    yield (f"  interpreter start {data['start_ms']:.1f}, {len(data['modules'])} imports {imports:.1f}, "
+           f"program itself {data['main_ms']:.1f}, exit {data['leave_ms']:.1f} ms")  # fmt: skip
+    chain = data["longest_chain"]
+    if chain["depth"] > 1:
+        yield f"  deepest chain {chain['depth']}: {' > '.join(chain['names'][:4])}{' > ...' * (chain['depth'] > 4)}"
+
+
+def table(lines, title, rows, total):
+    if rows:
+        lines.append(f"\n{title} (ms, % of total)")
+        for row in rows:
+            where = row.get("importer", row.get("first_importer"))
+            percent = 100 * row["self_ms"] / total if total else 0
+            lines.append(f"{row['self_ms']:10.2f} {percent:6.1f}%  {row['name']}  ({where}:{row['line'] or ''})")

@@ -1,0 +1,366 @@
+"""Records a program's imports from inside it: what `kindling startup` puts at the front of PYTHONPATH.
+
+`site` imports this before the program's first line. It takes itself out again (path, environment, sys.modules), lets the
+real sitecustomize run, and leaves hooks in the import system: one line of text an event, written at once, so that a crash
+or os._exit loses nothing. Runs on any CPython from 3.10; imports nothing that the interpreter has not loaded.
+
+Times are on a clock that stands still while the hooks work (`lost`), so that spans do not contain their own recording.
+"""
+
+import _frozen_importlib as bootstrap
+import _frozen_importlib_external as external
+import _imp
+import _thread
+import posix
+import sys
+from time import perf_counter_ns as now
+
+entered = now()
+FROZEN = "<frozen importlib._bootstrap>"  # tracebacks and warnings skip frames of this file, and so ours
+modules = sys.modules
+getframe = sys._getframe
+ident = _thread.get_ident
+write = posix.write
+owner = posix.getpid()
+getpid = posix.getpid
+lost = 0
+number = 0
+stacks = {}  # thread -> stack of span numbers
+plain = (bootstrap.__dict__, external.__dict__)
+real_find_and_load = bootstrap._find_and_load
+real_create, real_exec = _imp.create_dynamic, _imp.exec_dynamic
+real_start = _thread.start_new_thread
+detail = None
+fd = -1
+
+
+def emit(text):
+    if getpid() == owner:
+        try:
+            write(fd, text.encode("utf-8", "backslashreplace"))
+        except OSError:
+            pass  # a program that closed every descriptor, or a full disk: it goes on unrecorded
+
+
+def clean(text):
+    return str(text).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def caller(frame):
+    """(module, line, file) of the first frame that is not the import system's or ours."""
+    while frame is not None:
+        space = frame.f_globals
+        name = space.get("__name__")
+        if not (space is plain[0] or space is plain[1] or space is mine or name == "importlib"):
+            return name, frame.f_lineno, frame.f_code.co_filename
+        frame = frame.f_back
+    return "", 0, ""
+
+
+def find_and_load(name, import_):
+    global lost, number
+    if name in modules:
+        return real_find_and_load(name, import_)
+    start = now()
+    number += 1
+    me = number
+    thread = ident()
+    stack = stacks.get(thread)
+    if stack is None:
+        stack = stacks[thread] = [0]
+    importer, line, file = caller(getframe(1))
+    before = detail.begin() if detail else None
+    at = now()
+    emit(f"B\t{me}\t{stack[-1]}\t{thread}\t{clean(name)}\t{clean(importer)}\t{line}\t{start - lost}\t{len(modules)}\t{at}"
+         f"\t{clean(file)}\n")
+    stack.append(me)
+    lost += now() - start
+    try:
+        result = real_find_and_load(name, import_)
+    except BaseException as error:
+        at = now()
+        failure(me, error, at - lost)
+        stack.pop()
+        lost += now() - at
+        raise
+    at = now()
+    stack.pop()
+    spec = where = loader = None
+    try:
+        space = object.__getattribute__(result, "__dict__")
+        spec = space.get("__spec__")
+        where = space.get("__file__") or (spec and spec.origin)
+        loader = type(spec.loader).__name__ if spec is not None else ""
+        if isinstance(spec.loader, type):
+            loader = spec.loader.__name__
+    except Exception:
+        pass
+    emit(f"E\t{me}\t{at - lost}\t{at}\t{len(modules)}\t{clean(where or '')}\t{loader}\t"
+         f"{detail.end(before, spec) if detail else ''}\n")
+    lost += now() - at
+    return result
+
+
+def chain(error):
+    """Numbers of the failed imports in an exception's chain of causes and contexts."""
+    found, todo, seen = [], [error], set()
+    while todo:
+        error = todo.pop()
+        if error is None or id(error) in seen:
+            continue
+        seen.add(id(error))
+        mark = getattr(error, "_kindling_startup", None)
+        if type(mark) is int:
+            found.append(mark)
+        todo += [error.__cause__, error.__context__]
+    return found
+
+
+def failure(me, error, at):
+    causes = chain(error)
+    if not causes:
+        try:
+            error._kindling_startup = me
+        except Exception:
+            pass
+        causes = [me]
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:
+        text = type(error).__name__
+    emit(f"F\t{me}\t{at}\t{len(modules)}\t{','.join(map(str, causes))}\t{clean(text)}\t"
+         f"{clean(getattr(error, 'name', '') or '')}\n")
+
+
+def timed(kind, real, spec_of):
+    def call(*arguments):
+        stack = stacks.get(ident()) or [0]
+        name, path = spec_of(arguments[0])
+        start = now()
+        virtual = start - lost
+        try:
+            return real(*arguments)
+        finally:
+            end = now()
+            emit(f"N\t{kind}\t{stack[-1]}\t{start}\t{end}\t{end - lost - virtual}\t{clean(name)}\t{clean(path)}\n")
+
+    return call
+
+
+def of_spec(spec):
+    return spec.name, spec.origin
+
+
+def of_module(module):
+    return getattr(module, "__name__", ""), getattr(module, "__file__", "") or ""
+
+
+def start_thread(function, *rest):
+    frame = getframe(1)
+    target = function
+    name = ""
+    if getattr(function, "__name__", "") == "_bootstrap" and hasattr(function, "__self__"):
+        thread = function.__self__
+        name, target = getattr(thread, "_name", ""), getattr(thread, "_target", None) or type(thread)
+    module, line, file = caller(frame)
+    while frame is not None and frame.f_globals.get("__name__") in ("threading", "concurrent.futures.thread"):
+        frame = frame.f_back
+        module, line, file = caller(frame)
+    stack = stacks.get(ident()) or [0]
+    emit(f"T\t{stack[-1]}\t{now() - lost}\t{clean(name)}\t{clean(module)}\t{line}\t{clean(file)}\t"
+         f"{clean(getattr(target, '__qualname__', type(target).__name__))}\n")
+    return real_start(function, *rest)
+
+
+def mark(name, kind="M"):
+    """Write a mark: ``M`` a moment, ``(`` and ``)`` begin and end of a block."""
+    emit(f"{kind}\t{now() - lost}\t{clean(name)}\n")
+
+
+def finish():
+    at = now()
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    causes = chain(error) if error is not None else []
+    if detail:
+        detail.finish()
+    emit(f"X\t{at - lost}\t{','.join(map(str, causes))}\n")
+    for line in ["\t".join(["P", *map(clean, sys.path)]), "L\t" + str(lost)]:
+        emit(line + "\n")
+
+
+class Detail:
+    """What costs too much to take while times are taken: a run of its own."""
+
+    def __init__(self):
+        space = external.__dict__
+        self.counts = counts = [0, 0, 0, 0]  # bytes read, opens, stats, 1 if compiled from source
+        self.cached, self.cycles = {}, set()
+        import resource  # an extension module: taken out again, so that the program's own import of it is seen
+
+        modules.pop("resource", None)
+        self.usage = resource.getrusage
+        real_stat, real_data = external._path_stat, external.FileLoader.get_data
+        real_source = external.SourceLoader.source_to_code
+
+        def stat(path):
+            counts[2] += 1
+            return real_stat(path)
+
+        def get_data(loader, path):
+            data = real_data(loader, path)
+            counts[0] += len(data)
+            return data
+
+        def source_to_code(loader, data, path, **options):
+            counts[3] += 1
+            return real_source(loader, data, path, **options)
+
+        def audit(event, _):
+            if event == "open":
+                counts[1] += 1
+
+        space["_path_stat"] = stat
+        external.FileLoader.get_data = get_data
+        external.SourceLoader.source_to_code = source_to_code
+        hide(stat, get_data, source_to_code)
+        sys.addaudithook(audit)
+        import builtins
+
+        real_import = builtins.__import__
+        cached, cycles = self.cached, self.cycles
+
+        def __import__(name, globals=None, locals=None, fromlist=(), level=0):
+            # Only what is found in sys.modules is of interest here: cached imports, and those of half-made modules.
+            whole = name
+            if level and globals:
+                package = globals.get("__package__") or ""
+                if level > 1:
+                    package = package.rsplit(".", level - 1)[0]
+                whole = f"{package}.{name}" if name else package
+            there = modules.get(whole)
+            if there is not None:
+                importer = (globals or {}).get("__name__", "")
+                key = (importer, whole)
+                cached[key] = cached.get(key, 0) + 1
+                spec = getattr(there, "__dict__", {}).get("__spec__")
+                if getattr(spec, "_initializing", False) is True and importer != whole and key not in cycles:
+                    inner = importer.startswith(whole + ".")
+                    if fromlist or not inner:
+                        cycles.add(key)
+                        line = getframe(1).f_lineno
+                        try:
+                            return real_import(name, globals, locals, fromlist, level)
+                        finally:
+                            # A package's own submodules are no values of its half-made module: asking for them is no
+                            # cycle.
+                            if not inner or any(f"{whole}.{item}" not in modules for item in fromlist):
+                                stack = stacks.get(ident()) or [0]
+                                emit(f"C\t{stack[-1]}\t{clean(importer)}\t{line}\t{clean(whole)}\n")
+            return real_import(name, globals, locals, fromlist, level)
+
+        hide(__import__)
+        builtins.__import__ = __import__
+
+    def begin(self):
+        usage = self.usage(0)
+        return (*self.counts, usage[6], usage[7], usage[2])
+
+    def end(self, before, spec):
+        usage = self.usage(0)
+        after = (*self.counts, usage[6], usage[7], usage[2])
+        values = ",".join(str(b - a) for a, b in zip(before, after))
+        return f"{values}\t{tasks()}"
+
+    def finish(self):
+        for (importer, name), times in self.cached.items():
+            emit(f"I\t{clean(importer)}\t{clean(name)}\t{times}\n")
+        try:
+            with open("/proc/self/status", "rb") as file:
+                wanted = (b"VmData", b"VmRSS", b"VmHWM", b"VmPeak", b"Threads")
+                emit("S\t" + "\t".join(line.decode().strip().replace("\t", " ") for line in file
+                                       if line.partition(b":")[0] in wanted) + "\n")
+            emit("A\t" + "\t".join(map(clean, task_names())) + "\n")
+        except OSError:
+            pass
+
+
+def tasks():
+    try:
+        return posix.stat("/proc/self/task").st_nlink - 2
+    except OSError:
+        return 0
+
+
+def task_names():
+    for task in posix.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{task}/comm", errors="replace") as file:
+            yield file.read().strip()
+
+
+def hide(*functions):
+    for function in functions:
+        function.__code__ = function.__code__.replace(co_filename=FROZEN)
+
+
+def out_of_the_way(low):
+    """A descriptor far above those that the program's own files get, so that a close of all of its own misses it."""
+    for high in range(200, 240):
+        try:
+            posix.fstat(high)
+        except OSError:
+            try:
+                posix.dup2(low, high, False)
+            except OSError:
+                return low
+            posix.close(low)
+            return high
+    return low
+
+
+mine = globals()
+
+
+def begin():
+    global fd, detail
+    folder = external._path_split(__file__)[0]
+    sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != folder.rstrip("/")]
+    sys.path_importer_cache.pop(folder, None)
+    os = modules["os"]
+    where, options, path = (os.environ.pop(f"KINDLING_STARTUP_{name}", "") for name in ("LOG", "OPTIONS", "PATH"))
+    for name in ("LD_AUDIT", "KINDLING_STARTUP_NATIVE"):
+        os.environ.pop(name, None)
+    if path.startswith("="):
+        os.environ["PYTHONPATH"] = path[1:]
+    else:
+        os.environ.pop("PYTHONPATH", None)
+    if where:
+        low = posix.open(where, posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o600)
+        fd = out_of_the_way(low)
+        hide(find_and_load, failure, caller, emit, chain, start_thread)
+        create, execute = timed("create", real_create, of_spec), timed("exec", real_exec, of_module)
+        hide(create)
+        if "detail" in options:
+            detail = Detail()
+        sys._kindling_startup = mark
+        _imp.create_dynamic, _imp.exec_dynamic = create, execute
+        _thread.start_new_thread = start_thread
+        if "threading" in modules:
+            modules["threading"]._start_new_thread = start_thread
+        import atexit
+
+        modules.pop("atexit", None)
+        atexit.register(finish)
+        bootstrap._find_and_load = find_and_load
+    # The sitecustomize that this one stood in front of.
+    modules.pop("sitecustomize", None)
+    real = external.PathFinder.find_spec("sitecustomize")
+    emit("V\t1\t" + "\t".join([str(owner), str(entered), str(now()), sys.executable, sys.version.split()[0], *modules])
+         + "\n")
+    return real
+
+
+found = begin()
+if found is None:
+    raise ImportError("no sitecustomize", name="sitecustomize")
+modules["sitecustomize"] = bootstrap.module_from_spec(found)
+found.loader.exec_module(modules["sitecustomize"])

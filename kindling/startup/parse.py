@@ -1,0 +1,312 @@
+"""From the recorder's lines to modules, threads, cycles, failures and marks."""
+
+import os
+import sys
+
+STANDARD = frozenset(sys.stdlib_module_names)
+_KINDS = {
+    "SourceFileLoader": "bytecode",
+    "SourcelessFileLoader": "bytecode",
+    "ExtensionFileLoader": "extension",
+    "BuiltinImporter": "builtin",
+    "FrozenImporter": "frozen",
+    "NamespaceLoader": "namespace",
+    "_NamespaceLoader": "namespace",
+    "zipimporter": "zip",
+}
+
+
+class Span:
+    """One import that was not in sys.modules. Times in ns on the recorder's clock, ``real`` ones on the machine's."""
+
+    def __init__(self, number, parent, words):
+        self.number, self.parent = number, parent
+        thread, self.name, self.importer, line, begin, modules, real, self.importer_file = words
+        self.thread, self.line, self.begin, self.modules = int(thread), int(line), int(begin), int(modules)
+        self.real = int(real)
+        self.end = self.real_end = self.modules_end = None
+        self.file = self.loader = self.error = self.error_name = ""
+        self.causes, self.children, self.counts, self.tasks = (), [], None, None
+
+
+class Recording:
+    """What one recorded run wrote."""
+
+    def __init__(self, text):
+        self.spans, self.native, self.threads, self.marks, self.cycles = {}, [], [], [], []
+        self.cached, self.path, self.causes, self.status, self.tasks = [], [], (), {}, []
+        self.end = self.python = self.version = None
+        self.entered = self.ready = self.lost = 0
+        self.present = []
+        lines = text.split("\n")
+        if lines and lines[-1]:
+            lines.pop()  # cut off in the middle of a write
+        for line in lines:
+            if not line:
+                continue
+            kind, *words = [_plain(word) if "\\" in word else word for word in line.split("\t")]
+            try:
+                getattr(self, "_" + _NAMES[kind])(*words)
+            except (KeyError, ValueError, TypeError):
+                continue  # a line that a crash or another thread broke
+        for span in self.spans.values():
+            if span.parent:
+                span.parent.children.append(span)
+
+    def _start(self, _, pid, entered, ready, python, version, *present):
+        self.entered, self.ready, self.python, self.version = int(entered), int(ready), python, version
+        self.present = list(present)
+
+    def _begin(self, number, parent, *words):
+        self.spans[int(number)] = Span(int(number), self.spans.get(int(parent)), words)
+
+    def _done(self, number, at, real, modules, file, loader, counts, tasks=""):
+        span = self.spans[int(number)]
+        span.end, span.real_end, span.modules_end = int(at), int(real), int(modules)
+        span.file, span.loader = file, loader
+        if counts:
+            span.counts, span.tasks = [int(word) for word in counts.split(",")], int(tasks or 0)
+
+    def _failed(self, number, at, modules, causes, error, name):
+        span = self.spans[int(number)]
+        span.end, span.modules_end, span.error, span.error_name = int(at), int(modules), error, name
+        span.causes = [int(word) for word in causes.split(",") if word]
+
+    def _native(self, kind, number, begin, end, spent, name, path):
+        self.native.append((kind, int(number), int(begin), int(end), int(spent), name, path))
+
+    def _thread(self, number, at, name, module, line, file, target):
+        self.threads.append((int(number), int(at), name, module, int(line), file, target))
+
+    def _cycle(self, number, importer, line, name):
+        self.cycles.append((int(number), importer, int(line), name))
+
+    def _mark(self, at, name):
+        self.marks.append(("M", int(at), name))
+
+    def _open(self, at, name):
+        self.marks.append(("(", int(at), name))
+
+    def _close(self, at, name):
+        self.marks.append((")", int(at), name))
+
+    def _exit(self, at, causes):
+        self.end, self.causes = int(at), [int(word) for word in causes.split(",") if word]
+
+    def _paths(self, *path):
+        self.path = list(path)
+
+    def _lost(self, lost):
+        self.lost = int(lost)
+
+    def _cached(self, importer, name, times):
+        self.cached.append((importer, name, int(times)))
+
+    def _status(self, *fields):
+        self.status = {key: value.strip() for key, _, value in (field.partition(":") for field in fields)}
+
+    def _tasks(self, *names):
+        self.tasks = list(names)
+
+
+_NAMES = {
+    "V": "start", "B": "begin", "E": "done", "F": "failed", "N": "native", "T": "thread", "C": "cycle", "M": "mark",
+    "(": "open", ")": "close", "X": "exit", "P": "paths", "L": "lost", "I": "cached", "S": "status", "A": "tasks",
+}  # fmt: skip
+
+
+def _plain(word):
+    for code, text in (("\\t", "\t"), ("\\n", "\n"), ("\\r", "\r")):
+        word = word.replace(code, text) if "\\\\" not in word else word
+    return word.replace("\\\\", "\\")
+
+
+def standard(name):
+    return name.partition(".")[0] in STANDARD
+
+
+def origin(span, source):
+    """``source``, ``bytecode``, ``extension``, ``builtin``, ``frozen``, ``namespace``, ``zip`` or ``other``."""
+    kind = _KINDS.get(span.loader, "other" if span.loader else "")
+    return "source" if kind == "bytecode" and source else kind
+
+
+def modules(recording, finish, details=None):
+    """``(rows, row of a span)``: the modules of the schema in order of import; ``finish`` closes spans cut short."""
+    extra = {}
+    for span in details.spans.values() if details else ():
+        extra.setdefault(span.name, []).append(span)
+    rows, by_span = [], {}
+    for index, span in enumerate(recording.spans.values()):
+        end = span.end if span.end is not None else max(finish, span.begin)
+        inside = sum((child.end if child.end is not None else end) - child.begin for child in span.children)
+        row = {
+            "id": index,
+            "name": span.name,
+            "self_ms": _ms(max(end - span.begin - inside, 0)),
+            "cumulative_ms": _ms(end - span.begin),
+            "start_ms": _ms(span.begin - recording.ready),
+            "importer": span.importer,
+            "line": span.line or None,
+            "importer_file": span.importer_file,
+            "parent": by_span[span.parent.number]["id"] if span.parent else None,
+            "depth": by_span[span.parent.number]["depth"] + 1 if span.parent else 0,
+            "file": span.file,
+            "package": span.name.partition(".")[0],
+            "distribution": "",
+            "standard": standard(span.name),
+            "origin": origin(span, False),
+            "phase": "program",
+            "thread": span.thread,
+            "failed": bool(span.error),
+            "unfinished": span.end is None,
+            "modules_added": (span.modules_end - span.modules) if span.modules_end is not None else None,
+        }
+        twins = extra.get(span.name)
+        twin = twins.pop(0) if twins else None
+        if twin is not None and twin.counts:
+            counts = list(twin.counts)
+            for child in twin.children:
+                for place, value in enumerate(child.counts or ()):
+                    counts[place] -= value
+            row.update(zip(("bytes_read", "opens", "stats"), counts))
+            row["origin"] = origin(span, counts[3] > 0)
+            row.update(zip(("page_faults", "major_faults", "memory_kb"), counts[4:]))
+            row["memory_cumulative_kb"] = twin.counts[6]
+        rows.append(row)
+        by_span[span.number] = row
+    return rows, by_span
+
+
+def failures(recording, by_span):
+    """``(failed, probes)``: probes are modules of other systems that the standard library asks for and does without."""
+    failed, probes = [], []
+    for span in recording.spans.values():
+        if not span.error:
+            continue
+        roots = set(span.causes)
+        swallowed = not roots & set(recording.causes)
+        cause = min(roots) if roots else span.number
+        row = {
+            "name": span.name,
+            "error": span.error,
+            "importer": span.importer,
+            "line": span.line or None,
+            "importer_file": span.importer_file,
+            "swallowed": swallowed,
+            "cause": recording.spans[cause].name if cause in recording.spans else span.name,
+            "ms": by_span[span.number]["cumulative_ms"],
+        }
+        probe = swallowed and span.error_name == span.name and standard(span.importer)
+        (probes if probe else failed).append(row)
+    return failed, probes
+
+
+def threads(recording, details):
+    rows = []
+    for number, at, name, module, line, file, target in recording.threads:
+        rows.append({"name": name or target, "module": module, "line": line or None, "file": file, "kind": "python",
+                     "target": target, "at_ms": _ms(at - recording.ready)})  # fmt: skip
+    # Threads that no Python call started show as more tasks at the end of an import than Python's own account for.
+    if details is not None:
+        named = len(details.threads)
+        native = [name for name in details.tasks[1:]] if details.tasks else []
+        seen, known = 1, 0
+        starts = sorted(details.threads)
+        for span in sorted((s for s in details.spans.values() if s.tasks), key=lambda s: s.end):
+            known = sum(1 for start in starts if start[1] <= span.end)
+            fresh = span.tasks - 1 - known
+            if fresh > seen - 1:
+                for _ in range(fresh - seen + 1):
+                    place = seen - 1 + named
+                    label = native[place] if place < len(native) else ""
+                    rows.append({"name": label or f"thread of {span.name}", "module": span.name, "line": span.line or None,
+                                 "file": span.file, "kind": "native", "target": "",
+                                 "at_ms": _ms(span.begin - details.ready)})  # fmt: skip
+                    seen += 1
+    return rows
+
+
+def cycles(recording):
+    """Lists of module names: each imports the next, the last one the first."""
+    found = []
+    for number, importer, line, name in recording.cycles:
+        names, span = [importer], recording.spans.get(number)
+        while span is not None:
+            if names[-1] != span.name:
+                names.append(span.name)
+            if span.name == name:
+                break
+            span = span.parent
+        else:
+            continue
+        names.reverse()
+        if all(map(standard, names)):
+            continue
+        low = names.index(min(names))
+        turned = names[low:] + names[:low]
+        if turned not in found:
+            found.append(turned)
+    return found
+
+
+def marks(recording):
+    rows, last, opened = [], recording.ready, {}
+    for kind, at, name in recording.marks:
+        if kind == "(":
+            opened.setdefault(name, []).append(at)
+            continue
+        row = {"name": name, "at_ms": _ms(at - recording.ready), "since_ms": _ms(at - last), "ms": None}
+        if kind == ")" and opened.get(name):
+            begin = opened[name].pop()
+            row.update(at_ms=_ms(begin - recording.ready), since_ms=_ms(begin - last), ms=_ms(at - begin))
+        rows.append(row)
+        last = at
+    return rows
+
+
+def distributions(path):
+    """Top-level module name -> distribution name, from the metadata on ``path``."""
+    from importlib.metadata import distributions as all_of
+
+    found = {}
+    for distribution in all_of(path=[entry for entry in path if entry]):
+        try:
+            name = distribution.metadata["Name"]
+            tops = (distribution.read_text("top_level.txt") or "").split()
+            if not tops:
+                record = distribution.read_text("RECORD") or ""
+                tops = {line.split(",", 1)[0].strip('"').partition("/")[0] for line in record.splitlines()}
+            for top in tops:
+                top = top.partition(".")[0]
+                if top and top.isidentifier():
+                    found.setdefault(top, name)
+        except (OSError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _ms(nanoseconds):
+    return round(nanoseconds / 1e6, 4)
+
+
+def parent_modules(text):
+    """``[(name, self us, cumulative us, depth)]`` of an ``-X importtime`` log, in order of completion."""
+    rows = []
+    for line in text.splitlines():
+        if not line.startswith("import time:") or "[us]" in line:
+            continue
+        parts = line[12:].split("|")
+        if len(parts) != 3:
+            continue
+        try:
+            own, cumulative = int(parts[0]), int(parts[1])
+        except ValueError:
+            continue
+        name = parts[2][1:]
+        rows.append((name.strip(), own, cumulative, (len(name) - len(name.lstrip(" "))) // 2))
+    return rows
+
+
+def relative(path):
+    return os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path

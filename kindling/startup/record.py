@@ -1,0 +1,111 @@
+"""One measurement: the runs, and the whole of the JSON from what they recorded."""
+
+import os
+import platform
+import sys
+
+from kindling.startup import measure, model, parse
+
+
+def record(program, repeat=3, command=None):
+    """Measure ``program`` (`measure.Program`): one run for details, then bare, recorded and empty ones in turns."""
+    measure.check(program)
+    details = program.run("detail", options="detail")
+    program.quiet = True
+    runs, recorded = [details], []
+    if not details.timed_out:
+        for _ in range(repeat):
+            bare = program.run("bare")
+            runs.append(bare)
+            if bare.timed_out:
+                break
+            run = program.run("recorded", options="time")
+            runs.append(run)
+            if run.timed_out:
+                break
+            recorded.append(run)
+            runs.append(program.run("interpreter", words=["-c", "pass"]))
+    best = min(recorded, key=lambda run: run.wall_ms) if recorded else details
+    return build(program, runs, best, details, command or {"words": program.words})
+
+
+def build(program, runs, best, details, command):
+    """The measurement as plain data; see docs/startup/schema.md."""
+    recording = parse.Recording(best.log or "")
+    detail = parse.Recording(details.log or "") if details is not best else recording
+    finish = best.end - recording.lost
+    if recording.end is None:
+        recording.lost = 0
+    rows, by_span = parse.modules(recording, finish, detail)
+    names = parse.distributions(detail.path or recording.path or sys.path)
+    for row in rows:
+        row["distribution"] = "" if row["standard"] else names.get(row["package"], "")
+    failed, probes = parse.failures(recording, by_span)
+    walls = {kind: model.statistics([run.wall_ms for run in runs if run.kind == kind and not run.timed_out])
+             for kind in ("bare", "recorded", "interpreter")}  # fmt: skip
+    setup = recording.ready - recording.entered
+    lost = (recording.lost + setup) / 1e6
+    instrumented = best.wall_ms
+    bare = walls["bare"]["min"] if walls["bare"] else None
+    overhead = instrumented - bare if bare is not None and details is not best else None
+    total = max(instrumented - lost, 0.0)
+    start = (recording.entered - best.begin) / 1e6 if recording.entered else 0.0
+    leave = (best.end - (recording.end + recording.lost)) / 1e6 if recording.end else 0.0
+    tops = sum(row["cumulative_ms"] for row in rows if row["parent"] is None)
+    if program.native and best.native:
+        from kindling.startup import native
+
+        libraries, notes = native.libraries(best.native, recording)
+    else:
+        libraries, notes = [], ["the native side was not recorded"]
+    data = {
+        "schema_version": model.SCHEMA_VERSION,
+        "command": command,
+        "python": {"executable": program.python, "version": recording.version},
+        "system": {"machine": platform.machine(), "kernel": platform.release(), "libc": " ".join(platform.libc_ver()),
+                   "processors": os.cpu_count()},
+        "exit": {"status": details.status, "signal": details.signal, "timed_out": details.timed_out,
+                 "timeout_s": program.timeout},
+        "total_ms": round(total, 3),
+        "bare_ms": bare,
+        "instrumented_ms": round(instrumented, 3),
+        "interpreter_ms": walls["interpreter"]["min"] if walls["interpreter"] else None,
+        "overhead_ms": round(overhead, 3) if overhead is not None else None,
+        "overhead_percent": round(100 * overhead / bare, 2) if overhead is not None else None,
+        "recorder_ms": round(lost, 3),
+        "start_ms": round(start, 3),
+        "main_ms": round(max(total - start - leave - tops, 0.0), 3),
+        "leave_ms": round(leave, 3),
+        "statistics": walls,
+        "runs": [run.fields() for run in runs],
+        "modules": rows,
+        "present_at_start": recording.present,
+        "longest_chain": longest_chain(rows),
+        "libraries": libraries,
+        "threads": parse.threads(recording, detail),
+        "cycles": parse.cycles(detail),
+        "failed": failed,
+        "probes": probes,
+        "cached_imports": [{"importer": importer, "name": name, "times": times}
+                           for importer, name, times in detail.cached],
+        "marks": parse.marks(recording),
+        "memory": {key: int(value.split()[0]) for key, value in detail.status.items() if value.endswith("kB")},
+        "advice": [],
+        "notes": notes,
+    }  # fmt: skip
+    if details.timed_out:
+        data["notes"].append(f"the program was still running after {program.timeout:g} s and was stopped; times are of "
+                             "that run (--timeout sets the limit)")  # fmt: skip
+    return data
+
+
+def longest_chain(rows):
+    """``{"depth", "names"}`` of the deepest nesting of imports."""
+    if not rows:
+        return {"depth": 0, "names": []}
+    row = max(rows, key=lambda row: row["depth"])
+    names = [row["name"]]
+    while row["parent"] is not None:
+        row = rows[row["parent"]]
+        names.append(row["name"])
+    return {"depth": len(names), "names": names[::-1]}
