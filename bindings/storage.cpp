@@ -1,6 +1,7 @@
 // UntypedStorage and Generator.
 
 #include "bindings/function.h"
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "bindings/types.h"
@@ -155,36 +156,101 @@ static PyObject* storage_fill(PyObject* self, PyObject* value) {
     return Py_NewRef(self);
 }
 
-static void unmap(void*, void* data, size_t bytes) { munmap(data, bytes ? bytes : 1); }
+// Shared memory is a memfd: it has no name that could be left behind, survives a fork, and its descriptor can be handed
+// to other processes (kindling/multiprocessing/reductions.py).
+struct SharedMemory {
+    int descriptor;  // -1 when it was not kept
+    size_t length;
+};
+static void unmap_shared(void* context, void* data, size_t) {
+    auto* shared = static_cast<SharedMemory*>(context);
+    munmap(data, shared->length);
+    if (shared->descriptor >= 0) close(shared->descriptor);
+    delete shared;
+}
 static void unmap_file(void* context, void* data, size_t) { munmap(data, reinterpret_cast<size_t>(context)); }
 
-/// Moves the bytes into memory that survives a fork: both sides see writes. A file descriptor is kept in `context` form by the
-/// caller that wants to pass it on (kindling/multiprocessing).
+/// A storage over the first `bytes` of a memfd, which it then owns, by a descriptor if it shall be handed on. The caller closes
+/// the descriptor when this throws.
+static Ref<Storage> map_shared(int descriptor, size_t bytes, bool keep) {
+    size_t length = bytes ? bytes : 1;
+    void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    KINDLING_CHECK(Runtime, memory != MAP_FAILED, "unable to map %zu bytes of shared memory: %s", bytes, strerror(errno));
+    Ref<Storage> storage = Storage::adopt(memory, bytes, unmap_shared, new SharedMemory{keep ? descriptor : -1, length});
+    storage->shared = true;
+    if (!keep) close(descriptor);
+    return storage;
+}
+static Ref<Storage> make_shared_memory(size_t bytes) {
+    int descriptor = memfd_create("kindling", MFD_CLOEXEC);
+    KINDLING_CHECK(Runtime, descriptor >= 0, "unable to make shared memory: %s", strerror(errno));
+    try {
+        KINDLING_CHECK(Runtime, ftruncate(descriptor, static_cast<off_t>(bytes)) == 0, "unable to allocate shared memory of %zu bytes: %s",
+                       bytes, strerror(errno));
+        return map_shared(descriptor, bytes, true);
+    } catch (...) {
+        close(descriptor);
+        throw;
+    }
+}
+static void move_to_shared_memory(Storage* s) {
+    KINDLING_CHECK(Runtime, s->exported.load() == 0,
+                   "cannot share a storage while its memory is in use outside (a NumPy array or buffer holds it)");
+    Ref<Storage> fresh = make_shared_memory(s->bytes);
+    if (s->data && s->bytes) memcpy(fresh->data, s->data, s->bytes);
+    // The two change places, so that every tensor over this storage sees the shared memory.
+    std::swap(s->data, fresh->data);
+    std::swap(s->deleter, fresh->deleter);
+    std::swap(s->context, fresh->context);
+    s->resizable = false;
+    s->shared = true;
+}
+
 static PyObject* storage_share(PyObject* self, PyObject*) {
-    Storage* s = of(self);
-    if (s->shared || s->device.type == DeviceType::Meta) return Py_NewRef(self);
-    if (s->exported.load()) {
-        PyErr_SetString(PyExc_RuntimeError, "cannot share a storage while its memory is in use outside (a NumPy array or buffer holds it)");
-        return nullptr;
-    }
-    size_t bytes = s->bytes;
-    void* memory = mmap(nullptr, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        PyErr_Format(PyExc_RuntimeError, "unable to allocate shared memory of %zu bytes", bytes);
-        return nullptr;
-    }
     return guarded([&]() -> PyObject* {
-        if (s->data && bytes) memcpy(memory, s->data, bytes);
-        Ref<Storage> fresh = Storage::adopt(memory, bytes, unmap, nullptr, s->device);
-        // The two change places, so that every tensor over this storage sees the shared memory.
-        std::swap(s->data, fresh->data);
-        std::swap(s->deleter, fresh->deleter);
-        std::swap(s->context, fresh->context);
-        s->resizable = false;
-        fresh->resizable = true;
-        s->shared = true;
+        Storage* s = of(self);
+        if (!s->shared && s->device.type != DeviceType::Meta) move_to_shared_memory(s);
         return Py_NewRef(self);
     });
+}
+/// _share_fd_cpu_() -> (descriptor, bytes). Moves the bytes into shared memory if need be; the storage keeps the descriptor.
+static PyObject* storage_share_descriptor(PyObject* self, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        Storage* s = of(self);
+        KINDLING_CHECK(Runtime, s->device.type == DeviceType::CPU, "_share_fd_cpu_: only available on CPU");
+        bool has = s->deleter == unmap_shared && static_cast<SharedMemory*>(s->context)->descriptor >= 0;
+        if (!has) move_to_shared_memory(s);
+        return Py_BuildValue("in", static_cast<SharedMemory*>(s->context)->descriptor, static_cast<Py_ssize_t>(s->bytes));
+    });
+}
+/// _new_shared_fd_cpu(descriptor, bytes, keep=True): a storage over another process's shared memory. The caller's descriptor
+/// stays the caller's; without `keep` the storage holds none, and is handed on by a copy.
+static PyObject* storage_from_descriptor(PyObject*, PyObject* args) {
+    int descriptor, keep = 1;
+    Py_ssize_t bytes;
+    if (!PyArg_ParseTuple(args, "in|p:_new_shared_fd_cpu", &descriptor, &bytes, &keep)) return nullptr;
+    return guarded([&]() -> PyObject* {
+        off_t length = lseek(descriptor, 0, SEEK_END);
+        KINDLING_CHECK(Runtime, bytes >= 0 && length >= bytes, "_new_shared_fd_cpu: %zd bytes wanted of shared memory with %lld", bytes,
+                       static_cast<long long>(length));
+        int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+        KINDLING_CHECK(Runtime, own >= 0, "_new_shared_fd_cpu: %s", strerror(errno));
+        try {
+            return storage_object(map_shared(own, static_cast<size_t>(bytes), keep).get());
+        } catch (...) {
+            close(own);
+            throw;
+        }
+    });
+}
+static PyObject* storage_new_shared(PyObject*, PyObject* size) {
+    int64_t bytes;
+    Fit fit = int_of_object(size, bytes);
+    if (fit != Fit::Yes || bytes < 0) {
+        if (fit != Fit::Raised) PyErr_Format(PyExc_TypeError, "_new_shared expects a size of at least 0, got %R", size);
+        return nullptr;
+    }
+    return guarded([&]() -> PyObject* { return storage_object(make_shared_memory(static_cast<size_t>(bytes)).get()); });
 }
 
 /// UntypedStorage.from_file(filename, shared=False, nbytes=0)
@@ -258,6 +324,7 @@ static PyObject* storage_subscript(PyObject* self, PyObject* key) {
             s->retain();
             auto drop = [](void* context, void*, size_t) { release(static_cast<Storage*>(context)); };
             Ref<Storage> part = Storage::adopt(static_cast<char*>(s->data) + start, static_cast<size_t>(length), drop, s, s->device);
+            part->shared = s->shared;
             return storage_object(part.get());
         });
     }
@@ -461,6 +528,9 @@ bool init_storage(PyObject* module) {
         {"untyped", storage_self, METH_NOARGS, nullptr}, {"resize_", storage_resize, METH_O, nullptr},
         {"copy_", storage_copy, METH_VARARGS, nullptr}, {"clone", storage_clone, METH_NOARGS, nullptr},
         {"fill_", storage_fill, METH_O, nullptr}, {"share_memory_", storage_share, METH_NOARGS, nullptr},
+        {"_share_fd_cpu_", storage_share_descriptor, METH_NOARGS, nullptr},
+        {"_new_shared_fd_cpu", storage_from_descriptor, METH_VARARGS | METH_STATIC, nullptr},
+        {"_new_shared", storage_new_shared, METH_O | METH_STATIC, nullptr},
         {"from_file", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(storage_from_file)), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
         {"tolist", storage_tolist, METH_NOARGS, nullptr}, {"__reduce__", storage_reduce, METH_NOARGS, nullptr},
         {"__deepcopy__", storage_deepcopy, METH_O, nullptr}, {"__copy__", storage_clone, METH_NOARGS, nullptr},

@@ -1,6 +1,7 @@
 """Python's multiprocessing under torch's name, with `spawn` and the exceptions of its processes.
 
-Tensors travel between processes by pickling; the sharing strategy is accepted and kept.
+Tensors in what queues, pipes and new processes are given share memory with the sender's. The sharing strategy is accepted
+and kept; memory is always shared by file descriptors.
 """
 
 _strategies = {"file_descriptor", "file_system"}
@@ -38,13 +39,19 @@ def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
 
 
 def init_reductions():
-    """For programs that call it: tensors are picklable as they are."""
+    """Teaches Python's `multiprocessing` to share tensors; done when this module first loads it."""
+    from kindling.multiprocessing import reductions
+    reductions.init_reductions()
 
 
 def __getattr__(name):
     if name in _SPAWN:
         return getattr(__import__(__name__ + "._spawn", fromlist=("__name__",)), name)
+    if name == "reductions":
+        return __import__(__name__ + ".reductions", fromlist=("__name__",))
     import multiprocessing
+
+    from kindling.multiprocessing import reductions     # noqa: F401
     try:
         return getattr(multiprocessing, name)
     except AttributeError:
@@ -53,4 +60,4 @@ def __getattr__(name):
 
 def __dir__():
     import multiprocessing
-    return sorted({*globals(), *dir(multiprocessing), *_SPAWN} - {"__path__"})
+    return sorted({*globals(), *dir(multiprocessing), *_SPAWN, "reductions"} - {"__path__"})

@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 
+from kindling.multiprocessing import reductions     # noqa: F401
+
 __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
            "spawn", "start_processes"]
 

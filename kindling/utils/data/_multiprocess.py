@@ -2,11 +2,13 @@
 import atexit
 import itertools
 import multiprocessing
-import queue
+import os
+import select
+import socket
 import time
-from multiprocessing.connection import wait
 
 from kindling.utils.data._utils import MP_STATUS_CHECK_INTERVAL
+from kindling.utils.data._utils.channel import Channel, Ended, Inherited, Nothing
 from kindling.utils.data._utils.worker import (ExceptionWrapper, _IterableDatasetStopIteration, _ResumeIteration,
                                                _worker_loop)
 from kindling.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
@@ -16,7 +18,7 @@ _exiting = False
 
 @atexit.register
 def _note_exit():
-    # Workers are daemons: multiprocessing ends them at exit, when queues and events can no longer be used.
+    # Workers are daemons: multiprocessing ends them at exit.
     global _exiting
     _exiting = True
 
@@ -29,7 +31,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """
 
     _workers = ()
-    _index_queues = ()
+    _channels = ()
     _shutdown = True
 
     def __init__(self, loader):
@@ -39,22 +41,23 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         context = multiprocessing if loader.multiprocessing_context is None else loader.multiprocessing_context
-        self._data_queue = self._worker_result_queue = context.Queue()
-        self._workers_done_event = context.Event()
-        self._index_queues, self._workers = [], []
+        self._channels, self._workers = [], []
         self._workers_status = []
+        self._ready = []        # workers whose sockets had something to read
         self._shutdown = False
-        self._lost_workers = False
+        self._owner = os.getpid()
         for number in range(self._num_workers):
-            index_queue = context.Queue()
-            index_queue.cancel_join_thread()
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._channels.append(Channel(ours, waits=False))
             worker = context.Process(target=_worker_loop, args=(
-                self._dataset_kind, self._dataset, index_queue, self._worker_result_queue, self._workers_done_event,
+                self._dataset_kind, self._dataset, theirs, Inherited([each.socket for each in self._channels]),
                 self._auto_collation, self._collate_fn, self._drop_last, self._base_seed, loader.worker_init_fn, number,
                 self._num_workers, self._persistent_workers))
             worker.daemon = True
-            worker.start()
-            self._index_queues.append(index_queue)
+            try:
+                worker.start()
+            finally:
+                theirs.close()
             self._workers.append(worker)
             self._workers_status.append(True)
         self._reset(loader, first_iter=True)
@@ -70,8 +73,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._workers_num_tasks = [0] * self._num_workers
         self._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
         if not first_iter:
-            for index_queue in self._index_queues:
-                index_queue.put(_ResumeIteration())
+            for number in range(self._num_workers):
+                self._send(number, _ResumeIteration())
             missing = self._num_workers
             while missing > 0:
                 number, _ = self._get_data()    # answers from before are dropped
@@ -83,31 +86,41 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _try_get_data(self, timeout=MP_STATUS_CHECK_INTERVAL):
         """(True, answer), or (False, None) after `timeout` seconds; RuntimeError if a worker has died."""
-        data_queue = self._data_queue
-        reader = getattr(data_queue, "_reader", None)
-        try:
-            if reader is not None:
-                # Waits for an answer or the end of a worker, whichever comes first.
-                alive = [worker.sentinel for worker, active in zip(self._workers, self._workers_status) if active]
-                if reader not in wait([reader, *alive], timeout) and not reader.poll(0):
-                    raise queue.Empty
-            return True, data_queue.get(timeout=timeout)
-        except Exception as error:
-            if isinstance(error, (OSError, EOFError)):
-                # A message cut short: its sender is about to be gone.
-                wait([worker.sentinel for worker, active in zip(self._workers, self._workers_status) if active], 1)
-            dead = [number for number, worker in enumerate(self._workers)
-                    if self._workers_status[number] and not worker.is_alive()]
-            if dead:
-                self._lost_workers = True
-                for number in dead:
-                    self._mark_worker_as_unavailable(number)
-                pids = ", ".join(str(self._workers[number].pid) for number in dead)
-                raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from RuntimeError(
-                    _how_it_ended(self._workers[dead[0]]))
-            if isinstance(error, queue.Empty):
+        if not self._ready:
+            waiting = select.poll()
+            ends = {}
+            for number, channel in enumerate(self._channels):
+                if self._workers_status[number]:
+                    waiting.register(channel, select.POLLIN | (select.POLLOUT if channel.pending else 0))
+                    waiting.register(self._workers[number].sentinel, select.POLLIN)
+                    ends[channel.fileno()] = ends[self._workers[number].sentinel] = number
+            for descriptor, event in waiting.poll(timeout * 1000):
+                number = ends[descriptor]
+                if event & ~select.POLLOUT and number not in self._ready:
+                    self._ready.append(number)
+                if event & select.POLLOUT:
+                    self._send(number)
+            if not self._ready and all(worker.is_alive() for worker, active in zip(self._workers, self._workers_status)
+                                       if active):
                 return False, None
-            raise
+        while self._ready:
+            number = self._ready.pop(0)
+            try:
+                return True, self._channels[number].receive()
+            except Nothing:
+                pass
+            except Ended:
+                if self._workers_status[number]:
+                    self._workers[number].join(MP_STATUS_CHECK_INTERVAL)
+        dead = [number for number, worker in enumerate(self._workers)
+                if self._workers_status[number] and not worker.is_alive()]
+        if dead:
+            for number in dead:
+                self._workers_status[number] = False
+            pids = ", ".join(str(self._workers[number].pid) for number in dead)
+            raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from RuntimeError(
+                _how_it_ended(self._workers[dead[0]]))
+        return False, None
 
     def _get_data(self):
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
@@ -174,34 +187,38 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 break
         else:
             return      # every worker has ended
-        self._index_queues[worker].put((self._send_idx, index))
+        self._send(worker, (self._send_idx, index))
         self._task_info[self._send_idx] = (worker,)
         self._workers_num_tasks[worker] += 1
         self._tasks_outstanding += 1
         self._send_idx += 1
 
+    def _send(self, worker, *task):
+        channel = self._channels[worker]
+        try:
+            if task:
+                channel.send(*task)
+            else:
+                channel.flush()
+        except ConnectionError:
+            pass    # it has ended, which is noticed where answers are awaited
+
     # ---- the end
 
     def _mark_worker_as_unavailable(self, worker):
-        self._index_queues[worker].put(None)
+        self._send(worker, None)
         self._workers_status[worker] = False
 
     def _shutdown_workers(self):
-        if _exiting or self._shutdown:
+        # A forked child that frees its copy of an iterator must leave its parent's workers alone.
+        if _exiting or self._shutdown or self._owner != os.getpid():
             return
         self._shutdown = True
         try:
-            self._workers_done_event.set()
-            for number in range(len(self._workers)):
-                if self._persistent_workers or self._workers_status[number]:
-                    self._mark_worker_as_unavailable(number)
-            # A worker killed while it wrote holds the lock of the answers' queue for good, and the others would wait
-            # for it until they are ended: they are given no time then.
+            for channel in self._channels:
+                channel.close()     # which workers notice before their next task
             for worker in self._workers:
-                worker.join(timeout=0 if self._lost_workers else MP_STATUS_CHECK_INTERVAL)
-            for each in (*self._index_queues, self._worker_result_queue):
-                each.cancel_join_thread()
-                each.close()
+                worker.join(timeout=MP_STATUS_CHECK_INTERVAL)
         finally:
             for worker in self._workers:
                 if worker.is_alive():

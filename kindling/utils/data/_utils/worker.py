@@ -1,7 +1,7 @@
 """What runs in a worker process."""
 import os
-import queue
 import random
+import select
 import sys
 import traceback
 
@@ -96,9 +96,11 @@ class _NumpySeed:
             self.arguments = None
 
 
-def _worker_loop(dataset_kind, dataset, index_queue, data_queue, done_event, auto_collation, collate_fn, drop_last,
-                 base_seed, init_fn, worker_id, num_workers, persistent_workers):
-    """Answers (number, indices) from `index_queue` by (number, batch) on `data_queue`, until None comes."""
+def _worker_loop(dataset_kind, dataset, own, inherited, auto_collation, collate_fn, drop_last, base_seed, init_fn,
+                 worker_id, num_workers, persistent_workers):
+    """Answers (number, indices) from the socket `own` by (number, batch), until None comes or the loader is gone."""
+    from kindling.utils.data._utils.channel import Channel
+    inherited.close()
     try:
         torch.set_num_threads(1)
         seed = base_seed + worker_id
@@ -107,17 +109,50 @@ def _worker_loop(dataset_kind, dataset, index_queue, data_queue, done_event, aut
         seed_numpy = _NumpySeed(base_seed, worker_id)
         seed_numpy()
         _info._set_worker_info(WorkerInfo(worker_id, num_workers, seed, dataset))
-        _serve(dataset_kind, dataset, index_queue, data_queue, done_event,
-               (auto_collation, collate_fn, drop_last), init_fn, worker_id, seed_numpy)
-    except KeyboardInterrupt:
+        _serve(dataset_kind, dataset, Channel(own, waits=True), (auto_collation, collate_fn, drop_last), init_fn,
+               worker_id, seed_numpy)
+    except (KeyboardInterrupt, _LoaderGone):
         # Ctrl-C reaches every process of the terminal; the main process raises it.
         pass
-    if done_event.is_set():
-        data_queue.cancel_join_thread()
-        data_queue.close()
 
 
-def _serve(dataset_kind, dataset, index_queue, data_queue, done_event, options, init_fn, worker_id, seed_numpy):
+class _LoaderGone(Exception):
+    pass
+
+
+def _receive(channel):
+    """The next task. The loader's end is noticed by its socket, or within seconds where a child of it has a copy."""
+    from kindling.utils.data._utils.channel import Ended, Nothing
+    parent = os.getppid()
+    waiting = select.poll()
+    waiting.register(channel, select.POLLIN)
+    while True:
+        try:
+            for _, events in waiting.poll(MP_STATUS_CHECK_INTERVAL * 1000):
+                if events & select.POLLHUP:
+                    raise _LoaderGone       # what it asked for before is not wanted any more
+            return channel.receive()
+        except Nothing:
+            if os.getppid() != parent:
+                raise _LoaderGone from None
+        except Ended:
+            raise _LoaderGone from None
+
+
+def _answer(channel, number, data, where):
+    try:
+        try:
+            channel.send((number, data))
+        except ConnectionError:
+            raise
+        except Exception:
+            # What cannot be pickled, or lack of memory for it: the loader would wait for ever.
+            channel.send((number, ExceptionWrapper(where=where)))
+    except ConnectionError:
+        raise _LoaderGone from None
+
+
+def _serve(dataset_kind, dataset, channel, options, init_fn, worker_id, seed_numpy):
     from kindling.utils.data.dataloader import _DatasetKind
     where = f"in DataLoader worker process {worker_id}"
     failure = fetcher = None
@@ -129,20 +164,13 @@ def _serve(dataset_kind, dataset, index_queue, data_queue, done_event, options, 
         # Told when the first batch is asked for: that is where the main process listens.
         failure = ExceptionWrapper(where=where)
     ended = False
-    parent = os.getppid()
-    while os.getppid() == parent:
-        try:
-            task = index_queue.get(timeout=MP_STATUS_CHECK_INTERVAL)
-        except queue.Empty:
-            continue
-        if task is None:
-            return
+    while (task := _receive(channel)) is not None:
         if isinstance(task, _ResumeIteration):
-            data_queue.put((task, None))
+            _answer(channel, task, None, where)
             ended = False
             fetcher = _DatasetKind.create_fetcher(dataset_kind, dataset, *options)
             continue
-        if done_event.is_set() or ended:
+        if ended:
             continue
         number, indices = task
         if failure is not None:
@@ -157,5 +185,5 @@ def _serve(dataset_kind, dataset, index_queue, data_queue, done_event, options, 
                     ended = True
                 else:
                     data = ExceptionWrapper(where=where)
-        data_queue.put((number, data))
+        _answer(channel, number, data, where)
         del data, task, indices     # a batch must not live here until the next is asked for
