@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import sys
 import tempfile
 import threading
@@ -72,6 +73,8 @@ class Program:
             if self.native:
                 with open(native, "wb") as file:
                     file.truncate(NATIVE_BYTES)
+                    file.seek(40)
+                    file.write(struct.pack("<Q", "detail" in options))
                 environment.update(LD_AUDIT=LIBRARY, KINDLING_STARTUP_NATIVE=native)
             run = self._spawn(kind, [self.python, *flags, *(words or self.words)], environment)
             run.log = _text(log)
@@ -144,8 +147,6 @@ def _text(path):
 
 def check(program):
     """Why the native side can't be recorded for this interpreter, as an exception, before anything has run."""
-    import struct
-
     path = program.python
     if os.path.sep not in path:
         import shutil

@@ -26,7 +26,7 @@ class Span:
         self.real = int(real)
         self.end = self.real_end = self.modules_end = None
         self.file = self.loader = self.error = self.error_name = ""
-        self.causes, self.children, self.counts, self.tasks = (), [], None, None
+        self.causes, self.children, self.counts = (), [], None
 
 
 class Recording:
@@ -34,7 +34,7 @@ class Recording:
 
     def __init__(self, text):
         self.spans, self.native, self.threads, self.marks, self.cycles = {}, [], [], [], []
-        self.cached, self.path, self.causes, self.status, self.tasks = [], [], (), {}, []
+        self.cached, self.path, self.causes, self.status = [], [], (), {}
         self.end = self.python = self.version = None
         self.entered = self.ready = self.lost = 0
         self.present = []
@@ -60,12 +60,12 @@ class Recording:
     def _begin(self, number, parent, *words):
         self.spans[int(number)] = Span(int(number), self.spans.get(int(parent)), words)
 
-    def _done(self, number, at, real, modules, file, loader, counts, tasks=""):
+    def _done(self, number, at, real, modules, file, loader, counts):
         span = self.spans[int(number)]
         span.end, span.real_end, span.modules_end = int(at), int(real), int(modules)
         span.file, span.loader = file, loader
         if counts:
-            span.counts, span.tasks = [int(word) for word in counts.split(",")], int(tasks or 0)
+            span.counts = [int(word) for word in counts.split(",")]
 
     def _failed(self, number, at, modules, causes, error, name):
         span = self.spans[int(number)]
@@ -105,13 +105,10 @@ class Recording:
     def _status(self, *fields):
         self.status = {key: value.strip() for key, _, value in (field.partition(":") for field in fields)}
 
-    def _tasks(self, *names):
-        self.tasks = list(names)
-
 
 _NAMES = {
     "V": "start", "B": "begin", "E": "done", "F": "failed", "N": "native", "T": "thread", "C": "cycle", "M": "mark",
-    "(": "open", ")": "close", "X": "exit", "P": "paths", "L": "lost", "I": "cached", "S": "status", "A": "tasks",
+    "(": "open", ")": "close", "X": "exit", "P": "paths", "L": "lost", "I": "cached", "S": "status",
 }  # fmt: skip
 
 
@@ -197,33 +194,22 @@ def failures(recording, by_span):
             "cause": recording.spans[cause].name if cause in recording.spans else span.name,
             "ms": by_span[span.number]["cumulative_ms"],
         }
-        probe = swallowed and span.error_name == span.name and standard(span.importer)
+        missing = span.error.startswith("ModuleNotFoundError") and (span.name + ".").startswith(span.error_name + ".")
+        probe = swallowed and missing and standard(span.importer)
         (probes if probe else failed).append(row)
     return failed, probes
 
 
-def threads(recording, details):
+def threads(recording, native):
+    """Python's own threads as the recorder saw them; ``native`` are `native.threads` of the run for details."""
     rows = []
     for number, at, name, module, line, file, target in recording.threads:
         rows.append({"name": name or target, "module": module, "line": line or None, "file": file, "kind": "python",
-                     "target": target, "at_ms": _ms(at - recording.ready)})  # fmt: skip
-    # Threads that no Python call started show as more tasks at the end of an import than Python's own account for.
-    if details is not None:
-        named = len(details.threads)
-        native = [name for name in details.tasks[1:]] if details.tasks else []
-        seen, known = 1, 0
-        starts = sorted(details.threads)
-        for span in sorted((s for s in details.spans.values() if s.tasks), key=lambda s: s.end):
-            known = sum(1 for start in starts if start[1] <= span.end)
-            fresh = span.tasks - 1 - known
-            if fresh > seen - 1:
-                for _ in range(fresh - seen + 1):
-                    place = seen - 1 + named
-                    label = native[place] if place < len(native) else ""
-                    rows.append({"name": label or f"thread of {span.name}", "module": span.name, "line": span.line or None,
-                                 "file": span.file, "kind": "native", "target": "",
-                                 "at_ms": _ms(span.begin - details.ready)})  # fmt: skip
-                    seen += 1
+                     "target": target, "library": None, "at_ms": _ms(at - recording.ready)})  # fmt: skip
+    for time, span, library, function in native:
+        rows.append({"name": function, "module": span.name if span else "__main__", "line": span.line if span else None,
+                     "file": span.file if span else "", "kind": "native", "target": function, "library": library,
+                     "at_ms": _ms(time - recording.ready)})  # fmt: skip
     return rows
 
 

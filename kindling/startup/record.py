@@ -56,7 +56,9 @@ def build(program, runs, best, details, command):
         from kindling.startup import native
 
         libraries, notes = native.libraries(best.native, recording)
+        native_threads = native.threads(details.native or b"", detail)
     else:
+        native_threads = []
         libraries, notes = [], ["the native side was not recorded"]
     data = {
         "schema_version": model.SCHEMA_VERSION,
@@ -82,7 +84,7 @@ def build(program, runs, best, details, command):
         "present_at_start": recording.present,
         "longest_chain": longest_chain(rows),
         "libraries": libraries,
-        "threads": parse.threads(recording, detail),
+        "threads": parse.threads(detail, native_threads),
         "cycles": parse.cycles(detail),
         "failed": failed,
         "probes": probes,

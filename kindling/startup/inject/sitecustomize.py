@@ -25,6 +25,7 @@ owner = posix.getpid()
 getpid = posix.getpid
 lost = 0
 number = 0
+spans = {}  # number -> name, of the imports under way
 stacks = {}  # thread -> stack of span numbers
 plain = (bootstrap.__dict__, external.__dict__)
 real_find_and_load = bootstrap._find_and_load
@@ -74,17 +75,18 @@ def find_and_load(name, import_):
     emit(f"B\t{me}\t{stack[-1]}\t{thread}\t{clean(name)}\t{clean(importer)}\t{line}\t{start - lost}\t{len(modules)}\t{at}"
          f"\t{clean(file)}\n")
     stack.append(me)
+    spans[me] = name
     lost += now() - start
     try:
         result = real_find_and_load(name, import_)
     except BaseException as error:
         at = now()
         failure(me, error, at - lost)
-        stack.pop()
+        del spans[stack.pop()]
         lost += now() - at
         raise
     at = now()
-    stack.pop()
+    del spans[stack.pop()]
     spec = where = loader = None
     try:
         space = object.__getattribute__(result, "__dict__")
@@ -240,6 +242,8 @@ class Detail:
             there = modules.get(whole)
             if there is not None:
                 importer = (globals or {}).get("__name__", "")
+                if globals is mine:  # asked for by C code, whose frame is ours
+                    importer = spans.get((stacks.get(ident()) or [0])[-1], "")
                 key = (importer, whole)
                 cached[key] = cached.get(key, 0) + 1
                 spec = getattr(there, "__dict__", {}).get("__spec__")
@@ -269,7 +273,7 @@ class Detail:
         usage = self.usage(0)
         after = (*self.counts, usage[6], usage[7], usage[2])
         values = ",".join(str(b - a) for a, b in zip(before, after))
-        return f"{values}\t{tasks()}"
+        return values
 
     def finish(self):
         for (importer, name), times in self.cached.items():
@@ -279,22 +283,8 @@ class Detail:
                 wanted = (b"VmData", b"VmRSS", b"VmHWM", b"VmPeak", b"Threads")
                 emit("S\t" + "\t".join(line.decode().strip().replace("\t", " ") for line in file
                                        if line.partition(b":")[0] in wanted) + "\n")
-            emit("A\t" + "\t".join(map(clean, task_names())) + "\n")
         except OSError:
             pass
-
-
-def tasks():
-    try:
-        return posix.stat("/proc/self/task").st_nlink - 2
-    except OSError:
-        return 0
-
-
-def task_names():
-    for task in posix.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{task}/comm", errors="replace") as file:
-            yield file.read().strip()
 
 
 def hide(*functions):
@@ -354,6 +344,7 @@ def begin():
     # The sitecustomize that this one stood in front of.
     modules.pop("sitecustomize", None)
     real = external.PathFinder.find_spec("sitecustomize")
+    mine["__name__"], mine["__package__"] = "importlib._bootstrap", "importlib"  # as C code sees our frames
     emit("V\t1\t" + "\t".join([str(owner), str(entered), str(now()), sys.executable, sys.version.split()[0], *modules])
          + "\n")
     return real
