@@ -734,24 +734,26 @@ static PyObject* numpy_of(PyObject*, PyObject* self) {
 }
 
 static PyObject* set_default_dtype_object(PyObject*, PyObject* object) {
-    DType dtype;
-    if (!is_dtype(object) || !dtype_of_object(object, dtype)) {
-        PyErr_Format(PyExc_TypeError, "invalid dtype object: only floating-point types are supported as the default type (got %s)", Py_TYPE(object)->tp_name);
-        return nullptr;
-    }
-    if (!is_floating(dtype)) {
-        PyErr_SetString(PyExc_TypeError, "only floating-point types are supported as the default type");
-        return nullptr;
-    }
-    set_default_dtype(dtype);
-    Py_RETURN_NONE;
+    return guarded([&]() -> PyObject* {
+        DType dtype;
+        if (!is_dtype(object) || !dtype_of_object(object, dtype))
+            fail(ErrorKind::Type, "invalid dtype object: only floating-point types are supported as the default type (got %s)", Py_TYPE(object)->tp_name);
+        if (!is_floating(dtype)) fail(ErrorKind::Type, "only floating-point types are supported as the default type");
+        set_default_dtype(dtype);
+        Py_RETURN_NONE;
+    });
 }
 static PyObject* get_default_dtype_object(PyObject*, PyObject*) { return dtype_object(default_dtype()); }
 
 static bool dtype_pair(const char* function, PyObject* args, DType& a, DType& b) {
     PyObject *x, *y;
     if (!PyArg_ParseTuple(args, "OO", &x, &y)) return false;
-    if (dtype_of_object(x, a) && dtype_of_object(y, b)) return true;
+    try {
+        if (dtype_of_object(x, a) && dtype_of_object(y, b)) return true;
+    } catch (...) {
+        set_error();
+        return false;
+    }
     PyErr_Format(PyExc_TypeError, "%s(): arguments must be torch.dtype", function);
     return false;
 }
@@ -768,11 +770,9 @@ static PyObject* promote_types(PyObject*, PyObject* args) {
 static PyObject* can_cast(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
     PyObject* slots[2];
     if (!read_arguments("can_cast", args, nargs, kwnames, {"from_", "to"}, slots, 2)) return nullptr;
+    Object pair(PyTuple_Pack(2, slots[0], slots[1]));
     DType from, to;
-    if (!dtype_of_object(slots[0], from) || !dtype_of_object(slots[1], to)) {
-        PyErr_SetString(PyExc_TypeError, "can_cast(): arguments must be torch.dtype");
-        return nullptr;
-    }
+    if (!pair || !dtype_pair("can_cast", pair.get(), from, to)) return nullptr;
     bool result = !(is_complex(from) && !is_complex(to)) && !(is_floating(from) && category(to) <= 1) && !(from != DType::Bool && to == DType::Bool);
     return PyBool_FromLong(result);
 }

@@ -19,6 +19,24 @@ static NamedObject* dtypes[dtype_count];
 static NamedObject* layouts[4];
 static NamedObject* memory_formats[4];
 
+/// dtypes that tensors cannot have yet: objects with torch's facts, made when they are first named.
+struct NamedOnly { const char* name; uint8_t bytes; bool floating; char sign; };  // sign: + - q(uantised) b(its)
+static constexpr NamedOnly named_only[] = {
+    {"float8_e4m3fn", 1, true, '-'}, {"float8_e4m3fnuz", 1, true, '-'}, {"float8_e5m2", 1, true, '-'}, {"float8_e5m2fnuz", 1, true, '-'},
+    {"float8_e8m0fnu", 1, true, '+'}, {"float4_e2m1fn_x2", 1, true, '-'}, {"complex32", 4, false, '-'}, {"bits8", 1, false, 'b'},
+    {"bits16", 2, false, 'b'}, {"bits1x8", 1, false, 'b'}, {"bits2x4", 1, false, 'b'}, {"bits4x2", 1, false, 'b'}, {"qint8", 1, false, 'q'},
+    {"quint8", 1, false, 'q'}, {"qint32", 4, false, 'q'}, {"quint4x2", 1, false, 'q'}, {"quint2x4", 1, false, 'q'}, {"uint1", 1, false, '+'},
+    {"uint2", 1, false, '+'}, {"uint3", 1, false, '+'}, {"uint4", 1, false, '+'}, {"uint5", 1, false, '+'}, {"uint6", 1, false, '+'},
+    {"uint7", 1, false, '+'}, {"int1", 1, false, '-'}, {"int2", 1, false, '-'}, {"int3", 1, false, '-'}, {"int4", 1, false, '-'},
+    {"int5", 1, false, '-'}, {"int6", 1, false, '-'}, {"int7", 1, false, '-'}};
+static constexpr int first_named_only = static_cast<int>(DType::None) + 1, named_complex = first_named_only + 6;
+static PyObject* named_only_objects[std::size(named_only)];
+
+static const NamedOnly* only_named(PyObject* dtype) {
+    int value = reinterpret_cast<NamedObject*>(dtype)->value;
+    return value < first_named_only ? nullptr : &named_only[value - first_named_only];
+}
+
 static PyObject* named_repr(PyObject* self) {
     return PyUnicode_FromFormat("torch.%s", reinterpret_cast<NamedObject*>(self)->name);
 }
@@ -28,15 +46,35 @@ static PyObject* named_reduce(PyObject* self, PyObject*) {
 }
 static PyObject* self_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 static DType dtype_of_named(PyObject* self) { return static_cast<DType>(reinterpret_cast<NamedObject*>(self)->value); }
-static PyObject* dtype_is_floating_point(PyObject* self, void*) { return PyBool_FromLong(is_floating(dtype_of_named(self))); }
-static PyObject* dtype_is_complex(PyObject* self, void*) { return PyBool_FromLong(is_complex(dtype_of_named(self))); }
+static PyObject* dtype_is_floating_point(PyObject* self, void*) {
+    const NamedOnly* only = only_named(self);
+    return PyBool_FromLong(only ? only->floating : is_floating(dtype_of_named(self)));
+}
+static PyObject* dtype_is_complex(PyObject* self, void*) {
+    return PyBool_FromLong(only_named(self) ? reinterpret_cast<NamedObject*>(self)->value == named_complex : is_complex(dtype_of_named(self)));
+}
 static PyObject* dtype_is_signed(PyObject* self, void*) {
+    if (const NamedOnly* only = only_named(self)) {
+        if (only->sign == '+' || only->sign == '-') return PyBool_FromLong(only->sign == '-');
+        PyErr_SetString(PyExc_RuntimeError, only->sign == 'b' ? "Bits types are undefined" : "isSignedType not supported for quantized types");
+        return nullptr;
+    }
     DType d = dtype_of_named(self);
     return PyBool_FromLong(d != DType::Bool && !is_unsigned(d));
 }
-static PyObject* dtype_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(item_size(dtype_of_named(self))); }
-static PyObject* dtype_to_real(PyObject* self, PyObject*) { return dtype_object(to_real(dtype_of_named(self))); }
+static PyObject* dtype_itemsize(PyObject* self, void*) {
+    const NamedOnly* only = only_named(self);
+    return PyLong_FromSize_t(only ? only->bytes : item_size(dtype_of_named(self)));
+}
+static PyObject* dtype_to_real(PyObject* self, PyObject*) {
+    if (!only_named(self)) return dtype_object(to_real(dtype_of_named(self)));
+    return reinterpret_cast<NamedObject*>(self)->value == named_complex ? dtype_object(DType::Float16) : Py_NewRef(self);
+}
 static PyObject* dtype_to_complex(PyObject* self, PyObject*) {
+    if (const NamedOnly* only = only_named(self)) {
+        if (reinterpret_cast<NamedObject*>(self)->value == named_complex) return Py_NewRef(self);
+        return PyErr_Format(PyExc_RuntimeError, "Unknown Complex ScalarType for %s", only->name);
+    }
     DType d = dtype_of_named(self);
     return dtype_object(is_complex(d) ? d : to_complex(d));
 }
@@ -74,6 +112,8 @@ PyObject* memory_format_object(MemoryFormat format) {
 bool is_dtype(PyObject* object) { return Py_TYPE(object) == dtype_type; }
 bool dtype_of_object(PyObject* object, DType& dtype) {
     if (Py_TYPE(object) == dtype_type) {
+        if (const NamedOnly* only = only_named(object))
+            fail(ErrorKind::NotImplemented, "tensors of dtype torch.%s are not supported yet", only->name);
         dtype = dtype_of_named(object);
         return true;
     }
@@ -397,6 +437,9 @@ struct InfoObject {
 };
 struct FloatFacts { int bits, digits; double eps, max, tiny, smallest; };
 static const FloatFacts& facts(DType dtype) {
+    static constexpr FloatFacts eight[] = {{8, 0, 0.125, 448, 0x1p-6, 0x1p-9}, {8, 0, 0.125, 240, 0x1p-7, 0x1p-10},
+        {8, 0, 0.25, 57344, 0x1p-14, 0x1p-16}, {8, 0, 0.125, 57344, 0x1p-15, 0x1p-17}, {8, 0, 1, 0x1p127, 0x1p-127, 0x1p-127}};
+    if (int number = static_cast<int>(dtype) - first_named_only; number >= 0) return eight[number];
     static constexpr FloatFacts half = {16, 3, 0x1p-10, 65504, 0x1p-14, 0x1p-24}, bfloat = {16, 2, 0x1p-7, 0x1.fep127, 0x1p-126, 0x1p-133},
         single = {32, 6, 0x1p-23, 0x1.fffffep127, 0x1p-126, 0x1p-149},
         wide = {64, 15, 0x1p-52, 0x1.fffffffffffffp1023, 0x1p-1022, 0x1p-1074};
@@ -417,6 +460,16 @@ static PyObject* info_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) 
     if (!object && !floating) {
         PyErr_SetString(PyExc_TypeError, "iinfo() missing 1 required positional arguments: \"type\"");
         return nullptr;
+    }
+    if (const NamedOnly* only = object && is_dtype(object) ? only_named(object) : nullptr) {
+        int value = reinterpret_cast<NamedObject*>(object)->value;
+        if (floating && value == named_complex) dtype = DType::Float16;
+        else if (floating && value < first_named_only + 5) dtype = static_cast<DType>(value);
+        else if (only->floating || only->sign == 'q') return PyErr_Format(PyExc_NotImplementedError, "\"min\" not implemented for '%s'", only->name);
+        else return PyErr_Format(PyExc_TypeError, "torch.%s() has no answer for 'torch.%s'", floating ? "finfo" : "iinfo", only->name);
+        auto* self = PyObject_New(InfoObject, type);
+        if (self) self->dtype = dtype;
+        return reinterpret_cast<PyObject*>(self);
     }
     if (object && !dtype_of_object(object, dtype)) {
         PyErr_Format(PyExc_TypeError, "%s(): argument 'type' (position 1) must be torch.dtype, not %s", floating ? "finfo" : "iinfo",
@@ -439,14 +492,22 @@ static PyObject* info_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) 
     if (self) self->dtype = dtype;
     return reinterpret_cast<PyObject*>(self);
 }
+static const char* info_dtype_name(DType d) {
+    int number = static_cast<int>(d) - first_named_only;
+    return number >= 0 ? named_only[number].name : name(is_complex(d) ? to_real(d) : d);
+}
 static PyObject* info_bits(PyObject* self, void*) {
     DType d = info_dtype(self);
+    if (static_cast<int>(d) >= first_named_only) return PyLong_FromLong(8);
     return PyLong_FromSize_t(item_size(is_complex(d) ? to_real(d) : d) * 8);
 }
-static PyObject* info_name(PyObject* self, void*) { return PyUnicode_FromString(name(is_complex(info_dtype(self)) ? to_real(info_dtype(self)) : info_dtype(self))); }
+static PyObject* info_name(PyObject* self, void*) { return PyUnicode_FromString(info_dtype_name(info_dtype(self))); }
 static PyObject* finfo_eps(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).eps); }
 static PyObject* finfo_max(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).max); }
-static PyObject* finfo_min(PyObject* self, void*) { return PyFloat_FromDouble(-facts(info_dtype(self)).max); }
+static PyObject* finfo_min(PyObject* self, void*) {
+    const FloatFacts& f = facts(info_dtype(self));
+    return PyFloat_FromDouble(f.eps == 1 ? f.tiny : -f.max);  // float8_e8m0fnu has no sign
+}
 static PyObject* finfo_tiny(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).tiny); }
 static PyObject* finfo_smallest(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).smallest); }
 static PyObject* finfo_resolution(PyObject* self, void*) {
@@ -467,7 +528,7 @@ static PyObject* info_repr(PyObject* self) {
     bool floating = Py_TYPE(self) == finfo_type;
     PyObject *lo = floating ? finfo_min(self, nullptr) : iinfo_min(self, nullptr), *hi = floating ? finfo_max(self, nullptr) : iinfo_max(self, nullptr);
     PyObject* result = nullptr;
-    DType d = is_complex(info_dtype(self)) ? to_real(info_dtype(self)) : info_dtype(self);
+    DType d = info_dtype(self);
     if (lo && hi && floating) {
         const FloatFacts& f = facts(d);
         PyObject* resolution = finfo_resolution(self, nullptr);
@@ -478,7 +539,7 @@ static PyObject* info_repr(PyObject* self) {
             parts[i] = format("%g", PyFloat_AsDouble(numbers[i]));
         }
         result = PyUnicode_FromFormat("finfo(resolution=%s, min=%s, max=%s, eps=%s, smallest_normal=%s, tiny=%s, dtype=%s)", parts[0].c_str(),
-                                      parts[1].c_str(), parts[2].c_str(), parts[3].c_str(), parts[5].c_str(), parts[5].c_str(), name(d));
+                                      parts[1].c_str(), parts[2].c_str(), parts[3].c_str(), parts[5].c_str(), parts[5].c_str(), info_dtype_name(d));
         Py_XDECREF(resolution);
         for (PyObject* t : text) Py_XDECREF(t);
     } else if (lo && hi) {
@@ -495,7 +556,32 @@ static PyObject* info_compare(PyObject* a, PyObject* b, int op) {
 
 // ---- set-up
 
-static PyObject* constant(PyObject* module, PyObject* name) { return PyObject_GetAttr(module, name); }
+/// _C._named_dtype(name): a dtype that tensors cannot have yet; None if there is none of that name.
+static PyObject* named_dtype(PyObject*, PyObject* name) {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) return nullptr;
+    struct Alias { const char *from, *to; };
+    for (const Alias& alias : {Alias{"bit", "uint1"}, Alias{"chalf", "complex32"}})
+        if (!strcmp(text, alias.from)) text = alias.to;
+    for (size_t i = 0; i < std::size(named_only); i++) {
+        if (strcmp(named_only[i].name, text)) continue;
+        if (!named_only_objects[i]) {
+            auto* self = PyObject_New(NamedObject, dtype_type);
+            if (!self) return nullptr;
+            self->name = named_only[i].name;
+            self->value = first_named_only + static_cast<int>(i);
+            named_only_objects[i] = reinterpret_cast<PyObject*>(self);
+        }
+        return Py_NewRef(named_only_objects[i]);
+    }
+    Py_RETURN_NONE;
+}
+static PyObject* constant(PyObject* module, PyObject* name) {
+    PyObject* found = named_dtype(module, name);
+    if (found != Py_None) return found;
+    Py_DECREF(found);
+    return PyObject_GetAttr(module, name);
+}
 static PyObject* set_default_device(PyObject*, PyObject* device) {
     if (set_default_device_object(device) < 0) return nullptr;
     Py_RETURN_NONE;
@@ -595,7 +681,7 @@ bool init_types(PyObject* module) {
     static PyType_Spec iinfo_spec = {"torch.iinfo", sizeof(InfoObject), 0, Py_TPFLAGS_DEFAULT, iinfo_slots};
     if (!(finfo_type = add_type(module, "finfo", &finfo_spec)) || !(iinfo_type = add_type(module, "iinfo", &iinfo_spec))) return false;
 
-    static PyMethodDef functions[] = {{"_constant", constant, METH_O, nullptr},
+    static PyMethodDef functions[] = {{"_constant", constant, METH_O, nullptr}, {"_named_dtype", named_dtype, METH_O, nullptr},
                                       {"_set_default_device", set_default_device, METH_O, nullptr},
                                       {"_get_default_device", get_default_device, METH_NOARGS, nullptr},
                                       {nullptr, nullptr, 0, nullptr}};

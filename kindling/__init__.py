@@ -27,12 +27,31 @@ _FILES = {
              "set_deterministic_debug_mode get_deterministic_debug_mode set_float32_matmul_precision "
              "get_float32_matmul_precision set_warn_always is_warn_always_enabled set_flush_denormal asarray from_dlpack "
              "to_dlpack result_type numel is_complex is_floating_point is_conj is_neg is_signed is_nonzero is_inference "
-             "is_same_size is_distributed get_device_module get_file_path sym_int sym_float sym_not sym_max sym_min sym_ite "
+             "is_same_size is_distributed get_file_path "
              "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
-             "sparse_compressed_tensor quantize_per_tensor quantize_per_channel from_file vmap cond while_loop "
+             "sparse_compressed_tensor quantize_per_tensor quantize_per_channel from_file "
              "FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor "
-             "BoolTensor compiled_with_cxx11_abi",
-    "random": "manual_seed seed initial_seed get_rng_state set_rng_state",
+             "BoolTensor compiled_with_cxx11_abi init_num_threads has_lapack has_mkl has_openmp has_spectral "
+             "is_autocast_ipu_enabled set_autocast_ipu_enabled get_autocast_ipu_dtype set_autocast_ipu_dtype "
+             "is_autocast_xla_enabled set_autocast_xla_enabled get_autocast_xla_dtype set_autocast_xla_dtype",
+    "_symbols": "SymInt SymFloat SymBool sym_int sym_float sym_not sym_max sym_min sym_ite sym_sum sym_sqrt sym_fresh_size _sym_sqrt "
+                "_sym_cos _sym_cosh _sym_sin _sym_sinh _sym_tan _sym_tanh _sym_asin _sym_acos _sym_atan _sym_log2",
+    "_checks": "_check _check_with _check_index _check_value _check_type _check_not_implemented _check_is_size _check_tensor_all "
+               "_check_tensor_all_with _as_tensor_fullprec",
+    "_control": "vmap cond while_loop",
+    "_devices": "Stream Event AcceleratorError get_device_module _register_device_module _is_device_backend_autoload_enabled",
+    "_keys": "AVG SUM AggregationType DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag qscheme",
+    "_types": "AnyType Argument AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FunctionSchema FutureType "
+              "InferredType IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType "
+              "StringType SymBoolType SymIntType TensorType TupleType Type UnionType parse_schema unify_type_list",
+    "_graph": "Block Graph Node Use Value parse_ir",
+    "_script": "AliasDb ArgumentSpec BenchmarkConfig BenchmarkExecutionStats BufferDict CallStack Capsule Code CompilationUnit "
+               "CompleteArgumentSpec ConcreteModuleType DeepCopyMemoTable DeserializationStorageContext ErrorReport FatalError FileCheck "
+               "Future Gradient IODescriptor JITException LockingLogger ModuleDict NoopLogger OperatorInfo ParameterDict "
+               "PyTorchFileReader PyTorchFileWriter ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator "
+               "ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptObject "
+               "ScriptObjectProperty SerializationStorageContext ThroughputBenchmark TracingState fork wait",
+    "random": "manual_seed seed initial_seed get_rng_state set_rng_state thread_safe_generator",
     "autograd.grad_mode": "no_grad enable_grad set_grad_enabled inference_mode",
     "serialization": "save load load_safetensors save_safetensors",
     "_alias": "install_as_torch",
@@ -64,6 +83,8 @@ def __getattr__(name):
     file = _where(name)
     if file is not None:
         value = getattr(_import("kindling." + file), name)
+    elif name == "__all__":
+        value = _import("kindling._names").public(_found)
     elif name[:2] == "__":
         raise AttributeError(f"module 'torch' has no attribute '{name}'")
     else:
@@ -71,7 +92,7 @@ def __getattr__(name):
         if value is None:
             if name[:9] == "_foreach_":
                 return getattr(_import("kindling._foreach"), name)
-            value = _C._error_class(name) or getattr(_C, name, None) or _submodule(name)
+            value = _C._error_class(name) or getattr(_C, name, None) or _C._named_dtype(name) or _submodule(name)
             if value is None:
                 raise AttributeError(f"module 'torch' has no attribute '{name}'")
     globals()[name] = value

@@ -25,8 +25,8 @@ def typename(obj, /):
     if isinstance(obj, Tensor):
         return obj.type()
     module = getattr(obj, "__module__", "") or ""
-    name = getattr(obj, "__qualname__", None)
-    if name is None or isinstance(obj, builtins.type) and False:
+    name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+    if name is None:
         module, name = type(obj).__module__ or "", type(obj).__qualname__
     return name if module in ("", "builtins") else f"{module}.{name}"
 
@@ -109,17 +109,6 @@ def compiled_with_cxx11_abi():
     return True
 
 
-def get_device_module(device=None):
-    """The module of a device: ``torch.cpu``."""
-    import kindling as torch
-
-    kind = "cpu" if device is None else torch.device(device).type
-    module = getattr(torch, kind, None)
-    if module is None:
-        raise RuntimeError(f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'.")
-    return module
-
-
 def get_file_path(*path_components):
     """A path inside the package."""
     import os
@@ -127,38 +116,6 @@ def get_file_path(*path_components):
     import kindling
 
     return os.path.join(kindling.__path__[0], *path_components)
-
-
-# ---- symbols: there are only plain numbers
-
-def sym_int(a):
-    """``int(a)``, rounding towards zero."""
-    return int(a)
-
-
-def sym_float(a):
-    """``float(a)``"""
-    return float(a)
-
-
-def sym_not(a):
-    """``not a``"""
-    return not a
-
-
-def sym_max(a, b):
-    """``max(a, b)``"""
-    return max(a, b)
-
-
-def sym_min(a, b):
-    """``min(a, b)``"""
-    return min(a, b)
-
-
-def sym_ite(b, t, f):
-    """``t if b else f``"""
-    return t if b else f
 
 
 # ---- settings
@@ -259,6 +216,34 @@ def set_num_interop_threads(threads, /):
     if threads <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     _state["interop"] = threads
+
+
+def init_num_threads():
+    """Nothing: threads started later take over what :func:`set_num_threads` was given."""
+
+
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+
+
+def _old_autocast(kind):
+    """The four functions about autocast on one kind of device, which torch has deprecated."""
+    def make(name, call):
+        def function(*arguments):
+            import warnings
+
+            import kindling as torch
+            warnings.warn(f"torch.{name}() is deprecated. Please use torch.{call}('{kind}') instead.", DeprecationWarning, stacklevel=2)
+            return getattr(torch, call)(kind, *arguments)
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = f"The same as ``torch.{call}('{kind}', ...)``. Deprecated."
+        return function
+    return (make(f"is_autocast_{kind}_enabled", "is_autocast_enabled"), make(f"set_autocast_{kind}_enabled", "set_autocast_enabled"),
+            make(f"get_autocast_{kind}_dtype", "get_autocast_dtype"), make(f"set_autocast_{kind}_dtype", "set_autocast_dtype"))
+
+
+is_autocast_ipu_enabled, set_autocast_ipu_enabled, get_autocast_ipu_dtype, set_autocast_ipu_dtype = _old_autocast("ipu")
+is_autocast_xla_enabled, set_autocast_xla_enabled, get_autocast_xla_dtype, set_autocast_xla_dtype = _old_autocast("xla")
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
@@ -387,6 +372,7 @@ def _absent(what):
     def function(*args, **kwargs):
         raise NotImplementedError(f"{what} are not supported")
 
+    function._absent = True      # tools/names.py counts it among the missing
     return function
 
 
@@ -398,6 +384,3 @@ sparse_bsc_tensor = _absent("sparse tensors (torch.sparse_bsc_tensor)")
 sparse_compressed_tensor = _absent("sparse tensors (torch.sparse_compressed_tensor)")
 quantize_per_tensor = _absent("quantised tensors (torch.quantize_per_tensor)")
 quantize_per_channel = _absent("quantised tensors (torch.quantize_per_channel)")
-vmap = _absent("batched functions (torch.vmap)")
-cond = _absent("traced branches (torch.cond)")
-while_loop = _absent("traced loops (torch.while_loop)")

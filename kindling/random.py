@@ -2,7 +2,8 @@
 from kindling import _C
 from kindling._C import default_generator
 
-__all__ = ["set_rng_state", "get_rng_state", "manual_seed", "seed", "initial_seed", "fork_rng", "default_generator"]
+__all__ = ["set_rng_state", "get_rng_state", "manual_seed", "seed", "initial_seed", "fork_rng", "thread_safe_generator",
+           "default_generator"]
 
 
 def manual_seed(seed):
@@ -60,3 +61,13 @@ class fork_rng:
                 return function(*args, **kwargs)
 
         return wrapper
+
+
+def thread_safe_generator():
+    """The generator of this thread inside a DataLoader worker that is a thread; None elsewhere: the default one is meant."""
+    from kindling.utils.data import get_worker_info
+
+    info = get_worker_info()
+    if info is not None and getattr(info, "worker_method", None) == "thread" and getattr(info, "rng", None) is not None:
+        return info.rng.torch_generator
+    return None
