@@ -8,6 +8,8 @@ __version__ = "2.13.0+kindling.0.1.0"
 
 from kindling import _C
 
+__path__.append(__path__[0] + "/_archive.zip")  # modules off the start-up path, see tools/stage_python.py
+
 globals().update((name, value) for name, value in vars(_C).items() if name[0] != "_")
 
 pi = 3.141592653589793
@@ -117,9 +119,9 @@ def _submodule(name):
 
 
 def __dir__():
-    import os
+    import pkgutil
 
-    here = {file.partition(".")[0] for file in os.listdir(__path__[0]) if not file.startswith(("_", "README", "lib", "py."))}
+    here = {module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")}
     _where("")
     return sorted(set(globals()) | set(_found) | set(_C._operator_names(1)) | here)
 

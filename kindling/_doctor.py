@@ -36,7 +36,7 @@ def facts():
     found["kindling"] = f"{release} (API of PyTorch {api})"
     found["python"] = f"{platform.python_implementation()} {platform.python_version()} at {sys.executable}"
     found["system"] = f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}"
-    folder = os.path.dirname(os.path.abspath(__file__))
+    folder = os.path.abspath(sys.modules["kindling"].__path__[0])
     found["package"] = f"{folder} ({_megabytes(_tree(folder))})"
     for path in _tree(folder):
         if ".so" in os.path.basename(path):

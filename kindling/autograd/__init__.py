@@ -1,5 +1,8 @@
 """Automatic differentiation: `backward`, `grad`, `Function`, grad modes and what goes with them."""
+import kindling as _kindling
 from kindling import _C
+
+__path__.append(_kindling.__path__[1] + "/autograd")
 
 __all__ = ["Variable", "Function", "backward", "grad_mode", "NestedIOFunction", "detect_anomaly", "set_detect_anomaly", "enable_grad",
            "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled", "variable"]

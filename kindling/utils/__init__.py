@@ -1,4 +1,7 @@
 """Tools around the framework: data loading, checkpointing, hooks, trees, DLPack.  Submodules load on first use."""
+import kindling as _kindling
+
+__path__.append(_kindling.__path__[1] + "/utils")
 
 
 def __getattr__(name):
@@ -12,9 +15,8 @@ def __getattr__(name):
 
 
 def __dir__():
-    import os
-    files = {file.partition(".")[0] for file in os.listdir(__path__[0])}
-    return sorted({*globals(), *files} - {"README", "__init__", "__pycache__"})
+    import pkgutil
+    return sorted({*globals(), *(module.name for module in pkgutil.iter_modules(__path__))})
 
 
 def set_module(obj, mod):

@@ -8,7 +8,8 @@ import pytest
 
 import kindling
 
-FOLDER = os.path.dirname(kindling.nn.__file__)
+# The source folder: an installation has most of them in an archive.
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "kindling", "nn")
 FILES = sorted(os.path.join(folder, name) for folder, _, names in os.walk(FOLDER) for name in names
                if name.endswith(".py"))
 

@@ -1,6 +1,8 @@
 """The layer classes, one file a family; names resolve through kindling.nn's table."""
 import kindling.nn as _nn
 
+__path__.append(_nn.__path__[1] + "/modules")
+
 __all__ = list(_nn._CLASSES)
 
 

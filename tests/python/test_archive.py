@@ -1,0 +1,83 @@
+"""The Python modules of a wheel: those that starting needs are files, the others work from the archive as files would."""
+
+import importlib.util
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import kindling
+
+ROOT = Path(__file__).parents[2]
+ARCHIVE = Path(kindling.__path__[1])
+
+pytestmark = pytest.mark.skipif(not ARCHIVE.exists(), reason="not an ordinary installation")
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def ask(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_files_are_what_starting_loads():
+    startup, stage = load(ROOT / "benchmarks" / "startup.py"), load(ROOT / "tools" / "stage_python.py")
+    program = startup.MLP_STEP + "torch.optim.AdamW(model.parameters()).step()\nrepr(loss)\n"
+    loaded = {name for name in startup.look(program, run=True)["modules"] if name.split(".")[0] == "kindling"}
+    loaded = {name.removeprefix("kindling").removeprefix(".") for name in loaded} - {"_C"}
+    # The command's own file is `__main__`, and the last is for child interpreters only.
+    files = {name.removesuffix("__init__").removesuffix(".") for name in stage.FILES} - {"__main__", "_as_torch.torch"}
+    assert {name for name in loaded if not name.startswith("_C.")} == files
+
+
+def test_every_module_is_a_file_or_in_the_archive_once():
+    sources = {str(path.relative_to(ROOT / "kindling")) for path in (ROOT / "kindling").rglob("*.py")}
+    files = {str(path.relative_to(ARCHIVE.parent)) for path in ARCHIVE.parent.rglob("*.py")}
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        names = archive.namelist()
+    packed = {name for name in names if name.endswith(".py")}
+    assert sorted(names) == sorted([*packed, *(name + "c" for name in packed)])
+    assert files | packed == sources and not files & packed
+
+
+def test_source_help_and_pickles():
+    assert ask(
+        "import inspect, pickle, pydoc\n"
+        "import kindling.distributions as D, kindling.nn as nn\n"
+        "assert inspect.getsource(D.Normal).startswith('class Normal(')\n"
+        "assert inspect.getsource(nn.LSTM.forward).lstrip().startswith('def forward(')\n"
+        "assert 'normal distribution' in pydoc.render_doc(D.Normal)\n"
+        "assert str(pickle.loads(pickle.dumps(nn.LSTM(2, 3)))) == 'LSTM(2, 3)'\n"
+        "print(D.__spec__.loader.__class__.__name__, nn.Linear.__module__)\n"
+    ) == "zipimporter kindling.nn.modules.linear\n"
+
+
+def test_traceback_shows_the_source():
+    text = ask(
+        "import kindling, traceback\n"
+        "try: kindling.distributions.Normal(kindling.tensor(float('nan')), 1.)\n"
+        "except ValueError: print(traceback.format_exc())\n"
+    )
+    assert 'File "kindling/distributions/normal.py", line ' in text and "\n    super().__init__(" in text
+
+
+def test_names_of_the_archive_are_listed():
+    import pkgutil
+
+    assert {"distributions", "fft", "nn"} <= set(dir(kindling)) and {"data", "hooks"} <= set(dir(kindling.utils))
+    names = {module.name for module in pkgutil.walk_packages(kindling.__path__, "kindling.")}
+    assert {"kindling.nn.modules.rnn", "kindling.nn.modules.linear", "kindling.distributions.normal"} <= names
+
+
+def test_a_missing_module_is_missing():
+    with pytest.raises(ModuleNotFoundError, match="^No module named 'kindling.nn.nope'$"):
+        import kindling.nn.nope  # noqa: F401

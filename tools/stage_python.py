@@ -1,0 +1,75 @@
+"""Lays out the Python part of the wheel: modules on the start-up path as files, all others in one archive.
+
+    python tools/stage_python.py PACKAGE STUB OUTPUT
+
+The archive holds each module's source and its bytecode, compressed; the interpreter's own zipimport reads it (tracebacks,
+inspect and pickling work as for files). As files they would have 3.3 times the size: the installer compiles each one
+without compression. What a program loads when it starts stays a file, because an archive takes a millisecond to open.
+"""
+
+import marshal
+import shutil
+import sys
+import zipfile
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
+
+ARCHIVE = "_archive.zip"
+
+# Loaded by `import kindling`, by `kindling run`, or before the first training step of a small network is finished.
+# tests/python/test_archive.py asks a fresh interpreter whether the list is whole and has nothing beside.
+FILES = """
+__init__ __main__ _alias _as_torch.torch.__init__ _cli _runner _tensor_str random
+autograd.__init__ autograd.grad_mode
+nn.__init__ nn._reduction nn.functional nn.init nn.parameter
+nn._functional.__init__ nn._functional.activation nn._functional.loss
+nn.modules.__init__ nn.modules.activation nn.modules.container nn.modules.linear nn.modules.module
+optim.__init__ optim.adam optim.adamw optim.optimizer optim.sgd
+utils.__init__ utils.hooks
+""".split()
+
+# A type checker reads no archive: a module in it has this beside it, which is what its own source says of its types.
+STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
+
+UNCHECKED_HASH = (1).to_bytes(4, "little") + bytes(8)  # the source in the archive is never newer
+DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same sources
+
+
+def bytecode(text, name):
+    """A .pyc file of one module, without the columns that 3.11 and later keep (a quarter of it), as named in tracebacks."""
+    return MAGIC_NUMBER + UNCHECKED_HASH + marshal.dumps(compile(text, name, "exec", dont_inherit=True))
+
+
+def main(package, stub, output):
+    package, output = Path(package), Path(output)
+    shutil.rmtree(output, ignore_errors=True)
+    sources = {path.relative_to(package): path.read_bytes() for path in sorted(package.rglob("*.py"))}
+    plain = {Path(name.replace(".", "/") + ".py") for name in FILES}
+    missing = sorted(map(str, plain - sources.keys()))
+    if missing:
+        sys.exit(f"tools/stage_python.py: FILES names what is not there: {', '.join(missing)}")
+    output.mkdir(parents=True)
+    with zipfile.ZipFile(output / ARCHIVE, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path, text in sources.items():
+            target = output / path
+            if path in plain:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(text)
+                continue
+            named = f"{package.name}/{path}"
+            archive.writestr(zipfile.ZipInfo(str(path), DATE), text, zipfile.ZIP_DEFLATED, 9)
+            archive.writestr(zipfile.ZipInfo(f"{path}c", DATE), bytecode(text, named), zipfile.ZIP_DEFLATED, 9)
+            if not any(part.startswith("_") for part in (*path.parts[:-1], path.stem.removeprefix("__init__"))):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.with_suffix(".pyi").write_text(STUB)
+    (output / "py.typed").touch()
+    shutil.copy(stub, output / "__init__.pyi")
+
+
+if __name__ == "__main__":
+    if sys.version_info >= (3, 11) and "no_debug_ranges" not in sys._xoptions:
+        # Only an interpreter started so leaves the columns out.
+        import subprocess
+
+        sys.exit(subprocess.call([sys.executable, "-X", "no_debug_ranges", *sys.argv]))
+    main(*sys.argv[1:])
