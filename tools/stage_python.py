@@ -20,7 +20,7 @@ ARCHIVE = "_archive.zip"
 # tests/python/test_archive.py asks a fresh interpreter whether the list is whole and has nothing beside.
 FILES = """
 __init__ __main__ _alias _as_torch.torch.__init__ _cli _runner _tensor_str random
-autograd.__init__ autograd.grad_mode
+autograd.__init__ autograd.grad_mode cuda.__init__
 nn.__init__ nn._reduction nn.functional nn.init nn.parameter
 nn._functional.__init__ nn._functional.activation nn._functional.loss
 nn.modules.__init__ nn.modules.activation nn.modules.container nn.modules.linear nn.modules.module

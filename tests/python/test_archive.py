@@ -31,7 +31,7 @@ def ask(code):
 
 def test_files_are_what_starting_loads():
     startup, stage = load(ROOT / "benchmarks" / "startup.py"), load(ROOT / "tools" / "stage_python.py")
-    program = startup.MLP_STEP + "torch.optim.AdamW(model.parameters()).step()\nrepr(loss)\n"
+    program = startup.MLP_STEP + "torch.optim.AdamW(model.parameters()).step()\nrepr(loss)\ntorch.cuda.is_available()\n"
     loaded = {name for name in startup.look(program, run=True)["modules"] if name.split(".")[0] == "kindling"}
     loaded = {name.removeprefix("kindling").removeprefix(".") for name in loaded} - {"_C"}
     # The command's own file is `__main__`, and the last is for child interpreters only.
