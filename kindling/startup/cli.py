@@ -10,7 +10,8 @@ Runs the program in fresh processes and reports what its start costs. The report
 to stderr (of the first run). Exit status: that of the program; 124 when it was stopped at the time limit, 3 for a budget
 that does not hold, 2 for wrong options.
 
-  --repeat N           recorded, bare and empty runs, in turns (default 3); the least is reported, medians in the JSON
+  --repeat N           rounds of bare, recorded and empty runs; the least is reported, medians are in the JSON
+                       (default: 3, and more for short programs)
   --timeout SECONDS    stop the program after so long and report what was seen (default 60)
   --python PATH        the interpreter to run (default: this one)
   --no-native          leave out the native side (libraries, relocation, constructors)
@@ -23,7 +24,7 @@ class Options:
     """The parsed command line. Reports add attributes of their own under the names of their options."""
 
     def __init__(self):
-        self.repeat, self.timeout, self.python, self.native, self.quiet = 3, 60.0, None, True, False
+        self.repeat, self.timeout, self.python, self.native, self.quiet = None, 60.0, None, True, False
         self.json = None
         self.words = []
         self.reports = []  # (module, argument)
@@ -89,7 +90,7 @@ def parse(argv, modules):
             options.given[name] = value
     if words[:1] == ["--"]:
         words.pop(0)
-    if options.repeat < 1:
+    if options.repeat is not None and options.repeat < 1:
         complain("--repeat needs at least 1")
     options.words = words
     return options

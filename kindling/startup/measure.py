@@ -9,7 +9,6 @@ import threading
 from time import perf_counter_ns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-INJECT = os.path.join(HERE, "inject")
 LIBRARY = os.path.join(os.path.dirname(HERE), "libkindling_startup.so")
 
 
@@ -55,32 +54,54 @@ class Program:
         self.environ = dict(os.environ if environ is None else environ)
         self.native = native
         self.quiet = False
+        self.folder = tempfile.TemporaryDirectory(prefix="kindling-startup-")
+
+    def inject(self):
+        """The folder for PYTHONPATH, with the recorder compiled by the interpreter that is to run it: a start without a
+        bytecode cache must not compile it each time."""
+        folder = os.path.join(self.folder.name, "inject")
+        if not os.path.isdir(folder):
+            import subprocess
+
+            command = [self.python, "-I", "-S", "-c", _COMPILE, os.path.join(HERE, "inject", "sitecustomize.py")]
+            try:
+                made = subprocess.run(command, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise StartupError(f"{self.python} does not start: {error}") from None
+            if made.returncode or made.stdout[2:4] != b"\r\n":
+                last = made.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+                raise StartupError(f"{self.python} is no CPython that can compile the recorder: {last[-200:] or 'no output'}")
+            os.mkdir(folder)
+            with open(os.path.join(folder, "sitecustomize.pyc"), "wb") as file:
+                file.write(made.stdout)
+        return folder
 
     def run(self, kind, words=None, options=None, flags=(), environ=None):
         """Run once. ``options`` (None: uninstrumented) go to the recorder; the logs' contents end up in the run."""
         environment = {**self.environ, **(environ or {})}
         if options is None:
             return self._spawn(kind, [self.python, *flags, *(words or self.words)], environment)
-        with tempfile.TemporaryDirectory(prefix="kindling-startup-") as folder:
-            log, native = os.path.join(folder, "python"), os.path.join(folder, "native")
-            path = environment.get("PYTHONPATH")
-            environment.update(
-                KINDLING_STARTUP_LOG=log,
-                KINDLING_STARTUP_OPTIONS=options,
-                KINDLING_STARTUP_PATH="" if path is None else "=" + path,
-                PYTHONPATH=INJECT + (os.pathsep + path if path else ""),
-            )
-            if self.native:
-                with open(native, "wb") as file:
-                    file.truncate(NATIVE_BYTES)
-                    file.seek(40)
-                    file.write(struct.pack("<Q", "detail" in options))
-                environment.update(LD_AUDIT=LIBRARY, KINDLING_STARTUP_NATIVE=native)
-            run = self._spawn(kind, [self.python, *flags, *(words or self.words)], environment)
-            run.log = _text(log)
-            if self.native:
-                with open(native, "rb") as file:
-                    run.native = file.read()
+        log, native = os.path.join(self.folder.name, "python"), os.path.join(self.folder.name, "native")
+        for old in (log, native):
+            if os.path.exists(old):
+                os.unlink(old)
+        path = environment.get("PYTHONPATH")
+        environment.update(
+            KINDLING_STARTUP_LOG=log,
+            KINDLING_STARTUP_OPTIONS=options,
+            KINDLING_STARTUP_PATH="" if path is None else "=" + path,
+            PYTHONPATH=self.inject() + (os.pathsep + path if path else ""),
+        )
+        if self.native:
+            with open(native, "wb") as file:
+                file.truncate(NATIVE_BYTES)
+                file.seek(40)
+                file.write(struct.pack("<Q", "detail" in options))
+            environment.update(LD_AUDIT=LIBRARY, KINDLING_STARTUP_NATIVE=native)
+        run = self._spawn(kind, [self.python, *flags, *(words or self.words)], environment)
+        run.log = _text(log)
+        if self.native:
+            run.native = _records(native)
         if run.log is None and not run.timed_out:
             raise StartupError(
                 f"the recorder did not start in {self.python}: it ignores PYTHONPATH or sitecustomize "
@@ -135,6 +156,23 @@ def _kill(pid):
         os.killpg(pid, signal.SIGKILL)
     except OSError:
         pass
+
+
+_COMPILE = """if 1:
+    import marshal, sys
+    from _frozen_importlib_external import MAGIC_NUMBER
+    with open(sys.argv[1], encoding="utf-8") as file:
+        code = compile(file.read(), "<frozen importlib._bootstrap>", "exec", dont_inherit=True)
+    sys.stdout.buffer.write(MAGIC_NUMBER + bytes(12) + marshal.dumps(code))
+"""
+
+
+def _records(path):
+    """What the audit library wrote: the file itself is sparse and mostly empty."""
+    with open(path, "rb") as file:
+        head = file.read(48)
+        used = struct.unpack_from("<Q", head, 16)[0]
+        return head + file.read(max(used - 48, 0))
 
 
 def _text(path):

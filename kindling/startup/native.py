@@ -6,7 +6,7 @@ import struct
 from kindling.startup.elf import KINDS, Elf
 
 SEARCH, OPEN, ACTIVITY, INIT, INIT_END, PREINIT, CLOSE, THREAD = range(1, 9)
-_CONSISTENT = 0
+_CONSISTENT, _ADD = 0, 1
 
 
 def records(data):
@@ -36,7 +36,7 @@ def libraries(data, recording):
     spans = _Spans(recording)
     found, by_slot, group, waiting = [], {}, [], None
     search = last = None
-    groups = 0
+    groups = before = 0
     for kind, thread, slot, time, value, faults, rest in rows:
         if kind == SEARCH:
             search = search or time
@@ -50,8 +50,14 @@ def libraries(data, recording):
             group.append(row)
             if slot != 0xFFFFFFFF:
                 by_slot[slot] = row
+        elif kind == ACTIVITY and value == _ADD:
+            before = faults
         elif kind == ACTIVITY and value == _CONSISTENT and group:
-            waiting = time, faults, group
+            # At start the loader says so after it has relocated everything, later before it does.
+            if groups:
+                waiting = time, faults, group
+            else:
+                _relocated((last, before, group), time, faults)
             group = []
             groups += 1
         elif kind in (INIT, PREINIT):

@@ -15,6 +15,8 @@ _KINDS = {
     "zipimporter": "zip",
 }
 
+_SITE = ("", "sitecustomize", "usercustomize")
+
 
 class Span:
     """One import that was not in sys.modules. Times in ns on the recorder's clock, ``real`` ones on the machine's."""
@@ -195,7 +197,7 @@ def failures(recording, by_span):
             "ms": by_span[span.number]["cumulative_ms"],
         }
         missing = span.error.startswith("ModuleNotFoundError") and (span.name + ".").startswith(span.error_name + ".")
-        probe = swallowed and missing and standard(span.importer)
+        probe = swallowed and missing and (standard(span.importer) or span.importer in _SITE)
         (probes if probe else failed).append(row)
     return failed, probes
 

@@ -3,34 +3,43 @@
 import os
 import platform
 import sys
+from time import perf_counter
 
 from kindling.startup import measure, model, parse
 
 
-def record(program, repeat=3, command=None):
-    """Measure ``program`` (`measure.Program`): one run for details, then bare, recorded and empty ones in turns."""
+# Without --repeat: at least so many rounds, and on until so many seconds or rounds are over. Short programs need more of
+# them for a minimum that means something.
+ROUNDS, SECONDS, MOST = 3, 2.0, 15
+
+
+def record(program, repeat=None, command=None):
+    """Measure ``program`` (`measure.Program`): a first recorded run whose output is shown, one for details, then bare,
+    recorded and empty ones in turns."""
     measure.check(program)
-    details = program.run("detail", options="detail")
+    first = program.run("first", options="time")
     program.quiet = True
-    runs, recorded = [details], []
-    if not details.timed_out:
-        for _ in range(repeat):
+    runs, recorded, details = [first], [], first
+    if not first.timed_out:
+        details = program.run("detail", options="detail")
+        runs.append(details)
+        until = perf_counter() + SECONDS
+        turn = 0
+        while turn < (repeat or ROUNDS) or (not repeat and turn < MOST and perf_counter() < until):
+            turn += 1
             bare = program.run("bare")
-            runs.append(bare)
-            if bare.timed_out:
-                break
             run = program.run("recorded", options="time")
-            runs.append(run)
-            if run.timed_out:
+            runs += [bare, run, program.run("interpreter", words=["-c", "pass"])]
+            if bare.timed_out or run.timed_out:
                 break
             recorded.append(run)
-            runs.append(program.run("interpreter", words=["-c", "pass"]))
-    best = min(recorded, key=lambda run: run.wall_ms) if recorded else details
+    best = min(recorded, key=lambda run: run.wall_ms) if recorded else first
     return build(program, runs, best, details, command or {"words": program.words})
 
 
 def build(program, runs, best, details, command):
     """The measurement as plain data; see docs/startup/schema.md."""
+    first = runs[0]
     recording = parse.Recording(best.log or "")
     detail = parse.Recording(details.log or "") if details is not best else recording
     finish = best.end - recording.lost
@@ -47,7 +56,7 @@ def build(program, runs, best, details, command):
     lost = (recording.lost + setup) / 1e6
     instrumented = best.wall_ms
     bare = walls["bare"]["min"] if walls["bare"] else None
-    overhead = instrumented - bare if bare is not None and details is not best else None
+    overhead = instrumented - bare if bare is not None and walls["recorded"] else None
     total = max(instrumented - lost, 0.0)
     start = (recording.entered - best.begin) / 1e6 if recording.entered else 0.0
     leave = (best.end - (recording.end + recording.lost)) / 1e6 if recording.end else 0.0
@@ -66,7 +75,7 @@ def build(program, runs, best, details, command):
         "python": {"executable": program.python, "version": recording.version},
         "system": {"machine": platform.machine(), "kernel": platform.release(), "libc": " ".join(platform.libc_ver()),
                    "processors": os.cpu_count()},
-        "exit": {"status": details.status, "signal": details.signal, "timed_out": details.timed_out,
+        "exit": {"status": first.status, "signal": first.signal, "timed_out": first.timed_out,
                  "timeout_s": program.timeout},
         "total_ms": round(total, 3),
         "bare_ms": bare,
@@ -74,6 +83,7 @@ def build(program, runs, best, details, command):
         "interpreter_ms": walls["interpreter"]["min"] if walls["interpreter"] else None,
         "overhead_ms": round(overhead, 3) if overhead is not None else None,
         "overhead_percent": round(100 * overhead / bare, 2) if overhead is not None else None,
+        "overhead_cpu_ms": processor_overhead(runs),
         "recorder_ms": round(lost, 3),
         "start_ms": round(start, 3),
         "main_ms": round(max(total - start - leave - tops, 0.0), 3),
@@ -95,10 +105,19 @@ def build(program, runs, best, details, command):
         "advice": [],
         "notes": notes,
     }  # fmt: skip
-    if details.timed_out:
+    if first.timed_out:
         data["notes"].append(f"the program was still running after {program.timeout:g} s and was stopped; times are of "
                              "that run (--timeout sets the limit)")  # fmt: skip
     return data
+
+
+def processor_overhead(runs):
+    """The same in processor time, which other programs on the machine disturb less."""
+    least = {}
+    for run in runs:
+        used = (run.usage.ru_utime + run.usage.ru_stime) * 1e3
+        least[run.kind] = min(least.get(run.kind, used), used)
+    return round(least["recorded"] - least["bare"], 3) if {"recorded", "bare"} <= least.keys() else None
 
 
 def longest_chain(rows):

@@ -4,6 +4,7 @@
 real sitecustomize run, and leaves hooks in the import system: one line of text an event, written at once, so that a crash
 or os._exit loses nothing. Runs on any CPython from 3.10; imports nothing that the interpreter has not loaded.
 
+Compiled under the name of importlib's own file (`measure.Program`): tracebacks and warnings skip frames of that.
 Times are on a clock that stands still while the hooks work (`lost`), so that spans do not contain their own recording.
 """
 
@@ -16,7 +17,6 @@ import sys
 from time import perf_counter_ns as now
 
 entered = now()
-FROZEN = "<frozen importlib._bootstrap>"  # tracebacks and warnings skip frames of this file, and so ours
 modules = sys.modules
 getframe = sys._getframe
 ident = _thread.get_ident
@@ -69,7 +69,7 @@ def find_and_load(name, import_):
     stack = stacks.get(thread)
     if stack is None:
         stack = stacks[thread] = [0]
-    importer, line, file = caller(getframe(1))
+    importer, line, file = caller(getframe().f_back)  # C code may import with no Python frame below
     before = detail.begin() if detail else None
     at = now()
     emit(f"B\t{me}\t{stack[-1]}\t{thread}\t{clean(name)}\t{clean(importer)}\t{line}\t{start - lost}\t{len(modules)}\t{at}"
@@ -158,7 +158,7 @@ def of_module(module):
 
 
 def start_thread(function, *rest):
-    frame = getframe(1)
+    frame = getframe().f_back
     target = function
     name = ""
     if getattr(function, "__name__", "") == "_bootstrap" and hasattr(function, "__self__"):
@@ -224,7 +224,6 @@ class Detail:
         space["_path_stat"] = stat
         external.FileLoader.get_data = get_data
         external.SourceLoader.source_to_code = source_to_code
-        hide(stat, get_data, source_to_code)
         sys.addaudithook(audit)
         import builtins
 
@@ -251,7 +250,7 @@ class Detail:
                     inner = importer.startswith(whole + ".")
                     if fromlist or not inner:
                         cycles.add(key)
-                        line = getframe(1).f_lineno
+                        line = getattr(getframe().f_back, "f_lineno", 0)
                         try:
                             return real_import(name, globals, locals, fromlist, level)
                         finally:
@@ -262,7 +261,6 @@ class Detail:
                                 emit(f"C\t{stack[-1]}\t{clean(importer)}\t{line}\t{clean(whole)}\n")
             return real_import(name, globals, locals, fromlist, level)
 
-        hide(__import__)
         builtins.__import__ = __import__
 
     def begin(self):
@@ -285,11 +283,6 @@ class Detail:
                                        if line.partition(b":")[0] in wanted) + "\n")
         except OSError:
             pass
-
-
-def hide(*functions):
-    for function in functions:
-        function.__code__ = function.__code__.replace(co_filename=FROZEN)
 
 
 def out_of_the_way(low):
@@ -326,9 +319,7 @@ def begin():
     if where:
         low = posix.open(where, posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o600)
         fd = out_of_the_way(low)
-        hide(find_and_load, failure, caller, emit, chain, start_thread)
         create, execute = timed("create", real_create, of_spec), timed("exec", real_exec, of_module)
-        hide(create)
         if "detail" in options:
             detail = Detail()
         sys._kindling_startup = mark
