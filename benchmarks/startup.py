@@ -54,7 +54,8 @@ def commands(folder, with_torch=False):
     """What is measured, by name. The programs are written into ``folder``."""
     python = sys.executable
     command = Path(python).parent / "kindling"
-    run = [str(command), "run"] if command.exists() else [python, "-m", "kindling", "run"]
+    # A script's first line cannot name an interpreter whose path has a space.
+    run = [*([python] if " " in python else []), str(command), "run"] if command.exists() else [python, "-m", "kindling", "run"]
     files = {}
     for name, text in (("imports.py", IMPORTS), ("mlp_step.py", MLP_STEP), ("empty.py", "")):
         files[name] = str(Path(folder) / name)

@@ -54,7 +54,7 @@ source_stamp() {
     (
         cd "$1"
         find . \( -path './.*' -o -path './build*' -o -path ./out -o -path ./dist -o -path ./tests -o -path ./benchmarks \
-            -o -path ./docs -o -path ./examples -o -name __pycache__ \) ! -name . -prune -o -type f -print0 |
+            -o -path ./docs -o -path ./examples -o -path ./run -o -path ./test -o -name __pycache__ \) ! -name . -prune -o -type f -print0 |
             LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1
     )
 }
