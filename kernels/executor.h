@@ -28,6 +28,9 @@ public:
                int64_t largest_tile, bool fits_rows, RunArena& arena);
 
     int64_t tile() const { return tile_; }
+    /// How many of the next n elements may be run at once: inputs that are one number a row, or lie across, are read row
+    /// by row if the runner `fits_rows`.
+    int64_t within_rows(int64_t n) const;
     void seek(int64_t flat);
     /// Reads the next n <= tile() elements and runs the steps. `direct`: one pointer per output (or null), where its
     /// step may write.
@@ -47,6 +50,16 @@ private:
     int16_t* stream_slots_;
     int stream_count_ = 0;
     const char** gathered_; // of each stream: what its buffer holds
+
+    /// How a stream is read where tiles are parts of rows.
+    enum RowRead : uint8_t { Any, OneNumber, Across };
+    /// Rows that lie across memory, some of them side by side, as rows of their own.
+    struct Band { char* memory; const char* first; int64_t rows, held; };
+    void plan_rows();
+    const char* read_across(Stream& stream, Band& band, int64_t n);
+    RowRead* row_reads_;    // of each stream
+    Band* bands_;
+    bool by_rows_ = false;  // any is not Any
     int64_t gathered_count_ = 0;
     char* spread_ = nullptr;  // for outputs that are one repeated number
     RunArena* spread_arena_;
@@ -65,9 +78,18 @@ template <class F> void parallel(int64_t count, int64_t grain, F&& body) {
 
 /// Sorts by stride (the first operands decide first) and drops sizes of 1; `mask` says which dimensions take part.
 LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunArena& arena);
+/// Dimensions [from, to) of the order that every operand goes through as one become one.
+void merge_dims(LoopOrder& order, int from, int& to, const LoopKernel& kernel);
 int64_t* ordered_strides(const LoopOrder& order, const LoopOperand& operand, RunArena& arena);
 
+/// One number repeated over splat_bytes; of these into n values.
+void fill_splat(void* to, const void* from, int item);
+void spread(void* to, const void* splat, int item, int64_t n);
+
 void run_pointwise(const LoopKernel& kernel);
+void run_rows(const LoopKernel& kernel);
+/// A kernel that only copies; false if this one does more.
+bool run_copy(const LoopKernel& kernel, const TileProgram& program);
 void run_fold(const LoopKernel& kernel);
 void run_scan(const LoopKernel& kernel);
 

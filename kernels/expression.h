@@ -41,7 +41,9 @@ namespace kindling {
     X(Floor, 1, Real) X(Ceil, 1, Real) X(Round, 1, Real) X(Trunc, 1, Real) X(Frac, 1, RealFloat)                      \
     X(FrexpMantissa, 1, RealFloat) X(FrexpExponent, 1, RealFloat)                                                     \
     X(Gcd, 2, Integral) X(Lcm, 2, Integral)                                                                           \
-    X(Real, 1, Part) X(Imag, 1, Part) X(Conj, 1, Number) X(Angle, 1, FloatNorm) X(MakeComplex, 2, Special)
+    X(Real, 1, Part) X(Imag, 1, Part) X(Conj, 1, Number) X(Angle, 1, FloatNorm) X(MakeComplex, 2, Special)            \
+    X(RowSum, 1, Number) X(RowMax, 1, Ordered)
+// RowSum and RowMax give one number for a whole row: see LoopKernel::row.
 
 enum class Primitive : uint8_t {
 #define X(NAME, OPERANDS, RULE) NAME,

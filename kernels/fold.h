@@ -8,14 +8,13 @@
 
 #include "core/dtype.h"
 #include "kernels/loop.h"
+#include "kernels/tile.h"
 
 namespace kindling {
 
 inline constexpr int fold_lanes = 16;
 inline constexpr int fold_block = 256;
 
-/// out[r] = the fold of row r of n >= 1 values.
-using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n);
 RowFold find_row_fold(Combine combine, DType type);
 
 #define KINDLING_DECLARE_FOLDS(NAMESPACE) \

@@ -9,16 +9,43 @@ namespace {
 
 struct Add {
     static constexpr int parts = 1;
+    static constexpr bool extreme = false;
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return a + b; }
     template <class T> static constexpr T identity() { return static_cast<T>(-0.0); }  // the one that leaves -0 alone
 };
 struct Multiply {
     static constexpr int parts = 1;
+    static constexpr bool extreme = false;
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return a * b; }
     template <class T> static constexpr T identity() { return 1; }
 };
+// a OP b ? a : b, also where one is NaN: what the machine's own instruction does.
+#if defined(__AVX512F__)
+#define KINDLING_IN_512(NAME)                                                                                         \
+    if constexpr (sizeof(V) == 64 && sizeof(Item<V>) == 4)                                                            \
+        return bit_cast<V>(_mm512_##NAME##_ps(bit_cast<__m512>(a), bit_cast<__m512>(b)));                             \
+    else if constexpr (sizeof(V) == 64)                                                                               \
+        return bit_cast<V>(_mm512_##NAME##_pd(bit_cast<__m512d>(a), bit_cast<__m512d>(b)));
+#else
+#define KINDLING_IN_512(NAME)
+#endif
+#if defined(__AVX2__)
+#define KINDLING_IN_256(NAME)                                                                                         \
+    if constexpr (sizeof(V) == 32 && sizeof(Item<V>) == 4)                                                            \
+        return bit_cast<V>(_mm256_##NAME##_ps(bit_cast<__m256>(a), bit_cast<__m256>(b)));                             \
+    else if constexpr (sizeof(V) == 32)                                                                               \
+        return bit_cast<V>(_mm256_##NAME##_pd(bit_cast<__m256d>(a), bit_cast<__m256d>(b)));
+#else
+#define KINDLING_IN_256(NAME)
+#endif
+#define KINDLING_SECOND_IF_EQUAL(NAME, OP)                                                                            \
+    template <class V> static KINDLING_INLINE V second_if_equal(const V& a, const V& b) {                             \
+        KINDLING_IN_512(NAME) KINDLING_IN_256(NAME) return a OP b ? a : b;                                            \
+    }
 struct Least {
     static constexpr int parts = 1;
+    static constexpr bool extreme = true;
+    KINDLING_SECOND_IF_EQUAL(min, <)
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return (a < b) | (a != a) ? a : b; }
     template <class T> static constexpr T identity() {
         return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
@@ -27,6 +54,8 @@ struct Least {
 };
 struct Greatest {
     static constexpr int parts = 1;
+    static constexpr bool extreme = true;
+    KINDLING_SECOND_IF_EQUAL(max, >)
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return (a > b) | (a != a) ? a : b; }
     template <class T> static constexpr T identity() {
         return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
@@ -36,6 +65,7 @@ struct Greatest {
 struct ComplexAdd : Add { static constexpr int parts = 2; };
 struct ComplexMultiply {
     static constexpr int parts = 2;
+    static constexpr bool extreme = false;
     template <class V> static KINDLING_INLINE V apply(const V& a, const V& b) { return complex_product<V>(a, b); }
     template <class T> static constexpr T identity() { return 1; }  // of the first part; see pad
 };
@@ -58,8 +88,35 @@ template <class Op, class T> struct Fold {
         }
     }
 
+    /// As `block`, for extremes of floats: NaN is looked for beside the chain of comparisons, which is then short.
+    template <class Step> static KINDLING_INLINE void extreme_block(T* out, const T* x, int64_t n, Step step) {
+        V lanes[vectors];
+        Mask<V> bad[vectors];
+        for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + k * in_vector), bad[k] = lanes[k] != lanes[k];
+        const T* last = x + n - items;  // read twice where n is no multiple: an extreme does not mind
+        for (int64_t at = items;; at += items) {
+            const T* from = x + at < last ? x + at : last;
+            for (int k = 0; k < vectors; k++) {
+                V next = load<V>(from + k * in_vector);
+                lanes[k] = step(lanes[k], next);
+                bad[k] |= next != next;
+            }
+            if (from == last) break;
+        }
+        for (int k = 0; k < vectors; k++) lanes[k] = bad[k] ? all<V>(std::numeric_limits<T>::quiet_NaN()) : lanes[k];
+        for (int half = vectors / 2; half > 0; half /= 2)
+            for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
+        halve<in_vector>(out, lanes[0]);
+    }
+
     /// One block of 1 to 256 numbers.
     static KINDLING_INLINE void block(T* out, const T* x, int64_t n) {
+        if constexpr (Op::extreme && std::is_floating_point_v<T>) {
+            if (n > items) {
+                extreme_block(out, x, n, [](const V& a, const V& b) { return Op::second_if_equal(a, b); });
+                return;
+            }
+        }
         V lanes[vectors];
         int64_t left = n;
         auto partial = [&](T* padded) {

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "kernels/executor.h"
+#include "kernels/move.h"
 #include "runtime/threads.h"
 
 namespace kindling {
@@ -12,8 +13,6 @@ void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int6
     if (count <= grain) body(context, 0, count);
     else detail::run_parallel(0, count, grain, body, context);
 }
-
-namespace {
 
 void fill_splat(void* to, const void* from, int item) {
     uint64_t pair[2] = {};
@@ -53,8 +52,6 @@ void spread(void* to, const void* splat, int item, int64_t n) {
     if (bytes) std::memcpy(out, splat, static_cast<size_t>(bytes));
 }
 
-}  // namespace
-
 LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunArena& arena) {
     LoopOrder order;
     order.sizes = arena.take<int64_t>(kernel.ndim + 1);
@@ -88,6 +85,24 @@ LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunAren
     return order;
 }
 
+void merge_dims(LoopOrder& order, int from, int& to, const LoopKernel& kernel) {
+    int kept = from;
+    for (int d = from; d < to; d++) {
+        bool together = kept > from;
+        for (int k = 0; k < kernel.output_count + kernel.input_count && together; k++)
+            together = kernel.operands[k].strides[order.dims[kept - 1]] ==
+                       kernel.operands[k].strides[order.dims[d]] * order.sizes[d];
+        if (together) {
+            order.sizes[kept - 1] *= order.sizes[d];
+            order.dims[kept - 1] = order.dims[d];
+        } else {
+            order.sizes[kept] = order.sizes[d];
+            order.dims[kept++] = order.dims[d];
+        }
+    }
+    to = kept;
+}
+
 int64_t* ordered_strides(const LoopOrder& order, const LoopOperand& operand, RunArena& arena) {
     int64_t* strides = arena.take<int64_t>(order.ndim + 1);
     for (int d = 0; d < order.ndim; d++) strides[d] = operand.strides[order.dims[d]];
@@ -105,6 +120,7 @@ int64_t tile_size(const TileProgram& program, int64_t largest) {
 TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs,
                        const Immediate* scalars, int64_t largest_tile, bool fits_rows, RunArena& arena)
     : program_(program), spread_arena_(&arena) {
+    KINDLING_ASSERT(program.level_count == 1);  // row folds run in row kernels only
     tile_ = tile_size(program, largest_tile);
     const int64_t slot_count = static_cast<int64_t>(program.slots.size());
     pointers_ = arena.take<char*>(slot_count);
@@ -114,6 +130,8 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
     streams_ = arena.take<Stream>(program.stream_slots);
     stream_slots_ = arena.take<int16_t>(program.stream_slots);
     gathered_ = arena.take<const char*>(program.stream_slots);
+    row_reads_ = arena.take<RowRead>(program.stream_slots);
+    bands_ = arena.take<Band>(program.stream_slots);
     const int64_t buffer_bytes = ((tile_ < order.size ? tile_ : order.size) * program.buffer_item + 63) & ~int64_t{63};
     char* all_buffers = arena.take<char>(buffer_bytes * program.buffer_count);
 
@@ -181,6 +199,56 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
         pointers_[step.out] = result;
         repeated_[step.out] = 1;
     }
+    for (int s = 0; s < stream_count_; s++) row_reads_[s] = Any;
+    if (fits_rows) plan_rows();
+}
+
+void TileRunner::plan_rows() {
+    for (int s = 0; s < stream_count_; s++) {
+        const Stream& stream = streams_[s];
+        const int16_t slot = stream_slots_[s];
+        if (stream.mode != Stream::General || program_.slots[static_cast<size_t>(slot)].kind != TileSlot::Input) continue;
+        const int64_t length = stream.sizes[stream.ndim - 1], stride = stream.strides[stream.ndim - 1];
+        if (stride == 0 && length >= 256) {
+            // A repeated number is what functions of two or three operands take.
+            bool fits = true;
+            for (const TileStep& step : program_.steps)
+                for (int k = 0; k < step.operand_count; k++) fits &= step.operands[k] != slot || step.operand_count > 1;
+            for (int16_t output : program_.outputs) fits &= output != slot;
+            if (!fits) continue;
+            row_reads_[s] = OneNumber;
+            repeated_[slot] = 1;
+            pointers_[slot] = spread_arena_->take<char>(splat_bytes);
+        } else if (stride != stream.item && stream.strides[stream.ndim - 2] == stream.item && length >= 64 &&
+                   stream.sizes[stream.ndim - 2] >= 16 && length * stream.item <= 1 << 16) {
+            row_reads_[s] = Across;
+            bands_[s] = {nullptr, nullptr, stream.item < 4 ? 64 / stream.item : 16, 0};
+            bands_[s].memory = spread_arena_->take<char>(bands_[s].rows * length * stream.item);
+        }
+        by_rows_ |= row_reads_[s] != Any;
+    }
+}
+
+int64_t TileRunner::within_rows(int64_t n) const {
+    if (!by_rows_) [[likely]] return n;
+    for (int s = 0; s < stream_count_; s++)
+        if (row_reads_[s] != Any && streams_[s].run_left() < n) n = streams_[s].run_left();
+    return n;
+}
+
+const char* TileRunner::read_across(Stream& stream, Band& band, int64_t n) {
+    const int last = stream.ndim - 1;
+    const int64_t length = stream.sizes[last], item = stream.item, column = stream.coordinates[last];
+    const char* row = stream.at - column * stream.strides[last];
+    // Where a row begins says all about it.
+    if (row < band.first || row >= band.first + band.held * item) {
+        const int64_t left = stream.sizes[last - 1] - stream.coordinates[last - 1];
+        band.first = row;
+        band.held = left < band.rows ? left : band.rows;
+        find_plane_copy(stream.item)({band.memory, row, {band.held, length}, {length * item, item}, {item, stream.strides[last]}});
+    }
+    stream.skip(n);
+    return band.memory + (row - band.first) * length + column * item;
 }
 
 void TileRunner::seek(int64_t flat) {
@@ -191,6 +259,15 @@ void TileRunner::run(int64_t n, void* const* direct) {
     for (int s = 0; s < stream_count_; s++) {
         Stream& stream = streams_[s];
         int16_t slot = stream_slots_[s];
+        if (row_reads_[s] != Any) [[unlikely]] {
+            if (row_reads_[s] == Across) {
+                pointers_[slot] = const_cast<char*>(read_across(stream, bands_[s], n));
+            } else {
+                fill_splat(pointers_[slot], stream.at, stream.item);
+                stream.skip(n);
+            }
+            continue;
+        }
         if (stream.direct(n) && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Input) {
             pointers_[slot] = stream.at;
             stream.skip(n);
@@ -338,7 +415,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
     }
     runner.seek(begin);
     for (int64_t at = begin; at < end;) {
-        int64_t n = end - at < runner.tile() ? end - at : runner.tile();
+        int64_t n = runner.within_rows(end - at < runner.tile() ? end - at : runner.tile());
         for (int k = 0; k < outputs; k++)
             direct[k] =
                 may_be_direct[k] && (streams[k].direct(n) || (n == 1 && order.size == 1)) ? streams[k].at : nullptr;
@@ -356,7 +433,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
 
 void run_pointwise(const LoopKernel& kernel) {
     const TileProgram& program = kernel.expression->program();
-    if (run_plain(kernel, program)) return;
+    if (run_plain(kernel, program) || run_copy(kernel, program)) return;
     KINDLING_ASSERT(static_cast<size_t>(kernel.output_count) == program.outputs.size());
     RunArena arena;
     LoopOrder order = order_dims(kernel, ~uint64_t{0}, true, arena);
@@ -366,7 +443,8 @@ void run_pointwise(const LoopKernel& kernel) {
 }
 
 void run(const LoopKernel& kernel) {
-    if (kernel.scan != Scan::None) [[unlikely]] run_scan(kernel);
+    if (kernel.row) run_rows(kernel);
+    else if (kernel.scan != Scan::None) [[unlikely]] run_scan(kernel);
     else if (kernel.combines) run_fold(kernel);
     else run_pointwise(kernel);
 }

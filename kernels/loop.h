@@ -51,6 +51,11 @@ struct LoopKernel {
     /// The finish may also read memory (strides as the outputs'): after the folded values come these inputs.
     int finish_input_count = 0;             // the last ones of `operands`
 
+    /// Bit d: dimension d lies along the row, and this is a row kernel: RowSum and RowMax of the expression fold over
+    /// these dimensions (in the order of any other fold), and what follows them goes over the row again while it is in
+    /// cache. An output or input that is one number a row has stride 0 there. Outputs overlap no input.
+    uint64_t row = 0;
+
     Scan scan = Scan::None;                 // along scan_dim, of the expression's one output
     int scan_dim = 0;
 };

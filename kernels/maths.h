@@ -28,6 +28,43 @@ template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, cons
     return even + x * odd;
 }
 
+/// x < low ? low : x and x > high ? high : x; a NaN stays. One instruction where there is one.
+#if defined(__x86_64__)
+#define KINDLING_BOUND(OP)                                                                                            \
+    if constexpr (sizeof(V) == 16 && sizeof(Item<V>) == 4)                                                            \
+        return bit_cast<V>(_mm_##OP##_ps(bit_cast<__m128>(all<V>(bound)), bit_cast<__m128>(x)));                      \
+    else if constexpr (sizeof(V) == 16) return bit_cast<V>(_mm_##OP##_pd(bit_cast<__m128d>(all<V>(bound)), bit_cast<__m128d>(x)));
+#else
+#define KINDLING_BOUND(OP)
+#endif
+#if defined(__AVX2__)
+#define KINDLING_BOUND_AVX2(OP)                                                                                       \
+    if constexpr (sizeof(V) == 32 && sizeof(Item<V>) == 4)                                                            \
+        return bit_cast<V>(_mm256_##OP##_ps(bit_cast<__m256>(all<V>(bound)), bit_cast<__m256>(x)));                   \
+    else if constexpr (sizeof(V) == 32) return bit_cast<V>(_mm256_##OP##_pd(bit_cast<__m256d>(all<V>(bound)), bit_cast<__m256d>(x)));
+#else
+#define KINDLING_BOUND_AVX2(OP)
+#endif
+#if defined(__AVX512F__)
+#define KINDLING_BOUND_AVX512(OP)                                                                                     \
+    if constexpr (sizeof(V) == 64 && sizeof(Item<V>) == 4)                                                            \
+        return bit_cast<V>(_mm512_##OP##_ps(bit_cast<__m512>(all<V>(bound)), bit_cast<__m512>(x)));                   \
+    else if constexpr (sizeof(V) == 64) return bit_cast<V>(_mm512_##OP##_pd(bit_cast<__m512d>(all<V>(bound)), bit_cast<__m512d>(x)));
+#else
+#define KINDLING_BOUND_AVX512(OP)
+#endif
+template <class V> KINDLING_INLINE V at_least(const V& x, Item<V> bound) {
+    KINDLING_BOUND(max) KINDLING_BOUND_AVX2(max) KINDLING_BOUND_AVX512(max)
+    return x < bound ? all<V>(bound) : x;
+}
+template <class V> KINDLING_INLINE V at_most(const V& x, Item<V> bound) {
+    KINDLING_BOUND(min) KINDLING_BOUND_AVX2(min) KINDLING_BOUND_AVX512(min)
+    return x > bound ? all<V>(bound) : x;
+}
+#undef KINDLING_BOUND
+#undef KINDLING_BOUND_AVX2
+#undef KINDLING_BOUND_AVX512
+
 template <class V> struct Pair { V high, low; };
 
 /// a * b exactly, by Dekker's splitting; for factors below 2^996.
@@ -48,30 +85,34 @@ template <class V> KINDLING_INLINE V power_of_two(const V& whole) {  // -1022 to
     return from_bits<V>(bits_of(whole + (whole_magic + 1023)) << 52);
 }
 
+/// value * 2^k, rounded once, for whole |k| up to 2000 and a value near 1; a NaN in it stays.
+template <class V> KINDLING_INLINE V scaled_by_power(const V& value, const V& k) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return bit_cast<V>(_mm512_scalef_pd(bit_cast<__m512d>(value), bit_cast<__m512d>(k)));
+#endif
+    V half = ((k * 0.5) + whole_magic) - whole_magic;
+    return value * power_of_two(half) * power_of_two(k - half);
+}
+
 /// e^(x + low) * 2^shift; |shift| a small whole number.
 template <class V> KINDLING_INLINE V exp_scaled(const V& x, const V& low, double shift) {
     using namespace coefficients;
-    V bounded = x < -2000.0 ? all<V>(-2000.0) : x > 2000.0 ? all<V>(2000.0) : x;
+    V bounded = at_most(at_least(x, -2000.0), 2000.0);
     V k = (bounded * 1.4426950408889634 + whole_magic) - whole_magic;
     V r = (bounded - k * ln2[0]) - k * ln2[1] + low;
     V value = 1.0 + (r + r * r * polynomial(r, coefficients::exp));
-    k = k + shift;
-    k = k < -1100.0 ? all<V>(-1100.0) : k > 1100.0 ? all<V>(1100.0) : k;
-    V half = ((k * 0.5) + whole_magic) - whole_magic;
-    V result = value * power_of_two(half) * power_of_two(k - half);
-    return x != x ? x : result;
+    k = at_most(at_least(V(k + shift), -1100.0), 1100.0);
+    return scaled_by_power(value, k);
 }
 /// 1 ulp.
 template <class V> KINDLING_INLINE V exp(const V& x) { return exp_scaled(x, V{}, 0); }
 template <class V> KINDLING_INLINE V exp2(const V& x) {
-    V bounded = x < -2000.0 ? all<V>(-2000.0) : x > 2000.0 ? all<V>(2000.0) : x;
+    V bounded = at_most(at_least(x, -2000.0), 2000.0);
     V k = (bounded + whole_magic) - whole_magic;
     V r = (bounded - k) * 0.6931471805599453;
     V value = 1.0 + (r + r * r * polynomial(r, coefficients::exp));
-    k = k < -1100.0 ? all<V>(-1100.0) : k > 1100.0 ? all<V>(1100.0) : k;
-    V half = ((k * 0.5) + whole_magic) - whole_magic;
-    V result = value * power_of_two(half) * power_of_two(k - half);
-    return x != x ? x : result;
+    k = at_most(at_least(k, -1100.0), 1100.0);
+    return scaled_by_power(value, k);
 }
 /// 2 ulp.
 template <class V> KINDLING_INLINE V expm1(const V& x) {
@@ -406,13 +447,15 @@ template <class V> KINDLING_INLINE V power_of_twof(const V& whole) {  // -126 to
 }
 /// 1 ulp.
 template <class V> KINDLING_INLINE V expf(const V& x) {
-    V bounded = x < -110.0f ? all<V>(-110.0f) : x > 90.0f ? all<V>(90.0f) : x;
+    V bounded = at_most(at_least(x, -110.0f), 90.0f);
     V k = (bounded * 1.44269504f + whole_magicf) - whole_magicf;
     V r = (bounded - k * 0.693359375f) - k * -2.12194440e-4f;
     V value = 1.0f + (r + r * r * polynomial(r, coefficients::expf));
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return bit_cast<V>(_mm512_scalef_ps(bit_cast<__m512>(value), bit_cast<__m512>(k)));
+#endif
     V half = ((k * 0.5f) + whole_magicf) - whole_magicf;
-    V result = value * power_of_twof(half) * power_of_twof(k - half);
-    return x != x ? x : result;
+    return value * power_of_twof(half) * power_of_twof(k - half);
 }
 template <class V> KINDLING_INLINE V logf(const V& x) {
     constexpr float inf = __builtin_inff();
@@ -433,14 +476,14 @@ template <class V> KINDLING_INLINE V sigmoidf(const V& x) { return 1.0f / (1.0f 
 /// 2 ulp.
 template <class V> KINDLING_INLINE V tanhf(const V& x) {
     V a = absolute(x), z = x * x;
-    V bounded = a > 10.0f ? all<V>(10.0f) : a;
+    V bounded = at_most(a, 10.0f);
     V large = with_sign(1.0f - 2.0f / (expf(2.0f * bounded) + 1.0f), x);
     V result = a < 0.625f ? with_sign(x + x * z * polynomial(z, coefficients::tanhf), x) : large;
     return x != x ? x : result;
 }
 /// 4 ulp.
 template <class V> KINDLING_INLINE V erff(const V& x) {
-    V a = absolute(x), bounded = a > 4.0f ? all<V>(4.0f) : a;
+    V a = absolute(x), bounded = at_most(a, 4.0f);
     V large = with_sign(1.0f - expf(-polynomial(V(bounded - 2.5f), coefficients::erfcf)), x);
     V result = a < 1.0f ? x * polynomial(V(x * x), coefficients::erff) : large;
     return x != x ? x : result;

@@ -90,6 +90,8 @@ public:
     KINDLING_UNARY(round, Round) KINDLING_UNARY(trunc, Trunc) KINDLING_UNARY(frac, Frac)
     KINDLING_UNARY(frexp_mantissa, FrexpMantissa) KINDLING_UNARY(frexp_exponent, FrexpExponent)
     KINDLING_UNARY(real, Real) KINDLING_UNARY(imag, Imag) KINDLING_UNARY(conj, Conj) KINDLING_UNARY(angle, Angle)
+    // One number for the whole row (LoopKernel::row); in row kernels only.
+    KINDLING_UNARY(row_sum, RowSum) KINDLING_UNARY(row_max, RowMax)
 #undef KINDLING_UNARY
 #undef KINDLING_BINARY
     friend Sym fma(const Sym& x, const Sym& y, const Sym& z) { return ternary(Primitive::Fma, x, y, z); }

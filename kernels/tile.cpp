@@ -1,7 +1,10 @@
 // kernels/tile.cpp: from an expression to tile steps: primitives without code for a dtype run in a wider one.
 #include "kernels/tile.h"
 
+#include <algorithm>
+
 #include "core/error.h"
+#include "kernels/fold.h"
 #include "kernels/isa.h"
 
 namespace kindling {
@@ -49,6 +52,7 @@ public:
             program_.outputs.push_back(slot);
         }
         drop_dead();
+        sort_by_level();
         assign_buffers();
     }
 
@@ -68,7 +72,7 @@ private:
     int16_t emit(TileCode code, size_t item, std::initializer_list<int16_t> operands) {
         KINDLING_ASSERT(code.function);
         int16_t out = add_slot(TileSlot::Buffer, item, -1);
-        TileStep step{code.function, out, {-1, -1, -1}, 0, code.scale, static_cast<uint8_t>(item)};
+        TileStep step{code.function, out, {-1, -1, -1}, 0, code.scale, static_cast<uint8_t>(item), 0, nullptr};
         for (int16_t operand : operands) step.operands[step.operand_count++] = operand;
         program_.steps.push_back(step);
         return out;
@@ -120,6 +124,16 @@ private:
             case Primitive::Cast: {
                 const Node& from = expression_.nodes[static_cast<size_t>(node.operands[0])];
                 return cast(slots_[static_cast<size_t>(node.operands[0])], value_type(from.type), type);
+            }
+            case Primitive::RowSum: case Primitive::RowMax: {
+                bool sum = node.primitive == Primitive::RowSum;
+                int16_t folded = emit(find_tile(sum ? Primitive::Add : Primitive::Max, type), item_size(type),
+                                      {slots_[static_cast<size_t>(node.operands[0])]});
+                program_.steps.back().fold = find_row_fold(sum ? Combine::Sum : Combine::Max, type);
+                KINDLING_ASSERT(program_.steps.back().fold);
+                if (!sum || category(type) < 2) return folded;
+                int16_t from_zero[3] = {folded, constant(type, Immediate::of(type, 0)), -1};  // as any other sum
+                return lower(Primitive::Add, type, from_zero);
             }
             default: break;
         }
@@ -219,6 +233,27 @@ private:
             if (!needed[i] && program_.slots[i].kind != TileSlot::Buffer) program_.slots[i] = {TileSlot::Unused, 0, 0};
     }
 
+    void sort_by_level() {
+        std::vector<TileSlot>& slots = program_.slots;
+        for (TileStep& step : program_.steps) {
+            for (int k = 0; k < step.operand_count; k++)
+                step.level = std::max(step.level, slots[static_cast<size_t>(step.operands[k])].level);
+            slots[static_cast<size_t>(step.out)].level = static_cast<uint8_t>(step.level + (step.fold ? 1 : 0));
+            program_.level_count = std::max(program_.level_count, slots[static_cast<size_t>(step.out)].level + 1);
+            KINDLING_CHECK(Runtime, program_.level_count < 200, "an expression of %d row folds one after the other",
+                           program_.level_count);
+        }
+        if (program_.level_count == 1) return;
+        std::stable_sort(program_.steps.begin(), program_.steps.end(), [](const TileStep& a, const TileStep& b) {
+            return a.level != b.level ? a.level < b.level : (a.fold == nullptr) > (b.fold == nullptr);
+        });
+        for (const TileStep& step : program_.steps)
+            for (int k = 0; k < step.operand_count; k++) {
+                TileSlot& slot = slots[static_cast<size_t>(step.operands[k])];
+                if (slot.level < step.level) slot.crosses = true;
+            }
+    }
+
     void assign_buffers() {
         std::vector<int> last(program_.slots.size(), -1);
         for (size_t i = 0; i < program_.steps.size(); i++)
@@ -262,7 +297,7 @@ private:
         for (const TileSlot& slot : program_.slots)
             if (slot.item_size > item) item = slot.item_size;
         program_.buffer_item = item;
-        program_.one_step = program_.steps.size() == 1 && program_.outputs.size() == 1 &&
+        program_.one_step = program_.steps.size() == 1 && program_.level_count == 1 && program_.outputs.size() == 1 &&
                             program_.outputs[0] == program_.steps[0].out;
         for (const TileSlot& slot : program_.slots)
             if (slot.kind == TileSlot::Index) program_.one_step = false;

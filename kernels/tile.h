@@ -16,12 +16,17 @@ inline constexpr int splat_bytes = 64;
 /// Work on tiles that is no primitive of an expression.
 enum class TileMove : uint8_t { HalfToFloat, BFloat16ToFloat, FloatToHalf, FloatToBFloat16, RoundHalf, RoundBFloat16 };
 
+/// out[r] = the fold of row r of n >= 1 values; see fold.h.
+using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n);
+
 struct TileStep {
-    TileFunction function;
+    TileFunction function;     // of a row fold: what merges two folded values
     int16_t out, operands[3];  // slots, -1 for none
     uint8_t operand_count;
     uint8_t scale;       // elements of `function` in one of the step's: 2 when complex addition runs as float's
     uint8_t item_size;   // bytes of one value of `out`
+    uint8_t level = 0;   // how many row folds lie before it, one after the other; steps are sorted by it, folds last
+    RowFold fold = nullptr;
 };
 
 /// A value at run time: memory of an operand, a buffer, or a repeated number.
@@ -30,6 +35,8 @@ struct TileSlot {
     Kind kind;
     uint8_t item_size;
     int16_t which;          // Input: operand. Index: dimension. Splat: constant (>= 0) or ~scalar. Buffer: buffer
+    uint8_t level = 0;
+    bool crosses = false;   // a step of a higher level reads it
 };
 
 struct TileProgram {
@@ -42,6 +49,7 @@ struct TileProgram {
     int buffer_count = 0;
     int stream_slots = 0;                // Input and Index slots
     int buffer_item = 0;                 // the widest value a buffer holds
+    int level_count = 1;                 // more if there are row folds
     bool one_step = false;               // a single step, from inputs and splats to the single output
 };
 

@@ -11,56 +11,12 @@ namespace {
 Sym zero_like(const Sym& x) { return like(x, 0); }
 Sym one_like(const Sym& x) { return like(x, 1); }
 
-/// Rows along `dim`, largest first subtracted, as float for half types.
-struct SoftRows {
-    Tensor x;
-    int64_t dim;
-    DType out;
-};
-
-SoftRows rows_of(const Tensor& self, int64_t dim, bool half_to_float, DType dtype) {
-    DType out = half_to_float ? DType::Float32 : dtype != DType::None ? dtype : self.dtype();
+/// `body` over rows along `dim`; what softmax and log_softmax, and their gradients, have in common.
+template <class F, class... T> Tensor soft(const Tensor& self, int64_t dim, DType out, F body, const T&... more) {
     KINDLING_CHECK(NotImplemented, is_floating(out), "\"softmax_lastdim_kernel_impl\" not implemented for '%s'", scalar_type_name(out));
-    return {self, wrap_dim(dim, self.dim()), out};
-}
-
-Tensor fold_rows(const Tensor& x, uint64_t mask, Combine combine) {
-    DType inside = value_type(x.dtype());
-    const Expression& expression = cached_expression(key_of(x.dtype()), [&](ExpressionBuilder& b) { b.output(cast(b.input(x.dtype()), inside)); });
-    Fold what{&expression, &combine, nullptr, nullptr};
-    TensorImpl* input = x.impl();
-    Tensor result;
-    fold(what, x.sizes(), mask, true, &input, 1, &inside, &result, 1);
-    return result;
-}
-
-/// exp(x - max) summed in one pass over the row; then one pass that writes the result.
-Tensor soft(const Tensor& self, int64_t dim, bool logarithm, DType out) {
-    Sizes strides = preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense);
-    Tensor result = make_tensor(self.sizes(), strides, out, self.device());
-    if (result.is_meta() || !result.numel()) return result;
-    DType from = self.dtype(), inside = value_type(from);
-    if (self.dim() == 0) { fill_(result, Scalar(logarithm ? 0 : 1)); return result; }
-    uint64_t mask = uint64_t{1} << dim;
-    Tensor top = fold_rows(self, mask, Combine::Max);
-    const Expression& shifted = cached_expression(key_of(from), [&](ExpressionBuilder& b) {
-        Sym x = b.input(from), m = b.input(inside);   // one after the other: inputs are numbered as they come
-        b.output(exp(cast(x, inside) - m));
-    });
-    Combine combine = Combine::Sum;
-    Fold what{&shifted, &combine, nullptr, nullptr};
-    TensorImpl* inputs[3] = {self.impl(), top.impl(), nullptr};
-    Tensor total;
-    fold(what, self.sizes(), mask, true, inputs, 2, &inside, &total, 1);
-    inputs[2] = total.impl();
-    const Expression& last = cached_expression(key_of(from, out, logarithm), [&](ExpressionBuilder& b) {
-        Sym x = cast(b.input(from), inside), m = b.input(inside), s = b.input(inside);
-        Sym y = logarithm ? x - m - log(s) : exp(x - m) / s;
-        b.output(cast(y, out));
-    });
-    TensorImpl* header = result.impl();
-    run_loop(last, self.sizes(), &header, 1, inputs, 3, nullptr);
-    return result;
+    dim = wrap_dim(dim, self.dim());
+    if (self.dim() == 0) return view(by_rows(1, out, body, view(self, {1}), view(more, {1})...), {});
+    return by_rows(uint64_t{1} << dim, out, body, self, more...);
 }
 
 Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alpha) {
@@ -251,30 +207,44 @@ OPERATORS(activation) {
     declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
         doc("exp(x) / sum of exp(x) along dim, without overflow"), in(space::Torch), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
-            SoftRows rows = rows_of(self, dim, half_to_float, DType::None);
-            return soft(self, rows.dim, false, rows.out);
+            return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
+                Sym e = exp(x - row_max(x));
+                return e * reciprocal(row_sum(e));
+            });
         }),
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
     });
     declare("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
         doc("(grad - sum(grad * output)) * output"), in(space::Torch),
-        composition([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
-            Tensor product = mul(grad, output);
-            return to(sub(product, mul(output, sum(product, IntList({dim}), true))), input_dtype);
+        kernel([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
+            return soft(grad, dim, input_dtype, [](const Sym& g, const Sym& y) { return (g - row_sum(g * y)) * y; }, output);
+        }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor output, int64_t dim, Tensor grad_output_shape) {
+            return _softmax_backward_data(grad, output, dim, grad_output_shape.dtype());
+        }),
+        derivative("output", GIVEN(Tensor grad, Tensor grad_output, Tensor output, int64_t dim) {
+            Tensor inner = sub(grad_output, sum(mul(grad_output, output), IntList({dim}), true));
+            return sub(mul(grad, inner), mul(grad_output, sum(mul(grad, output), IntList({dim}), true)));
         }),
     });
     declare("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
         doc("log(softmax(x)), without overflow"), in(space::Torch), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
-            SoftRows rows = rows_of(self, dim, half_to_float, DType::None);
-            return soft(self, rows.dim, true, rows.out);
+            return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
+                Sym shifted = x - row_max(x);
+                return shifted - log(row_sum(exp(shifted)));
+            });
         }),
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _log_softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
     });
     declare("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
         doc("grad - exp(output) * sum(grad)"), in(space::Torch),
-        composition([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
-            return to(sub(grad, mul(exp(output), sum(grad, IntList({dim}), true))), input_dtype);
+        kernel([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
+            return soft(grad, dim, input_dtype, [](const Sym& g, const Sym& y) { return g - exp(y) * row_sum(g); }, output);
+        }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor output, int64_t dim) { return sub(grad, sum(mul(grad, exp(output)), IntList({dim}), true)); }),
+        derivative("output", GIVEN(Tensor grad, Tensor grad_output, Tensor output, int64_t dim) {
+            return neg(mul(mul(grad, exp(output)), sum(grad_output, IntList({dim}), true)));
         }),
     });
     declare("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", {

@@ -48,29 +48,40 @@ Tensor scaled(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Ten
     return result;
 }
 
-/// Mean and 1 / sqrt(var + eps) over dimensions, in one pass; of half types in float.
-void statistics(const Tensor& x, uint64_t mask, double eps, bool keepdim, Tensor& mean, Tensor& rstd, Tensor* variance = nullptr) {
-    DType dtype = x.dtype(), out = value_type(dtype);
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.input(dtype), value_type(dtype))); });
-    const Expression& finish = cached_expression(key_of(out, DType::None, variance != nullptr), [&](ExpressionBuilder& b) {
-        Sym average = b.input(DType::Float64), squares = b.input(DType::Float64);
-        Sym spread = squares / b.scalar(DType::Float64);
-        b.output(cast(average, out));
-        b.output(cast(rsqrt(spread + b.scalar(DType::Float64)), out));
-        if (variance) b.output(cast(spread, out));
+struct Normalized { Tensor result, mean, rstd, variance; };
+
+/// (x - mean) / sqrt(var + eps) * weight + bias, rows along the dimensions in `mask`, as one row kernel; also mean,
+/// 1 / deviation and variance with size 1 along these. Of half types in float.
+Normalized normalized(const Tensor& x, uint64_t mask, const Tensor& weight, const Tensor& bias, double eps) {
+    DType dtype = x.dtype(), inside = value_type(dtype), wt = DType::None, bt = DType::None;
+    TensorImpl* inputs[3] = {x.impl()};
+    int count = 1;
+    if (weight.defined()) { inputs[count++] = weight.impl(); wt = weight.dtype(); }
+    if (bias.defined()) { inputs[count++] = bias.impl(); bt = bias.dtype(); }
+    const Expression& expression = cached_expression(key_of(dtype, wt, static_cast<uint64_t>(bt)), [&](ExpressionBuilder& b) {
+        Sym v = cast(b.input(dtype), inside), length = b.scalar(inside), small = b.scalar(inside);
+        Sym average = row_sum(v) / length, apart = v - average;
+        Sym spread = row_sum(apart * apart) / length, r = rsqrt(spread + small), y = apart * r;
+        if (wt != DType::None) y = y * cast(b.input(wt), inside);
+        if (bt != DType::None) y = y + cast(b.input(bt), inside);
+        b.output(cast(y, dtype));
+        for (const Sym& number : {average, r, spread}) b.output(number);
     });
-    int64_t count = 1;
-    for (int64_t d = 0; d < x.dim(); d++) if (mask >> d & 1) count *= x.size(d);
-    Immediate scalars[2] = {Immediate::of(DType::Float64, static_cast<double>(count)), Immediate::of(DType::Float64, eps)};
-    Combine combine = Combine::MeanVar;
-    Fold what{&expression, &combine, &finish, scalars};
-    TensorImpl* input = x.impl();
-    DType dtypes[3] = {out, out, out};
-    Tensor outputs[3];
-    fold(what, x.sizes(), mask, keepdim, &input, 1, dtypes, outputs, variance ? 3 : 2);
-    mean = outputs[0];
-    rstd = outputs[1];
-    if (variance) *variance = outputs[2];
+    Sizes shape = x.sizes();
+    double length = 1;
+    for (size_t d = 0; d < shape.size(); d++) if (mask >> d & 1) { length *= static_cast<double>(shape[d]); shape[d] = 1; }
+    Normalized all;
+    all.result = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
+    for (Tensor* number : {&all.mean, &all.rstd, &all.variance}) *number = make_tensor(shape, inside, x.device());
+    if (all.result.is_meta()) return all;
+    if (!all.result.numel()) {  // the mean of nothing
+        for (Tensor* number : {&all.mean, &all.rstd, &all.variance}) fill_(*number, Scalar(__builtin_nan("")));
+        return all;
+    }
+    TensorImpl* outputs[4] = {all.result.impl(), all.mean.impl(), all.rstd.impl(), all.variance.impl()};
+    Immediate scalars[2] = {Immediate::of(inside, length), Immediate::of(inside, eps)};
+    run_rows(expression, x.sizes(), mask, outputs, 4, inputs, count, scalars);
+    return all;
 }
 
 uint64_t last_dims(int64_t ndim, size_t count) {
@@ -112,10 +123,8 @@ OPERATORS(normalization) {
         kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
             check_normalized(input, normalized_shape, weight, bias);
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"LayerNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
-            Tensor mean, rstd;
-            Tensor x = contiguous(input);
-            statistics(x, last_dims(x.dim(), normalized_shape.size()), eps, true, mean, rstd);
-            return std::tuple<Tensor, Tensor, Tensor>(scaled(x, mean, rstd, weight, bias), mean, rstd);
+            Normalized all = normalized(contiguous(input), last_dims(input.dim(), normalized_shape.size()), weight, bias, eps);
+            return std::tuple<Tensor, Tensor, Tensor>(all.result, all.mean, all.rstd);
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, Tensor result1, Tensor result2, Wanted wanted) {
             Tensor gi, gw, gb, g = grad;
@@ -164,21 +173,23 @@ OPERATORS(normalization) {
         kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"batch_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             int64_t n = input.dim();
-            Tensor mean_, rstd, spread;
+            Tensor mean_, rstd;
             if (training) {
-                uint64_t mask = dim_mask({}, n) & ~uint64_t{2};
-                statistics(input, mask, eps, false, mean_, rstd, &spread);
+                Normalized all = normalized(input, dim_mask({}, n) & ~uint64_t{2}, along(weight, n, 1), along(bias, n, 1), eps);
+                mean_ = view(all.mean, {input.size(1)});
+                rstd = view(all.rstd, {input.size(1)});
+                Tensor spread = view(all.variance, {input.size(1)});
                 double count = static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(input.size(1), 1));
                 Exclude below(key::Autograd);
                 if (running_mean.defined()) copy_(running_mean, add(mul(running_mean, number(1 - momentum)), mul(mean_, number(momentum))));
                 if (running_var.defined()) copy_(running_var, add(mul(running_var, number(1 - momentum)), mul(spread, number(momentum * (count / (count - 1))))));
-            } else {
-                mean_ = running_mean;
-                rstd = rsqrt(add(running_var, number(eps)));
+                return std::tuple<Tensor, Tensor, Tensor>(all.result, mean_, rstd);
             }
+            mean_ = running_mean;
+            rstd = rsqrt(add(running_var, number(eps)));
             Tensor result = scaled(input, along(mean_, n, 1), along(rstd, n, 1), along(weight, n, 1), along(bias, n, 1));
-            if (!training) { mean_ = make_tensor({0}, value_type(input.dtype())); rstd = mean_; }
-            return std::tuple<Tensor, Tensor, Tensor>(result, mean_, rstd);
+            Tensor none = make_tensor({0}, value_type(input.dtype()));
+            return std::tuple<Tensor, Tensor, Tensor>(result, none, none);
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2, Wanted wanted) {
             Tensor gi, gw, gb, g = grad;

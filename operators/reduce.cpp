@@ -63,6 +63,42 @@ void fold(const Fold& what, IntList sizes, uint64_t mask, bool keepdim, TensorIm
     run(kernel);
 }
 
+void run_rows(const Expression& expression, IntList sizes, uint64_t mask, TensorImpl* const* outputs, int output_count,
+              TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
+    int n = static_cast<int>(sizes.size()), count = output_count + input_count;
+    LoopOperand operands[12];
+    KINDLING_ASSERT(count <= 12);
+    SmallVector<int64_t, 48> strides(static_cast<size_t>(count * n));
+    int64_t work = 1;
+    for (int64_t size : sizes) work *= size;
+    for (int i = 0; i < count; i++) {
+        const TensorImpl* tensor = i < output_count ? outputs[i] : inputs[i - output_count];
+        loop_strides(*tensor, sizes, strides.data() + i * n);
+        operands[i] = {tensor->data(), tensor->dtype, strides.data() + i * n};
+    }
+    LoopKernel kernel;
+    kernel.expression = &expression;
+    kernel.ndim = n;
+    kernel.sizes = sizes.data();
+    kernel.output_count = output_count;
+    kernel.input_count = input_count;
+    kernel.operands = operands;
+    kernel.scalars = scalars;
+    kernel.row = mask;
+    Unlocked unlocked(work > 65536);
+    run(kernel);
+}
+
+Tensor run_rows(const Expression& expression, uint64_t mask, DType result, TensorImpl* const* inputs, int input_count) {
+    const TensorImpl* like = inputs[0];
+    Tensor output = make_tensor(like->sizes(), contiguous_strides(like->sizes()), result,
+                                like->is_meta() ? Device{DeviceType::Meta} : Device{});
+    if (output.is_meta() || !output.numel()) return output;
+    TensorImpl* header = output.impl();
+    run_rows(expression, like->sizes(), mask, &header, 1, inputs, input_count, nullptr);
+    return output;
+}
+
 Tensor restore_dims(const Tensor& grad, uint64_t mask, int64_t ndim, bool keepdim) {
     if (keepdim || ndim == 0) return grad;
     Tensor result = grad;

@@ -1,11 +1,15 @@
 // operators/shaping.cpp: joining, repeating, turning and cutting.
+#include <algorithm>
+
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/indexing.h"
+#include "kernels/move.h"
 #include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
+#include "runtime/threads.h"
 
 namespace kindling {
 namespace {
@@ -74,27 +78,27 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
     int ndim = static_cast<int>(self.dim());
     Tensor result = make_tensor(self.sizes(), dtype, self.device());
     if (result.is_meta() || !result.numel()) return result;
-    uint64_t kind = static_cast<uint64_t>(ndim) << 1 | (upper ? 1 : 0);
-    const Expression& expression = cached_expression(key_of(dtype, DType::None, kind), [&](ExpressionBuilder& b) {
-        Sym x = b.input(dtype), offset = b.index(ndim - 1) - b.index(ndim - 2);
-        Sym keep = upper ? offset >= b.scalar(DType::Int64) : offset <= b.scalar(DType::Int64);
-        b.output(cast(where(keep, cast(x, value_type(dtype)), cast(like(cast(x, value_type(dtype)), 0), value_type(dtype))), dtype));
+    // Row by row: a part is copied, the rest is zero.
+    diagonal = std::clamp<int64_t>(diagonal, -self.size(-2) - 1, self.size(-1) + 1);
+    const int64_t rows = self.size(-2), columns = self.size(-1), item = static_cast<int64_t>(item_size(dtype));
+    int64_t strides[max_dims];
+    loop_strides(*self.impl(), self.sizes(), strides);
+    PlaneCopy copy = find_plane_copy(static_cast<int>(item));
+    char* to = static_cast<char*>(result.data());
+    Unlocked unlocked(result.numel() > 65536);
+    parallel_for(0, result.numel() / columns, 1 + 32768 / columns, [&](int64_t begin, int64_t end) {
+        for (int64_t each = begin; each < end; each++) {
+            const int64_t row = each % rows, edge = std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns);
+            const int64_t first = upper ? edge : 0, count = upper ? columns - edge : edge;
+            const char* from = static_cast<const char*>(self.data()) + row * strides[ndim - 2] + first * strides[ndim - 1];
+            int64_t which = each / rows;
+            for (int d = ndim - 3; d >= 0; which /= self.size(d), d--) from += which % self.size(d) * strides[d];
+            char* target = to + each * columns * item;
+            if (upper) std::memset(target, 0, static_cast<size_t>(first * item));
+            else std::memset(target + count * item, 0, static_cast<size_t>((columns - count) * item));
+            if (count > 0) copy({target + first * item, from, {1, count}, {0, item}, {0, strides[ndim - 1]}});
+        }
     });
-    Immediate limit = Immediate::of(DType::Int64, diagonal);
-    // Index nodes need the dimensions as they are, so the loop is given them uncollapsed.
-    TensorImpl *to = result.impl(), *from = self.impl();
-    int64_t strides[2 * max_dims];
-    loop_strides(*to, self.sizes(), strides);
-    loop_strides(*from, self.sizes(), strides + ndim);
-    LoopOperand operands[2] = {{to->data(), dtype, strides}, {from->data(), dtype, strides + ndim}};
-    LoopKernel kernel;
-    kernel.expression = &expression;
-    kernel.ndim = ndim;
-    kernel.sizes = self.sizes().data();
-    kernel.output_count = kernel.input_count = 1;
-    kernel.operands = operands;
-    kernel.scalars = &limit;
-    run(kernel);
     return result;
 }
 

@@ -1,0 +1,71 @@
+// kernels/move.cpp: kernels that only copy, from any strides to any others.
+#include "kernels/move.h"
+
+#include "kernels/executor.h"
+#include "kernels/isa.h"
+
+namespace kindling {
+
+PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, item); }
+
+bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
+    if (kernel.output_count != 1 || !program.steps.empty()) return false;
+    const TileSlot& slot = program.slots[static_cast<size_t>(program.outputs[0])];
+    if (slot.kind != TileSlot::Input) return false;
+    RunArena arena;
+    const LoopOperand &out = kernel.operands[0], &in = kernel.operands[1 + slot.which];
+    LoopKernel two = kernel;               // the order follows from what is copied, whatever else the kernel was given
+    LoopOperand operands[2] = {out, in};
+    two.operands = operands;
+    two.input_count = 1;
+    LoopOrder order = order_dims(two, ~uint64_t{0}, true, arena);
+    int ndim = order.ndim;
+    merge_dims(order, 0, ndim, two);
+    const int item = slot.item_size;
+    if (order.size == 0) return true;
+    int64_t sizes[max_loop_dims + 2], to_strides[max_loop_dims + 2], from_strides[max_loop_dims + 2];
+    for (int d = 0; d < ndim; d++) {
+        sizes[d] = order.sizes[d];
+        to_strides[d] = out.strides[order.dims[d]];
+        from_strides[d] = in.strides[order.dims[d]];
+    }
+    for (; ndim < 2; ndim++) sizes[ndim] = 1, to_strides[ndim] = from_strides[ndim] = item;
+    if (ndim == 2 && sizes[1] == 1 && sizes[0] > 1) {  // one dimension: it is the inner one
+        sizes[1] = sizes[0], to_strides[1] = to_strides[0], from_strides[1] = from_strides[0];
+        sizes[0] = 1;
+    }
+    // The plane: the innermost dimension of the output, and the one in which the input's neighbours lie, if that is
+    // another; else the next one.
+    int plane = ndim - 2;
+    if (from_strides[ndim - 1] != item)
+        for (int d = 0; d < ndim - 1; d++)
+            if (from_strides[d] == item && sizes[d] > 1) plane = d;
+    int64_t others = 1;
+    for (int d = 0; d < ndim - 1; d++) others *= d == plane ? 1 : sizes[d];
+    const int64_t rows = sizes[plane], row = sizes[ndim - 1];
+    // A task is a band of 64 rows of one plane (all rows, where these are short).
+    const int64_t band = rows * row <= 65536 ? rows : 16384 / row > 64 ? 16384 / row : 64;
+    const int64_t bands = (rows + band - 1) / band;
+    PlaneCopy copy = find_plane_copy(item);
+    parallel(others * bands, 1 + 65536 / (row * band), [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; task++) {
+            const int64_t first = task % bands * band;
+            int64_t which = task / bands;
+            Plane part{static_cast<char*>(out.data) + first * to_strides[plane],
+                       static_cast<const char*>(in.data) + first * from_strides[plane],
+                       {rows - first < band ? rows - first : band, row},
+                       {to_strides[plane], to_strides[ndim - 1]},
+                       {from_strides[plane], from_strides[ndim - 1]}};
+            for (int d = ndim - 2; d >= 0; d--) {
+                if (d == plane) continue;
+                part.to += which % sizes[d] * to_strides[d];
+                part.from += which % sizes[d] * from_strides[d];
+                which /= sizes[d];
+            }
+            copy(part);
+        }
+    });
+    return true;
+}
+
+}  // namespace kindling

@@ -1,0 +1,183 @@
+// kernels/move_isa.cpp: copies of strided planes. The way is chosen by the strides; none depends on what is copied.
+#include "kernels/move.h"
+#include "kernels/vector.h"
+
+namespace kindling::KINDLING_ISA_NAMESPACE {
+namespace {
+
+struct Sixteen { uint64_t halves[2]; };
+
+template <class T> KINDLING_INLINE void put(char* to, const char* from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    std::memcpy(to, &value, sizeof value);
+}
+
+/// Bytes one after the other; short runs without a call.
+KINDLING_INLINE void copy_bytes(char* to, const char* from, int64_t bytes) {
+    using V = Vec<uint8_t, 16>;
+    if (bytes > 512) {
+        std::memcpy(to, from, static_cast<size_t>(bytes));
+        return;
+    }
+    if (bytes >= 16) {
+        int64_t at = 0;
+        for (; at + 16 <= bytes; at += 16) store(to + at, load<V>(from + at));
+        store(to + bytes - 16, load<V>(from + bytes - 16));
+        return;
+    }
+    if (bytes & 8) put<uint64_t>(to, from), to += 8, from += 8;
+    if (bytes & 4) put<uint32_t>(to, from), to += 4, from += 4;
+    if (bytes & 2) put<uint16_t>(to, from), to += 2, from += 2;
+    if (bytes & 1) *to = *from;
+}
+
+template <class T> struct Mover {
+    static constexpr int64_t item = sizeof(T);
+    // Square blocks that a transpose works on: at most 16 rows of at most one vector.
+    static constexpr int side = width / item < 16 ? static_cast<int>(width / item) : 16;
+    static constexpr int lanes = static_cast<int>(width / item);
+    // A Sixteen is moved whole, never in a vector.
+    using Lane = std::conditional_t<sizeof(T) <= 8, T, uint64_t>;
+    using V = Vec<Lane, side>;
+    using W = Vec<Lane, lanes>;
+
+    template <class U, int... I> static KINDLING_INLINE U low_half(const U& a, const U& b, std::integer_sequence<int, I...>) {
+        constexpr int n = sizeof...(I);
+        return __builtin_shufflevector(a, b, (I / 2 + (I & 1) * n)...);
+    }
+    template <class U, int... I> static KINDLING_INLINE U high_half(const U& a, const U& b, std::integer_sequence<int, I...>) {
+        constexpr int n = sizeof...(I);
+        return __builtin_shufflevector(a, b, (n / 2 + I / 2 + (I & 1) * n)...);
+    }
+    template <class U, int... I> static KINDLING_INLINE U turned(const U& a, std::integer_sequence<int, I...>) {
+        constexpr int n = sizeof...(I);
+        return __builtin_shufflevector(a, a, (n - 1 - I)...);
+    }
+    template <class U, int... I> static KINDLING_INLINE U evens(const U& a, const U& b, std::integer_sequence<int, I...>) {
+        return __builtin_shufflevector(a, b, (2 * I)...);
+    }
+
+    /// side x side elements; `from` has rows of neighbours, `to` has columns of them.
+    static KINDLING_INLINE void block(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
+        constexpr auto order = std::make_integer_sequence<int, side>();
+        V rows[side], next[side];
+#pragma GCC unroll 16
+        for (int i = 0; i < side; i++) rows[i] = load<V>(from + i * from_stride);
+        // Interleaving row i with row i + side / 2, as often as side has bits, leaves the transpose.
+#pragma GCC unroll 4
+        for (int round = 1; round < side; round *= 2) {
+#pragma GCC unroll 8
+            for (int i = 0; i < side / 2; i++) {
+                next[2 * i] = low_half(rows[i], rows[i + side / 2], order);
+                next[2 * i + 1] = high_half(rows[i], rows[i + side / 2], order);
+            }
+#pragma GCC unroll 16
+            for (int i = 0; i < side; i++) rows[i] = next[i];
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < side; i++) store(to + i * to_stride, rows[i]);
+    }
+
+    static void anyhow(char* to, int64_t to_outer, int64_t to_inner, const char* from, int64_t from_outer,
+                       int64_t from_inner, int64_t outer, int64_t inner) {
+        for (int64_t o = 0; o < outer; o++, to += to_outer, from += from_outer) {
+            char* target = to;
+            const char* source = from;
+            int64_t n = inner;
+            for (; n >= 4; n -= 4, source += 4 * from_inner, target += 4 * to_inner) {
+                T a, b, c, d;
+                std::memcpy(&a, source, item), std::memcpy(&b, source + from_inner, item);
+                std::memcpy(&c, source + 2 * from_inner, item), std::memcpy(&d, source + 3 * from_inner, item);
+                std::memcpy(target, &a, item), std::memcpy(target + to_inner, &b, item);
+                std::memcpy(target + 2 * to_inner, &c, item), std::memcpy(target + 3 * to_inner, &d, item);
+            }
+            for (; n > 0; n--, source += from_inner, target += to_inner) put<T>(target, source);
+        }
+    }
+
+    /// `from` has neighbours along the rows' dimension, `to` along the elements'.
+    static void transpose(const Plane& p) {
+        constexpr int64_t near = 64;  // rows and columns whose cache lines and pages are used up before going on
+        const int64_t outer = p.sizes[0], inner = p.sizes[1], to_stride = p.to_strides[0], from_stride = p.from_strides[1];
+        const int64_t whole_outer = outer / side * side, whole_inner = inner / side * side;
+        for (int64_t i1 = 0; i1 < whole_inner; i1 += near)
+            for (int64_t o1 = 0; o1 < whole_outer; o1 += near) {
+                const int64_t i_end = i1 + near < whole_inner ? i1 + near : whole_inner;
+                const int64_t o_end = o1 + near < whole_outer ? o1 + near : whole_outer;
+                for (int64_t o = o1; o < o_end; o += side)
+                    for (int64_t i = i1; i < i_end; i += side)
+                        block(p.to + o * to_stride + i * item, to_stride, p.from + i * from_stride + o * item, from_stride);
+            }
+        if (whole_inner < inner)
+            anyhow(p.to + whole_inner * item, to_stride, item, p.from + whole_inner * from_stride, item, from_stride, outer,
+                   inner - whole_inner);
+        if (whole_outer < outer)
+            anyhow(p.to + whole_outer * to_stride, to_stride, item, p.from + whole_outer * item, item, from_stride,
+                   outer - whole_outer, whole_inner);
+    }
+
+    static void copy(const Plane& p) {
+        const int64_t outer = p.sizes[0], inner = p.sizes[1], from_inner = p.from_strides[1];
+        char* to = p.to;
+        const char* from = p.from;
+        if (p.to_strides[1] != item) {
+            if (p.to_strides[0] == item && outer > 1) {
+                Plane swapped{p.to, p.from, {inner, outer}, {p.to_strides[1], p.to_strides[0]}, {p.from_strides[1], p.from_strides[0]}};
+                copy(swapped);
+                return;
+            }
+        } else if (from_inner == item) {
+            for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0])
+                copy_bytes(to, from, inner * item);
+            return;
+        } else if constexpr (sizeof(T) <= 8) {
+            constexpr auto order = std::make_integer_sequence<int, lanes>();
+            if (from_inner == 0) {
+                for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0]) {
+                    T value;
+                    std::memcpy(&value, from, item);
+                    W repeated = all<W>(value);
+                    int64_t at = 0;
+                    for (; at + lanes <= inner; at += lanes) store(to + at * item, repeated);
+                    for (; at < inner; at++) std::memcpy(to + at * item, &value, item);
+                }
+                return;
+            }
+            if (from_inner == -item || from_inner == 2 * item) {
+                for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0]) {
+                    int64_t at = 0;
+                    if (from_inner < 0)
+                        for (; at + lanes <= inner; at += lanes)
+                            store(to + at * item, turned(load<W>(from - (at + lanes - 1) * item), order));
+                    else
+                        for (; at + lanes < inner; at += lanes) {  // not past the last element
+                            const char* source = from + 2 * at * item;
+                            store(to + at * item, evens(load<W>(source), load<W>(source + width), order));
+                        }
+                    for (; at < inner; at++) put<T>(to + at * item, from + at * from_inner);
+                }
+                return;
+            }
+            if (p.from_strides[0] == item && outer >= side && inner >= side) {
+                transpose(p);
+                return;
+            }
+        }
+        anyhow(to, p.to_strides[0], p.to_strides[1], from, p.from_strides[0], from_inner, outer, inner);
+    }
+};
+
+}  // namespace
+
+PlaneCopy find_plane_copy(int item) {
+    switch (item) {
+        case 1: return Mover<uint8_t>::copy;
+        case 2: return Mover<uint16_t>::copy;
+        case 4: return Mover<uint32_t>::copy;
+        case 8: return Mover<uint64_t>::copy;
+        default: return Mover<Sixteen>::copy;
+    }
+}
+
+}  // namespace kindling::KINDLING_ISA_NAMESPACE

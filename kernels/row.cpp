@@ -1,0 +1,414 @@
+// kernels/row.cpp: row kernels: values are folded along a row, and the row is gone over again while it is in cache.
+//
+// A step of the program works on elements, on one number a row, or on numbers that never change. Short rows, and rows
+// across memory, go several at once: the tile then holds whole rows one after the other. A long row goes in strips:
+// what a later level reads again is kept for the whole row, the rest stays in a strip.
+#include "core/error.h"
+#include "kernels/executor.h"
+#include "kernels/fold.h"
+#include "kernels/move.h"
+
+namespace kindling {
+
+namespace {
+
+/// The space of a row kernel: dimensions across rows, then those along them.
+struct RowSpace {
+    LoopOrder order;
+    int kept_dims;
+    int64_t rows, length;
+    bool across;            // neighbouring rows lie closer together than neighbours in a row
+};
+
+enum class Extent : uint8_t { Once, Row, Element };
+
+/// An operand seen row by row.
+struct RowOperand {
+    Stream elements;        // over the whole space; of one number a row: over the rows
+    int64_t between, along; // strides from row to row, inside the innermost dimension across, and along a row ...
+    bool plain;             // ... where rows have one stride
+};
+
+class RowRunner {
+public:
+    RowRunner(const LoopKernel& kernel, const TileProgram& program, const RowSpace& space, RunArena& arena)
+        : kernel_(kernel), program_(program), space_(space), arena_(arena) {
+        const int64_t slots = static_cast<int64_t>(program.slots.size());
+        extents_ = arena.take<Extent>(slots);
+        pointers_ = arena.take<char*>(slots);
+        values_ = arena.take<char*>(slots);
+        buffers_ = arena.take<char*>(slots);
+        operands_ = arena.take<RowOperand>(kernel.output_count + kernel.input_count);
+        wide_ = arena.take<bool>(slots);
+        set_extents();
+        choose_sizes();
+        for (int k = 0; k < kernel.output_count + kernel.input_count; k++) set_operand(k);
+        take_buffers();
+    }
+
+    void run(int64_t begin, int64_t end) {
+        const int64_t inner = space_.kept_dims ? space_.order.sizes[space_.kept_dims - 1] : 1;
+        for (int64_t row = begin; row < end;) {
+            int64_t rows = at_once_ < end - row ? at_once_ : end - row;
+            if (space_.across && rows > inner - row % inner) rows = inner - row % inner;
+            run_rows(row, rows);
+            row += rows;
+        }
+    }
+
+private:
+    const LoopKernel& kernel_;
+    const TileProgram& program_;
+    const RowSpace& space_;
+    RunArena& arena_;
+    Extent* extents_;
+    char** pointers_;       // of each slot: what a step on elements reads; in a strip, of the strip
+    char** values_;         // of each slot of one number a row: the numbers
+    bool* wide_;            // of each slot: a step on elements reads these numbers of rows
+    char** buffers_;        // of each slot of elements: memory of its own, for the whole tile where `whole_`
+    RowOperand* operands_;
+    int64_t at_once_, strip_;
+    bool all_elements_;     // what is one number a row is read as if it were not: it is folded
+    bool strips_;           // a row at a time, in several strips
+    char* fold_levels_ = nullptr;
+
+    const TileSlot& slot(int s) const { return program_.slots[static_cast<size_t>(s)]; }
+    bool kept_whole(int s) const { return !strips_ || slot(s).crosses; }
+
+    bool lies_along(const LoopOperand& operand) const {
+        for (int d = space_.kept_dims; d < space_.order.ndim; d++)
+            if (operand.strides[space_.order.dims[d]] != 0) return true;
+        return false;
+    }
+
+    void set_extents() {
+        for (all_elements_ = space_.length == 1;; all_elements_ = true) {
+            for (size_t s = 0; s < program_.slots.size(); s++) {
+                const TileSlot& each = program_.slots[s];
+                extents_[s] = Extent::Once;
+                KINDLING_ASSERT(each.kind != TileSlot::Index);
+                if (each.kind == TileSlot::Input)
+                    extents_[s] = all_elements_ || lies_along(kernel_.operands[kernel_.output_count + each.which])
+                                      ? Extent::Element
+                                      : Extent::Row;
+            }
+            bool folds_numbers = false;
+            for (const TileStep& step : program_.steps) {
+                Extent extent = Extent::Once;
+                for (int k = 0; k < step.operand_count; k++)
+                    if (extents_[step.operands[k]] > extent) extent = extents_[step.operands[k]];
+                if (step.fold) folds_numbers |= extent != Extent::Element;
+                extents_[step.out] = step.fold ? Extent::Row : extent;
+            }
+            if (!folds_numbers) break;
+            KINDLING_ASSERT(!all_elements_);
+        }
+        for (size_t s = 0; s < program_.slots.size(); s++) wide_[s] = false;
+        for (const TileStep& step : program_.steps)
+            for (int k = 0; k < step.operand_count; k++)
+                wide_[step.operands[k]] |= extents_[step.out] == Extent::Element;
+    }
+
+    void choose_sizes() {
+        strip_ = tile_size(program_, 4096);
+        const int64_t n = space_.length;
+        at_once_ = 1;
+        if (space_.across) {
+            at_once_ = strip_ / n > 16 ? strip_ / n : 16;
+            while (at_once_ > 1 && at_once_ * n > 1 << 17) at_once_ /= 2;
+        } else if (2 * n <= strip_ && n <= 512) {
+            at_once_ = strip_ / n;
+        }
+        if (at_once_ > space_.rows) at_once_ = space_.rows;
+        strips_ = at_once_ == 1 && n > strip_;
+        if (!strips_) strip_ = at_once_ * n;
+    }
+
+    void set_operand(int k) {
+        const LoopOperand& memory = kernel_.operands[k];
+        RowOperand& operand = operands_[k];
+        const LoopOrder& order = space_.order;
+        int64_t* strides = ordered_strides(order, memory, arena_);
+        const bool along = all_elements_ || lies_along(memory);
+        operand.elements.set(memory.data, static_cast<int>(item_size(memory.type)), along ? order.ndim : space_.kept_dims,
+                             order.sizes, strides, arena_.take<int64_t>(3 * order.ndim + 1));
+        operand.between = space_.kept_dims ? strides[space_.kept_dims - 1] : 0;
+        operand.along = order.ndim > space_.kept_dims ? strides[order.ndim - 1] : 0;
+        operand.plain = true;
+        for (int d = space_.kept_dims; d + 1 < order.ndim; d++)
+            operand.plain &= strides[d] == strides[d + 1] * order.sizes[d + 1];
+    }
+
+    void take_buffers() {
+        auto bytes = [&](int64_t count, int item) { return (count * item + 63) & ~int64_t{63}; };
+        const int64_t whole = at_once_ * space_.length;
+        char* shared = arena_.take<char>(bytes(strip_, program_.buffer_item) * program_.buffer_count);
+        for (size_t i = 0; i < program_.slots.size(); i++) {
+            const int s = static_cast<int>(i);
+            const TileSlot& each = program_.slots[i];
+            if (each.kind == TileSlot::Unused) continue;
+            if (each.kind == TileSlot::Splat) {
+                pointers_[s] = arena_.take<char>(splat_bytes);
+                fill_splat(pointers_[s],
+                           each.which >= 0 ? &program_.constants[static_cast<size_t>(each.which)]
+                                           : kernel_.scalars + ~each.which,
+                           each.item_size);
+            } else if (extents_[s] == Extent::Element) {
+                int which = each.kind == TileSlot::Input ? program_.gather_buffers[i] : each.which;
+                bool own = strips_ && each.crosses && each.kind == TileSlot::Buffer;
+                buffers_[s] = own ? arena_.take<char>(bytes(whole, each.item_size))
+                                  : shared + which * bytes(strip_, program_.buffer_item);
+            } else {
+                values_[s] = arena_.take<char>(bytes(at_once_, each.item_size) + splat_bytes);
+                pointers_[s] = !wide_[s] || at_once_ == 1 ? arena_.take<char>(splat_bytes)
+                                                          : arena_.take<char>(bytes(whole, each.item_size));
+            }
+        }
+        if (strips_) fold_levels_ = arena_.take<char>(static_cast<int64_t>(program_.steps.size()) * 64 * 16);
+        for (const TileStep& step : program_.steps)
+            if (extents_[step.out] == Extent::Once) {
+                step.function(values_[step.out], pointers_[step.operands[0]],
+                              step.operand_count > 1 ? pointers_[step.operands[1]] : nullptr,
+                              step.operand_count > 2 ? pointers_[step.operands[2]] : nullptr, step.scale, 0);
+                pointers_[step.out] = arena_.take<char>(splat_bytes);
+                fill_splat(pointers_[step.out], values_[step.out], step.item_size);
+            }
+    }
+
+    /// The numbers of rows made into what a step on elements reads.
+    void widen(int s, int64_t rows) {
+        if (!wide_[s]) return;
+        const int item = slot(s).item_size;
+        if (at_once_ == 1) {
+            fill_splat(pointers_[s], values_[s], item);
+            return;
+        }
+        find_plane_copy(item)({pointers_[s], values_[s], {rows, space_.length}, {space_.length * item, item}, {item, 0}});
+    }
+
+    /// `rows` rows of an operand into or out of memory where they lie one after the other.
+    template <bool Out> void transfer(RowOperand& operand, int64_t row, int64_t rows, char* memory) {
+        const int64_t n = space_.length, item = operand.elements.item;
+        if (!operand.plain) {
+            operand.elements.seek(row * n);
+            if (Out) operand.elements.scatter(memory, rows * n);
+            else operand.elements.gather(memory, rows * n);
+            return;
+        }
+        const int64_t inner = space_.kept_dims ? space_.order.sizes[space_.kept_dims - 1] : 1;
+        while (rows > 0) {
+            int64_t run = inner - row % inner;
+            if (run > rows) run = rows;
+            operand.elements.seek(row * n);
+            Plane plane{memory, operand.elements.at, {run, n}, {n * item, item}, {operand.between, operand.along}};
+            if (Out) plane = {operand.elements.at, memory, {run, n}, {operand.between, operand.along}, {n * item, item}};
+            find_plane_copy(static_cast<int>(item))(plane);
+            memory += run * n * item;
+            row += run;
+            rows -= run;
+        }
+    }
+
+    /// Input slots for elements [at, at + count) of the tile.
+    void read(int64_t row, int64_t rows, int64_t at, int64_t count) {
+        for (size_t i = 0; i < program_.slots.size(); i++) {
+            if (program_.slots[i].kind != TileSlot::Input || extents_[i] != Extent::Element) continue;
+            RowOperand& operand = operands_[kernel_.output_count + program_.slots[i].which];
+            Stream& stream = operand.elements;
+            if (stream.mode == Stream::Repeated) {  // a tensor of one number that is folded
+                stream.gather(buffers_[i], count);
+                pointers_[i] = buffers_[i];
+                continue;
+            }
+            stream.seek(row * space_.length + at);
+            if (stream.direct(count)) {
+                pointers_[i] = stream.at;
+                continue;
+            }
+            pointers_[i] = buffers_[i];
+            if (strips_) stream.gather(buffers_[i], count);
+            else transfer<false>(operand, row, rows, buffers_[i]);
+        }
+    }
+
+    void run_row_step(const TileStep& step, int64_t rows) {
+        const char* from[3] = {};
+        unsigned splat = 0;
+        for (int k = 0; k < step.operand_count; k++) {
+            bool once = extents_[step.operands[k]] == Extent::Once;
+            from[k] = once ? pointers_[step.operands[k]] : values_[step.operands[k]];
+            splat |= static_cast<unsigned>(once) << k;
+        }
+        step.function(values_[step.out], from[0], from[1], from[2], rows * step.scale, splat);
+        widen(step.out, rows);
+    }
+
+    void run_element_step(const TileStep& step, int64_t at, int64_t count) {
+        const char* from[3] = {};
+        unsigned splat = 0;
+        for (int k = 0; k < step.operand_count; k++) {
+            const int s = step.operands[k];
+            from[k] = pointers_[s];
+            if (extents_[s] == Extent::Once || (extents_[s] == Extent::Row && at_once_ == 1)) splat |= 1u << k;
+            else if (strips_ && slot(s).kind == TileSlot::Buffer && slot(s).crosses)
+                from[k] = buffers_[s] + at * slot(s).item_size;
+        }
+        char* out = pointers_[step.out];
+        if (!out) {
+            out = buffers_[step.out];
+            if (strips_ && slot(step.out).crosses) out += at * step.item_size;
+            pointers_[step.out] = out;
+        }
+        step.function(out, from[0], from[1], from[2], count * step.scale, splat);
+    }
+
+    void run_rows(int64_t row, int64_t rows) {
+        const int64_t n = space_.length, whole = rows * n, strip = strips_ ? strip_ : whole;
+        for (size_t i = 0; i < program_.slots.size(); i++) {
+            const TileSlot& each = program_.slots[i];
+            if (each.kind != TileSlot::Input || extents_[i] == Extent::Element) continue;
+            Stream& stream = operands_[kernel_.output_count + each.which].elements;
+            stream.seek(row);
+            stream.gather(values_[i], rows);
+            widen(static_cast<int>(i), rows);
+        }
+        const int step_count = static_cast<int>(program_.steps.size());
+        int first = 0;
+        for (int level = 0; level < program_.level_count; level++) {
+            int last = first;
+            for (; last < step_count && program_.steps[static_cast<size_t>(last)].level == level; last++) {
+                const TileStep& step = program_.steps[static_cast<size_t>(last)];
+                if (extents_[step.out] == Extent::Row && !step.fold) run_row_step(step, rows);
+            }
+            uint64_t strips = 0;
+            int depth = 0;
+            for (int64_t at = 0; at < whole; at += strip, strips++) {
+                const int64_t count = whole - at < strip ? whole - at : strip;
+                const int merges = __builtin_ctzll(~strips);
+                if (strips_ || level == 0) read(row, rows, at, count);
+                aim_outputs(level, row, at, count);
+                for (int i = first; i < last; i++) {
+                    const TileStep& step = program_.steps[static_cast<size_t>(i)];
+                    if (!step.fold) {
+                        if (extents_[step.out] == Extent::Element) run_element_step(step, at, count);
+                        continue;
+                    }
+                    const char* values = pointers_[step.operands[0]];
+                    if (strips_ && slot(step.operands[0]).kind == TileSlot::Buffer && slot(step.operands[0]).crosses)
+                        values = buffers_[step.operands[0]] + at * slot(step.operands[0]).item_size;
+                    if (!strips_) {
+                        step.fold(values_[step.out], values, rows, n);
+                        continue;
+                    }
+                    // Strips are powers of two of blocks: each is a whole subtree of the pairwise order.
+                    char* levels = fold_levels_ + i * 64 * 16;
+                    step.fold(levels + 16 * depth, values, 1, count);
+                    for (int m = 0; m < merges; m++) {
+                        char* into = levels + 16 * (depth - 1 - m);
+                        step.function(into, into, into + 16, nullptr, step.scale, 0);
+                    }
+                }
+                depth += 1 - merges;
+                write(level, row, rows, at, count);
+            }
+            for (int i = first; i < last; i++) {
+                const TileStep& step = program_.steps[static_cast<size_t>(i)];
+                if (!step.fold) continue;
+                if (strips_) {
+                    char* levels = fold_levels_ + i * 64 * 16;
+                    for (int m = depth - 1; m > 0; m--)
+                        step.function(levels + 16 * (m - 1), levels + 16 * (m - 1), levels + 16 * m, nullptr, step.scale, 0);
+                    std::memcpy(values_[step.out], levels, step.item_size);
+                }
+                widen(step.out, rows);
+            }
+            first = last;
+        }
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int s = program_.outputs[static_cast<size_t>(k)];
+            if (extents_[s] == Extent::Element) continue;
+            RowOperand& operand = operands_[k];
+            if (lies_along(kernel_.operands[k])) {  // one number all along the row
+                spread_numbers(s, operand, row, rows);
+                continue;
+            }
+            operand.elements.seek(row);
+            if (extents_[s] == Extent::Row) operand.elements.scatter(values_[s], rows);
+            else
+                for (int64_t r = 0; r < rows; r++) operand.elements.scatter(pointers_[s], 1);
+        }
+    }
+
+    void spread_numbers(int s, RowOperand& operand, int64_t row, int64_t rows) {
+        for (int64_t r = 0; r < rows; r++) {
+            const char* from = extents_[s] == Extent::Row ? values_[s] + r * slot(s).item_size : pointers_[s];
+            operand.elements.seek((row + r) * space_.length);
+            for (int64_t i = 0; i < space_.length; i++) operand.elements.scatter(from, 1);
+        }
+    }
+
+    /// Lets the steps of this level write where the outputs are, as far as these lie one after the other.
+    void aim_outputs(int level, int64_t row, int64_t at, int64_t count) {
+        for (const TileStep& step : program_.steps)
+            if (step.level == level && extents_[step.out] == Extent::Element) pointers_[step.out] = nullptr;
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int s = program_.outputs[static_cast<size_t>(k)];
+            if (extents_[s] != Extent::Element || slot(s).level != level || slot(s).kind != TileSlot::Buffer) continue;
+            if (pointers_[s] || (strips_ && slot(s).crosses)) continue;
+            Stream& stream = operands_[k].elements;
+            stream.seek(row * space_.length + at);
+            if (stream.direct(count)) pointers_[s] = stream.at;
+        }
+    }
+
+    void write(int level, int64_t row, int64_t rows, int64_t at, int64_t count) {
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int s = program_.outputs[static_cast<size_t>(k)];
+            if (extents_[s] != Extent::Element || slot(s).level != level) continue;
+            RowOperand& operand = operands_[k];
+            const char* from = pointers_[s];
+            operand.elements.seek(row * space_.length + at);
+            if (from == operand.elements.at) continue;
+            if (strips_) operand.elements.scatter(from, count);
+            else transfer<true>(operand, row, rows, const_cast<char*>(from));
+        }
+    }
+};
+
+}  // namespace
+
+void run_rows(const LoopKernel& kernel) {
+    const TileProgram& program = kernel.expression->program();
+    KINDLING_ASSERT(static_cast<size_t>(kernel.output_count) == program.outputs.size());
+    RunArena arena;
+    LoopOrder kept = order_dims(kernel, ~kernel.row, true, arena), along = order_dims(kernel, kernel.row, false, arena);
+    RowSpace space{{}, 0, kept.size, along.size, false};
+    if (kept.size == 0 || along.size == 0) return;
+    merge_dims(kept, 0, kept.ndim, kernel);
+    merge_dims(along, 0, along.ndim, kernel);
+    space.kept_dims = kept.ndim;
+    space.order.ndim = kept.ndim + along.ndim;
+    space.order.size = kept.size * along.size;
+    space.order.sizes = arena.take<int64_t>(space.order.ndim + 1);
+    space.order.dims = arena.take<int>(space.order.ndim + 1);
+    for (int d = 0; d < space.order.ndim; d++) {
+        const LoopOrder& from = d < kept.ndim ? kept : along;
+        space.order.sizes[d] = from.sizes[d < kept.ndim ? d : d - kept.ndim];
+        space.order.dims[d] = from.dims[d < kept.ndim ? d : d - kept.ndim];
+    }
+    // The first operand that lies along rows says how memory is gone through.
+    for (int k = 0; k < kernel.output_count + kernel.input_count && kept.ndim && along.ndim; k++) {
+        int64_t between = kernel.operands[k].strides[kept.dims[kept.ndim - 1]],
+                inside = kernel.operands[k].strides[along.dims[along.ndim - 1]];
+        if (inside == 0 || between == 0) continue;
+        space.across = between < inside && kept.sizes[kept.ndim - 1] >= 4;
+        break;
+    }
+    parallel(space.rows, 16384 / space.length + 1, [&](int64_t begin, int64_t end) {
+        RunArena own;
+        RowRunner runner(kernel, program, space, own);
+        runner.run(begin, end);
+    });
+}
+
+}  // namespace kindling
