@@ -57,7 +57,8 @@ _FILES = {
     "autograd.grad_mode": "no_grad enable_grad set_grad_enabled inference_mode",
     "serialization": "save load load_safetensors save_safetensors",
     "_alias": "install_as_torch",
-    "_compile": "compile",
+    "_compile": "compile _normalize_mode _TorchCompileInductorWrapper _TorchCompileWrapper",
+    "_compile_mode": "CompileMode",
     "storage": "TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage "
                "IntStorage LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage",
     "amp._state": "is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype autocast_increment_nesting "

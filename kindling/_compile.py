@@ -14,12 +14,118 @@ BACKENDS = {
     "aot_eager_decomp_partition": ("debug",),
     "aot_ts": ("debug",),
 }
-MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+# What a mode stands for, as options.
+MODES = {
+    "default": {},
+    "lite": {"fallback_by_default": True, "selective_decompose": True, "reorder_for_peak_memory": False,
+             "reorder_for_compute_comm_overlap": False, "triton.reorder_for_reducing_graph_partitions": False,
+             "use_pre_grad_passes": False, "use_joint_graph_passes": False, "use_post_grad_passes": False, "use_dce": False,
+             "allow_buffer_reuse": False},
+    "reduce-overhead": {"triton.cudagraphs": True},
+    "max-autotune-no-cudagraphs": {"max_autotune": True, "coordinate_descent_tuning": True},
+    "max-autotune": {"max_autotune": True, "triton.cudagraphs": True, "coordinate_descent_tuning": True},
+}
 _said = False
 
 
 class InvalidBackend(RuntimeError):
     """A backend that ``torch.compile`` does not know."""
+
+
+class InvalidMode(ValueError, RuntimeError):
+    """A mode that ``torch.compile`` does not know. PyTorch raises its RuntimeError for that, at the first call."""
+
+
+def _normalize_mode(mode):
+    """The name of a mode given as a string or a member of :class:`torch.CompileMode`; None for None.
+
+    Raises ValueError, which lists the names, for anything else.
+    """
+    if mode is None:
+        return None
+    name = getattr(mode, "value", mode)
+    if isinstance(name, str) and name in MODES:
+        return str(name)
+    raise InvalidMode(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+
+
+def _options(options):
+    """Options by their names with underscores; RuntimeError for a name or a type that PyTorch's compiler does not know."""
+    if not options:
+        return {}
+    import os
+    known = {}
+    with open(os.path.join(os.path.dirname(__file__), "_compile_options.txt")) as file:
+        for line in file:
+            kind, *names = line.split()
+            known.update(dict.fromkeys(names, kind))
+    checked = {}
+    for key, value in options.items():
+        if not isinstance(key, str):
+            raise TypeError(f"names of options are strings, not {type(key).__name__}: {key!r}")
+        if key in ("guard_filter_fn", "use_aoti"):
+            continue
+        name = key.replace("-", "_")
+        kind = known.get(name)
+        if kind is None:
+            import difflib
+            near = difflib.get_close_matches(name, known, 3)
+            raise RuntimeError(f"Unexpected optimization option {key}, known options are {near or sorted(known)}"
+                               + (", and others" if near else ""))
+        if kind != "*" and not isinstance(value, {"bool": bool, "int": int, "float": float, "str": str}[kind]):
+            raise RuntimeError(f"Unexpected type of attr {key}, got {type(value).__name__} should be {kind}")
+        checked[name] = value
+    return checked
+
+
+class Strategy:
+    """How a function is to be compiled: backend, mode, options and whether sizes vary. Equal when all of that is.
+
+    Every strategy runs eagerly until compilation exists.
+    """
+
+    def __init__(self, backend="inductor", mode=None, options=None, dynamic=None, name=None):
+        self.backend, self.dynamic, self.name = backend, dynamic, name
+        self.mode = None
+        self.config = {}
+        if callable(backend):      # modes and options of a backend of one's own are its own affair
+            self.mode, self.config = mode, dict(options or {})
+        else:
+            self.mode = _normalize_mode(mode)
+            self.config = {**MODES[self.mode or "default"], **(_options(options) if backend == "inductor" else options or {})}
+
+    @property
+    def compiler_name(self):
+        return self.backend if isinstance(self.backend, str) else getattr(self.backend, "__name__", type(self.backend).__name__)
+
+    def __eq__(self, other):
+        return isinstance(other, Strategy) and (self.backend, self.config, self.dynamic, self.name, callable(self.backend) and self.mode) == (
+            other.backend, other.config, other.dynamic, other.name, callable(other.backend) and other.mode)
+
+    def __hash__(self):
+        return hash((self.compiler_name, self.dynamic, self.name))
+
+    def __repr__(self):
+        return f"Strategy({self.compiler_name!r}, options={self.config}, dynamic={self.dynamic})"
+
+    def get_compiler_config(self):
+        """The options, those of the mode included."""
+        return dict(self.config)
+
+    def reset(self):
+        """Nothing: there is no compiled code."""
+
+    def __call__(self, model, inputs=(), **keywords):
+        """What serves in the place of ``model``: itself."""
+        return model
+
+
+def _TorchCompileInductorWrapper(mode, options, dynamic, name=None):
+    return Strategy("inductor", mode, options, dynamic, name)
+
+
+def _TorchCompileWrapper(backend, mode, options, dynamic):
+    return Strategy(backend, mode, options, dynamic)
 
 
 def compile(
@@ -38,25 +144,30 @@ def compile(
 ):
     """Returns ``model`` (a function or a Module) ready to be called; without it, a decorator.
 
-    Kindling has no compilation yet: the function runs eagerly, and one line on stderr says so. Arguments are checked
-    as they will be then.
+    ``mode``: a name or a member of :class:`torch.CompileMode`; ``options``: by name, as PyTorch's compiler has them;
+    ``backend``: a name, or a function of one's own. Kindling has no compilation yet: the function runs eagerly, and one line on
+    stderr says so. Arguments are checked here, as they will be then, never later.
 
-    Raises RuntimeError for an unknown ``mode`` or ``backend``, or for ``mode`` and ``options`` together, and
-    AssertionError for a ``model`` that cannot be called.
+    Raises ValueError for an unknown ``mode``, RuntimeError for an unknown ``backend`` or option, a value of the wrong type, or
+    ``mode`` and ``options`` together, TypeError for other wrong types, and AssertionError for a ``model`` that cannot be called.
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if mode is not None and mode not in MODES:
-        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+    if options is not None and not hasattr(options, "items"):
+        raise TypeError(f"options must be a dict, not {type(options).__name__}")
+    if dynamic is not None and not isinstance(dynamic, bool):
+        raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")
     if isinstance(backend, str) and backend not in BACKENDS:
         raise InvalidBackend(
             f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends."
         )
-    if options is not None and not isinstance(options, dict):
-        raise RuntimeError(f"options must be a dict, not {type(options).__name__}")
+    if backend is not None and not isinstance(backend, str) and not callable(backend):
+        raise TypeError(f"backend must be a name or a function, not {type(backend).__name__}")
+    strategy = backend if isinstance(backend, Strategy) else Strategy(backend or "inductor", mode, options, dynamic, name)
     if model is None:
         return lambda function: compile(
-            function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+            function, fullgraph=fullgraph, dynamic=dynamic, backend=strategy, name=name, disable=disable,
+            recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles, shapes_spec=shapes_spec
         )
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
@@ -65,7 +176,9 @@ def compile(
     from kindling import nn
 
     if isinstance(model, nn.Module):
-        return _optimized_module()(model)
+        compiled = _optimized_module()(model)
+        object.__setattr__(compiled, "_kindling_strategy", strategy)
+        return compiled
     if isinstance(model, type):
         return model
 
@@ -76,6 +189,7 @@ def compile(
         return model(*arguments, **keywords)
 
     eager._torchdynamo_orig_callable = model
+    eager._kindling_strategy = strategy
     return eager
 
 

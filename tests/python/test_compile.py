@@ -44,12 +44,12 @@ def compilers():
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"mode": "fast"},
         {"backend": "gcc"},
+        {"options": {"max_autotune": 3}},
+        {"dynamic": 3},
         {"mode": "default", "options": {"a": 1}},
         {"model": 3},
         {"wrong": 1},
-        {"disable": True, "mode": "fast"},
     ],
     ids=str,
 )
@@ -97,3 +97,94 @@ def test_compiled_module(tmp_path):
     x = kindling.ones(4, 2)
     assert kindling.equal(compiled(x), model(x))
     assert kindling.equal(pickle.loads(pickle.dumps(compiled))(x), model(x))
+
+
+MODES = ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"]
+
+
+def test_modes():
+    assert [mode.value for mode in kindling.CompileMode] == MODES
+    for name in MODES:
+        member = kindling.CompileMode(name)
+        assert member == name and str(member) == name and kindling._normalize_mode(member) == kindling._normalize_mode(name) == name
+        assert callable(kindling.compile(len, mode=name)) and callable(kindling.compile(len, mode=member))
+    assert kindling._normalize_mode(None) is None and callable(kindling.compile(len, mode="lite"))
+    with pytest.raises(ValueError, match="default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs"):
+        kindling.CompileMode("fast")
+
+
+@pytest.mark.parametrize("arguments", [{"mode": "fast"}, {"mode": "fast", "disable": True}, {"mode": 3}, {"mode": "Default"}, {"mode": ""}], ids=str)
+def test_unknown_modes_are_found_at_the_call(arguments):
+    """In torch's words, as a ValueError and as the RuntimeError that torch raises."""
+    for kind in (ValueError, RuntimeError):
+        with pytest.raises(kind) as caught:
+            kindling.compile(len, **arguments)
+    if arguments["mode"] and not arguments.get("disable"):
+        with pytest.raises(RuntimeError) as theirs:
+            torch.compile(len, **arguments)
+        assert str(caught.value) == str(theirs.value)
+    with pytest.raises(ValueError):
+        kindling.compile(**arguments)        # a decorator too, before there is a function
+
+
+def test_strategies_compare():
+    def strategy(**arguments):
+        return kindling.compile(lambda: 0, **arguments)._kindling_strategy
+
+    assert strategy() == strategy(mode="default") == strategy(mode=kindling.CompileMode.DEFAULT) == strategy(backend="inductor")
+    assert strategy(mode="reduce-overhead") == strategy(options={"triton.cudagraphs": True}) != strategy()
+    assert strategy(backend="eager") != strategy() and strategy(dynamic=True) != strategy()
+    assert strategy(backend=len, options={"mine": 1}) == strategy(backend=len, options={"mine": 1}) != strategy(backend=len)
+    assert hash(strategy(mode="default")) == hash(strategy()) and len({strategy(), strategy(mode="default")}) == 1
+    assert strategy(mode="max-autotune").get_compiler_config() == torch._inductor.list_mode_options("max-autotune")
+    theirs = torch._TorchCompileInductorWrapper("reduce-overhead", None, None)
+    assert kindling._TorchCompileInductorWrapper("reduce-overhead", None, None).config == theirs.config
+
+
+@pytest.mark.parametrize("options, kind", [({"max_autotun": True}, RuntimeError), ({3: 4}, TypeError), (3, TypeError), ([("a", 1)], TypeError)], ids=str)
+def test_wrong_options_are_found_at_the_call(options, kind):
+    with pytest.raises(kind) as caught:
+        kindling.compile(len, options=options)
+    if "max_autotun" in str(options):
+        assert "max_autotune" in str(caught.value).partition("known options are")[2]
+
+
+def test_a_backend_of_the_wrong_type_is_found_at_the_call():
+    with pytest.raises(TypeError, match="a name or a function, not int"):
+        kindling.compile(len, backend=3)
+
+
+def test_options_that_torch_knows(tmp_path):
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    from torch._inductor import config
+
+    file = Path(kindling.__file__).parent / "_compile_options.txt"
+    subprocess.run([sys.executable, str(Path(__file__).parents[2] / "tools" / "compile_options.py"), str(tmp_path / "options")], check=True)
+    assert file.read_text() == (tmp_path / "options").read_text()
+    for name, value in config.get_config_copy().items():
+        if isinstance(value, (bool, int, str, float)):
+            kindling.compile(len, options={name: value})
+
+
+def test_no_late_errors():
+    """Whatever strings are given: refused at the call by the documented classes, or the function runs."""
+    hypothesis = pytest.importorskip("hypothesis")
+    from hypothesis import strategies as some
+
+    words = some.one_of(some.text(max_size=12), some.sampled_from([*MODES, "lite", "inductor", "eager", "max_autotune", "triton.cudagraphs"]))
+    values = some.one_of(some.booleans(), some.integers(), words, some.none(), some.floats(allow_nan=False))
+
+    @hypothesis.settings(deadline=None, max_examples=300)
+    @hypothesis.given(some.fixed_dictionaries({}, optional={"mode": some.one_of(words, values), "options": some.dictionaries(words, values, max_size=2),
+                                                            "backend": words, "dynamic": values}))
+    def check(arguments):
+        try:
+            compiled = kindling.compile(lambda x: x + 1, **arguments)
+        except (ValueError, RuntimeError, TypeError, AssertionError):
+            return
+        assert compiled(1) == 2
+
+    check()
