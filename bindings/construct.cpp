@@ -420,8 +420,8 @@ static void read_options(const char* function, PyObject* dtype, PyObject* device
     if (device && device != Py_None) {
         if (!device_of_object(device, options.device)) throw_python();
         options.has_device = true;
-    } else if (default_device_object) {
-        options.device = default_device_value;
+    } else if (default_device.set) {
+        options.device = default_device.device;
         options.has_device = true;
     }
     if (requires_grad) options.requires_grad = PyObject_IsTrue(requires_grad) == 1;
@@ -737,7 +737,7 @@ static PyObject* set_default_dtype_object(PyObject*, PyObject* object) {
     return guarded([&]() -> PyObject* {
         DType dtype;
         if (!is_dtype(object) || !dtype_of_object(object, dtype))
-            fail(ErrorKind::Type, "invalid dtype object: only floating-point types are supported as the default type (got %s)", Py_TYPE(object)->tp_name);
+            fail(ErrorKind::Type, "invalid dtype object: only floating-point types are supported as the default type");
         if (!is_floating(dtype)) fail(ErrorKind::Type, "only floating-point types are supported as the default type");
         set_default_dtype(dtype);
         Py_RETURN_NONE;
@@ -790,7 +790,7 @@ bool init_construct(PyObject* module) {
         {"_to_dlpack", to_dlpack, METH_O, nullptr},
         {"_from_dlpack", from_dlpack, METH_O, nullptr},
         {"_numpy", numpy_of, METH_O, nullptr},
-        {"set_default_dtype", set_default_dtype_object, METH_O, nullptr},
+        {"_set_default_dtype", set_default_dtype_object, METH_O, nullptr},
         {"get_default_dtype", get_default_dtype_object, METH_NOARGS, nullptr},
         {"promote_types", promote_types, METH_VARARGS, nullptr},
         {nullptr, nullptr, 0, nullptr},

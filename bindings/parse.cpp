@@ -6,8 +6,7 @@
 
 namespace kindling::python {
 
-PyObject* default_device_object = nullptr;
-Device default_device_value;
+constinit thread_local DefaultDevice default_device __attribute__((tls_model("initial-exec")));
 
 Arena::~Arena() {
     while (kept_) {
@@ -687,10 +686,10 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
             return Fit::No;
         }
     }
-    if (s.makes_tensor && default_device_object && (s.factory))
+    if (s.makes_tensor && default_device.set && s.factory)
         for (int i = 0; i < s.count; i++)
             if (s.parameters[i].argument->type == Type::Device && call.values[s.parameters[i].place].is_none())
-                call.values[s.parameters[i].place] = Value(default_device_value);
+                call.values[s.parameters[i].place] = Value(default_device.device);
     return Fit::Yes;
 }
 

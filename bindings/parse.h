@@ -102,8 +102,9 @@ Fit int_of_object(PyObject* object, int64_t& value);
 /// For native methods: sizes given as x.view(2, 3) or x.view((2, 3)). Raises.
 bool sizes_of_arguments(const char* function, const char* name, PyObject* const* args, Py_ssize_t nargs, Sizes& sizes);
 
-extern PyObject* default_device_object;   // what torch.set_default_device gave, or null
-extern Device default_device_value;
+/// Where new tensors of this thread are made when no device is given: by torch.set_default_device, or `with device:`.
+struct DefaultDevice { Device device; bool set = false; };
+extern constinit thread_local DefaultDevice default_device __attribute__((tls_model("initial-exec")));
 
 /// An operator that native code of the binding calls; looked up once.
 struct Known {

@@ -142,7 +142,9 @@ struct DeviceObject {
     Device device;
 };
 static DeviceObject *cpu_device, *meta_device;
-static PyObject* device_stack;  // what `with device:` put away
+/// What `with device:` put away in this thread; the memory goes with the outermost block.
+static constinit thread_local DefaultDevice* device_stack = nullptr;
+static constinit thread_local int device_depth = 0;
 
 static PyObject* new_device(Device device) {
     auto* self = PyObject_New(DeviceObject, device_type);
@@ -264,7 +266,7 @@ static PyObject* device_reduce(PyObject* self, PyObject*) {
 
 static int set_default_device_object(PyObject* device) {
     if (device == Py_None) {
-        Py_CLEAR(default_device_object);
+        default_device = DefaultDevice();
         return 0;
     }
     Device value;
@@ -273,29 +275,33 @@ static int set_default_device_object(PyObject* device) {
         PyErr_SetString(PyExc_AssertionError, "Torch not compiled with CUDA enabled");
         return -1;
     }
-    PyObject* object = device_object(value);
-    if (!object) return -1;
-    PyObject* before = default_device_object;
-    default_device_object = object;
-    default_device_value = value;
-    Py_XDECREF(before);
+    default_device = {value, true};
     return 0;
 }
 static PyObject* device_enter(PyObject* self, PyObject*) {
-    if (!device_stack && !(device_stack = PyList_New(0))) return nullptr;
-    if (PyList_Append(device_stack, default_device_object ? default_device_object : Py_None) < 0) return nullptr;
+    auto* grown = static_cast<DefaultDevice*>(PyMem_RawRealloc(device_stack, sizeof(DefaultDevice) * static_cast<size_t>(device_depth + 1)));
+    if (!grown) return PyErr_NoMemory();
+    device_stack = grown;
+    device_stack[device_depth] = default_device;
     if (set_default_device_object(self) < 0) return nullptr;
+    device_depth++;
     return Py_NewRef(self);
 }
 static PyObject* device_exit(PyObject*, PyObject*) {
-    Py_ssize_t size = device_stack ? PyList_GET_SIZE(device_stack) : 0;
-    if (size == 0) Py_RETURN_NONE;
-    PyObject* before = Py_NewRef(PyList_GET_ITEM(device_stack, size - 1));
-    PyList_SetSlice(device_stack, size - 1, size, nullptr);
-    int rc = set_default_device_object(before);
-    Py_DECREF(before);
-    if (rc < 0) return nullptr;
+    if (device_depth == 0) Py_RETURN_NONE;
+    default_device = device_stack[--device_depth];
+    if (device_depth == 0) {
+        PyMem_RawFree(device_stack);
+        device_stack = nullptr;
+    }
     Py_RETURN_NONE;
+}
+/// _C._default_device_scope(): (device or None, how many `with device:` are open, what they put away).
+static PyObject* default_device_scope(PyObject*, PyObject*) {
+    auto show = [](const DefaultDevice& d) { return d.set ? device_object(d.device) : Py_NewRef(Py_None); };
+    PyObject* outer = PyTuple_New(device_depth);
+    for (int i = 0; outer && i < device_depth; i++) PyTuple_SET_ITEM(outer, i, show(device_stack[i]));
+    return outer ? Py_BuildValue("(NiN)", show(default_device), device_depth, outer) : nullptr;
 }
 static PyObject* device_call(PyObject* self, PyObject* args, PyObject*) {  // @torch.device("meta") over a function
     PyObject* function;
@@ -587,7 +593,7 @@ static PyObject* set_default_device(PyObject*, PyObject* device) {
     Py_RETURN_NONE;
 }
 static PyObject* get_default_device(PyObject*, PyObject*) {
-    return default_device_object ? Py_NewRef(default_device_object) : device_object(Device());
+    return device_object(default_device.device);
 }
 
 static NamedObject* add_named(PyObject* module, PyTypeObject* type, const char* name, int value) {
@@ -683,6 +689,7 @@ bool init_types(PyObject* module) {
 
     static PyMethodDef functions[] = {{"_constant", constant, METH_O, nullptr}, {"_named_dtype", named_dtype, METH_O, nullptr},
                                       {"_set_default_device", set_default_device, METH_O, nullptr},
+                                      {"_default_device_scope", default_device_scope, METH_NOARGS, nullptr},
                                       {"_get_default_device", get_default_device, METH_NOARGS, nullptr},
                                       {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;

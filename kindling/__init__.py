@@ -23,7 +23,8 @@ _FILES = {
     "functional": "atleast_1d atleast_2d atleast_3d align_tensors block_diag broadcast_shapes broadcast_tensors cartesian_prod "
                   "cdist chain_matmul einsum lu meshgrid nonzero norm split stft istft tensordot unique unique_consecutive "
                   "unravel_index",
-    "_face": "is_tensor is_storage typename set_default_tensor_type get_default_device set_default_device set_printoptions "
+    "_face": "is_tensor is_storage typename set_default_tensor_type set_default_dtype get_default_device set_default_device "
+             "get_default_device_scope set_printoptions "
              "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads use_deterministic_algorithms "
              "are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled "
              "set_deterministic_debug_mode get_deterministic_debug_mode set_float32_matmul_precision "

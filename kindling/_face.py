@@ -4,8 +4,7 @@ import builtins
 from kindling import _C
 from kindling._C import Tensor, UntypedStorage, dtype as _dtype
 
-_state = {"deterministic": False, "warn_only": False, "precision": "highest", "warn_always": False, "threads": None,
-          "interop": None}
+_state = {"deterministic": False, "warn_only": False, "precision": "highest", "threads": None, "interop": None}
 
 
 # ---- questions
@@ -120,10 +119,6 @@ def get_file_path(*path_components):
 
 # ---- settings
 
-_TYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
-          "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool"}
-
-
 class _LegacyType(type):
     def __instancecheck__(cls, value):
         return isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == "cpu"
@@ -152,24 +147,100 @@ LongTensor = _legacy("LongTensor", _C.int64)
 BoolTensor = _legacy("BoolTensor", _C.bool)
 
 
+def _changed(name, restore):
+    from kindling._warn import changed
+
+    return changed(name, restore)
+
+
+def set_default_dtype(d, /):
+    """Sets the floating dtype that tensors of Python floats get: float32 at first. TypeError for other dtypes.
+
+    Under ``import kindling``, ``with torch.set_default_dtype(torch.float64):`` takes it back at the end; elsewhere a change warns once.
+    """
+    before = _C.get_default_dtype()
+    _C._set_default_dtype(d)
+    return _changed("set_default_dtype", lambda: _C._set_default_dtype(before))
+
+
 def set_default_tensor_type(t, /):
-    """Sets the default dtype by a tensor type or its name: ``torch.DoubleTensor``, ``"torch.FloatTensor"``."""
-    name = t if isinstance(t, str) else t.__name__
-    kind = name.rpartition(".")[2].removesuffix("Tensor")
-    if kind not in _TYPES or "cuda" in name:
-        raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled." if "cuda" in name
-                        else f"invalid type object: {t}")
-    _C.set_default_dtype(getattr(_C, _TYPES[kind]))
+    """Sets the default dtype by a tensor type or its name: ``torch.DoubleTensor``, ``"torch.FloatTensor"``. Deprecated."""
+    import kindling as torch
+    from kindling._warn import once
+
+    once("set_default_tensor_type()", "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() "
+         "and torch.set_default_device() as alternatives.", UserWarning, 2)
+    if isinstance(t, str):
+        if "cuda" in t:
+            raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
+        t = getattr(torch, t.rpartition(".")[2])
+    dtype = getattr(t, "dtype", None)
+    if not isinstance(dtype, _dtype) or not dtype.is_floating_point:
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
+    before = _C.get_default_dtype()
+    _C._set_default_dtype(dtype)
+    return _changed("set_default_tensor_type", lambda: _C._set_default_dtype(before))
 
 
 def get_default_device():
-    """Where new tensors are made when no device is given."""
+    """Where new tensors of this thread are made when no device is given."""
     return _C._get_default_device()
 
 
 def set_default_device(device):
-    """Sets where new tensors are made when no device is given; ``None`` for the CPU."""
+    """Sets where new tensors of this thread are made when no device is given; ``None`` for the CPU.
+
+    Under ``import kindling``, ``with torch.set_default_device("meta"):`` takes it back at the end; elsewhere a change warns once.
+    ``with torch.device("meta"):`` does so under both.
+    """
+    before = _C._default_device_scope()[0]
     _C._set_default_device(device)
+    return _changed("set_default_device", lambda: _C._set_default_device(before))
+
+
+class _Scope:
+    """What :func:`get_default_device_scope` gives."""
+
+    __slots__ = ("_facts",)
+
+    def __init__(self, facts):
+        object.__setattr__(self, "_facts", facts)
+
+    @property
+    def device(self):
+        """Where new tensors are made."""
+        return self._facts[0] or _C.device("cpu")
+
+    @property
+    def depth(self):
+        """How many blocks ``with device:`` are open."""
+        return self._facts[1]
+
+    @property
+    def outer(self):
+        """What comes back at the end of each of them, from the outermost on; None where nothing was set."""
+        return self._facts[2]
+
+    @property
+    def is_set(self):
+        """Whether it was set at all, by a block or by :func:`set_default_device`."""
+        return self._facts[0] is not None
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"the default device's scope is read-only: use `with torch.device(...)` to change it (tried to set {name!r})")
+
+    def __repr__(self):
+        return f"DeviceScope(device={str(self.device)!r}, depth={self.depth})"
+
+
+def get_default_device_scope():
+    """Where this thread makes new tensors, and by how many ``with device:``; it cannot be changed.
+
+    >>> with torch.device("meta"):
+    ...     torch.get_default_device_scope()
+    DeviceScope(device='meta', depth=1)
+    """
+    return _Scope(_C._default_device_scope())
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
@@ -197,7 +268,7 @@ def get_num_threads():
 def set_num_threads(threads, /):
     """Sets how many threads operators may use."""
     if not isinstance(threads, int) or isinstance(threads, bool):
-        raise TypeError(f"set_num_threads expects an int, but got {type(threads).__name__}")
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(threads).__name__}")
     if threads <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     _state["threads"] = threads
@@ -248,7 +319,10 @@ is_autocast_xla_enabled, set_autocast_xla_enabled, get_autocast_xla_dtype, set_a
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """Every algorithm here is deterministic; the setting is kept so that it can be read back."""
-    _state["deterministic"], _state["warn_only"] = bool(mode), bool(warn_only)
+    for name, value in (("mode' (position 1)", mode), ("warn_only'", warn_only)):
+        if not isinstance(value, builtins.bool):
+            raise TypeError(f"_set_deterministic_algorithms(): argument '{name} must be bool, not {type(value).__name__}")
+    _state["deterministic"], _state["warn_only"] = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled():
@@ -263,9 +337,12 @@ def is_deterministic_algorithms_warn_only_enabled():
 
 def set_deterministic_debug_mode(debug_mode):
     """"default", "warn" or "error", or 0, 1, 2."""
+    if not isinstance(debug_mode, (builtins.int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     modes = {"default": 0, "warn": 1, "error": 2, 0: 0, 1: 1, 2: 2}
     if debug_mode not in modes:
-        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+        expected = "one of `default`, `warn`, `error`" if isinstance(debug_mode, str) else "0, 1, or 2"
+        raise RuntimeError(f"invalid value of debug_mode, expected {expected}, but got {debug_mode}")
     level = modes[debug_mode]
     use_deterministic_algorithms(level > 0, warn_only=level == 1)
 
@@ -278,7 +355,11 @@ def get_deterministic_debug_mode():
 def set_float32_matmul_precision(precision):
     """"highest", "high" or "medium": float32 products are always computed in float32 here."""
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
+        import warnings
+
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has no effect.",
+                      stacklevel=2)
+        return
     _state["precision"] = precision
 
 
@@ -288,13 +369,19 @@ def get_float32_matmul_precision():
 
 
 def set_warn_always(b, /):
-    """Accepted; warnings that come once still come once."""
-    _state["warn_always"] = bool(b)
+    """Says whether warnings that come once come every time."""
+    if not isinstance(b, builtins.bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    from kindling import _warn
+
+    _warn._state["always"] = b
 
 
 def is_warn_always_enabled():
     """What :func:`set_warn_always` was given."""
-    return _state["warn_always"]
+    from kindling import _warn
+
+    return _warn._state["always"]
 
 
 def set_flush_denormal(mode):
