@@ -246,7 +246,11 @@ void GraphTask::call(Entry& entry, Tensor* gradients, size_t count, Tensor* resu
     if (!options.keep_graph) node->release_saved();
     for (size_t i = 0; i < edges; i++) {
         const Edge& edge = node->edges[i];
-        if (!edge.node) { results[i].reset(); continue; }
+        if (!edge.node) {
+            // Hooks see what a Python function gave for inputs that need no gradient; nobody else may.
+            if (node->kind != GradNode::Kind::Python) results[i].reset();
+            continue;
+        }
         if (!results[i].defined()) continue;
         const InputMeta& meta = edge.node->inputs[edge.input];
         const TensorImpl* impl = results[i].impl();

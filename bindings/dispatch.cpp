@@ -1,6 +1,7 @@
 // __torch_dispatch__: boxed calls shown to Python modes and subclasses, below autograd.
 #include "bindings/tensor.h"
 #include "bindings/types.h"
+#include "core/autocast.h"
 
 namespace kindling::python {
 
@@ -236,9 +237,31 @@ static PyObject* schema_text(PyObject*, PyObject* args) {
     });
 }
 
+// ---- autocast; kindling/amp/_state.py keeps the rest
+
+static PyObject* autocast_set(PyObject*, PyObject* args) {
+    int on, cache;
+    PyObject* dtype_arg;
+    DType dtype;
+    if (!PyArg_ParseTuple(args, "pOp:_set_autocast", &on, &dtype_arg, &cache)) return nullptr;
+    if (!is_dtype(dtype_arg) || !dtype_of_object(dtype_arg, dtype)) {
+        PyErr_Format(PyExc_TypeError, "set_autocast_dtype(): expected a torch.dtype, not %s", Py_TYPE(dtype_arg)->tp_name);
+        return nullptr;
+    }
+    set_autocast(on, dtype, cache);
+    Py_RETURN_NONE;
+}
+static PyObject* autocast_get(PyObject*, PyObject*) { return PyBool_FromLong(autocast_on()); }
+static PyObject* autocast_clear(PyObject*, PyObject*) {
+    clear_autocast_cache();
+    Py_RETURN_NONE;
+}
+
 bool init_dispatch(PyObject* module) {
     call_python_dispatch = python_dispatch;
     static PyMethodDef functions[] = {
+        {"_set_autocast", autocast_set, METH_VARARGS, nullptr}, {"_autocast_on", autocast_get, METH_NOARGS, nullptr},
+        {"clear_autocast_cache", autocast_clear, METH_NOARGS, "clear_autocast_cache()\n\nForgets the casts of parameters made so far."},
         {"_push_on_torch_dispatch_stack", push, METH_O, nullptr},
         {"_pop_torch_dispatch_stack", pop, METH_NOARGS, nullptr},
         {"_len_torch_dispatch_stack", length, METH_NOARGS, nullptr},

@@ -1,5 +1,6 @@
 #include "core/dispatch.h"
 
+#include "core/autocast.h"
 #include "core/shape.h"
 
 namespace kindling {
@@ -57,7 +58,6 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
 
 // operators/copy.cpp
 Tensor resolve_lazy_bits(const Tensor& tensor);  // conj and neg made real
-Tensor cast_for_autocast(const Tensor& tensor, DType dtype);
 void copy_into(const Tensor& target, const Tensor& source);
 
 /// Arguments with the conj and neg bits worked off, for kernels that do not know of them.
@@ -101,41 +101,8 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
     }
 }
 
-static void call_autocast(const Operator& op, Value* arguments, Value* results) {
-    bool lower = op.has(trait::AutocastLower);
-    if (!lower && !op.has(trait::AutocastFloat)) {
-        Exclude guard(key::Autocast);
-        // Compositions see their parts with autocast on.
-        if (op.composite) { thread_state.exclude &= ~static_cast<uint32_t>(key::Autocast); return op.kernel(op, arguments, results); }
-        return call(op, arguments, results);
-    }
-    DType target = lower ? static_cast<DType>(thread_state.autocast_dtype) : DType::Float32;
-    std::vector<Tensor> keep;
-    std::vector<std::vector<Tensor>> lists;
-    Value cast[64];
-    for (size_t i = 0; i < op.argument_count(); i++) cast[i] = arguments[i];
-    Exclude guard(key::Autocast);
-    for (int i = 0; i < op.tensor_count; i++) {
-        Value& v = cast[op.tensor_positions[i]];
-        if (v.tag != Value::Tag::Tensor || !is_floating(v.tensor->dtype) || v.tensor->dtype == DType::Float64) continue;
-        keep.push_back(cast_for_autocast(Tensor::share(v.tensor), target));
-        v.tensor = keep.back().impl();
-    }
-    for (int i = 0; i < op.list_count; i++) {
-        Value& v = cast[op.list_positions[i]];
-        if (v.tag != Value::Tag::TensorList) continue;
-        std::vector<Tensor> list;
-        for (uint32_t j = 0; j < v.size; j++)
-            list.push_back(v.tensors[j].defined() && is_floating(v.tensors[j].dtype()) ? cast_for_autocast(v.tensors[j], target)
-                                                                                       : v.tensors[j]);
-        lists.push_back(std::move(list));
-        v.tensors = lists.back().data();
-    }
-    call(op, cast, results);
-}
-
 void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* results) {
-    if ((word & key::Autocast) && op.form == Form::Functional) return call_autocast(op, arguments, results);
+    if (word & key::Autocast) return call_autocast(op, arguments, results);
     if (op.composite) return op.kernel(op, arguments, results);
     if (word & key::Autograd) {
         if (thread_state.grad_mode && !thread_state.inference_mode) return call_autograd(op, arguments, results);

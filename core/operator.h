@@ -41,8 +41,9 @@ enum : uint32_t {
     Inplace = 1u << 7,            // has an in-place form though it is not pointwise
     NoOut = 1u << 8,
     KeepsConj = 1u << 9,          // handles lazily conjugated or negated arguments itself
-    AutocastLower = 1u << 10,     // runs in the autocast dtype (matmul, conv)
-    AutocastFloat = 1u << 11,     // runs in float32 (exp, losses)
+    AutocastLower = 1u << 10,     // under autocast: in the autocast dtype (matmul, conv),
+    AutocastFloat = 1u << 11,     //   in float32 (losses),
+    AutocastPromote = 1u << 13,   //   in the widest dtype of its arguments (cat)
     TensorOnlyNumbers = 1u << 12, // a Python number may stand for a Tensor argument even without a Scalar overload
 };
 }  // namespace trait

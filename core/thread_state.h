@@ -16,6 +16,7 @@ struct ThreadState {
     bool anomaly_check_nan = true;
     bool multithreaded_backward = true;
     uint8_t autocast_dtype = static_cast<uint8_t>(DType::BFloat16);
+    bool autocast_cache = true;
     int dispatch_modes = 0;      // how many TorchDispatchModes are on the stack
     int function_modes = 0;
     int skip_torch_function = 0; // DisableTorchFunction(Subclass)

@@ -142,13 +142,23 @@ OPERATORS(activation) {
             return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
         }),
     });
+    declare("_softshrink(Tensor self, Scalar lambd) -> Tensor", {
+        doc("softshrink, for a lambd known to be right"), in(space::Hidden), no_inplace(), not_differentiable(),
+        pointwise([](auto x, auto lambd) { return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * zero_like(x))); }),
+    });
     declare("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
         doc("x moved towards 0 by lambd, 0 in [-lambd, lambd]"), in(space::Nn), no_inplace(),
-        pointwise([](auto x, auto lambd) { return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * zero_like(x))); }),
+        composition([](const Tensor& self, Scalar lambd) {
+            double most = self.dtype() == DType::Float16 ? 65504 : self.dtype() == DType::Float64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+            KINDLING_CHECK(Runtime, lambd.to_double() >= 0 && lambd.to_double() <= most, "lambda must be in range [0, %g] for input dtype %s, but found %g",
+                           most, scalar_type_name(self.dtype()), lambd.to_double());
+            return _softshrink(self, lambd);
+        }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
             return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
         }),
         refuses("torch.nn.functional.softshrink(torch.ones(2), 'a')", "TypeError"),
+        refuses("torch.nn.functional.softshrink(torch.ones(2), -0.5)", "RuntimeError: lambda must be in range \\[0, 3.40282e\\+38\\] for input dtype Float, but found -0.5"),
     });
     declare("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", {
         doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), in(space::Nn), no_inplace(),
@@ -179,7 +189,7 @@ OPERATORS(activation) {
         derivative("weight", GIVEN(Tensor grad, Tensor self) { return where(gt(self, Scalar(0)), wrap_number(Scalar(0)), mul(grad, self)); }),
     });
     declare("prelu(Tensor self, Tensor weight) -> Tensor", {
-        doc("x above 0, weight * x below, one weight for all or for each channel (He et al., 2015)"), no_out(),
+        doc("x above 0, weight * x below, one weight for all or for each channel (He et al., 2015)"), flags(trait::AutocastLower), no_out(),
         composition([](const Tensor& self, const Tensor& weight) {
             KINDLING_CHECK(Runtime, self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got %s and %s", name(self.dtype()), name(weight.dtype()));
             Tensor w = weight;
@@ -205,7 +215,7 @@ OPERATORS(activation) {
         }),
     });
     declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
-        doc("exp(x) / sum of exp(x) along dim, without overflow"), in(space::Torch), flags(trait::AutocastFloat),
+        doc("exp(x) / sum of exp(x) along dim, without overflow"), in(space::Torch),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
             return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
                 Sym e = exp(x - row_max(x));
@@ -228,7 +238,7 @@ OPERATORS(activation) {
         }),
     });
     declare("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
-        doc("log(softmax(x)), without overflow"), in(space::Torch), flags(trait::AutocastFloat),
+        doc("log(softmax(x)), without overflow"), in(space::Torch),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
             return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
                 Sym shifted = x - row_max(x);

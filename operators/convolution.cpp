@@ -142,7 +142,7 @@ Tensor padded_by_name(const Tensor& input, const Tensor& weight, const Tensor& b
 
 OPERATORS(convolution) {
     declare("convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor", {
-        doc("Cross-correlation over one to three dimensions, or its transpose"), in(space::Torch), flags(trait::AutocastLower), no_out(),
+        doc("Cross-correlation over one to three dimensions, or its transpose"), in(space::Torch), no_out(),
         kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
             return convolved(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
         }),
@@ -207,62 +207,62 @@ OPERATORS(convolution) {
         }),
     });
     declare("conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] dilation=1, SymInt groups=1) -> Tensor", {
-        doc("Convolution over one dimension"), in(space::Torch), no_out(),
+        doc("Convolution over one dimension"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) {
             return plain(input, weight, bias, stride, padding, dilation, false, {0}, groups, 1);
         }),
     });
     declare("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, str padding=\"valid\", SymInt[1] dilation=1, SymInt groups=1) -> Tensor", {
-        doc("Convolution over one dimension, padded 'same' or 'valid'"), in(space::Torch), no_out(),
+        doc("Convolution over one dimension, padded 'same' or 'valid'"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, Text padding, IntList dilation, int64_t groups) {
             return padded_by_name(input, weight, bias, stride, padding, dilation, groups, 1);
         }),
     });
     declare("conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor", {
-        doc("Convolution over two dimensions"), in(space::Torch), no_out(),
+        doc("Convolution over two dimensions"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) {
             return plain(input, weight, bias, stride, padding, dilation, false, {0}, groups, 2);
         }),
         refuses("torch.conv2d(torch.ones(1, 3, 8, 8), torch.ones(4, 2, 3, 3))", "RuntimeError: Given groups=1, weight of size"),
     });
     declare("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, str padding=\"valid\", SymInt[2] dilation=1, SymInt groups=1) -> Tensor", {
-        doc("Convolution over two dimensions, padded 'same' or 'valid'"), in(space::Torch), no_out(),
+        doc("Convolution over two dimensions, padded 'same' or 'valid'"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, Text padding, IntList dilation, int64_t groups) {
             return padded_by_name(input, weight, bias, stride, padding, dilation, groups, 2);
         }),
     });
     declare("conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] dilation=1, SymInt groups=1) -> Tensor", {
-        doc("Convolution over three dimensions"), in(space::Torch), no_out(),
+        doc("Convolution over three dimensions"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) {
             return plain(input, weight, bias, stride, padding, dilation, false, {0}, groups, 3);
         }),
     });
     declare("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, str padding=\"valid\", SymInt[3] dilation=1, SymInt groups=1) -> Tensor", {
-        doc("Convolution over three dimensions, padded 'same' or 'valid'"), in(space::Torch), no_out(),
+        doc("Convolution over three dimensions, padded 'same' or 'valid'"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, Text padding, IntList dilation, int64_t groups) {
             return padded_by_name(input, weight, bias, stride, padding, dilation, groups, 3);
         }),
     });
     declare("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor", {
-        doc("The transpose of a convolution over one dimension"), in(space::Torch), no_out(),
+        doc("The transpose of a convolution over one dimension"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
             return plain(input, weight, bias, stride, padding, dilation, true, output_padding, groups, 1);
         }),
     });
     declare("conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor", {
-        doc("The transpose of a convolution over two dimensions"), in(space::Torch), no_out(),
+        doc("The transpose of a convolution over two dimensions"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
             return plain(input, weight, bias, stride, padding, dilation, true, output_padding, groups, 2);
         }),
     });
     declare("conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] output_padding=0, SymInt groups=1, SymInt[3] dilation=1) -> Tensor", {
-        doc("The transpose of a convolution over three dimensions"), in(space::Torch), no_out(),
+        doc("The transpose of a convolution over three dimensions"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
             return plain(input, weight, bias, stride, padding, dilation, true, output_padding, groups, 3);
         }),
     });
     declare("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", {
-        doc("Convolution over time of input [time, batch, channels] with weight [time, in, out]"), in(space::Torch), no_out(),
+        doc("Convolution over time of input [time, batch, channels] with weight [time, in, out]"), flags(trait::AutocastLower), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
             KINDLING_CHECK(Runtime, self.dim() == 3 && weight.dim() == 3 && bias.dim() == 1, "conv_tbc: input and weight must have 3 dims, bias 1");
             return permute(conv1d(permute(self, {1, 2, 0}), permute(weight, {2, 1, 0}), bias, {1}, {pad}), {2, 0, 1});

@@ -126,7 +126,7 @@ OPERATORS(embedding) {
         }),
     });
     declare("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", {
-        doc("softmax(query @ key.T * scale + mask) @ value (Vaswani et al., 2017)"), in(space::Nn), no_out(), random_numbers(),
+        doc("softmax(query @ key.T * scale + mask) @ value (Vaswani et al., 2017)"), flags(trait::AutocastLower), in(space::Nn), no_out(), random_numbers(),
         composition([](const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
             KINDLING_CHECK(Runtime, query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, "scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query.dim(): %ld, key.dim(): %ld and value.dim(): %ld instead.", query.dim(), key.dim(), value.dim());
             KINDLING_CHECK(Runtime, query.dtype() == key.dtype() && query.dtype() == value.dtype(), "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and value.dtype: %s instead.", name(query.dtype()), name(key.dtype()), name(value.dtype()));

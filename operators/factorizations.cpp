@@ -282,7 +282,7 @@ ReflectorGradients reflector_gradients(const Tensor& input, const Tensor& tau, c
 OPERATORS(factorizations) {
     // ---- Cholesky
     declare("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", {
-        doc("The Cholesky factor of Hermitian positive definite matrices, and LAPACK's answer for each"),
+        doc("The Cholesky factor of Hermitian positive definite matrices, and LAPACK's answer for each"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, bool upper, bool check_errors) {
             auto [L, info] = cholesky_factor(self, upper, "linalg.cholesky");
             if (check_errors) raise_on(info, "linalg.cholesky_ex", Failure::NotPositive);
@@ -291,7 +291,7 @@ OPERATORS(factorizations) {
         derivative("self", GIVEN(Tensor grad, bool upper, Tensor result0) { return cholesky_gradient(grad, upper, result0); }),
     });
     declare("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", {
-        doc("The Cholesky factor of Hermitian positive definite matrices"), raises_by_value(),
+        doc("The Cholesky factor of Hermitian positive definite matrices"), flags(trait::AutocastFloat), raises_by_value(),
         composition([](const Tensor& self, bool upper) {
             auto [L, info] = linalg_cholesky_ex(self, upper);
             raise_on(info, "linalg.cholesky", Failure::NotPositive);
@@ -300,7 +300,7 @@ OPERATORS(factorizations) {
         refuses("torch.linalg.cholesky(torch.zeros(2, 2))", "RuntimeError: .*not positive-definite"),
     });
     declare("cholesky(Tensor self, bool upper=False) -> Tensor", {
-        doc("The Cholesky factor; new programs call linalg.cholesky"), raises_by_value(),
+        doc("The Cholesky factor; new programs call linalg.cholesky"), flags(trait::AutocastFloat), raises_by_value(),
         composition([](const Tensor& self, bool upper) {
             need_square(self, "cholesky");
             auto [L, info] = linalg_cholesky_ex(self, upper);
@@ -309,7 +309,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", {
-        doc("The inverse of the matrix whose Cholesky factor is given"),
+        doc("The inverse of the matrix whose Cholesky factor is given"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, bool upper) {
             need_square(self, "cholesky_inverse");
             need_field(self, "cholesky_inverse");
@@ -329,7 +329,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", {
-        doc("The solution X of A X = self, with A's Cholesky factor input2"),
+        doc("The solution X of A X = self, with A's Cholesky factor input2"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, const Tensor& input2, bool upper) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "b should have at least 2 dimensions, but has %ld dimensions instead", self.dim());
             KINDLING_CHECK(Runtime, input2.dim() >= 2, "u should have at least 2 dimensions, but has %ld dimensions instead", input2.dim());
@@ -378,7 +378,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)", {
-        doc("linalg_lu_factor_ex under its old name"), in(space::Torch), raises_by_value(),
+        doc("linalg_lu_factor_ex under its old name"), flags(trait::AutocastFloat), in(space::Torch), raises_by_value(),
         composition([](const Tensor& self, bool pivot, bool check_errors) { return linalg_lu_factor_ex(self, pivot, check_errors); }),
     });
     declare("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", {
@@ -433,7 +433,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", {
-        doc("linalg_lu_solve with the right side first"),
+        doc("linalg_lu_solve with the right side first"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, const Tensor& LU, const Tensor& pivots) { return linalg_lu_solve(LU, pivots, self); }),
     });
     // ---- LDL
@@ -484,16 +484,16 @@ OPERATORS(factorizations) {
     });
     // ---- QR
     declare("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", {
-        doc("A = Q R: orthonormal columns and an upper triangle"),
+        doc("A = Q R: orthonormal columns and an upper triangle"), flags(trait::AutocastFloat),
         kernel([](const Tensor& A, Text mode) { return qr_factor(A, mode); }),
         derivative("A", GIVEN(TensorList grads, Text mode, Tensor result0, Tensor result1) { return qr_gradient(grads[0], grads[1], result0, result1, mode); }),
     });
     declare("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", {
-        doc("linalg_qr, reduced if some"),
+        doc("linalg_qr, reduced if some"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, bool some) { return linalg_qr(self, some ? "reduced" : "complete"); }),
     });
     declare("geqrf(Tensor self) -> (Tensor a, Tensor tau)", {
-        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), not_differentiable(),
+        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), flags(trait::AutocastFloat), not_differentiable(),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
             need_field(self, "torch.geqrf");
@@ -505,7 +505,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", {
-        doc("The first columns of the product of Householder reflectors"),
+        doc("The first columns of the product of Householder reflectors"), flags(trait::AutocastFloat),
         kernel([](const Tensor& input, const Tensor& tau) {
             KINDLING_CHECK(Runtime, input.dim() >= 2, "torch.linalg.householder_product: input must have at least 2 dimensions.");
             KINDLING_CHECK(Runtime, input.size(-2) >= input.size(-1), "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]");
@@ -528,11 +528,11 @@ OPERATORS(factorizations) {
         }),
     });
     declare("orgqr(Tensor self, Tensor input2) -> Tensor", {
-        doc("linalg_householder_product under LAPACK's name"),
+        doc("linalg_householder_product under LAPACK's name"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, const Tensor& input2) { return linalg_householder_product(self, input2); }),
     });
     declare("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", {
-        doc("Q input3 (or input3 Q, or with Q^H) for the Q of a geqrf result"),
+        doc("Q input3 (or input3 Q, or with Q^H) for the Q of a geqrf result"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.ormqr: input must have at least 2 dimensions.");
             KINDLING_CHECK(Runtime, other.dim() >= 2, "torch.ormqr: other must have at least 2 dimensions.");

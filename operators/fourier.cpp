@@ -260,45 +260,45 @@ OPERATORS(fourier) {
     });
     // ---- one dimension
     declare("fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The discrete Fourier transform"),
+        doc("The discrete Fourier transform"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1(self, n, dim, norm, true); }),
         example("torch.fft.fft(torch.arange(4.))"),
     });
     declare("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse discrete Fourier transform"),
+        doc("The inverse discrete Fourier transform"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1(self, n, dim, norm, false); }),
     });
     declare("fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The first half of the Fourier transform of real values"),
+        doc("The first half of the Fourier transform of real values"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_from_real("rfft", self, n, dim, norm, true); }),
     });
     declare("fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse of rfft"),
+        doc("The inverse of rfft"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, false); }),
     });
     declare("fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The Fourier transform of values with conjugate symmetry, of which half are given"),
+        doc("The Fourier transform of values with conjugate symmetry, of which half are given"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, true); }),
     });
     declare("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse of hfft"),
+        doc("The inverse of hfft"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_from_real("ihfft", self, n, dim, norm, false); }),
     });
     // ---- several
     declare("fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform over dimensions"),
+        doc("The Fourier transform over dimensions"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform(self, s, dim, norm, true); }),
     });
     declare("fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse Fourier transform over dimensions"),
+        doc("The inverse Fourier transform over dimensions"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform(self, s, dim, norm, false); }),
     });
     declare("fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform of real values over dimensions, the last one halved"),
+        doc("The Fourier transform of real values over dimensions, the last one halved"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_from_real("rfftn", self, s, dim, norm, true); }),
     });
     declare("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse of rfftn"),
+        doc("The inverse of rfftn"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_to_real("irfftn", self, s, dim, norm, false); }),
     });
     declare("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
@@ -310,19 +310,19 @@ OPERATORS(fourier) {
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_from_real("ihfftn", self, s, dim, norm, false); }),
     });
     declare("fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform over two dimensions"),
+        doc("The Fourier transform over two dimensions"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform(self, s, dim, norm, true); }),
     });
     declare("fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse Fourier transform over two dimensions"),
+        doc("The inverse Fourier transform over two dimensions"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform(self, s, dim, norm, false); }),
     });
     declare("fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform of real values over two dimensions, the last one halved"),
+        doc("The Fourier transform of real values over two dimensions, the last one halved"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_from_real("rfftn", self, s, dim, norm, true); }),
     });
     declare("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse of rfft2"),
+        doc("The inverse of rfft2"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_to_real("irfftn", self, s, dim, norm, false); }),
     });
     declare("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {

@@ -352,7 +352,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
-        doc("self with source written at the given places along a dimension"), has_inplace(),
+        doc("self with source written at the given places along a dimension"), flags(trait::AutocastPromote), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
             return write_rows(clone(self), dim, index, source, Write::Set, "index_copy_");
         }),

@@ -229,7 +229,7 @@ OPERATORS(linalg) {
         }),
     });
     declare("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", {
-        doc("The condition number: by singular values (p None, 2 or -2), else the norm times the norm of the inverse"),
+        doc("The condition number: by singular values (p None, 2 or -2), else the norm times the norm of the inverse"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<Scalar> p) {
             need_condition(self, "linalg.cond");
             double order = p ? p->to_double() : 2;
@@ -245,7 +245,7 @@ OPERATORS(linalg) {
         }),
     });
     declare("linalg_cond.p_str(Tensor self, str p) -> Tensor", {
-        doc("The condition number by the norm 'fro' or 'nuc'"),
+        doc("The condition number by the norm 'fro' or 'nuc'"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, Text p) {
             need_condition(self, "linalg.cond");
             KINDLING_CHECK(Runtime, p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: %s", std::string(p).c_str());
@@ -293,7 +293,7 @@ OPERATORS(linalg) {
         composition([](TensorList tensors) { return chained(tensors); }),
     });
     declare("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", {
-        doc("The sum of conj(x) * y along a dimension"),
+        doc("The sum of conj(x) * y along a dimension"), flags(trait::AutocastLower),
         composition([](const Tensor& x, const Tensor& y, int64_t dim) {
             KINDLING_CHECK(Runtime, is_differentiable(x.dtype()), "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s", scalar_type_name(x.dtype()));
             KINDLING_CHECK(Runtime, x.dtype() == y.dtype(), "linalg.vecdot: Expected x and y to have the same dtype, but found x of type %s and y of type %s instead", scalar_type_name(x.dtype()), scalar_type_name(y.dtype()));
@@ -306,7 +306,7 @@ OPERATORS(linalg) {
     });
     // ---- tensors as matrices
     declare("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", {
-        doc("The inverse of tensordot with self over ind dimensions"),
+        doc("The inverse of tensordot with self over ind dimensions"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, int64_t ind) {
             KINDLING_CHECK(Runtime, ind > 0, "Expected a strictly positive integer for 'ind'");
             int64_t split = std::min(ind, self.dim());
@@ -321,7 +321,7 @@ OPERATORS(linalg) {
         }),
     });
     declare("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", {
-        doc("The solution X of tensordot(self, X) = other"),
+        doc("The solution X of tensordot(self, X) = other"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, const Tensor& other, std::optional<IntList> dims) {
             Tensor A = self;
             if (dims) {

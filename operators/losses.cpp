@@ -99,13 +99,13 @@ OPERATORS(losses) {
         }),
     });
     declare("nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor", {
-        doc("Negative log likelihood of classes given log probabilities"), in(space::Nn),
+        doc("Negative log likelihood of classes given log probabilities"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
             return std::get<0>(nll_loss_forward(self, target, weight, reduction, ignore_index));
         }),
     });
     declare("nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor", {
-        doc("nll_loss over planes"), in(space::Nn),
+        doc("nll_loss over planes"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
             return std::get<0>(nll_loss_forward(self, target, weight, reduction, ignore_index));
         }),
@@ -113,11 +113,11 @@ OPERATORS(losses) {
     declare("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor", {
         doc("nll_loss over any number of dimensions"), in(space::Nn), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
-            return std::get<0>(nll_loss_forward(self, target, weight, reduction, ignore_index));
+            return nll_loss(self, target, weight, reduction, ignore_index);
         }),
     });
     declare("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor", {
-        doc("nll_loss of log_softmax; targets are classes or probabilities"), in(space::Nn), no_out(),
+        doc("nll_loss of log_softmax; targets are classes or probabilities"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, double label_smoothing) {
             KINDLING_CHECK(Runtime, label_smoothing >= 0 && label_smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: %g", label_smoothing);
             int64_t dim = self.dim() == 1 ? 0 : 1;
@@ -157,11 +157,11 @@ OPERATORS(losses) {
         refuses("torch._C._nn.cross_entropy_loss(torch.ones(2, 3), torch.tensor([0, 5]))", "IndexError: Target 5 is out of bounds"),
     });
     declare("mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
-        doc("(self - target)**2"), in(space::Nn),
+        doc("(self - target)**2"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(square(sub(self, target)), reduction); }),
     });
     declare("l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
-        doc("abs(self - target)"), in(space::Nn), no_out(),
+        doc("abs(self - target)"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(abs(sub(self, target)), reduction); }),
     });
     declare("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", {
@@ -172,7 +172,7 @@ OPERATORS(losses) {
         }),
     });
     declare("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor", {
-        doc("Quadratic where abs(self - target) < beta, linear elsewhere (Girshick, 2015)"), in(space::Nn),
+        doc("Quadratic where abs(self - target) < beta, linear elsewhere (Girshick, 2015)"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
             KINDLING_CHECK(Runtime, beta >= 0, "smooth_l1_loss does not support negative values for beta.");
             if (beta == 0) return l1_loss(self, target, reduction);
@@ -187,14 +187,14 @@ OPERATORS(losses) {
         }),
     });
     declare("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor", {
-        doc("Quadratic where abs(self - target) <= delta, linear elsewhere (Huber, 1964)"), in(space::Nn),
+        doc("Quadratic where abs(self - target) <= delta, linear elsewhere (Huber, 1964)"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
             KINDLING_CHECK(Runtime, delta > 0, "huber_loss does not support non-positive values for delta.");
             return reduced(_huber(self, target, delta), reduction);
         }),
     });
     declare("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor", {
-        doc("-(t * log(p) + (1 - t) * log(1 - p)), logarithms at least -100"), in(space::Nn),
+        doc("-(t * log(p) + (1 - t) * log(1 - p)), logarithms at least -100"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.", str(target.sizes()).c_str(), str(self.sizes()).c_str());
             KINDLING_CHECK(Runtime, self.is_meta() || !self.numel() || all(logical_and(ge(self, Scalar(0)), le(self, Scalar(1)))).item<bool>(), "all elements of input should be between 0 and 1");
@@ -216,7 +216,7 @@ OPERATORS(losses) {
         }),
     });
     declare("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor", {
-        doc("binary_cross_entropy of sigmoid(self), without overflow"), in(space::Torch), no_out(),
+        doc("binary_cross_entropy of sigmoid(self), without overflow"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
             Tensor loss;
             if (pos_weight.defined()) {
@@ -228,7 +228,7 @@ OPERATORS(losses) {
         }),
     });
     declare("kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor", {
-        doc("target * (log(target) - self)"), in(space::Torch), no_out(),
+        doc("target * (log(target) - self)"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
             KINDLING_CHECK(Runtime, !self.is_complex(), "kl_div: Complex inputs not supported.");
             Tensor loss = log_target ? mul(exp(target), sub(target, self)) : sub(xlogy(target, target), mul(target, self));
@@ -236,7 +236,7 @@ OPERATORS(losses) {
         }),
     });
     declare("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", {
-        doc("Negative log likelihood of a Poisson distribution"), in(space::Torch), no_out(),
+        doc("Negative log likelihood of a Poisson distribution"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
             Tensor loss = log_input ? sub(exp(input), mul(target, input)) : sub(input, mul(target, log(add(input, number(eps)))));
             if (full) {
@@ -247,11 +247,11 @@ OPERATORS(losses) {
         }),
     });
     declare("soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
-        doc("log(1 + exp(-target * self))"), in(space::Nn),
+        doc("log(1 + exp(-target * self))"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(log1p(exp(mul(neg(target), self))), reduction); }),
     });
     declare("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor", {
-        doc("self where target is 1, max(0, margin - self) where it is -1"), in(space::Torch), no_out(),
+        doc("self where target is 1, max(0, margin - self) where it is -1"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
             Tensor far = where(ne(target, Scalar(1)), clamp_min(rsub(self, number(margin)), Scalar(0)), zero());
             Tensor near = where(ne(target, Scalar(-1)), self, zero());
@@ -259,7 +259,7 @@ OPERATORS(losses) {
         }),
     });
     declare("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor", {
-        doc("max(0, -target * (input1 - input2) + margin)"), in(space::Torch), no_out(),
+        doc("max(0, -target * (input1 - input2) + margin)"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
             KINDLING_CHECK(Runtime, input1.dim() == input2.dim() && input1.dim() == target.dim(), "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: %s, input2: %s, target: %s ", str(input1.sizes()).c_str(), str(input2.sizes()).c_str(), str(target.sizes()).c_str());
             return reduced(clamp_min(add(mul(neg(target), sub(input1, input2)), number(margin)), Scalar(0)), reduction);
@@ -276,7 +276,7 @@ OPERATORS(losses) {
         }),
     });
     declare("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor", {
-        doc("1 - cosine where target is 1, max(0, cosine - margin) where it is -1"), in(space::Torch), no_out(),
+        doc("1 - cosine where target is 1, max(0, cosine - margin) where it is -1"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
             KINDLING_CHECK(Runtime, target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
             if (target.dim() == 1) KINDLING_CHECK(Runtime, input1.dim() == 2, "1D target tensor expects 2D input tensors, but found inputs with sizes %s and %s.", str(input1.sizes()).c_str(), str(input2.sizes()).c_str());
@@ -296,7 +296,7 @@ OPERATORS(losses) {
         }),
     });
     declare("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor", {
-        doc("max(0, margin + distance(anchor, positive) - distance(anchor, negative)) (Balntas et al., 2016)"), in(space::Torch), no_out(),
+        doc("max(0, margin + distance(anchor, positive) - distance(anchor, negative)) (Balntas et al., 2016)"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap, int64_t reduction) {
             KINDLING_CHECK(Runtime, anchor.dim() == positive.dim() && positive.dim() == negative.dim(), "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor %ldD, positive %ldD, and negative %ldD inputs", anchor.dim(), positive.dim(), negative.dim());
             Tensor near = pairwise_distance(anchor, positive, p, eps), far = pairwise_distance(anchor, negative, p, eps);
@@ -305,7 +305,7 @@ OPERATORS(losses) {
         }),
     });
     declare("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean) -> Tensor", {
-        doc("The mean over classes of max(0, margin - x[target] + x[i])**p"), in(space::Nn),
+        doc("The mean over classes of max(0, margin - x[target] + x[i])**p"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin, const Tensor& weight, int64_t reduction) {
             KINDLING_CHECK(Runtime, p.equals(1) || p.equals(2), "multi_margin_loss: Invalid p, expected 1 or 2 but got %g", p.to_double());
             KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
@@ -324,7 +324,7 @@ OPERATORS(losses) {
         }),
     });
     declare("multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
-        doc("The mean over target labels j and other labels i of max(0, 1 - (x[j] - x[i])); labels end at the first -1"), in(space::Nn),
+        doc("The mean over target labels j and other labels i of max(0, 1 - (x[j] - x[i])); labels end at the first -1"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
             KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "inconsistent target size: %s for input size: %s", str(target.sizes()).c_str(), str(self.sizes()).c_str());
@@ -362,7 +362,7 @@ OPERATORS(losses) {
         derivative("self", GIVEN(Tensor grad, Tensor result) { return where(eq(result, Scalar(0)), zero(), div(grad, mul(result, number(2)))); }),
     });
     declare("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", {
-        doc("Distances between all rows of two batches of matrices"), in(space::Torch), no_out(),
+        doc("Distances between all rows of two batches of matrices"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
             KINDLING_CHECK(Runtime, x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: %ldD", x1.dim());
             KINDLING_CHECK(Runtime, x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: %ldD", x2.dim());

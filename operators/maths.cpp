@@ -159,7 +159,7 @@ OPERATORS(maths) {
         derivative("imag", GIVEN(Tensor grad) { return imag(grad); }),
     });
     declare("polar(Tensor abs, Tensor angle) -> Tensor", {
-        doc("Complex numbers from modulus and angle"), in(space::Torch), promotes(Promotion::Same),
+        doc("Complex numbers from modulus and angle"), flags(trait::AutocastFloat), in(space::Torch), promotes(Promotion::Same),
         pointwise([](auto r, auto t) { return make_complex(r * cos(t), r * sin(t)); }),
         derivative("abs", GIVEN(Tensor grad, Tensor angle) { return add(mul(real(grad), cos(angle)), mul(imag(grad), sin(angle))); }),
         derivative("angle", GIVEN(Tensor grad, Tensor abs, Tensor angle) {

@@ -119,7 +119,7 @@ Tensor through_statistics(const Tensor& dy, const Tensor& x, const Tensor& mean_
 
 OPERATORS(normalization) {
     declare("native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", {
-        doc("Normalised over the last dimensions (Ba et al., 2016); also mean and 1 / deviation"), in(space::Torch), no_out(), flags(trait::AutocastFloat),
+        doc("Normalised over the last dimensions (Ba et al., 2016); also mean and 1 / deviation"), in(space::Torch), no_out(),
         kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
             check_normalized(input, normalized_shape, weight, bias);
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"LayerNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
@@ -169,7 +169,7 @@ OPERATORS(normalization) {
     });
     declare("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over all dimensions but the second (Ioffe and Szegedy, 2015); in training by the batch's own statistics, which update the running ones"),
-        in(space::Torch), no_out(),
+        in(space::Torch),
         kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"batch_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             int64_t n = input.dim();

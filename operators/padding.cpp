@@ -417,12 +417,12 @@ OPERATORS(padding) {
         refuses("torch.nn.functional.pad(torch.ones(2, 3), (1, 1), mode='mirror')", "NotImplementedError: Unrecognised padding mode"),
     });
     declare("reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
-        doc("Padding mirrored at the edges, of the last dimension"), in(space::Nn),
+        doc("Padding mirrored at the edges, of the last dimension"), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 1); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
-        doc("Padding mirrored at the edges, of the last two dimensions"), in(space::Nn),
+        doc("Padding mirrored at the edges, of the last two dimensions"), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 2); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
@@ -432,17 +432,17 @@ OPERATORS(padding) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last dimension"), in(space::Nn),
+        doc("Padding with the edges' elements, of the last dimension"), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 1); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last two dimensions"), in(space::Nn),
+        doc("Padding with the edges' elements, of the last two dimensions"), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 2); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last three dimensions"), in(space::Nn),
+        doc("Padding with the edges' elements, of the last three dimensions"), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 3); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
@@ -536,14 +536,14 @@ OPERATORS(padding) {
         }),
     });
     declare("fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)", {
-        doc("Maximum pooling whose windows begin at random places (Graham, 2014)"), in(space::Nn), no_out(),
+        doc("Maximum pooling whose windows begin at random places (Graham, 2014)"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
         kernel([](const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& random_samples) {
             return fractional(self, kernel_size, output_size, random_samples, 2, "fractional_max_pool2d");
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 2); }),
     });
     declare("fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)", {
-        doc("Maximum pooling of volumes whose windows begin at random places"), in(space::Nn), no_out(),
+        doc("Maximum pooling of volumes whose windows begin at random places"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
         kernel([](const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& random_samples) {
             return fractional(self, kernel_size, output_size, random_samples, 3, "fractional_max_pool3d");
         }),
@@ -578,13 +578,13 @@ OPERATORS(padding) {
         }),
     });
     declare("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor", {
-        doc("Connectionist temporal classification loss (Graves et al., 2006)"), in(space::Torch), no_out(),
+        doc("Connectionist temporal classification loss (Graves et al., 2006)"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) {
             return ctc(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
         }),
     });
     declare("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor", {
-        doc("Connectionist temporal classification loss, the lengths in tensors"), in(space::Torch), no_out(),
+        doc("Connectionist temporal classification loss, the lengths in tensors"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) {
             std::vector<int64_t> inputs = integers(input_lengths), lengths = integers(target_lengths);
             return ctc(log_probs, targets, inputs, lengths, blank, reduction, zero_infinity);

@@ -198,7 +198,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor", {
-        doc("The maximum of each window"), in(space::Torch), no_out(),
+        doc("The maximum of each window"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
             return std::get<0>(max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
         }),
@@ -222,7 +222,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor", {
-        doc("The mean of each window"), in(space::Nn),
+        doc("The mean of each window"), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
             return average(self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 3, "avg_pool3d"), count_include_pad, divisor_override);
         }),
@@ -276,7 +276,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", {
-        doc("The mean of windows that divide the volume into output_size"), in(space::Nn),
+        doc("The mean of windows that divide the volume into output_size"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, IntList output_size) {
             KINDLING_CHECK(Runtime, output_size.size() == 3, "adaptive_avg_pool3d: output_size must be 3");
             return _adaptive_avg_pool3d(self, output_size);
@@ -297,12 +297,12 @@ OPERATORS(pooling) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 2); }),
     });
     declare("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", {
-        doc("The maximum of windows that divide the volume into output_size, and where it is"), in(space::Nn),
+        doc("The maximum of windows that divide the volume into output_size, and where it is"), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 3, "adaptive_max_pool3d"), true); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 3); }),
     });
     declare("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", {
-        doc("Values put back where max_pool2d found them, zeros elsewhere"), in(space::Nn),
+        doc("Values put back where max_pool2d found them, zeros elsewhere"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& indices, IntList output_size) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64 but got: %s", scalar_type_name(indices.dtype()));
             KINDLING_CHECK(Runtime, output_size.size() == 2, "There should be exactly two elements (height, width) in output_size, but got %zu elements.", output_size.size());
@@ -318,7 +318,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", {
-        doc("Values put back where max_pool3d found them, zeros elsewhere"), in(space::Nn),
+        doc("Values put back where max_pool3d found them, zeros elsewhere"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& indices, IntList output_size, IntList, IntList) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64");
             KINDLING_CHECK(Runtime, output_size.size() == 3, "There should be exactly three elements (depth, height, width) in output_size, but got %zu elements.", output_size.size());

@@ -101,7 +101,7 @@ void check_scalars(const Tensor& self, const Scalar& beta, const Scalar& alpha) 
 
 OPERATORS(products) {
     declare("mm(Tensor self, Tensor mat2) -> Tensor", {
-        doc("The product of two matrices"), keeps_conj(), flags(trait::AutocastLower),
+        doc("The product of two matrices"), flags(trait::AutocastLower), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& mat2) {
             check_mm(self, mat2);
             return product(plain(self), plain(mat2), Tensor(), 0, 1);
@@ -111,7 +111,7 @@ OPERATORS(products) {
         refuses("torch.ones(2, 3).mm(torch.ones(2, 3))", "RuntimeError: mat1 and mat2 shapes cannot be multiplied \\(2x3 and 2x3\\)"),
     });
     declare("bmm(Tensor self, Tensor mat2) -> Tensor", {
-        doc("Products of matrices in batches of one size"), keeps_conj(), flags(trait::AutocastLower),
+        doc("Products of matrices in batches of one size"), flags(trait::AutocastLower), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& mat2) {
             check_bmm(self, mat2);
             return product(plain(self), plain(mat2), Tensor(), 0, 1);
@@ -120,7 +120,7 @@ OPERATORS(products) {
         derivative("mat2", GIVEN(Tensor grad, Tensor self) { return bmm(H(self), grad); }),
     });
     declare("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * mat1 @ mat2"), has_inplace(), keeps_conj(), flags(trait::AutocastLower),
+        doc("beta * self + alpha * mat1 @ mat2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             check_mm(mat1, mat2);
             check_scalars(self, beta, alpha);
@@ -133,7 +133,7 @@ OPERATORS(products) {
         derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha) { return scaled(mm(H(mat1), grad), alpha); }),
     });
     declare("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * batch1 @ batch2"), has_inplace(), keeps_conj(), flags(trait::AutocastLower),
+        doc("beta * self + alpha * batch1 @ batch2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
             check_bmm(batch1, batch2);
             check_scalars(self, beta, alpha);
@@ -146,7 +146,7 @@ OPERATORS(products) {
         derivative("batch2", GIVEN(Tensor grad, Tensor batch1, Scalar alpha) { return scaled(bmm(H(batch1), grad), alpha); }),
     });
     declare("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * the sum of batch1 @ batch2 over the batch"), has_inplace(),
+        doc("beta * self + alpha * the sum of batch1 @ batch2 over the batch"), flags(trait::AutocastLower), has_inplace(),
         composition([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
             check_bmm(batch1, batch2);
             Tensor left = reshape(transpose(batch1, 0, 1), {batch1.size(1), -1}), right = reshape(batch2, {-1, batch2.size(2)});
@@ -154,7 +154,7 @@ OPERATORS(products) {
         }),
     });
     declare("mv(Tensor self, Tensor vec) -> Tensor", {
-        doc("A matrix times a vector"), keeps_conj(), flags(trait::AutocastLower),
+        doc("A matrix times a vector"), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& vec) {
             KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", int64_t{1}, self.dim(), vec.dim());
             KINDLING_CHECK(Runtime, self.size(1) == vec.size(0), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.size(0), self.size(0), self.size(1), vec.size(0));
@@ -204,7 +204,7 @@ OPERATORS(products) {
         }),
     });
     declare("dot(Tensor self, Tensor tensor) -> Tensor", {
-        doc("The sum of two vectors' products"), keeps_conj(), flags(trait::AutocastLower),
+        doc("The sum of two vectors' products"), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& tensor) {
             KINDLING_CHECK(Runtime, self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got %ldD and %ldD tensors", self.dim(), tensor.dim());
             KINDLING_CHECK(Runtime, self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found %s and %s", scalar_type_name(self.dtype()), scalar_type_name(tensor.dtype()));
@@ -237,7 +237,7 @@ OPERATORS(products) {
         }),
     });
     declare("matmul(Tensor self, Tensor other) -> Tensor", {
-        doc("Matrix product with batches broadcast, vectors as in NumPy's matmul"), alias("linalg_matmul"), alias("__matmul__"),
+        doc("Matrix product with batches broadcast, vectors as in NumPy's matmul"), flags(trait::AutocastLower), alias("linalg_matmul"), alias("__matmul__"),
         composition([](const Tensor& self, const Tensor& other) {
             int64_t a = self.dim(), b = other.dim();
             KINDLING_CHECK(Runtime, a && b, "both arguments to matmul need to be at least 1D, but they are %ldD and %ldD", a, b);
@@ -283,7 +283,7 @@ OPERATORS(products) {
         }),
     });
     declare("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", {
-        doc("input @ weight.T + bias"), in(space::Nn | space::Hidden), no_out(),
+        doc("input @ weight.T + bias"), flags(trait::AutocastLower), in(space::Nn | space::Hidden),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias) {
             if (weight.dim() == 2 && input.dim() == 2) return bias.defined() && bias.dim() == 1 ? addmm(bias, input, t(weight)) : bias.defined() ? add(mm(input, t(weight)), bias) : mm(input, t(weight));
             if (weight.dim() == 2 && input.dim() > 2 && bias.defined() && bias.dim() == 1) {

@@ -317,6 +317,17 @@ OPERATORS(random) {
             return result;
         }),
     });
+    declare("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", {
+        doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"),
+        in(space::Torch), not_differentiable(),
+        kernel([](const Tensor& x, const Tensor& alpha, const Tensor& total) {
+            KINDLING_CHECK(Runtime, x.dtype() == alpha.dtype() && x.dtype() == total.dtype() && x.sizes() == alpha.sizes() && x.sizes() == total.sizes(),
+                           "_dirichlet_grad: x, alpha and total must have one shape and one dtype");
+            Tensor points = contiguous(x), shape = contiguous(alpha), sum = contiguous(total), result = make_tensor(x.sizes(), x.dtype());
+            library::dirichlet_gradient(result.data(), points.data(), shape.data(), sum.data(), x.dtype(), x.numel());
+            return result;
+        }),
+    });
     declare("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Dirichlet numbers; the last dimension is one distribution"), in(space::Torch), random_numbers(), not_differentiable(),
         kernel([](const Tensor& self, Generator* generator) {

@@ -1,6 +1,6 @@
 // operators/recurrent.cpp: recurrent layers and cells over padded and packed sequences. The projections of the inputs are
 // one product for all steps; what a step adds is one product of the state and one loop over the gates.
-#include "core/dispatch.h"
+#include "core/autocast.h"
 #include "generated/functions.h"
 #include "operators/cached.h"
 #include "operators/declare.h"
@@ -149,8 +149,13 @@ struct State {
     Tensor h, c;
 };
 
-void step(const Cell& cell, const Tensor& gates, State& state) {
+void step(const Cell& cell, Tensor gates, State& state) {
     Tensor hidden = linear(state.h, cell.w_hh, cell.b_hh);
+    if (const Tensor& kept = cell.kind == Kind::Gru ? state.h : state.c; kept.defined() && kept.dtype() != gates.dtype() && autocast_on()) {
+        // Products are in the lower dtype; the state is not.
+        gates = to(gates, kept.dtype());
+        hidden = to(hidden, kept.dtype());
+    }
     switch (cell.kind) {
         case Kind::Tanh: state.h = tanh(add(hidden, gates)); return;
         case Kind::Relu: state.h = relu(add(hidden, gates)); return;
@@ -403,6 +408,11 @@ OPERATORS(recurrent) {
             KINDLING_CHECK(Runtime, hx.size() == 2, "lstm expects two hidden states");
             check_types(input, hx, params);
             Tensor h = hx[0], c = hx[1];
+            if (autocast_on() && h.dim() && c.dim() && h.size(-1) == c.size(-1)) {
+                // torch runs such a layer as one operator, whose state is in the lower dtype too.
+                h = to(h, static_cast<DType>(thread_state.autocast_dtype));
+                c = to(c, h.dtype());
+            }
             Tensor y = padded({Kind::Lstm, "lstm", has_biases, num_layers, dropout, train, bidirectional}, input, h, c, params, batch_first);
             return std::tuple<Tensor, Tensor, Tensor>(y, h, c);
         }),

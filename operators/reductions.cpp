@@ -261,7 +261,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The product of all elements; of integers in int64"),
+        doc("The product of all elements; of integers in int64"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, DType dtype) {
             DType out = sum_dtype(self, dtype);
             return fold_one(self, Combine::Prod, value_type(out), out, all_dims(self), false);
@@ -272,7 +272,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The product over a dimension; of integers in int64"),
+        doc("The product over a dimension; of integers in int64"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, int64_t dim, bool keepdim, DType dtype) {
             DType out = sum_dtype(self, dtype);
             return fold_one(self, Combine::Prod, value_type(out), out, dim_mask({dim}, self.dim()), keepdim);

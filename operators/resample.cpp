@@ -368,7 +368,7 @@ OPERATORS(resample) {
         }),
     });
     declare("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor", {
-        doc("The input read at the grid's points, -1 to 1 along each dimension (Jaderberg et al., 2015)"), in(space::Torch), no_out(),
+        doc("The input read at the grid's points, -1 to 1 along each dimension (Jaderberg et al., 2015)"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
             KINDLING_CHECK(Runtime, (input.dim() == 4 || input.dim() == 5) && input.dim() == grid.dim(), "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes %s and grid with sizes %s", str(input.sizes()).c_str(), str(grid.sizes()).c_str());
             if (input.dim() == 4) return grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners);
@@ -376,7 +376,7 @@ OPERATORS(resample) {
         }),
     });
     declare("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor", {
-        doc("grid_sampler in two dimensions"), in(space::Torch), no_out(),
+        doc("grid_sampler in two dimensions"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         kernel([](const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
             return grid_sampled(input, grid, interpolation_mode, padding_mode, align_corners, 2);
         }),
@@ -397,7 +397,7 @@ OPERATORS(resample) {
         }),
     });
     declare("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor", {
-        doc("grid_sampler in three dimensions"), in(space::Torch), no_out(),
+        doc("grid_sampler in three dimensions"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         kernel([](const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
             return grid_sampled(input, grid, interpolation_mode, padding_mode, align_corners, 3);
         }),

@@ -144,7 +144,7 @@ Tensor flipped(const Tensor& self, IntList dims) {
 
 OPERATORS(shaping) {
     declare("cat(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors joined along a dimension"), alias("concat"), alias("concatenate"), keeps_conj(),
+        doc("Tensors joined along a dimension"), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
         kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
         derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
             std::vector<Tensor> parts = parted(grad, tensors_shape, dim);
@@ -158,7 +158,7 @@ OPERATORS(shaping) {
         refuses("torch.cat([torch.ones(2, 2), torch.ones(3, 3)])", "RuntimeError: Sizes of tensors must match except in dimension 0"),
     });
     declare("stack(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors of one shape joined along a new dimension"),
+        doc("Tensors of one shape joined along a new dimension"), flags(trait::AutocastPromote),
         composition([](TensorList tensors, int64_t dim) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "stack expects a non-empty TensorList");
             int64_t d = wrap_dim(dim, tensors[0].dim() + 1);
@@ -328,6 +328,7 @@ OPERATORS(shaping) {
             KINDLING_CHECK(Runtime, !shifts.empty(), "`shifts` required");
             if (dims.empty() && shifts.size() == 1) return reshape(rolled_once(reshape(contiguous(self), {-1}), shifts[0], 0), self.sizes());
             KINDLING_CHECK(Runtime, shifts.size() == dims.size(), "shifts and dimensions must align. shifts: %zu, dims:%zu", shifts.size(), dims.size());
+            KINDLING_CHECK(Index, dims.empty() || self.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dims[0]);
             if (self.dim() == 0) return clone(self);
             Tensor result = self;
             for (size_t i = 0; i < dims.size(); i++) result = rolled_once(result, shifts[i], wrap_dim(dims[i], self.dim()));
@@ -405,7 +406,7 @@ OPERATORS(shaping) {
         composition([](const Tensor& self, int64_t offset) { return diag_embed(reshape(self, {-1}), offset); }),
     });
     declare("trace(Tensor self) -> Tensor", {
-        doc("The sum of a matrix's diagonal"),
+        doc("The sum of a matrix's diagonal"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "trace: expected a matrix, but got tensor with dim %ld", self.dim());
             return sum(diagonal(self));

@@ -250,7 +250,7 @@ OPERATORS(signal) {
         }),
     });
     declare("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor", {
-        doc("Fourier transforms of windowed pieces of a signal"), in(space::Hidden), no_out(),
+        doc("Fourier transforms of windowed pieces of a signal"), flags(trait::AutocastFloat), in(space::Hidden), no_out(),
         composition([](const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool normalized, std::optional<bool> onesided,
                        std::optional<bool> return_complex, std::optional<bool> align_to_window) {
             return short_transform(self, n_fft, hop_length, win_length, window, false, "constant", normalized, onesided, return_complex, align_to_window);
@@ -258,7 +258,7 @@ OPERATORS(signal) {
     });
     // The overload that Python sees: the first one is this with center=False.
     declare("stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor", {
-        doc("Fourier transforms of windowed pieces of a signal, with the pieces centred on their places"), no_out(),
+        doc("Fourier transforms of windowed pieces of a signal, with the pieces centred on their places"), flags(trait::AutocastFloat), no_out(),
         composition([](const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, Text pad_mode, bool normalized,
                        std::optional<bool> onesided, std::optional<bool> return_complex, std::optional<bool> align_to_window) {
             return short_transform(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window);

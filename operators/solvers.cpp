@@ -117,7 +117,7 @@ Tensor exchange_sign(const Tensor& pivots, DType dtype) {
 OPERATORS(solvers) {
     // ---- inverse
     declare("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", {
-        doc("The inverses of matrices, and LAPACK's answer for each"),
+        doc("The inverses of matrices, and LAPACK's answer for each"), flags(trait::AutocastFloat),
         kernel([](const Tensor& A, bool check_errors) {
             auto result = inverted(A);
             if (check_errors) raise_on(std::get<1>(result), "linalg.inv_ex", Failure::Singular);
@@ -126,7 +126,7 @@ OPERATORS(solvers) {
         derivative("A", GIVEN(Tensor grad, Tensor result0) { return neg(matmul(H(result0), matmul(grad, H(result0)))); }),
     });
     declare("linalg_inv(Tensor A) -> Tensor", {
-        doc("The inverses of matrices"), raises_by_value(),
+        doc("The inverses of matrices"), flags(trait::AutocastFloat), raises_by_value(),
         composition([](const Tensor& A) {
             auto [inverse, info] = linalg_inv_ex(A);
             raise_on(info, "linalg.inv", Failure::Singular);
@@ -135,7 +135,7 @@ OPERATORS(solvers) {
         example("torch.linalg.inv(torch.eye(3) * 2)"),
     });
     declare("inverse(Tensor self) -> Tensor", {
-        doc("The inverses of matrices"), raises_by_value(),
+        doc("The inverses of matrices"), flags(trait::AutocastFloat), raises_by_value(),
         composition([](const Tensor& self) { return linalg_inv(self); }),
     });
     // ---- systems
@@ -171,7 +171,7 @@ OPERATORS(solvers) {
         }),
     });
     declare("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", {
-        doc("The solution of A X = B (X A = B if not left)"), raises_by_value(),
+        doc("The solution of A X = B (X A = B if not left)"), flags(trait::AutocastFloat), raises_by_value(),
         composition([](const Tensor& A, const Tensor& B, bool left) {
             auto [X, LU, pivots, info] = _linalg_solve_ex(A, B, left, false);
             raise_on(info, "torch.linalg.solve", Failure::Solver);
@@ -192,7 +192,7 @@ OPERATORS(solvers) {
         }),
     });
     declare("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)", {
-        doc("The solution of A X = self for a triangular A, and a copy of A"),
+        doc("The solution of A X = self for a triangular A, and a copy of A"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, const Tensor& A, bool upper, bool transpose, bool unitriangular) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has %ld dimensions instead", self.dim());
             KINDLING_CHECK(Runtime, A.dim() >= 2, "torch.triangular_solve: Expected A to have at least 2 dimensions, but it has %ld dimensions instead", A.dim());
@@ -204,7 +204,7 @@ OPERATORS(solvers) {
         }),
     });
     declare("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", {
-        doc("The least squares solution of A X = B: with residuals, rank and singular values where the driver finds them"),
+        doc("The least squares solution of A X = B: with residuals, rank and singular values where the driver finds them"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) { return least_squares(self, b, rcond, driver); }),
         derivative("self, b", GIVEN(Tensor grad0, Tensor grad1, Tensor self, Tensor b, Tensor result0, Wanted wanted) {
             // X = pinv(A) B, and the residual is r = A X - B, orthogonal to A's columns.

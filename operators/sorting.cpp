@@ -117,7 +117,7 @@ OPERATORS(sorting) {
         composition([](const Tensor& self, int64_t dim, bool descending) { return std::get<1>(sorted(self, dim, descending)); }),
     });
     declare("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", {
-        doc("The places that sort a dimension, equals in the order they came"), not_differentiable(), no_out(),
+        doc("The places that sort a dimension, equals in the order they came"), not_differentiable(),
         composition([](const Tensor& self, bool, int64_t dim, bool descending) { return std::get<1>(sorted(self, dim, descending)); }),
     });
     declare("msort(Tensor self) -> Tensor", {

@@ -230,15 +230,15 @@ OPERATORS(spectral) {
         derivative("A", GIVEN(TensorList grads, Tensor result0, Tensor result1) { return eigh_gradient(grads[0], grads[1], result0, result1); }),
     });
     declare("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", {
-        doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices"),
+        doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, Text UPLO) { return _linalg_eigh(self, UPLO); }),
     });
     declare("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", {
-        doc("Eigenvalues, in order, of Hermitian matrices"),
+        doc("Eigenvalues, in order, of Hermitian matrices"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, Text UPLO) { return std::get<0>(_linalg_eigh(self, UPLO, records(self))); }),
     });
     declare("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", {
-        doc("Eigenvalues and eigenvectors of square matrices, complex"),
+        doc("Eigenvalues and eigenvectors of square matrices, complex"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self) { return eig(self, true, "linalg.eig"); }),
         derivative("self", GIVEN(TensorList grads, Tensor self_shape, Tensor result0, Tensor result1) {
             return eig_gradient(grads[0], grads[1], result0, result1, !self_shape.is_complex());
@@ -249,7 +249,7 @@ OPERATORS(spectral) {
         kernel([](const Tensor& self) { return std::get<0>(eig(self, false, "linalg.eigvals")); }),
     });
     declare("linalg_eigvals(Tensor self) -> Tensor", {
-        doc("Eigenvalues of square matrices, complex"),
+        doc("Eigenvalues of square matrices, complex"), flags(trait::AutocastFloat),
         composition([](const Tensor& self) { return records(self) ? std::get<0>(linalg_eig(self)) : _linalg_eigvals(self); }),
     });
     declare("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
@@ -265,15 +265,15 @@ OPERATORS(spectral) {
         }),
     });
     declare("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
-        doc("A = U diag(S) Vh, singular values in falling order"),
+        doc("A = U diag(S) Vh, singular values in falling order"), flags(trait::AutocastFloat),
         composition([](const Tensor& A, bool full_matrices, std::optional<Text> driver) { return _linalg_svd(A, full_matrices, true, driver); }),
     });
     declare("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", {
-        doc("Singular values in falling order"),
+        doc("Singular values in falling order"), flags(trait::AutocastFloat),
         composition([](const Tensor& A, std::optional<Text> driver) { return std::get<1>(_linalg_svd(A, false, records(A), driver)); }),
     });
     declare("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", {
-        doc("self = U diag(S) V^H; new programs call linalg.svd"),
+        doc("self = U diag(S) V^H; new programs call linalg.svd"), flags(trait::AutocastFloat),
         composition([](const Tensor& self, bool some, bool compute_uv) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "linalg.svd: input should have at least 2 dimensions, but has %ld dimensions instead", self.dim());
             if (!compute_uv) {
@@ -324,26 +324,26 @@ OPERATORS(spectral) {
         composition([](const Tensor& self, const Tensor& rcond, bool hermitian) { return linalg_pinv(self, Tensor(), rcond, hermitian); }),
     });
     declare("pinverse(Tensor self, float rcond=1e-15) -> Tensor", {
-        doc("The pseudoinverse; new programs call linalg.pinv"), no_out(),
+        doc("The pseudoinverse; new programs call linalg.pinv"), flags(trait::AutocastFloat), no_out(),
         composition([](const Tensor& self, double rcond) { return linalg_pinv(self, rcond); }),
     });
     // ---- rank
     declare("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above a tolerance"), not_differentiable(),
+        doc("How many singular values are above a tolerance"), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& input, const Tensor& atol, const Tensor& rtol, bool hermitian) { return rank_of(input, atol, rtol, hermitian); }),
     });
     declare("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above a tolerance"), not_differentiable(),
+        doc("How many singular values are above a tolerance"), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
             return rank_of(self, optional_number(atol, self), optional_number(rtol, self), hermitian);
         }),
     });
     declare("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above tol"), not_differentiable(),
+        doc("How many singular values are above tol"), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& self, double tol, bool hermitian) { return rank_of(self, optional_number(tol, self), optional_number(0.0, self), hermitian); }),
     });
     declare("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above tol"), not_differentiable(),
+        doc("How many singular values are above tol"), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& input, const Tensor& tol, bool hermitian) { return rank_of(input, tol, optional_number(0.0, input), hermitian); }),
     });
 }

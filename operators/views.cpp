@@ -647,7 +647,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad) { return view_as_complex(contiguous(grad)); }),
     });
     declare("view_as_complex(Tensor(a) self) -> Tensor(a)", {
-        doc("A last dimension of two reals as complex numbers"),
+        doc("A last dimension of two reals as complex numbers"), flags(trait::AutocastFloat),
         view([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dtype() == DType::Float32 || self.dtype() == DType::Float64,
                            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s", scalar_type_name(self.dtype()));

@@ -55,6 +55,8 @@ void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype
 // Samplers over contiguous arrays of one floating dtype.
 void standard_gamma(void* out, const void* alpha, DType dtype, int64_t count, Generator& generator);
 /// d(sample)/d(alpha) at a fixed place of the distribution.
+/// -(d cdf / d alpha) / pdf / (1 - x) of Beta(alpha, total - alpha) at x.
+void dirichlet_gradient(void* out, const void* x, const void* alpha, const void* total, DType dtype, int64_t count);
 void standard_gamma_gradient(void* out, const void* alpha, const void* sample, DType dtype, int64_t count);
 void poisson(void* out, const void* rate, DType dtype, int64_t count, Generator& generator);
 void binomial(void* out, const void* trials, const void* probability, DType dtype, int64_t count, Generator& generator);

@@ -1,4 +1,4 @@
-"""The thread's autocast settings: the core's where it has them, kept here where it has not."""
+"""The thread's autocast settings. The core has those of the CPU that it acts on; the rest is kept here."""
 from _thread import _local
 
 import kindling as torch
@@ -17,12 +17,12 @@ __all__ = list(NAMES)
 class _Settings(_local):
     def __init__(self):
         self.dtypes = {}
+        self.enabled = {}
         self.cache = True
         self.depth = 0
 
 
 _settings = _Settings()
-_warned = False
 
 
 def _known(device_type):
@@ -31,22 +31,23 @@ def _known(device_type):
     return device_type
 
 
+def _tell(enabled):
+    _C._set_autocast(enabled, get_autocast_dtype("cpu"), _settings.cache)
+
+
 def is_autocast_enabled(device_type="cuda"):
     """Whether operators on such a device choose their dtypes now."""
-    _known(device_type)
-    return False
+    return _C._autocast_on() if device_type == "cpu" else _settings.enabled.get(_known(device_type), False)
 
 
 def set_autocast_enabled(device_type, enabled=None):
     """Switches autocast on or off for a kind of device (with one argument: for CUDA)."""
-    global _warned
     if enabled is None:
         device_type, enabled = "cuda", device_type
-    _known(device_type)
-    if enabled and device_type == "cpu" and not _warned:
-        _warned = True
-        import warnings
-        warnings.warn("autocast is not there yet: inside it every operator keeps the dtype of its inputs", stacklevel=4)
+    if device_type == "cpu":
+        _tell(enabled)
+    else:
+        _settings.enabled[_known(device_type)] = bool(enabled)
 
 
 def get_autocast_dtype(device_type):
@@ -56,7 +57,11 @@ def get_autocast_dtype(device_type):
 
 def set_autocast_dtype(device_type, dtype):
     """Sets the dtype that autocast chooses on such a device."""
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"set_autocast_dtype(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     _settings.dtypes[_known(device_type)] = dtype
+    if device_type == "cpu":
+        _tell(_C._autocast_on())
 
 
 def autocast_increment_nesting():
@@ -71,8 +76,7 @@ def autocast_decrement_nesting():
     return _settings.depth
 
 
-def clear_autocast_cache():
-    """Forgets the casts of parameters made so far."""
+clear_autocast_cache = _C.clear_autocast_cache
 
 
 def is_autocast_cache_enabled():
@@ -82,7 +86,8 @@ def is_autocast_cache_enabled():
 
 def set_autocast_cache_enabled(enabled):
     """Says whether casts of parameters are kept until the outermost block ends."""
-    _settings.cache = enabled
+    _settings.cache = bool(enabled)
+    _tell(_C._autocast_on())
 
 
 def get_autocast_cpu_dtype():
@@ -114,6 +119,3 @@ def set_autocast_cpu_enabled(enabled):
     """Switches autocast on or off for the CPU."""
     set_autocast_enabled("cpu", enabled)
 
-
-if hasattr(_C, "set_autocast_enabled"):
-    globals().update({name: getattr(_C, name) for name in NAMES if hasattr(_C, name)})

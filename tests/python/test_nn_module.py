@@ -227,13 +227,7 @@ for use in (lambda: nn.ParameterList([torch.ones(2), 3]), lambda: nn.ParameterLi
 }
 
 
-# torch gives zeros, we give None, where a module's input takes no part in its result.
-KNOWN = {"backward hooks with several inputs and outputs": "a gradient of zeros comes as None"}
-
-
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.xfail(reason=KNOWN[name], strict=True)) if name in KNOWN else name for name in CASES
-])
+@pytest.mark.parametrize("name", CASES)
 def test_as_torch(name):
     check(reference, CASES[name])
 

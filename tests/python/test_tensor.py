@@ -176,6 +176,18 @@ def test_copies_and_pickles():
     assert pickle.loads(pickle.dumps(torch.Tensor.relu)) is torch.Tensor.relu
 
 
+OUT = ["F.linear(a, a, out=torch.empty(0))", "F.linear(a, a, a[0, :2], out=torch.empty(2, 2))",
+       "torch.native_batch_norm(a, None, None, None, None, True, 0.1, 1e-5, out=(torch.empty(0), torch.empty(0), torch.empty(0)))",
+       "torch.argsort(i, stable=True, out=torch.empty(0, dtype=torch.int64))", "F.softshrink(a, -0.5)", "F.softshrink(a, 1.5)",
+       "nn.Softshrink(-1)(a)", "torch.roll(s, 1, 0)", "torch.roll(s, (1, 2), (0, 0))", "torch.roll(s, 1)", "torch.roll(s, 1, -1)",
+       "F.softshrink(a.half(), 1e5)", "F.softshrink(a.double(), 1e39)"]
+
+
+@pytest.mark.parametrize("source", OUT)
+def test_out_forms_and_refusals(source):
+    same(source, SETUP)
+
+
 def test_lazy_methods_match():
     from kindling import _tensor
     names = {n for n in vars(_tensor._Methods) if not n.startswith("__") or n in dir(kindling.Tensor)}
