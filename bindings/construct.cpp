@@ -551,7 +551,9 @@ Tensor legacy_construct(const char* name, DType dtype, PyObject* args, PyObject*
     PyObject* first = PyTuple_GET_ITEM(args, 0);
     if (count == 1 && is_tensor(first)) {
         Tensor other = tensor_of(first);
-        KINDLING_CHECK(Type, other.dtype() == dtype, "expected %s (got %s)", scalar_type_name(dtype), scalar_type_name(other.dtype()));
+        // torch.Tensor itself, unlike torch.FloatTensor and x.new, takes a tensor of any dtype.
+        KINDLING_CHECK(Type, other.dtype() == dtype || strcmp(name, "Tensor") == 0, "expected %s (got %s)", scalar_type_name(dtype),
+                       scalar_type_name(other.dtype()));
         return shallow_copy(other);
     }
     if (count == 1)
@@ -561,7 +563,10 @@ Tensor legacy_construct(const char* name, DType dtype, PyObject* args, PyObject*
         }
     bool is_size = count == 1 && strcmp(Py_TYPE(first)->tp_name, "torch.Size") == 0;
     int64_t probe;
-    Fit fit = is_size ? Fit::Yes : int_of_object(first, probe);
+    // An array of one dimension or more is data, even where its one element could be a size.
+    bool array = count == 1 && is_numpy_array(first) && is_seq(first) && PySequence_Size(first) >= 0;
+    PyErr_Clear();
+    Fit fit = is_size ? Fit::Yes : array ? Fit::No : int_of_object(first, probe);
     if (fit == Fit::Raised) throw_python();
     if (fit == Fit::Yes) {
         Sizes sizes;
@@ -571,7 +576,8 @@ Tensor legacy_construct(const char* name, DType dtype, PyObject* args, PyObject*
         return make_tensor(sizes, dtype);
     }
     KINDLING_CHECK(Type, count == 1, "%s(): the arguments must be sizes, one sequence, a storage or a tensor", name);
-    if (!is_seq(first) && !is_numpy_array(first)) fail(ErrorKind::Type, "new(): data must be a sequence (got %s)", Py_TYPE(first)->tp_name);
+    if (PyUnicode_Check(first)) fail(ErrorKind::Type, "new(): invalid data type 'str'");
+    if (!is_seq(first)) fail(ErrorKind::Type, "new(): data must be a sequence (got %s)", Py_TYPE(first)->tp_name);
     return tensor_of_data(first, dtype, false);
 }
 

@@ -259,6 +259,14 @@ static Scalar single(PyObject* self) {
     KINDLING_CHECK(Value, impl->numel == 1, "only one element tensors can be converted to Python scalars");
     return tensor_of(self).item_scalar();
 }
+/// As torch, once in a process: the number leaves the graph, which is seldom meant.
+static void warn_about_grad(PyObject* self) {
+    static bool warned = false;
+    if (warned || !thread_state.grad_mode || !tensor_of(self).requires_grad()) return;
+    warned = true;
+    if (PyErr_WarnEx(PyExc_UserWarning, "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                                        "Consider using tensor.detach() first.", 1) < 0) throw_python();
+}
 static PyObject* nb_int(PyObject* self) {
     if (wants_torch_function(self)) [[unlikely]]
         if (PyObject* result = ask_one("__int__", self); result || PyErr_Occurred()) return result;
@@ -274,6 +282,7 @@ static PyObject* nb_float(PyObject* self) {
         if (PyObject* result = ask_one("__float__", self); result || PyErr_Occurred()) return result;
     return guarded([&]() -> PyObject* {
         Scalar scalar = single(self);
+        warn_about_grad(self);
         KINDLING_CHECK(Runtime, !scalar.is_complex() || scalar.to_complex().imag() == 0, "value cannot be converted to type double without overflow");
         return PyFloat_FromDouble(scalar.to_double());
     });

@@ -44,6 +44,8 @@ _HookMixin = object
 class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     """The class of contexts: a node of the graph."""
 
+    __repr__ = object.__repr__  # with the module's name, which the nodes of operators leave out
+
     def apply(self, *args):
         cls = self._forward_cls
         backward, vjp = cls.backward, cls.vjp
@@ -63,7 +65,7 @@ class FunctionMeta(type):
     """Gives every Function the class its contexts are made of."""
 
     def __init__(cls, name, bases, attrs):
-        backward_fn = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": cls.__module__})
+        backward_fn = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": "torch.autograd.function"})
         backward_fn._autograd_function_id = FunctionMeta._next_id
         FunctionMeta._next_id += 1
         cls._backward_cls = backward_fn

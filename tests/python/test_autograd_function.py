@@ -70,6 +70,7 @@ FUNCTIONS = [
     "class N(Function): pass\nN.apply(x)",
     "class C(Function):\n    @staticmethod\n    def forward(ctx, a, b):\n        return a * b\n    @staticmethod\n    def backward(ctx, g):\n"
     "        seen.append(ctx.needs_input_grad)\n        return g, g\nseen = []\ny = C.apply(x, w)\ntorch.autograd.grad(y.sum(), w)\nseen",
+    "y = Mul.apply(x, w)\nrepr(y.grad_fn).partition(' at ')[0], type(y.grad_fn), repr((y * 1).grad_fn).partition(' at ')[0]",
     "y = Mul.apply(x, w)\ny.grad_fn.k = 7\ny.grad_fn.metadata['a'] = 1\ny.grad_fn.k, y.grad_fn.metadata",
 ]
 

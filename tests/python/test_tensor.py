@@ -2,6 +2,8 @@
 import copy
 import gc
 import pickle
+import subprocess
+import sys
 import weakref
 
 import numpy
@@ -134,6 +136,38 @@ def test_numpy_shares_memory():
     assert (torch.ones(2) + numpy.ones(2)).tolist() == [2, 2]
     assert (numpy.float32(2) * torch.ones(2)).tolist() == [2, 2]
     assert memoryview(t).tolist() == t.tolist()
+
+
+LEGACY = ["torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.ones(1).double().new"]
+LEGACY_DATA = ["np.arange(6.).reshape(2, 3)", "np.array([3])", "np.zeros((0, 2))", "np.array([True])", "np.array(['a'])",
+               "np.array([2.], dtype='f4')", "np.float32(3)", "'ab'", "None", "3.5", "{1: 2}"]
+
+
+@pytest.mark.parametrize("data", LEGACY_DATA)
+@pytest.mark.parametrize("constructor", LEGACY)
+def test_old_constructors_take_arrays(constructor, data):
+    same(f"{constructor}({data})", "import numpy as np")
+
+
+def test_old_constructors_take_sizes_and_tensors():
+    for source in ("torch.Tensor(np.array(3)).shape", "torch.LongTensor(np.int64(3)).shape", "torch.Tensor(torch.tensor([3]))",
+                   "torch.Tensor(torch.tensor([True]))"):
+        same(source, "import numpy as np")
+
+
+@pytest.mark.parametrize("source", ["float(x)", "math.sqrt(x)", "int(x)", "bool(x)", "x.item()", "float(x.detach())", "with_no_grad(x)"])
+def test_a_number_that_leaves_the_graph_warns_once(source):
+    """A warning is given once in a process, so each case has processes of its own."""
+    program = ("import math, sys, warnings, {0} as torch\n"
+               "@torch.no_grad()\n"
+               "def with_no_grad(x): return float(x)\n"
+               "x = torch.ones(1, requires_grad=True)\n"
+               "with warnings.catch_warnings(record=True) as seen:\n"
+               "    warnings.simplefilter('always')\n"
+               "    {1}, {1}\n"
+               "print([str(w.message).partition(' (Triggered')[0] for w in seen])\n")
+    texts = [subprocess.run([sys.executable, "-c", program.format(name, source)], capture_output=True, text=True).stdout for name in ("torch", "kindling")]
+    assert texts[0] and texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64", "complex128"])
