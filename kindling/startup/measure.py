@@ -54,7 +54,9 @@ class Program:
         self.environ = dict(os.environ if environ is None else environ)
         self.native = native
         self.quiet = False
-        self.folder = tempfile.TemporaryDirectory(prefix="kindling-startup-")
+        # In memory where there is such a place: the logs are written while the clock runs.
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.folder = tempfile.TemporaryDirectory(prefix="kindling-startup-", dir=memory)
 
     def inject(self):
         """The folder for PYTHONPATH, with the recorder compiled by the interpreter that is to run it: a start without a
@@ -99,7 +101,7 @@ class Program:
                 file.write(struct.pack("<Q", "detail" in options))
             environment.update(LD_AUDIT=LIBRARY, KINDLING_STARTUP_NATIVE=native)
         run = self._spawn(kind, [self.python, *flags, *(words or self.words)], environment)
-        run.log = _text(log)
+        run.log = _contents(log)
         if self.native:
             run.native = _records(native)
         if run.log is None and not run.timed_out:
@@ -175,9 +177,9 @@ def _records(path):
         return head + file.read(max(used - 48, 0))
 
 
-def _text(path):
+def _contents(path):
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, "rb") as file:
             return file.read()
     except OSError:
         return None

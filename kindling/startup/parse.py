@@ -1,5 +1,7 @@
-"""From the recorder's lines to modules, threads, cycles, failures and marks."""
+"""From the recorder's records to modules, threads, cycles, failures and marks."""
 
+import io
+import marshal
 import os
 import sys
 
@@ -23,9 +25,7 @@ class Span:
 
     def __init__(self, number, parent, words):
         self.number, self.parent = number, parent
-        thread, self.name, self.importer, line, begin, modules, real, self.importer_file = words
-        self.thread, self.line, self.begin, self.modules = int(thread), int(line), int(begin), int(modules)
-        self.real = int(real)
+        self.thread, self.name, self.importer, self.line, self.begin, self.modules, self.real, self.importer_file = words
         self.end = self.real_end = self.modules_end = None
         self.file = self.loader = self.error = self.error_name = ""
         self.causes, self.children, self.counts = (), [], None
@@ -34,90 +34,70 @@ class Span:
 class Recording:
     """What one recorded run wrote."""
 
-    def __init__(self, text):
+    def __init__(self, data):
         self.spans, self.native, self.threads, self.marks, self.cycles = {}, [], [], [], []
         self.cached, self.path, self.causes, self.status = [], [], (), {}
         self.end = self.python = self.version = None
         self.entered = self.ready = self.lost = 0
         self.present = []
-        lines = text.split("\n")
-        if lines and lines[-1]:
-            lines.pop()  # cut off in the middle of a write
-        for line in lines:
-            if not line:
-                continue
-            kind, *words = [_plain(word) if "\\" in word else word for word in line.split("\t")]
+        at, size = io.BytesIO(data), len(data)
+        while at.tell() < size:
             try:
+                kind, *words = marshal.load(at)
                 getattr(self, "_" + _NAMES[kind])(*words)
-            except (KeyError, ValueError, TypeError):
-                continue  # a line that a crash or another thread broke
+            except (EOFError, ValueError, KeyError, TypeError):
+                break  # cut off in the middle of a write
         for span in self.spans.values():
             if span.parent:
                 span.parent.children.append(span)
 
-    def _start(self, _, pid, entered, ready, python, version, *present):
-        self.entered, self.ready, self.python, self.version = int(entered), int(ready), python, version
-        self.present = list(present)
+    def _start(self, entered, ready, python, version, present):
+        self.entered, self.ready, self.python, self.version, self.present = entered, ready, python, version, present
 
     def _begin(self, number, parent, *words):
-        self.spans[int(number)] = Span(int(number), self.spans.get(int(parent)), words)
+        self.spans[number] = Span(number, self.spans.get(parent), words)
 
     def _done(self, number, at, real, modules, file, loader, counts):
-        span = self.spans[int(number)]
-        span.end, span.real_end, span.modules_end = int(at), int(real), int(modules)
-        span.file, span.loader = file, loader
-        if counts:
-            span.counts = [int(word) for word in counts.split(",")]
+        span = self.spans[number]
+        span.end, span.real_end, span.modules_end = at, real, modules
+        span.file, span.loader, span.counts = file, loader, counts
 
     def _failed(self, number, at, modules, causes, error, name):
-        span = self.spans[int(number)]
-        span.end, span.modules_end, span.error, span.error_name = int(at), int(modules), error, name
-        span.causes = [int(word) for word in causes.split(",") if word]
+        span = self.spans[number]
+        span.end, span.modules_end, span.causes, span.error, span.error_name = at, modules, causes, error, name
 
-    def _native(self, kind, number, begin, end, spent, name, path):
-        self.native.append((kind, int(number), int(begin), int(end), int(spent), name, path))
+    def _native(self, *words):
+        self.native.append(words)
 
-    def _thread(self, number, at, name, module, line, file, target):
-        self.threads.append((int(number), int(at), name, module, int(line), file, target))
+    def _thread(self, *words):
+        self.threads.append(words)
 
-    def _cycle(self, number, importer, line, name):
-        self.cycles.append((int(number), importer, int(line), name))
+    def _cycle(self, *words):
+        self.cycles.append(words)
 
     def _mark(self, at, name):
-        self.marks.append(("M", int(at), name))
+        self.marks.append(("M", at, name))
 
     def _open(self, at, name):
-        self.marks.append(("(", int(at), name))
+        self.marks.append(("(", at, name))
 
     def _close(self, at, name):
-        self.marks.append((")", int(at), name))
+        self.marks.append((")", at, name))
 
-    def _exit(self, at, causes):
-        self.end, self.causes = int(at), [int(word) for word in causes.split(",") if word]
+    def _exit(self, at, causes, lost, path):
+        self.end, self.causes, self.lost, self.path = at, causes, lost, path
 
-    def _paths(self, *path):
-        self.path = list(path)
+    def _cached(self, *words):
+        self.cached.append(words)
 
-    def _lost(self, lost):
-        self.lost = int(lost)
-
-    def _cached(self, importer, name, times):
-        self.cached.append((importer, name, int(times)))
-
-    def _status(self, *fields):
+    def _status(self, fields):
         self.status = {key: value.strip() for key, _, value in (field.partition(":") for field in fields)}
 
 
 _NAMES = {
     "V": "start", "B": "begin", "E": "done", "F": "failed", "N": "native", "T": "thread", "C": "cycle", "M": "mark",
-    "(": "open", ")": "close", "X": "exit", "P": "paths", "L": "lost", "I": "cached", "S": "status",
+    "(": "open", ")": "close", "X": "exit", "I": "cached", "S": "status",
 }  # fmt: skip
-
-
-def _plain(word):
-    for code, text in (("\\t", "\t"), ("\\n", "\n"), ("\\r", "\r")):
-        word = word.replace(code, text) if "\\\\" not in word else word
-    return word.replace("\\\\", "\\")
 
 
 def standard(name):

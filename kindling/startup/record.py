@@ -40,8 +40,8 @@ def record(program, repeat=None, command=None):
 def build(program, runs, best, details, command):
     """The measurement as plain data; see docs/startup/schema.md."""
     first = runs[0]
-    recording = parse.Recording(best.log or "")
-    detail = parse.Recording(details.log or "") if details is not best else recording
+    recording = parse.Recording(best.log or b"")
+    detail = parse.Recording(details.log or b"") if details is not best else recording
     finish = best.end - recording.lost
     if recording.end is None:
         recording.lost = 0

@@ -1,8 +1,8 @@
 """Records a program's imports from inside it: what `kindling startup` puts at the front of PYTHONPATH.
 
 `site` imports this before the program's first line. It takes itself out again (path, environment, sys.modules), lets the
-real sitecustomize run, and leaves hooks in the import system: one line of text an event, written at once, so that a crash
-or os._exit loses nothing. Runs on any CPython from 3.10; imports nothing that the interpreter has not loaded.
+real sitecustomize run, and leaves hooks in the import system: one record an event, written at once, so that a crash or
+os._exit loses nothing. Runs on any CPython from 3.10; imports nothing that the interpreter has not loaded.
 
 Compiled under the name of importlib's own file (`measure.Program`): tracebacks and warnings skip frames of that.
 Times are on a clock that stands still while the hooks work (`lost`), so that spans do not contain their own recording.
@@ -14,6 +14,7 @@ import _imp
 import _thread
 import posix
 import sys
+from marshal import dumps
 from time import perf_counter_ns as now
 
 entered = now()
@@ -21,13 +22,13 @@ modules = sys.modules
 getframe = sys._getframe
 ident = _thread.get_ident
 write = posix.write
-owner = posix.getpid()
-getpid = posix.getpid
 lost = 0
 number = 0
 spans = {}  # number -> name, of the imports under way
 stacks = {}  # thread -> stack of span numbers
-plain = (bootstrap.__dict__, external.__dict__)
+tables = {}  # of long code objects: where lines begin
+boot, files = bootstrap.__dict__, external.__dict__
+module_type = type(sys)
 real_find_and_load = bootstrap._find_and_load
 real_create, real_exec = _imp.create_dynamic, _imp.exec_dynamic
 real_start = _thread.start_new_thread
@@ -35,27 +36,53 @@ detail = None
 fd = -1
 
 
-def emit(text):
-    if getpid() == owner:
+def emit(*record):
+    """Write one record, marshalled: faster than text, and a cut-off one is seen as such."""
+    try:
         try:
-            write(fd, text.encode("utf-8", "backslashreplace"))
-        except OSError:
-            pass  # a program that closed every descriptor, or a full disk: it goes on unrecorded
+            write(fd, dumps(record, 2))
+        except ValueError:  # a name that is no plain str
+            write(fd, dumps(tuple(word if type(word) in (int, list) else str(word) for word in record), 2))
+    except OSError:
+        pass  # a program that closed every descriptor, or a full disk: it goes on unrecorded
 
 
-def clean(text):
-    return str(text).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+def forked():
+    global fd
+    fd = -1  # the parent's log
 
 
 def caller(frame):
     """(module, line, file) of the first frame that is not the import system's or ours."""
     while frame is not None:
         space = frame.f_globals
-        name = space.get("__name__")
-        if not (space is plain[0] or space is plain[1] or space is mine or name == "importlib"):
-            return name, frame.f_lineno, frame.f_code.co_filename
+        if not (space is boot or space is files or space is mine):
+            name = space.get("__name__")
+            if name != "importlib":
+                return name, line_of(frame), frame.f_code.co_filename
         frame = frame.f_back
     return "", 0, ""
+
+
+def line_of(frame):
+    """``f_lineno``, which reads the code's line table from its begin, without that for long ones."""
+    at = frame.f_lasti
+    if at < 4000:
+        return frame.f_lineno
+    code = frame.f_code
+    table = tables.get(id(code))
+    if table is None:
+        rows = [(start, line) for start, _, line in code.co_lines() if line is not None]
+        table = tables[id(code)] = code, [row[0] for row in rows], [row[1] for row in rows]
+    _, starts, lines = table
+    low, high = 0, len(starts)
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] <= at:
+            low = middle + 1
+        else:
+            high = middle
+    return lines[low - 1] if low else 0
 
 
 def find_and_load(name, import_):
@@ -63,17 +90,14 @@ def find_and_load(name, import_):
     if name in modules:
         return real_find_and_load(name, import_)
     start = now()
-    number += 1
-    me = number
+    number = me = number + 1
     thread = ident()
     stack = stacks.get(thread)
     if stack is None:
         stack = stacks[thread] = [0]
     importer, line, file = caller(getframe().f_back)  # C code may import with no Python frame below
     before = detail.begin() if detail else None
-    at = now()
-    emit(f"B\t{me}\t{stack[-1]}\t{thread}\t{clean(name)}\t{clean(importer)}\t{line}\t{start - lost}\t{len(modules)}\t{at}"
-         f"\t{clean(file)}\n")
+    emit("B", me, stack[-1], thread, name, importer, line, start - lost, len(modules), start, file)
     stack.append(me)
     spans[me] = name
     lost += now() - start
@@ -87,18 +111,15 @@ def find_and_load(name, import_):
         raise
     at = now()
     del spans[stack.pop()]
-    spec = where = loader = None
     try:
-        space = object.__getattribute__(result, "__dict__")
+        space = result.__dict__ if type(result) is module_type else object.__getattribute__(result, "__dict__")
         spec = space.get("__spec__")
-        where = space.get("__file__") or (spec and spec.origin)
-        loader = type(spec.loader).__name__ if spec is not None else ""
-        if isinstance(spec.loader, type):
-            loader = spec.loader.__name__
+        where = space.get("__file__") or spec.origin or ""
+        loader = spec.loader
+        loader = loader.__name__ if isinstance(loader, type) else type(loader).__name__
     except Exception:
-        pass
-    emit(f"E\t{me}\t{at - lost}\t{at}\t{len(modules)}\t{clean(where or '')}\t{loader}\t"
-         f"{detail.end(before, spec) if detail else ''}\n")
+        where = loader = ""
+    emit("E", me, at - lost, at, len(modules), where, loader, detail.end(before) if detail else None)
     lost += now() - at
     return result
 
@@ -130,8 +151,7 @@ def failure(me, error, at):
         text = f"{type(error).__name__}: {error}"
     except Exception:
         text = type(error).__name__
-    emit(f"F\t{me}\t{at}\t{len(modules)}\t{','.join(map(str, causes))}\t{clean(text)}\t"
-         f"{clean(getattr(error, 'name', '') or '')}\n")
+    emit("F", me, at, len(modules), causes, text, str(getattr(error, "name", "") or ""))
 
 
 def timed(kind, real, spec_of):
@@ -144,7 +164,7 @@ def timed(kind, real, spec_of):
             return real(*arguments)
         finally:
             end = now()
-            emit(f"N\t{kind}\t{stack[-1]}\t{start}\t{end}\t{end - lost - virtual}\t{clean(name)}\t{clean(path)}\n")
+            emit("N", kind, stack[-1], start, end, end - lost - virtual, name, path)
 
     return call
 
@@ -169,14 +189,14 @@ def start_thread(function, *rest):
         frame = frame.f_back
         module, line, file = caller(frame)
     stack = stacks.get(ident()) or [0]
-    emit(f"T\t{stack[-1]}\t{now() - lost}\t{clean(name)}\t{clean(module)}\t{line}\t{clean(file)}\t"
-         f"{clean(getattr(target, '__qualname__', type(target).__name__))}\n")
+    target = getattr(target, "__qualname__", type(target).__name__)
+    emit("T", stack[-1], now() - lost, name, module, line, file, target)
     return real_start(function, *rest)
 
 
 def mark(name, kind="M"):
     """Write a mark: ``M`` a moment, ``(`` and ``)`` begin and end of a block."""
-    emit(f"{kind}\t{now() - lost}\t{clean(name)}\n")
+    emit(kind, now() - lost, name)
 
 
 def finish():
@@ -185,9 +205,7 @@ def finish():
     causes = chain(error) if error is not None else []
     if detail:
         detail.finish()
-    emit(f"X\t{at - lost}\t{','.join(map(str, causes))}\n")
-    for line in ["\t".join(["P", *map(clean, sys.path)]), "L\t" + str(lost)]:
-        emit(line + "\n")
+    emit("X", at - lost, causes, lost, [str(entry) for entry in sys.path])
 
 
 class Detail:
@@ -250,7 +268,7 @@ class Detail:
                     inner = importer.startswith(whole + ".")
                     if fromlist or not inner:
                         cycles.add(key)
-                        line = getattr(getframe().f_back, "f_lineno", 0)
+                        line = caller(getframe().f_back)[1]
                         try:
                             return real_import(name, globals, locals, fromlist, level)
                         finally:
@@ -258,7 +276,7 @@ class Detail:
                             # cycle.
                             if not inner or any(f"{whole}.{item}" not in modules for item in fromlist):
                                 stack = stacks.get(ident()) or [0]
-                                emit(f"C\t{stack[-1]}\t{clean(importer)}\t{line}\t{clean(whole)}\n")
+                                emit("C", stack[-1], importer, line, whole)
             return real_import(name, globals, locals, fromlist, level)
 
         builtins.__import__ = __import__
@@ -267,20 +285,16 @@ class Detail:
         usage = self.usage(0)
         return (*self.counts, usage[6], usage[7], usage[2])
 
-    def end(self, before, spec):
-        usage = self.usage(0)
-        after = (*self.counts, usage[6], usage[7], usage[2])
-        values = ",".join(str(b - a) for a, b in zip(before, after))
-        return values
+    def end(self, before):
+        return [after - first for first, after in zip(before, self.begin())]
 
     def finish(self):
         for (importer, name), times in self.cached.items():
-            emit(f"I\t{clean(importer)}\t{clean(name)}\t{times}\n")
+            emit("I", importer, name, times)
         try:
             with open("/proc/self/status", "rb") as file:
                 wanted = (b"VmData", b"VmRSS", b"VmHWM", b"VmPeak", b"Threads")
-                emit("S\t" + "\t".join(line.decode().strip().replace("\t", " ") for line in file
-                                       if line.partition(b":")[0] in wanted) + "\n")
+                emit("S", [line.decode().strip() for line in file if line.partition(b":")[0] in wanted])
         except OSError:
             pass
 
@@ -322,6 +336,7 @@ def begin():
         create, execute = timed("create", real_create, of_spec), timed("exec", real_exec, of_module)
         if "detail" in options:
             detail = Detail()
+        posix.register_at_fork(after_in_child=forked)
         sys._kindling_startup = mark
         _imp.create_dynamic, _imp.exec_dynamic = create, execute
         _thread.start_new_thread = start_thread
@@ -336,8 +351,7 @@ def begin():
     modules.pop("sitecustomize", None)
     real = external.PathFinder.find_spec("sitecustomize")
     mine["__name__"], mine["__package__"] = "importlib._bootstrap", "importlib"  # as C code sees our frames
-    emit("V\t1\t" + "\t".join([str(owner), str(entered), str(now()), sys.executable, sys.version.split()[0], *modules])
-         + "\n")
+    emit("V", entered, now(), sys.executable, sys.version.split()[0], list(modules))
     return real
 
 
