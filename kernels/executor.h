@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/loop.h"
+#include "kernels/native/native.h"
 #include "kernels/stream.h"
 #include "kernels/tile.h"
 
@@ -63,6 +64,10 @@ private:
     int64_t gathered_count_ = 0;
     char* spread_ = nullptr;  // for outputs that are one repeated number
     RunArena* spread_arena_;
+    const NativeKernel* native_ = nullptr;  // machine code for all the steps
+    char* frame_ = nullptr;
+
+    void place_outputs(void* const* direct);
 };
 
 /// The power of two from 256 to `largest` that a runner of this program would take.

@@ -182,6 +182,19 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
             }
         }
     }
+    for (int s = 0; s < stream_count_; s++) row_reads_[s] = Any;
+    if (fits_rows) plan_rows();
+    native_ = find_native(program, repeated_, order.size);
+    if (native_) {
+        frame_ = arena.take<char>(native_frame(*native_));
+        return;
+    }
+    // What is one number a row is not the same for all.
+    auto one_numbers = [&](uint8_t repeated) {
+        for (int s = 0; s < stream_count_ && by_rows_; s++)
+            if (row_reads_[s] == OneNumber) repeated_[stream_slots_[s]] = repeated;
+    };
+    one_numbers(0);
     for (size_t i = 0; i < program.steps.size(); i++) {
         const TileStep& step = program.steps[i];
         bool all_repeated = true;
@@ -199,8 +212,7 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
         pointers_[step.out] = result;
         repeated_[step.out] = 1;
     }
-    for (int s = 0; s < stream_count_; s++) row_reads_[s] = Any;
-    if (fits_rows) plan_rows();
+    one_numbers(1);
 }
 
 void TileRunner::plan_rows() {
@@ -287,14 +299,17 @@ void TileRunner::run(int64_t n, void* const* direct) {
         stream.gather(buffers_[slot], n);
     }
     gathered_count_ = n;
+    if (native_) {
+        for (int16_t slot : program_.outputs)
+            if (program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer) pointers_[slot] = nullptr;
+        place_outputs(direct);
+        for (int16_t slot : program_.outputs)
+            if (!pointers_[slot]) pointers_[slot] = buffers_[slot];
+        run_native(*native_, pointers_, n, frame_);
+        return;
+    }
     for (int i = 0; i < active_count_; i++) pointers_[program_.steps[static_cast<size_t>(active_[i])].out] = nullptr;
-    if (direct)
-        for (size_t k = 0; k < program_.outputs.size(); k++) {
-            int16_t slot = program_.outputs[k];
-            if (direct[k] && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer && !repeated_[slot] &&
-                !pointers_[slot])
-                pointers_[slot] = static_cast<char*>(direct[k]);
-        }
+    place_outputs(direct);
     for (int i = 0; i < active_count_; i++) {
         const TileStep& step = program_.steps[static_cast<size_t>(active_[i])];
         if (!pointers_[step.out]) pointers_[step.out] = buffers_[step.out];
@@ -305,6 +320,17 @@ void TileRunner::run(int64_t n, void* const* direct) {
             splat |= static_cast<unsigned>(repeated_[step.operands[k]]) << k;
         }
         step.function(pointers_[step.out], from[0], from[1], from[2], n * step.scale, splat);
+    }
+}
+
+/// Outputs that may go straight to memory do.
+void TileRunner::place_outputs(void* const* direct) {
+    if (!direct) return;
+    for (size_t k = 0; k < program_.outputs.size(); k++) {
+        int16_t slot = program_.outputs[k];
+        if (direct[k] && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer && !repeated_[slot] &&
+            !pointers_[slot])
+            pointers_[slot] = static_cast<char*>(direct[k]);
     }
 }
 
@@ -433,7 +459,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
 
 void run_pointwise(const LoopKernel& kernel) {
     const TileProgram& program = kernel.expression->program();
-    if (run_plain(kernel, program) || run_copy(kernel, program)) return;
+    if (((program.steps.empty() || !native_always()) && run_plain(kernel, program)) || run_copy(kernel, program)) return;
     KINDLING_ASSERT(static_cast<size_t>(kernel.output_count) == program.outputs.size());
     RunArena arena;
     LoopOrder order = order_dims(kernel, ~uint64_t{0}, true, arena);

@@ -1,16 +1,11 @@
 // kernels/maths.h: mathematical functions, written once over a vector of doubles (or floats where the name says so).
 //
 // No libm, no contraction: the same bits from every instruction set. Errors are bounds seen in tests, in units in the
-// last place. `V` is a vector as in vector.h; a mask chooses by `mask ? a : b`.
+// last place. `V` is a vector as in vector.h, or what the native executor records with (native/record.h).
 #pragma once
+#include "kernels/angle.h"
 #include "kernels/coefficients.h"
 #include "kernels/vector.h"
-
-namespace kindling {
-/// x - n pi/2 in [-pi/4, pi/4] as a sum of two doubles, and n mod 4, for any finite x.
-struct ReducedAngle { double high, low; int64_t quadrant; };
-ReducedAngle reduce_large_angle(double x);
-}  // namespace kindling
 
 namespace kindling::KINDLING_ISA_NAMESPACE::maths {
 
@@ -55,11 +50,11 @@ template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, cons
 #endif
 template <class V> KINDLING_INLINE V at_least(const V& x, Item<V> bound) {
     KINDLING_BOUND(max) KINDLING_BOUND_AVX2(max) KINDLING_BOUND_AVX512(max)
-    return x < bound ? all<V>(bound) : x;
+    return choose(x < bound, all<V>(bound), x);
 }
 template <class V> KINDLING_INLINE V at_most(const V& x, Item<V> bound) {
     KINDLING_BOUND(min) KINDLING_BOUND_AVX2(min) KINDLING_BOUND_AVX512(min)
-    return x > bound ? all<V>(bound) : x;
+    return choose(x > bound, all<V>(bound), x);
 }
 #undef KINDLING_BOUND
 #undef KINDLING_BOUND_AVX2
@@ -85,11 +80,22 @@ template <class V> KINDLING_INLINE V power_of_two(const V& whole) {  // -1022 to
     return from_bits<V>(bits_of(whole + (whole_magic + 1023)) << 52);
 }
 
+/// value * 2^k in one instruction, where there is one.
+template <class V> KINDLING_INLINE bool scaled_at_once(const V& value, const V& k, V& result) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) {
+        if constexpr (sizeof(Item<V>) == 4)
+            result = bit_cast<V>(_mm512_scalef_ps(bit_cast<__m512>(value), bit_cast<__m512>(k)));
+        else result = bit_cast<V>(_mm512_scalef_pd(bit_cast<__m512d>(value), bit_cast<__m512d>(k)));
+        return true;
+    }
+#endif
+    (void)value, (void)k, (void)result;
+    return false;
+}
 /// value * 2^k, rounded once, for whole |k| up to 2000 and a value near 1; a NaN in it stays.
 template <class V> KINDLING_INLINE V scaled_by_power(const V& value, const V& k) {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64) return bit_cast<V>(_mm512_scalef_pd(bit_cast<__m512d>(value), bit_cast<__m512d>(k)));
-#endif
+    if (V scaled{}; scaled_at_once(value, k, scaled)) return scaled;
     V half = ((k * 0.5) + whole_magic) - whole_magic;
     return value * power_of_two(half) * power_of_two(k - half);
 }
@@ -117,26 +123,26 @@ template <class V> KINDLING_INLINE V exp2(const V& x) {
 /// 2 ulp.
 template <class V> KINDLING_INLINE V expm1(const V& x) {
     using namespace coefficients;
-    V bounded = x < -60.0 ? all<V>(-60.0) : x > 720.0 ? all<V>(720.0) : x;
+    V bounded = choose(x < -60.0, all<V>(-60.0), choose(x > 720.0, all<V>(720.0), x));
     V k = (bounded * 1.4426950408889634 + whole_magic) - whole_magic;
     V r = (bounded - k * ln2[0]) - k * ln2[1];
     V small = r + r * r * polynomial(r, coefficients::exp);
     V half = power_of_two(k - 1.0);
     V result = 2.0 * (half * small + (half - 0.5));
-    result = k == 0.0 ? small : result;
-    result = x > 709.782712893384 ? all<V>(infinity) : result;
-    return (x == 0.0) | (x != x) ? x : result;
+    result = choose(k == 0.0, small, result);
+    result = choose(x > 709.782712893384, all<V>(infinity), result);
+    return choose((x == 0.0) | (x != x), x, result);
 }
 
 /// log(x) for finite x > 0 as k log(2) + log(1 + f): what all the logarithms share.
 template <class V> struct LogParts { V k, f; };
 template <class V> KINDLING_INLINE LogParts<V> log_parts(const V& x) {
     auto small = x < 2.2250738585072014e-308;
-    V scaled = small ? x * 18014398509481984.0 : x;  // 2^54
+    V scaled = choose(small, x * 18014398509481984.0, x);  // 2^54
     auto word = bits_of(scaled) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
     V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
     V m = from_bits<V>((word & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu);
-    return {small ? k - 54.0 : k, m - 1.0};
+    return {choose(small, k - 54.0, k), m - 1.0};
 }
 template <class V> KINDLING_INLINE V log1p_part(const V& f, const V& extra) {  // log(1 + f) + extra, f small
     V s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
@@ -144,9 +150,9 @@ template <class V> KINDLING_INLINE V log1p_part(const V& f, const V& extra) {  /
     return f - (half_square - (s * (half_square + rest) + extra));
 }
 template <class V> KINDLING_INLINE V log_ends(const V& x, const V& result) {
-    V ended = x == infinity ? x : result;
-    ended = x == 0.0 ? all<V>(-infinity) : ended;
-    return (x < 0.0) | (x != x) ? all<V>(nan) : ended;
+    V ended = choose(x == infinity, x, result);
+    ended = choose(x == 0.0, all<V>(-infinity), ended);
+    return choose((x < 0.0) | (x != x), all<V>(nan), ended);
 }
 /// 1 ulp.
 template <class V> KINDLING_INLINE V log(const V& x) {
@@ -170,12 +176,24 @@ template <class V> KINDLING_INLINE V log1p(const V& x) {
     V u = 1.0 + x;
     V lost = (x - (u - 1.0)) / u;
     V result = log(u);
-    result = (u > 0.0) & (u < infinity) ? result + lost : result;
-    return x == 0.0 ? x : result;
+    result = choose((u > 0.0) & (u < infinity), result + lost, result);
+    return choose(x == 0.0, x, result);
 }
 
-/// Angles beyond this are reduced one by one.
-inline constexpr double largest_plain_angle = 1e6;
+template <class V>
+KINDLING_INLINE void reduce_large_lanes(const V& x, V& high, V& low, Bits<V>& quadrant) {
+    auto large = ~(absolute(x) <= largest_plain_angle);
+    bool any = false;
+    for (int i = 0; i < Lanes<V>::count; i++) any |= large[i] != 0;
+    if (any) [[unlikely]]
+        for (int i = 0; i < Lanes<V>::count; i++)
+            if (large[i]) {
+                ReducedAngle reduced = reduce_large_angle(x[i]);
+                high[i] = reduced.high;
+                low[i] = reduced.low;
+                quadrant[i] = static_cast<uint64_t>(reduced.quadrant);
+            }
+}
 template <class V> struct Angle { V high, low; Bits<V> quadrant; };
 template <class V> KINDLING_INLINE Angle<V> reduce_angle(const V& x) {
     using namespace coefficients;
@@ -185,17 +203,7 @@ template <class V> KINDLING_INLINE Angle<V> reduce_angle(const V& x) {
     second.low -= k * half_pi[3];
     V high = second.high + second.low;
     Angle<V> angle{high, (second.high - high) + second.low, bits_of(shifted) & 3};
-    auto large = ~(absolute(x) <= largest_plain_angle);
-    bool any = false;
-    for (int i = 0; i < Lanes<V>::count; i++) any |= large[i] != 0;
-    if (any) [[unlikely]]
-        for (int i = 0; i < Lanes<V>::count; i++)
-            if (large[i]) {
-                ReducedAngle reduced = reduce_large_angle(x[i]);
-                angle.high[i] = reduced.high;
-                angle.low[i] = reduced.low;
-                angle.quadrant[i] = static_cast<uint64_t>(reduced.quadrant);
-            }
+    reduce_large_lanes(x, angle.high, angle.low, angle.quadrant);
     return angle;
 }
 template <class V> KINDLING_INLINE V sin_part(const Angle<V>& r) {
@@ -209,13 +217,13 @@ template <class V> KINDLING_INLINE V cos_part(const Angle<V>& r) {
 /// 1 ulp over the whole range.
 template <class V> KINDLING_INLINE V sin(const V& x) {
     Angle<V> r = reduce_angle(x);
-    V result = (r.quadrant & 1) != 0 ? cos_part(r) : sin_part(r);
+    V result = choose((r.quadrant & 1) != 0, cos_part(r), sin_part(r));
     result = from_bits<V>(bits_of(result) ^ (r.quadrant & 2) << 62);
-    return x == 0.0 ? x : result;
+    return choose(x == 0.0, x, result);
 }
 template <class V> KINDLING_INLINE V cos(const V& x) {
     Angle<V> r = reduce_angle(x);
-    V result = (r.quadrant & 1) != 0 ? sin_part(r) : cos_part(r);
+    V result = choose((r.quadrant & 1) != 0, sin_part(r), cos_part(r));
     return from_bits<V>(bits_of(result) ^ ((r.quadrant + 1) & 2) << 62);
 }
 /// 3 ulp.
@@ -223,8 +231,8 @@ template <class V> KINDLING_INLINE V tan(const V& x) {
     Angle<V> r = reduce_angle(x);
     V s = sin_part(r), c = cos_part(r);
     auto turned = (r.quadrant & 1) != 0;
-    V result = (turned ? -c : s) / (turned ? s : c);
-    return x == 0.0 ? x : result;
+    V result = choose(turned, -c, s) / choose(turned, s, c);
+    return choose(x == 0.0, x, result);
 }
 
 /// 2 ulp.
@@ -232,9 +240,10 @@ template <class V> KINDLING_INLINE V atan(const V& x) {
     using namespace coefficients;
     V a = absolute(x);
     auto big = a > 2.414213562373095, middle = a > 0.41421356237309503;
-    V t = (big ? all<V>(-1.0) : middle ? a - 1.0 : a) / (big ? a : middle ? a + 1.0 : all<V>(1.0));
-    V base = big ? all<V>(half_pi_pair[0]) : middle ? all<V>(0.5 * half_pi_pair[0]) : V{};
-    V base_low = big ? all<V>(half_pi_pair[1]) : middle ? all<V>(0.5 * half_pi_pair[1]) : V{};
+    V top = choose(big, all<V>(-1.0), choose(middle, a - 1.0, a));
+    V t = top / choose(big, a, choose(middle, a + 1.0, all<V>(1.0)));
+    V base = choose(big, all<V>(half_pi_pair[0]), choose(middle, all<V>(0.5 * half_pi_pair[0]), V{}));
+    V base_low = choose(big, all<V>(half_pi_pair[1]), choose(middle, all<V>(0.5 * half_pi_pair[1]), V{}));
     V z = t * t;
     return with_sign(base + (t + (t * z * polynomial(z, coefficients::atan) + base_low)), x);
 }
@@ -242,42 +251,42 @@ template <class V> KINDLING_INLINE V atan2(const V& y, const V& x) {
     using namespace coefficients;
     V ay = absolute(y), ax = absolute(x);
     auto steep = ay > ax;
-    V top = steep ? ax : ay, bottom = steep ? ay : ax;
+    V top = choose(steep, ax, ay), bottom = choose(steep, ay, ax);
     V ratio = top / bottom;
-    ratio = top == 0.0 ? V{} : ratio;                       // both may be 0
-    ratio = top == infinity ? all<V>(1.0) : ratio;           // both are infinite
+    ratio = choose(top == 0.0, V{}, ratio);  // both may be 0
+    ratio = choose(top == infinity, all<V>(1.0), ratio);  // both are infinite
     V a = atan(ratio);
-    a = steep ? half_pi_pair[0] - (a - half_pi_pair[1]) : a;
-    a = bit_cast<Mask<V>>(x) < 0 ? 2.0 * half_pi_pair[0] - (a - 2.0 * half_pi_pair[1]) : a;
+    a = choose(steep, half_pi_pair[0] - (a - half_pi_pair[1]), a);
+    a = choose(bit_cast<Mask<V>>(x) < 0, 2.0 * half_pi_pair[0] - (a - 2.0 * half_pi_pair[1]), a);
     a = with_sign(a, y);
-    return (x != x) | (y != y) ? all<V>(nan) : a;
+    return choose((x != x) | (y != y), all<V>(nan), a);
 }
 template <class V> struct AsinParts { V value; Mask<V> big; };
 template <class V> KINDLING_INLINE AsinParts<V> asin_parts(const V& a) {
     auto big = a > 0.5;
-    V z = big ? (1.0 - a) * 0.5 : a * a;
-    V s = big ? square_root(z) : a;
+    V z = choose(big, (1.0 - a) * 0.5, a * a);
+    V s = choose(big, square_root(z), a);
     return {s + s * z * polynomial(z, coefficients::asin), big};
 }
 template <class V> KINDLING_INLINE V asin(const V& x) {
     using namespace coefficients;
     AsinParts<V> parts = asin_parts(absolute(x));
-    V result = parts.big ? half_pi_pair[0] - (2.0 * parts.value - half_pi_pair[1]) : parts.value;
+    V result = choose(parts.big, half_pi_pair[0] - (2.0 * parts.value - half_pi_pair[1]), parts.value);
     return with_sign(result, x);
 }
 template <class V> KINDLING_INLINE V acos(const V& x) {
     using namespace coefficients;
     AsinParts<V> parts = asin_parts(absolute(x));
     V twice = 2.0 * parts.value;
-    V outer = x < 0.0 ? 2.0 * half_pi_pair[0] - (twice - 2.0 * half_pi_pair[1]) : twice;
+    V outer = choose(x < 0.0, 2.0 * half_pi_pair[0] - (twice - 2.0 * half_pi_pair[1]), twice);
     V inner = half_pi_pair[0] - (with_sign(parts.value, x) - half_pi_pair[1]);
-    return parts.big ? outer : inner;
+    return choose(parts.big, outer, inner);
 }
 
 /// 3 ulp.
 template <class V> KINDLING_INLINE V sinh(const V& x) {
     V a = absolute(x), t = expm1(a), half = exp_scaled(a, V{}, -1);
-    V result = a < 1.0 ? 0.5 * (t + t / (t + 1.0)) : half - 0.25 / half;
+    V result = choose(a < 1.0, 0.5 * (t + t / (t + 1.0)), half - 0.25 / half);
     return with_sign(result, x);
 }
 template <class V> KINDLING_INLINE V cosh(const V& x) {
@@ -286,21 +295,21 @@ template <class V> KINDLING_INLINE V cosh(const V& x) {
 }
 template <class V> KINDLING_INLINE V tanh(const V& x) {
     V a = absolute(x);
-    V t = expm1(2.0 * (a > 22.0 ? all<V>(22.0) : a));
+    V t = expm1(2.0 * choose(a > 22.0, all<V>(22.0), a));
     return with_sign(t / (t + 2.0), x);
 }
 template <class V> KINDLING_INLINE V asinh(const V& x) {
     V a = absolute(x), square = a * a;
     auto large = a > 268435456.0;
-    V inner = large ? a : a + square / (1.0 + square_root(1.0 + square));
+    V inner = choose(large, a, a + square / (1.0 + square_root(1.0 + square)));
     V near = log1p(inner), far = log(a) + 0.6931471805599453;
-    return with_sign(large ? far : near, x);
+    return with_sign(choose(large, far, near), x);
 }
 template <class V> KINDLING_INLINE V acosh(const V& x) {
     V t = x - 1.0;
     auto large = x > 268435456.0;
     V near = log1p(t + square_root(t * (t + 2.0))), far = log(x) + 0.6931471805599453;
-    return large ? far : near;
+    return choose(large, far, near);
 }
 template <class V> KINDLING_INLINE V atanh(const V& x) {
     V a = absolute(x);
@@ -310,10 +319,10 @@ template <class V> KINDLING_INLINE V sigmoid(const V& x) { return 1.0 / (1.0 + e
 
 /// e^(x*x) erfc(x) for x >= 0.
 template <class V> KINDLING_INLINE V erfcx_positive(const V& a) {
-    V bounded = a > 1e8 ? all<V>(1e8) : a;
+    V bounded = choose(a > 1e8, all<V>(1e8), a);
     V t = (bounded - 4.0) / (bounded + 4.0);
     V value = polynomial(t, coefficients::erfcx) / (1.0 + 2.0 * bounded);
-    return a > 1e8 ? 0.5641895835477563 / a : value;
+    return choose(a > 1e8, 0.5641895835477563 / a, value);
 }
 template <class V> KINDLING_INLINE V exp_minus_square(const V& a) {  // |a| < 1e8
     Pair<V> square = exact_product(a, a);
@@ -322,25 +331,25 @@ template <class V> KINDLING_INLINE V exp_minus_square(const V& a) {  // |a| < 1e
 template <class V> KINDLING_INLINE V erf_small(const V& x) { return x * polynomial(x * x, coefficients::erf); }
 /// 2 ulp.
 template <class V> KINDLING_INLINE V erf(const V& x) {
-    V a = absolute(x), bounded = a > 6.0 ? all<V>(6.0) : a;
+    V a = absolute(x), bounded = choose(a > 6.0, all<V>(6.0), a);
     V large = with_sign(1.0 - exp_minus_square(bounded) * erfcx_positive(bounded), x);
-    V result = a < 1.0 ? erf_small(x) : large;
-    return x != x ? x : result;
+    V result = choose(a < 1.0, erf_small(x), large);
+    return choose(x != x, x, result);
 }
 /// 4 ulp.
 template <class V> KINDLING_INLINE V erfc(const V& x) {
-    V a = absolute(x), bounded = a > 30.0 ? all<V>(30.0) : a;
+    V a = absolute(x), bounded = choose(a > 30.0, all<V>(30.0), a);
     V tail = exp_minus_square(bounded) * erfcx_positive(bounded);
-    V result = x < 0.0 ? 2.0 - tail : tail;
-    result = a < 0.5 ? 1.0 - erf_small(x) : result;
-    return x != x ? x : result;
+    V result = choose(x < 0.0, 2.0 - tail, tail);
+    result = choose(a < 0.5, 1.0 - erf_small(x), result);
+    return choose(x != x, x, result);
 }
 template <class V> KINDLING_INLINE V erfcx(const V& x) {
-    V a = absolute(x), bounded = a > 30.0 ? all<V>(30.0) : a;
+    V a = absolute(x), bounded = choose(a > 30.0, all<V>(30.0), a);
     V positive = erfcx_positive(a);
     Pair<V> square = exact_product(bounded, bounded);
-    V result = x < 0.0 ? 2.0 * exp_scaled(square.high, square.low, 0) - positive : positive;
-    return x != x ? x : result;
+    V result = choose(x < 0.0, 2.0 * exp_scaled(square.high, square.low, 0) - positive, positive);
+    return choose(x != x, x, result);
 }
 
 /// log(x) in two doubles, relative error below 2^-65; finite x > 0.
@@ -373,70 +382,67 @@ template <class V> KINDLING_INLINE V pow_ends(const V& x, const V& y, const V& s
     auto integral = (whole == y) & (absolute(y) < infinity);
     auto odd = integral & (round_to<Rounding::Zero>(half) != half) & (absolute(y) < 9007199254740992.0);
     auto negative = bit_cast<Mask<V>>(x) < 0;
-    V result = negative & odd ? -size : size;
-    result = (x < 0.0) & ~integral & (absolute(y) < infinity) & (absolute(x) < infinity) ? all<V>(nan) : result;
-    result = (x != x) | (y != y) ? all<V>(nan) : result;
-    return (x == 1.0) | (y == 0.0) | ((x == -1.0) & (absolute(y) == infinity)) ? all<V>(1.0) : result;
+    V result = choose(negative & odd, -size, size);
+    result = choose((x < 0.0) & ~integral & (absolute(y) < infinity) & (absolute(x) < infinity), all<V>(nan), result);
+    result = choose((x != x) | (y != y), all<V>(nan), result);
+    return choose((x == 1.0) | (y == 0.0) | ((x == -1.0) & (absolute(y) == infinity)), all<V>(1.0), result);
 }
 /// 1 ulp.
 template <class V> KINDLING_INLINE V pow(const V& x, const V& y) {
     V a = absolute(x);
     auto plain = (a > 0.0) & (a < infinity) & (absolute(y) < 1e100);
-    Pair<V> logarithm = log_pair(plain ? a : all<V>(2.0));
-    V exponent = plain ? y : all<V>(1.0);
+    Pair<V> logarithm = log_pair(choose(plain, a, all<V>(2.0)));
+    V exponent = choose(plain, y, all<V>(1.0));
     Pair<V> product = exact_product(logarithm.high, exponent);
     product.low += logarithm.low * exponent;
-    product.low = absolute(product.high) < 1e4 ? product.low : V{};
+    product.low = choose(absolute(product.high) < 1e4, product.low, V{});
     V ends = log(a) * y;  // with a zero, an infinity or a huge exponent only its sign and size matter
-    V size = exp_scaled(plain ? product.high : ends, plain ? product.low : V{}, 0);
+    V size = exp_scaled(choose(plain, product.high, ends), choose(plain, product.low, V{}), 0);
     return pow_ends(x, y, size);
 }
 
 template <class V> KINDLING_INLINE V hypot(const V& x, const V& y) {
     V ax = absolute(x), ay = absolute(y);
-    V large = ax > ay ? ax : ay, small = ax > ay ? ay : ax;
+    V large = choose(ax > ay, ax, ay), small = choose(ax > ay, ay, ax);
     V ratio = small / large;
     V result = large * square_root(1.0 + ratio * ratio);
-    result = large == 0.0 ? V{} : result;
-    result = (x != x) | (y != y) ? all<V>(nan) : result;
-    return (ax == infinity) | (ay == infinity) ? all<V>(infinity) : result;
+    result = choose(large == 0.0, V{}, result);
+    result = choose((x != x) | (y != y), all<V>(nan), result);
+    return choose((ax == infinity) | (ay == infinity), all<V>(infinity), result);
 }
 template <class V> KINDLING_INLINE V logaddexp(const V& x, const V& y) {
-    V large = (x > y) | (x != x) ? x : y;
+    V large = choose((x > y) | (x != x), x, y);
     V result = large + log1p(exp(-absolute(x - y)));
-    return (x == y) & (absolute(x) == infinity) ? x : result;
+    return choose((x == y) & (absolute(x) == infinity), x, result);
 }
 template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
-    V large = (x > y) | (x != x) ? x : y;
+    V large = choose((x > y) | (x != x), x, y);
     V result = large + log1p(exp2(-absolute(x - y))) * 1.4426950408889634;
-    return (x == y) & (absolute(x) == infinity) ? x : result;
+    return choose((x == y) & (absolute(x) == infinity), x, result);
 }
 
 // ---- float32 in double lanes: the reduction of the angle needs them, the polynomials can be short
+
+/// In double lanes the logarithm has bits to spare for any float exponent.
+template <class V> KINDLING_INLINE V pow_for_float(const V& x, const V& y) {
+    return pow_ends(x, y, exp(log(absolute(x)) * y));
+}
 
 template <class V, bool Cosine> KINDLING_INLINE V sine_for_float(const V& x) {
     using namespace coefficients;
     V shifted = x * 0.6366197723675814 + whole_magic, k = shifted - whole_magic;
     V r = ((x - k * half_pi[0]) - k * half_pi[1]) - k * half_pi[2];
     Bits<V> quadrant = bits_of(shifted);
-    auto large = ~(absolute(x) <= largest_plain_angle);
-    bool any = false;
-    for (int i = 0; i < Lanes<V>::count; i++) any |= large[i] != 0;
-    if (any) [[unlikely]]
-        for (int i = 0; i < Lanes<V>::count; i++)
-            if (large[i]) {
-                ReducedAngle reduced = reduce_large_angle(x[i]);
-                r[i] = reduced.high;
-                quadrant[i] = static_cast<uint64_t>(reduced.quadrant);
-            }
+    V low{};  // too small to matter here
+    reduce_large_lanes(x, r, low, quadrant);
     V z = r * r;
     V s = r + r * z * polynomial(z, coefficients::sin_for_float),
       c = 1.0 - z * (0.5 - z * polynomial(z, coefficients::cos_for_float));
     auto odd = (quadrant & 1) != 0;
-    V result = Cosine ? (odd ? s : c) : (odd ? c : s);
+    V result = Cosine ? choose(odd, s, c) : choose(odd, c, s);
     if (Cosine) quadrant += 1;
     result = from_bits<V>(bits_of(result) ^ (quadrant & 2) << 62);
-    return Cosine ? result : (x == 0.0 ? x : result);
+    return Cosine ? result : choose(x == 0.0, x, result);
 }
 
 // ---- float32 in float lanes
@@ -445,32 +451,34 @@ inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23
 template <class V> KINDLING_INLINE V power_of_twof(const V& whole) {  // -126 to 127
     return from_bits<V>(bits_of(whole + (whole_magicf + 127.0f)) << 23);
 }
+/// value * 2^k, rounded once, for whole |k| up to 200 and a value near 1; a NaN in it stays.
+template <class V> KINDLING_INLINE V scaled_by_powerf(const V& value, const V& k) {
+    if (V scaled{}; scaled_at_once(value, k, scaled)) return scaled;
+    V half = ((k * 0.5f) + whole_magicf) - whole_magicf;
+    return value * power_of_twof(half) * power_of_twof(k - half);
+}
 /// 1 ulp.
 template <class V> KINDLING_INLINE V expf(const V& x) {
     V bounded = at_most(at_least(x, -110.0f), 90.0f);
     V k = (bounded * 1.44269504f + whole_magicf) - whole_magicf;
     V r = (bounded - k * 0.693359375f) - k * -2.12194440e-4f;
     V value = 1.0f + (r + r * r * polynomial(r, coefficients::expf));
-#if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64) return bit_cast<V>(_mm512_scalef_ps(bit_cast<__m512>(value), bit_cast<__m512>(k)));
-#endif
-    V half = ((k * 0.5f) + whole_magicf) - whole_magicf;
-    return value * power_of_twof(half) * power_of_twof(k - half);
+    return scaled_by_powerf(value, k);
 }
 template <class V> KINDLING_INLINE V logf(const V& x) {
     constexpr float inf = __builtin_inff();
     auto small = x < 1.17549435e-38f;
-    V scaled = small ? x * 33554432.0f : x;  // 2^25
+    V scaled = choose(small, x * 33554432.0f, x);  // 2^25
     auto word = bits_of(scaled) + (0x3F800000u - 0x3F3504F3u);
     V k = convert<float>(bit_cast<Mask<V>>((word >> 23))) - 127.0f;
     V f = from_bits<V>((word & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
-    k = small ? k - 25.0f : k;
+    k = choose(small, k - 25.0f, k);
     V s = f / (2.0f + f), z = s * s, half_square = 0.5f * f * f;
     V rest = z * polynomial(z, coefficients::logf);
     V result = k * 0.693359375f + (f - (half_square - (s * (half_square + rest) + k * -2.12194440e-4f)));
-    result = x == inf ? x : result;
-    result = x == 0.0f ? all<V>(-inf) : result;
-    return (x < 0.0f) | (x != x) ? all<V>(__builtin_nanf("")) : result;
+    result = choose(x == inf, x, result);
+    result = choose(x == 0.0f, all<V>(-inf), result);
+    return choose((x < 0.0f) | (x != x), all<V>(__builtin_nanf("")), result);
 }
 template <class V> KINDLING_INLINE V sigmoidf(const V& x) { return 1.0f / (1.0f + expf(-x)); }
 /// 2 ulp.
@@ -478,15 +486,15 @@ template <class V> KINDLING_INLINE V tanhf(const V& x) {
     V a = absolute(x), z = x * x;
     V bounded = at_most(a, 10.0f);
     V large = with_sign(1.0f - 2.0f / (expf(2.0f * bounded) + 1.0f), x);
-    V result = a < 0.625f ? with_sign(x + x * z * polynomial(z, coefficients::tanhf), x) : large;
-    return x != x ? x : result;
+    V result = choose(a < 0.625f, with_sign(x + x * z * polynomial(z, coefficients::tanhf), x), large);
+    return choose(x != x, x, result);
 }
 /// 4 ulp.
 template <class V> KINDLING_INLINE V erff(const V& x) {
     V a = absolute(x), bounded = at_most(a, 4.0f);
     V large = with_sign(1.0f - expf(-polynomial(V(bounded - 2.5f), coefficients::erfcf)), x);
-    V result = a < 1.0f ? x * polynomial(V(x * x), coefficients::erff) : large;
-    return x != x ? x : result;
+    V result = choose(a < 1.0f, x * polynomial(V(x * x), coefficients::erff), large);
+    return choose(x != x, x, result);
 }
 
 }  // namespace kindling::KINDLING_ISA_NAMESPACE::maths

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "kernels/fold.h"
 #include "kernels/isa.h"
+#include "kernels/native/native.h"
 
 namespace kindling {
 
@@ -23,7 +24,11 @@ TileCode find_cast(DType from, DType to) {
 
 TileFunction find_move(TileMove move) { return KINDLING_BY_ISA(find_move, move); }
 
-void delete_program(const TileProgram* program) { delete program; }
+void delete_program(const TileProgram* program) {
+    if (!program) return;
+    delete_native(program->native);
+    delete program;
+}
 
 namespace {
 
@@ -35,8 +40,8 @@ public:
         for (const Node& node : expression_.nodes) {
             int16_t exact = value(node), rounded = exact;
             if (is_half(node.type) && needs_rounding(node))
-                rounded = emit({find_move(node.type == DType::Float16 ? TileMove::RoundHalf : TileMove::RoundBFloat16)},
-                               4, {exact});
+                rounded =
+                    move(node.type == DType::Float16 ? TileMove::RoundHalf : TileMove::RoundBFloat16, 4, exact);
             exact_.push_back(exact);
             slots_.push_back(rounded);
         }
@@ -46,9 +51,7 @@ public:
             if (node.primitive == Primitive::Input && is_half(node.type))
                 slot = raw_[static_cast<size_t>(node.index())];
             else if (is_half(node.type))
-                slot =
-                    emit({find_move(node.type == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16)},
-                         2, {slot});
+                slot = move(node.type == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16, 2, slot);
             program_.outputs.push_back(slot);
         }
         drop_dead();
@@ -69,13 +72,19 @@ private:
         return static_cast<int16_t>(program_.slots.size() - 1);
     }
 
-    int16_t emit(TileCode code, size_t item, std::initializer_list<int16_t> operands) {
+    int16_t emit(TileCode code, TileTask task, size_t item, std::initializer_list<int16_t> operands) {
         KINDLING_ASSERT(code.function);
         int16_t out = add_slot(TileSlot::Buffer, item, -1);
-        TileStep step{code.function, out, {-1, -1, -1}, 0, code.scale, static_cast<uint8_t>(item), 0, nullptr};
+        TileStep step{code.function, out, {-1, -1, -1}, 0, code.scale, static_cast<uint8_t>(item), 0, nullptr,
+                      task};
         for (int16_t operand : operands) step.operands[step.operand_count++] = operand;
         program_.steps.push_back(step);
         return out;
+    }
+
+    int16_t move(TileMove which, size_t item, int16_t slot) {
+        return emit({find_move(which)}, {TileTask::Move, static_cast<uint8_t>(which), DType::None, DType::None}, item,
+                    {slot});
     }
 
     int16_t constant(DType type, const Immediate& value) {
@@ -115,8 +124,8 @@ private:
                 KINDLING_ASSERT(raw_[which] < 0);  // one node for one input: the builder's hash-consing gives that
                 raw_[which] = add_slot(TileSlot::Input, item_size(node.type), node.index());
                 if (!is_half(node.type)) return raw_[which];
-                TileMove move = node.type == DType::Float16 ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat;
-                return emit({find_move(move)}, 4, {raw_[which]});
+                return move(node.type == DType::Float16 ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat, 4,
+                            raw_[which]);
             }
             case Primitive::Scalar: return add_slot(TileSlot::Splat, item_size(type), ~node.index());
             case Primitive::Constant: return constant(type, node.value);
@@ -127,7 +136,8 @@ private:
             }
             case Primitive::RowSum: case Primitive::RowMax: {
                 bool sum = node.primitive == Primitive::RowSum;
-                int16_t folded = emit(find_tile(sum ? Primitive::Add : Primitive::Max, type), item_size(type),
+                int16_t folded = emit(find_tile(sum ? Primitive::Add : Primitive::Max, type),
+                                      {TileTask::Fold, static_cast<uint8_t>(node.primitive), type, type}, item_size(type),
                                       {slots_[static_cast<size_t>(node.operands[0])]});
                 program_.steps.back().fold = find_row_fold(sum ? Combine::Sum : Combine::Max, type);
                 KINDLING_ASSERT(program_.steps.back().fold);
@@ -149,7 +159,8 @@ private:
         if (from == to) return slot;
         bool whole = category(from) < 2 && category(to) < 2;
         if (whole && to != DType::Bool && item_size(from) == item_size(to)) return slot;
-        if (TileCode code = find_cast(from, to); code.function) return emit(code, item_size(to), {slot});
+        if (TileCode code = find_cast(from, to); code.function)
+            return emit(code, {TileTask::Cast, 0, from, to}, item_size(to), {slot});
         if (is_complex(from) && !is_complex(to)) {
             int16_t operands[3] = {slot, -1, -1};
             return cast(lower(Primitive::Real, from, operands), to_real(from), to);
@@ -198,15 +209,16 @@ private:
                 break;
             default: break;
         }
-        if (primitive == Primitive::Pow && type == DType::Float32)  // computed in, and left in, double
-            return cast(emit(find_tile(primitive, type), 8, {operands[0], operands[1]}), DType::Float64, type);
         int count = operand_count(primitive);
         DType result = result_type(primitive, type);
-        // MakeComplex is listed under its result's dtype
-        if (TileCode code = find_tile(primitive, primitive == Primitive::MakeComplex ? result : type); code.function) {
-            if (count == 1) return emit(code, item_size(result), {operands[0]});
-            if (count == 2) return emit(code, item_size(result), {operands[0], operands[1]});
-            return emit(code, item_size(result), {operands[0], operands[1], operands[2]});
+        DType listed = primitive == Primitive::MakeComplex ? result : type;
+        TileTask task{TileTask::Compute, static_cast<uint8_t>(primitive), listed, result};
+        if (primitive == Primitive::Pow && type == DType::Float32)  // computed in, and left in, double
+            return cast(emit(find_tile(primitive, type), task, 8, {operands[0], operands[1]}), DType::Float64, type);
+        if (TileCode code = find_tile(primitive, listed); code.function) {
+            if (count == 1) return emit(code, task, item_size(result), {operands[0]});
+            if (count == 2) return emit(code, task, item_size(result), {operands[0], operands[1]});
+            return emit(code, task, item_size(result), {operands[0], operands[1], operands[2]});
         }
         DType wider = type == DType::Float32 ? DType::Float64 : type == DType::Complex64 ? DType::Complex128
                       : whole && type != DType::UInt64 && type != DType::Int64 ? DType::Int64 : DType::None;

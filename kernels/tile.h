@@ -19,6 +19,14 @@ enum class TileMove : uint8_t { HalfToFloat, BFloat16ToFloat, FloatToHalf, Float
 /// out[r] = the fold of row r of n >= 1 values; see fold.h.
 using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n);
 
+/// What a step computes, for the native executor, which compiles steps instead of calling them.
+struct TileTask {
+    enum Kind : uint8_t { Compute, Cast, Move, Fold };
+    Kind kind;
+    uint8_t which;   // a Primitive or a TileMove
+    DType type, to;  // Compute: of the operands (Select: of its values; MakeComplex: of the result). Cast: from, to
+};
+
 struct TileStep {
     TileFunction function;     // of a row fold: what merges two folded values
     int16_t out, operands[3];  // slots, -1 for none
@@ -27,6 +35,7 @@ struct TileStep {
     uint8_t item_size;   // bytes of one value of `out`
     uint8_t level = 0;   // how many row folds lie before it, one after the other; steps are sorted by it, folds last
     RowFold fold = nullptr;
+    TileTask task{};
 };
 
 /// A value at run time: memory of an operand, a buffer, or a repeated number.
@@ -38,6 +47,8 @@ struct TileSlot {
     uint8_t level = 0;
     bool crosses = false;   // a step of a higher level reads it
 };
+
+struct NativeState;  // see native/native.h
 
 struct TileProgram {
     std::vector<TileStep> steps;
@@ -51,6 +62,7 @@ struct TileProgram {
     int buffer_item = 0;                 // the widest value a buffer holds
     int level_count = 1;                 // more if there are row folds
     bool one_step = false;               // a single step, from inputs and splats to the single output
+    mutable NativeState* native = nullptr;  // what the native executor knows of this program
 };
 
 /// One way to run a primitive or cast; `function` is null if there is no vector code for it.

@@ -1,6 +1,6 @@
 // kernels/tile_cast_isa.cpp: conversions between element types, half types included.
+#include "kernels/arithmetic.h"
 #include "kernels/tile.h"
-#include "kernels/vector.h"
 
 namespace kindling::KINDLING_ISA_NAMESPACE {
 namespace {
@@ -19,9 +19,10 @@ template <class From> void complex_truth(void* out, const void* a, const void*, 
 template <class From> void to_uint64(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     loop1<uint64_t, From>(
         [](auto x) {
-            auto high = x >= static_cast<From>(9223372036854775808.0);
-            auto low = convert<int64_t>(high ? x - static_cast<From>(9223372036854775808.0) : x);
-            return convert<uint64_t>(low) ^ (convert<uint64_t>(high) & 0x8000000000000000u);
+            constexpr From top = static_cast<From>(9223372036854775808.0);
+            auto high = x >= top;
+            return convert<uint64_t>(convert<int64_t>(choose(high, x - top, x))) ^
+                   (convert<uint64_t>(high) & 0x8000000000000000u);
         },
         out, a, n);
 }
@@ -72,11 +73,6 @@ KINDLING_INLINE H float_to_half(const F& x) {
 #endif
 }
 KINDLING_INLINE F bfloat16_to_float(const H& x) { return bit_cast<F>(convert<uint32_t>(x) << 16); }
-KINDLING_INLINE W rounded_to_bfloat16(const F& x) {
-    W word = bit_cast<W>(x);
-    W rounded = word + 0x7FFF + (word >> 16 & 1);
-    return (word & 0x7FFFFFFF) > 0x7F800000 ? W{} + 0x7FC00000u : rounded & 0xFFFF0000;
-}
 KINDLING_INLINE H float_to_bfloat16(const F& x) { return convert<uint16_t>(rounded_to_bfloat16(x) >> 16); }
 
 void move_half_to_float(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {

@@ -35,12 +35,10 @@ KINDLING_FOR_EACH_BINARY(X)
 KINDLING_FOR_EACH_FLOAT(X)
 #undef X
 
-// In double lanes the logarithm has bits to spare for any float exponent.
 void tile_powf(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<double, float>(
         [](auto x, auto y) {
-            auto wide = convert<double>(x), exponent = convert<double>(y);
-            return maths::pow_ends(wide, exponent, maths::exp(maths::log(absolute(wide)) * exponent));
+            return maths::pow_for_float(convert<double>(x), convert<double>(y));
         },
         out, a, b, n, splat);
 }

@@ -46,7 +46,9 @@ template <class V> using Item = typename Lanes<V>::Item;
 template <class V> using Mask = typename Lanes<V>::Mask;
 template <class V> using Bits = typename Lanes<V>::Bits;
 
+#ifndef KINDLING_INLINE
 #define KINDLING_INLINE inline __attribute__((always_inline))
+#endif
 
 template <class V> KINDLING_INLINE V load(const void* from) {
     V value;
@@ -61,6 +63,7 @@ template <class To, class V> KINDLING_INLINE To bit_cast(const V& value) {
     std::memcpy(&result, &value, sizeof result);
     return result;
 }
+template <class M, class V> KINDLING_INLINE V choose(const M& mask, const V& a, const V& b) { return mask ? a : b; }
 template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(const V& value) {
     return __builtin_convertvector(value, Vec<T, Lanes<V>::count>);
 }

@@ -1,0 +1,633 @@
+// kernels/native/emit.cpp: registers for a lane program and its machine code, in one pass over straight-line code: a
+// value that must give up its register is the one whose next use lies farthest ahead.
+//
+// Registers: rdi the slots' pointers, rsi the number of elements, rax the element, rbp the frame, rbx the constants,
+// rcx, rdx, r8 to r14 pointers of slots, r15 scratch. Values that are the same for all elements are computed before the
+// loop and live in the frame, constants behind the code.
+#include "kernels/native/emit.h"
+
+#include <cstring>
+
+#include "core/error.h"
+#include "kernels/angle.h"
+
+namespace kindling::native {
+
+namespace {
+
+constexpr int never_used = 0x7FFFFFFF;
+constexpr int saved_general = 64;  // bytes at the start of the frame
+
+enum FixKind { High, Low, Quadrant };
+
+/// Called from machine code where some lane of x is no plain angle: corrects those lanes of a saved register.
+void fix_lanes(char* saved, uint64_t packed, int64_t lanes, int64_t stride) {
+    const double* x = reinterpret_cast<const double*>(saved + static_cast<int64_t>(packed & 0xFF) * stride);
+    char* value = saved + static_cast<int64_t>(packed >> 8 & 0xFF) * stride;
+    for (int64_t i = 0; i < lanes; i++) {
+        if (x[i] <= largest_plain_angle && x[i] >= -largest_plain_angle) continue;
+        ReducedAngle reduced = reduce_large_angle(x[i]);
+        switch (packed >> 16) {
+            case High: std::memcpy(value + 8 * i, &reduced.high, 8); break;
+            case Low: std::memcpy(value + 8 * i, &reduced.low, 8); break;
+            default: std::memcpy(value + 8 * i, &reduced.quadrant, 8);
+        }
+    }
+}
+
+class Emitter {
+public:
+    Emitter(const LaneProgram& program, MachineCode& result, bool with_listing)
+        : program_(program), result_(result), evex_(program.isa == Isa::Avx512), code_(evex_),
+          vector_(evex_ ? 64 : 32), registers_(evex_ ? 30 : 14), where_(program.values.size()) {
+        if (with_listing) code_.listing = &result.listing;
+        code_.code.reserve(program.values.size() * 12 + 1024);
+    }
+
+    void run() {
+        plan();
+        if (program_.has_fix) save_area_ = take_frame(32 * vector_ + 64);
+        prologue();
+        for (int i : once_) value(i);
+        forget_registers();
+        const int top = code_.here();
+        for (int i : each_) value(i);
+        for (const LaneStore& store : program_.stores) emit_store(store);
+        code_.add(Rax, program_.lanes);
+        code_.compare(Rax, Rsi);
+        code_.jump_back(Condition::Below, top);
+        epilogue();
+        cold_code();
+        while (code_.code.size() % 64) code_.code.push_back(0xCC);
+        result_.code_size = code_.here();
+        code_.bind(constants_at_, code_.here());
+        code_.code.insert(code_.code.end(), constants_.begin(), constants_.end());
+        // A vector may be read from the last constants on.
+        code_.code.insert(code_.code.end(), 64, 0);
+        result_.bytes = static_cast<std::vector<uint8_t>&&>(code_.code);
+        result_.frame = (frame_ + 63) & ~int64_t{63};
+    }
+
+private:
+    struct Where {
+        int8_t reg = -1;
+        int next = never_used;      // position of the next use
+        int32_t home = -1;          // where it also lies: in the frame, or (constants) behind the code
+        bool repeated = false;      // its home holds a single element
+    };
+    struct Cold { int jump, back, packed; };
+
+    const LaneProgram& program_;
+    MachineCode& result_;
+    const bool evex_;
+    Assembler code_;
+    const int vector_, registers_;
+    std::vector<Where> where_;
+    std::vector<int> once_, each_;
+    std::vector<int> after_;        // for each operand of each value: the position of the use after it
+    std::vector<int> store_after_;
+    std::vector<int> position_;
+    int32_t in_register_[32];       // the value in each vector register, or -1
+    int32_t in_mask_[8];
+    uint32_t pinned_ = 0, pinned_masks_ = 0;
+    bool in_loop_ = false;
+    int64_t frame_ = saved_general;
+    std::vector<int32_t> free_homes_, leaving_homes_;
+    std::vector<int> last_use_;
+    int32_t save_area_ = 0;
+    std::vector<uint8_t> constants_;
+    int constants_at_ = 0;
+    std::vector<std::pair<int, General>> pointers_;
+    std::vector<Cold> cold_;
+
+    const Lane& lane(int value) const { return program_.values[static_cast<size_t>(value)]; }
+    Where& where(int value) { return where_[static_cast<size_t>(value)]; }
+    int bytes(int width) const { int n = program_.lanes * width; return n < 16 ? 16 : n; }
+    bool in_k(int value) const { return evex_ && lane(value).mask; }
+    static bool is_constant(const Lane& lane) { return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8; }
+
+    // ---- before anything is emitted: the order, and every value's next uses
+
+    void plan() {
+        for (int32_t& v : in_register_) v = -1;
+        for (int32_t& v : in_mask_) v = -1;
+        const int count = static_cast<int>(program_.values.size());
+        position_.assign(static_cast<size_t>(count), -1);
+        for (int i = 0; i < count; i++) {
+            if (is_constant(lane(i))) add_constant(i);
+            else (lane(i).invariant ? once_ : each_).push_back(i);
+        }
+        int at = 0;
+        for (int i : once_) position_[static_cast<size_t>(i)] = at++;
+        for (int i : each_) position_[static_cast<size_t>(i)] = at++;
+        after_.assign(static_cast<size_t>(count) * 3, never_used);
+        store_after_.assign(program_.stores.size(), never_used);
+        std::vector<int> next(static_cast<size_t>(count), never_used);
+        last_use_.assign(static_cast<size_t>(count), -1);
+        auto note = [&](size_t operand, int position) {
+            if (next[operand] == never_used) last_use_[operand] = position;
+            next[operand] = position;
+        };
+        for (size_t s = program_.stores.size(); s-- > 0;) {
+            size_t stored = static_cast<size_t>(program_.stores[s].value);
+            store_after_[s] = next[stored];
+            note(stored, at + static_cast<int>(s));
+        }
+        auto scan = [&](const std::vector<int>& order) {
+            for (size_t k = order.size(); k-- > 0;) {
+                const Lane& one = lane(order[k]);
+                for (int o = one.operand_count; o-- > 0;) {
+                    size_t operand = static_cast<size_t>(one.operands[o]);
+                    after_[static_cast<size_t>(order[k]) * 3 + static_cast<size_t>(o)] = next[operand];
+                    note(operand, position_[static_cast<size_t>(order[k])]);
+                }
+            }
+        };
+        scan(each_);
+        scan(once_);
+        for (int i = 0; i < count; i++) where(i).next = next[static_cast<size_t>(i)];
+    }
+
+    void add_constant(int i) {
+        Where& place = where(i);
+        const int width = lane(i).width;
+        // EVEX forms repeat one element; VEX forms read a whole vector.
+        const int size = evex_ ? width : vector_;
+        while (constants_.size() % static_cast<size_t>(size)) constants_.push_back(0);
+        place.home = static_cast<int32_t>(constants_.size());
+        place.repeated = evex_;
+        for (int k = 0; k < size; k += width)
+            for (int b = 0; b < width; b++) constants_.push_back(static_cast<uint8_t>(lane(i).bits >> 8 * b));
+    }
+    int32_t raw_constant(uint64_t byte, int size) {
+        while (constants_.size() % 16) constants_.push_back(0);
+        int32_t at = static_cast<int32_t>(constants_.size());
+        for (int k = 0; k < size; k++) constants_.push_back(static_cast<uint8_t>(byte >> 8 * (k & 7)));
+        return at;
+    }
+    int32_t ones_ = -1, low_bytes_ = -1, low_words_ = -1;
+
+    int32_t take_frame(int64_t size) {
+        frame_ = (frame_ + 63) & ~int64_t{63};
+        int32_t at = static_cast<int32_t>(frame_);
+        frame_ += size;
+        return at;
+    }
+    int32_t take_home() {
+        if (free_homes_.empty()) return take_frame(vector_);
+        int32_t home = free_homes_.back();
+        free_homes_.pop_back();
+        return home;
+    }
+
+    // ---- registers
+
+    Place home_of(int value) {
+        Place place = Place::at(is_constant(lane(value)) ? Rbx : Rbp, where(value).home);
+        place.repeated = where(value).repeated;
+        return place;
+    }
+
+    void spill(int value) {
+        Where& place = where(value);
+        if (place.home < 0) {
+            place.home = take_home();
+            if (in_k(value)) code_.emit(Form::KMovStore, 16, place.reg, 0, home_of(value));
+            else code_.emit(Form::MovUpsStore, bytes(lane(value).width), place.reg, 0, home_of(value));
+        }
+    }
+    void drop(int value) {
+        Where& place = where(value);
+        if (place.reg < 0) return;
+        (in_k(value) ? in_mask_ : in_register_)[place.reg] = -1;
+        place.reg = -1;
+    }
+
+    int take_register() {
+        int best = -1, farthest = -1;
+        for (int r = 0; r < registers_; r++) {
+            if (in_register_[r] < 0 && !(pinned_ >> r & 1)) return r;
+            if (pinned_ >> r & 1) continue;
+            Where& place = where(in_register_[r]);
+            // What has a home need not be stored: as good as a use a little farther ahead.
+            int next = place.next == never_used ? never_used : place.next + (place.home >= 0 ? 8 : 0);
+            if (next > farthest) farthest = next, best = r;
+        }
+        KINDLING_ASSERT(best >= 0);
+        int value = in_register_[best];
+        if (where(value).next != never_used) spill(value);
+        drop(value);
+        return best;
+    }
+    int take_mask() {
+        int best = -1, farthest = -1;
+        for (int r = 1; r < 7; r++) {
+            if (in_mask_[r] < 0 && !(pinned_masks_ >> r & 1)) return r;
+            if (pinned_masks_ >> r & 1) continue;
+            if (where(in_mask_[r]).next > farthest) farthest = where(in_mask_[r]).next, best = r;
+        }
+        KINDLING_ASSERT(best >= 0);
+        int value = in_mask_[best];
+        if (where(value).next != never_used) spill(value);
+        drop(value);
+        return best;
+    }
+    /// A register for the result.
+    int define(int value) {
+        Where& place = where(value);
+        if (in_k(value)) {
+            place.reg = static_cast<int8_t>(take_mask());
+            in_mask_[place.reg] = value;
+            pinned_masks_ |= 1u << place.reg;
+        } else {
+            place.reg = static_cast<int8_t>(take_register());
+            in_register_[place.reg] = value;
+            pinned_ |= 1u << place.reg;
+        }
+        return place.reg;
+    }
+    /// The operand in a register.
+    int need(int value) {
+        Where& place = where(value);
+        if (place.reg < 0) {
+            Place from = home_of(value);
+            define(value);
+            if (in_k(value)) code_.emit(Form::KMov, 16, place.reg, 0, from);
+            else if (from.repeated) {
+                from.repeated = false;
+                code_.emit(lane(value).width == 8 ? Form::BroadcastSd : Form::BroadcastSs, bytes(lane(value).width),
+                           place.reg, 0, from);
+            } else code_.emit(Form::MovUps, bytes(lane(value).width), place.reg, 0, from);
+        }
+        if (in_k(value)) pinned_masks_ |= 1u << place.reg;
+        else pinned_ |= 1u << place.reg;
+        return place.reg;
+    }
+    /// The operand where it is, if `form` can read it there.
+    Place place_of(int value, Form form) {
+        Where& place = where(value);
+        if (place.reg < 0 && !in_k(value)) {
+            if (!place.repeated) return home_of(value);
+            if (facts(form).element == lane(value).width) return home_of(value);
+        }
+        return Place::of(need(value));
+    }
+    /// After the operands of a value have been read: what is not read again gives its register up.
+    void used(int value) {
+        const Lane& one = lane(value);
+        for (int o = 0; o < one.operand_count; o++)
+            where(one.operands[o]).next = after_[static_cast<size_t>(value) * 3 + static_cast<size_t>(o)];
+        for (int o = 0; o < one.operand_count; o++) release(one.operands[o]);
+        pinned_ = pinned_masks_ = 0;
+    }
+    void release(int value) {
+        Where& place = where(value);
+        if (place.next != never_used) return;
+        drop(value);
+        // A place in the frame is free again, but not for what the next turn of the loop reads there.
+        if (place.home >= 0 && !lane(value).invariant) {
+            leaving_homes_.push_back(place.home);  // it may yet be read as this value is made
+            place.home = -1;
+        }
+    }
+    /// Between the code that runs once and the loop: everything is in memory.
+    void forget_registers() {
+        for (int32_t& v : in_register_)
+            if (v >= 0) drop(v);
+        for (int32_t& v : in_mask_)
+            if (v >= 0) drop(v);
+        in_loop_ = true;
+    }
+
+    // ---- values
+
+    int argument(int slot) {
+        for (size_t k = 0; k < result_.arguments.size(); k++)
+            if (result_.arguments[k] == slot) return static_cast<int>(k);
+        result_.arguments.push_back(static_cast<int16_t>(slot));
+        return static_cast<int>(result_.arguments.size()) - 1;
+    }
+    General pointer(int slot) {
+        for (auto [known, reg] : pointers_)
+            if (known == slot) return reg;
+        code_.load(R15, Place::at(Rdi, 8 * argument(slot)));
+        return R15;
+    }
+
+    void prologue() {
+        for (General reg : {Rbx, Rbp, R12, R13, R14, R15}) code_.push(reg);
+        code_.subtract(Rsp, 8);
+        code_.move(Rbp, Rdx);
+        constants_at_ = code_.load_address(Rbx);
+        static constexpr General free[] = {Rcx, Rdx, R8, R9, R10, R11, R12, R13, R14};
+        auto give = [&](int slot) {
+            for (auto [known, reg] : pointers_)
+                if (known == slot) return;
+            if (pointers_.size() < sizeof free / sizeof *free) pointers_.push_back({slot, free[pointers_.size()]});
+        };
+        for (int i : each_)
+            if (facts(lane(i).op).how == How::Leaf) give(static_cast<int>(lane(i).bits));
+        for (const LaneStore& store : program_.stores) give(store.slot);
+        load_pointers();
+        code_.zero(Rax);
+    }
+    void load_pointers() {
+        for (auto [slot, reg] : pointers_) code_.load(reg, Place::at(Rdi, 8 * argument(slot)));
+    }
+    void epilogue() {
+        code_.vzeroupper();
+        code_.add(Rsp, 8);
+        for (General reg : {R15, R14, R13, R12, Rbp, Rbx}) code_.pop(reg);
+        code_.ret();
+    }
+
+    void value(int i) {
+        const Lane& one = lane(i);
+        const LaneFacts& row = facts(one.op);
+        if (where(i).next == never_used) return;  // only what other values made unnecessary
+        const Form form = evex_ ? row.evex : row.vex;
+        const int* in = one.operands;
+        const int wide = one.width > row.from && row.from ? bytes(one.width)
+                         : row.from                       ? bytes(row.from)
+                                                          : bytes(one.width);
+        switch (row.how) {
+            case How::Leaf: load(i, form); break;
+            case How::Either:
+            case How::Binary: {
+                int a = in[0], b = in[1];
+                if (row.how == How::Either && where(a).reg < 0 && where(b).reg >= 0) std::swap(a, b);
+                int first = need(a);
+                Place second = a == b ? Place::of(first) : place_of(b, form);
+                used(i);
+                code_.emit(form, wide, define(i), first, second);
+                break;
+            }
+            case How::Unary: {
+                Place from = place_of(in[0], form);
+                used(i);
+                code_.emit(form, wide, define(i), 0, from);
+                break;
+            }
+            case How::Immediate:
+            case How::Shift: {
+                // VEX shifts read registers only.
+                Place from = row.how == How::Shift && !evex_ ? Place::of(need(in[0])) : place_of(in[0], form);
+                used(i);
+                code_.emit(form, wide, define(i), 0, from, one.immediate);
+                break;
+            }
+            case How::Compare: {
+                int first = need(in[0]);
+                Place second = in[0] == in[1] ? Place::of(first) : place_of(in[1], form);
+                used(i);
+                code_.emit(form, bytes(row.from), define(i), first, second, one.immediate);
+                break;
+            }
+            case How::Mask: {
+                int first = need(in[0]);
+                if (evex_) {
+                    Place second = one.operand_count == 2 ? Place::of(need(in[1])) : Place::of(first);
+                    used(i);
+                    code_.emit(form, 16, define(i), first, second);
+                } else {
+                    Place second = place_of(in[1], form);
+                    used(i);
+                    code_.emit(form, bytes(one.width), define(i), first, second);
+                }
+                break;
+            }
+            case How::Spread: {
+                int mask = need(in[0]);
+                used(i);
+                code_.emit(form, bytes(one.width), define(i), 0, Place::of(mask));
+                break;
+            }
+            case How::Select: {
+                int mask = need(in[0]), otherwise = need(in[2]);
+                Place chosen = in[1] == in[2] ? Place::of(otherwise) : place_of(in[1], form);
+                used(i);
+                if (evex_) code_.emit(form, bytes(one.width), define(i), otherwise, chosen, 0, mask);
+                else code_.emit(form, bytes(one.width), define(i), otherwise, chosen, mask);
+                break;
+            }
+            case How::Fused: {
+                int a = need(in[0]), b = need(in[1]);
+                Place c = place_of(in[2], form);
+                // The result takes the first factor's place: never a register that is still read.
+                int to = define(i);
+                code_.emit(Form::MovAps, bytes(one.width), to, 0, Place::of(a));
+                code_.emit(form, bytes(one.width), to, b, c);
+                used(i);
+                break;
+            }
+            case How::Narrow: {
+                int from = need(in[0]);
+                used(i);
+                pinned_ |= 1u << from;
+                int to = define(i);
+                if (one.op == LaneOp::ToHalf) code_.emit(form, bytes(4), from, 0, Place::of(to), 0);
+                else if (evex_) code_.emit(form, bytes(8), from, 0, Place::of(to));
+                else {
+                    code_.emit(Form::Extract128, 32, from, 0, Place::of(scratch(0)), 1);
+                    code_.emit(form, 16, to, from, Place::of(scratch(0)), 0x88);
+                }
+                break;
+            }
+            case How::Fix: fix(i); break;
+            case How::Call: call(i); break;
+        }
+        pinned_ = pinned_masks_ = 0;
+        free_homes_.insert(free_homes_.end(), leaving_homes_.begin(), leaving_homes_.end());
+        leaving_homes_.clear();
+        if (!in_loop_) keep(i);
+    }
+    int scratch(int which) const { return (evex_ ? 30 : 14) + which; }
+
+    /// What the loop reads of a value computed once lies in the frame.
+    void keep(int i) {
+        if (last_use_[static_cast<size_t>(i)] >= static_cast<int>(once_.size())) spill(i);
+    }
+
+    void load(int i, Form form) {
+        const Lane& one = lane(i);
+        const int slot = static_cast<int>(one.bits);
+        const int scale = one.op == LaneOp::Load8 ? 1 : one.op == LaneOp::Load16 || one.op == LaneOp::LoadHalf ? 2
+                          : one.op == LaneOp::Load32 ? 4 : 8;
+        General base = pointer(slot);
+        int to = define(i);
+        code_.emit(form, bytes(one.width), to, 0,
+                   one.invariant ? Place::at(base, 0) : Place::at(base, Rax, scale));
+    }
+
+    void emit_store(const LaneStore& store) {
+        const size_t which = static_cast<size_t>(&store - program_.stores.data());
+        const int value = store.value;
+        const Lane& one = lane(value);
+        General base = pointer(store.slot);
+        const Place to = Place::at(base, Rax, store.item);
+        const int lanes = program_.lanes;
+        auto store_bytes = [&](int reg, int size) {
+            if (size == 4) code_.emit(Form::MovDStore, 16, reg, 0, to);
+            else if (size == 8) code_.emit(Form::MovQStore, 16, reg, 0, to);
+            else code_.emit(Form::MovUpsStore, size, reg, 0, to);
+        };
+        int reg = need(value);
+        if (store.item == 1 && evex_ && one.mask) {
+            if (ones_ < 0) ones_ = raw_constant(0x0101010101010101u, 16);
+            code_.emit(Form::MovU8, 16, scratch(0), 0, Place::at(Rbx, ones_), 0, reg, true);
+            store_bytes(scratch(0), lanes);
+        } else if (store.item == 1 && evex_) {
+            code_.emit(Form::MovDb, bytes(4), reg, 0, to);
+        } else if (store.item == 2 && evex_ && one.width == 4) {
+            code_.emit(Form::MovDw, bytes(4), reg, 0, to);
+        } else if (store.item <= 2 && one.width != 2) {
+            // AVX2: lanes of 4 bytes are packed by halves. Packing saturates: what is above is put out first.
+            int from = reg;
+            const bool eight = one.mask && one.width == 8;  // the mask of four lanes of 8 bytes
+            if (eight) {
+                code_.emit(Form::Extract128, 32, reg, 0, Place::of(scratch(0)), 1);
+                code_.emit(Form::ShufPs, 16, scratch(1), reg, Place::of(scratch(0)), 0x88);
+                from = scratch(1);
+            }
+            if (store.item == 1 && low_bytes_ < 0) low_bytes_ = raw_constant(0x000000FF000000FFu, 32);
+            if (one.mask && ones_ < 0) ones_ = raw_constant(0x0000000100000001u, 32);
+            if (store.item == 2 && low_words_ < 0) low_words_ = raw_constant(0x0000FFFF0000FFFFu, 32);
+            int32_t bits = one.mask ? ones_ : store.item == 1 ? low_bytes_ : low_words_;
+            code_.emit(Form::AndPs, bytes(4), scratch(1), from, Place::at(Rbx, bits));
+            if (lanes == 8) {
+                code_.emit(Form::Extract128, 32, scratch(1), 0, Place::of(scratch(0)), 1);
+                code_.emit(Form::PackUsDw, 16, scratch(1), scratch(1), Place::of(scratch(0)));
+            } else {
+                code_.emit(Form::PackUsDw, 16, scratch(1), scratch(1), Place::of(scratch(1)));
+            }
+            if (store.item == 1) code_.emit(Form::PackUsWb, 16, scratch(1), scratch(1), Place::of(scratch(1)));
+            store_bytes(scratch(1), lanes * store.item);
+        } else {
+            store_bytes(reg, lanes * store.item);
+        }
+        where(value).next = store_after_[which];
+        release(value);
+        pinned_ = pinned_masks_ = 0;
+    }
+
+    // ---- leaving the straight line
+
+    void fix(int i) {
+        const Lane& one = lane(i);
+        const int x = need(one.operands[0]), old = need(one.operands[1]), large = need(one.operands[2]);
+        int to = define(i);
+        code_.emit(Form::MovAps, bytes(8), to, 0, Place::of(old));
+        if (evex_) code_.emit(Form::KOrTest, 16, large, 0, Place::of(large));
+        else code_.emit(Form::TestPd, bytes(8), large, 0, Place::of(large));
+        int kind = one.op == LaneOp::FixHigh ? High : one.op == LaneOp::FixLow ? Low : Quadrant;
+        int jump = code_.jump(Condition::NotZero);
+        cold_.push_back({jump, code_.here(), x | to << 8 | kind << 16});
+        used(i);
+    }
+
+    void save_general() {
+        code_.store(Place::at(Rbp, 0), Rax);
+        code_.store(Place::at(Rbp, 8), Rsi);
+        code_.store(Place::at(Rbp, 16), Rdi);
+    }
+    void restore_general() {
+        code_.load(Rax, Place::at(Rbp, 0));
+        code_.load(Rsi, Place::at(Rbp, 8));
+        code_.load(Rdi, Place::at(Rbp, 16));
+        load_pointers();
+    }
+
+    void call(int i) {
+        const Lane& one = lane(i);
+        static constexpr General arguments[] = {Rsi, Rdx, Rcx};
+        // The operands in memory, and with them all that is still needed.
+        int32_t homes[3];
+        std::vector<int32_t> borrowed;
+        for (int k = 0; k < one.operand_count; k++) {
+            int operand = one.operands[k];
+            if (is_constant(lane(operand))) {  // as many as there are lanes
+                homes[k] = take_home();
+                borrowed.push_back(homes[k]);
+                code_.emit(Form::MovUpsStore, bytes(lane(operand).width), need(operand), 0, Place::at(Rbp, homes[k]));
+            } else {
+                if (where(operand).reg >= 0) spill(operand);
+                homes[k] = where(operand).home;
+            }
+        }
+        for (int32_t v : in_register_)
+            if (v >= 0) {
+                if (where(v).next != never_used) spill(v);
+                drop(v);
+            }
+        for (int32_t v : in_mask_)
+            if (v >= 0) {
+                if (where(v).next != never_used) spill(v);
+                drop(v);
+            }
+        pinned_ = pinned_masks_ = 0;
+        int32_t out = take_home();
+        where(i).home = out;
+        save_general();
+        auto address = [&](General reg, int32_t offset) {
+            code_.move(reg, Rbp);
+            code_.add(reg, offset);
+        };
+        for (int k = 0; k < one.operand_count; k++) address(arguments[k], homes[k]);
+        address(Rdi, out);
+        code_.move_immediate(R8, static_cast<uint64_t>(program_.lanes));
+        code_.zero(R9);
+        code_.move_immediate(Rax, one.bits);
+        code_.vzeroupper();
+        code_.call(Rax);
+        restore_general();
+        used(i);
+        for (int32_t home : borrowed) free_homes_.push_back(home);
+    }
+
+    /// Behind the loop: what runs when some lane has a large angle. All registers are saved around it.
+    void cold_code() {
+        if (cold_.empty()) return;
+        std::vector<int> calls;
+        for (const Cold& site : cold_) {
+            code_.bind(site.jump);
+            code_.move_immediate(R15, static_cast<uint64_t>(site.packed));
+            calls.push_back(code_.call());
+            code_.jump_back(site.back);
+        }
+        for (int call : calls) code_.bind(call);
+        const int all = evex_ ? 32 : 16;
+        for (int r = 0; r < all; r++)
+            code_.emit(Form::MovUpsStore, vector_, r, 0, Place::at(Rbp, save_area_ + r * vector_));
+        if (evex_)
+            for (int k = 1; k < 8; k++)
+                code_.emit(Form::KMovStore, 16, k, 0, Place::at(Rbp, save_area_ + 32 * vector_ + 8 * k));
+        save_general();
+        code_.move(Rdi, Rbp);
+        code_.add(Rdi, save_area_);
+        code_.move(Rsi, R15);
+        code_.move_immediate(Rdx, static_cast<uint64_t>(program_.lanes));
+        code_.move_immediate(Rcx, static_cast<uint64_t>(vector_));
+        code_.move_immediate(Rax, reinterpret_cast<uint64_t>(&fix_lanes));
+        code_.subtract(Rsp, 8);
+        code_.vzeroupper();
+        code_.call(Rax);
+        code_.add(Rsp, 8);
+        restore_general();
+        for (int r = 0; r < all; r++)
+            code_.emit(Form::MovUps, vector_, r, 0, Place::at(Rbp, save_area_ + r * vector_));
+        if (evex_)
+            for (int k = 1; k < 8; k++)
+                code_.emit(Form::KMov, 16, k, 0, Place::at(Rbp, save_area_ + 32 * vector_ + 8 * k));
+        code_.ret();
+    }
+};
+
+}  // namespace
+
+MachineCode emit(const LaneProgram& program, bool with_listing) {
+    MachineCode result;
+    Emitter(program, result, with_listing).run();
+    return result;
+}
+
+}  // namespace kindling::native

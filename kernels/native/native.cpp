@@ -1,0 +1,307 @@
+// kernels/native/native.cpp: when a kernel is compiled, where its code is kept, how it runs.
+#include "kernels/native/native.h"
+
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "kernels/native/emit.h"
+#include "kernels/native/memory.h"
+
+namespace kindling {
+
+/// Code that several programs may share: counted.
+class NativeKernel {
+public:
+    using Function = void (*)(char* const* pointers, int64_t n, char* frame);
+    enum Kind : uint8_t { Fixed, Read, Written };
+    struct Argument { int16_t slot; uint8_t item; Kind kind; };
+
+    Function function;
+    size_t size;
+    int64_t frame;
+    int lanes;
+    int references;
+    std::vector<Argument> arguments;
+};
+
+struct NativeVariant {
+    NativeVariant* next;
+    NativeKernel* kernel;  // null: there is no native form
+    std::vector<uint8_t> repeated;
+};
+/// What a tile program has been used for, and its code.
+struct NativeState {
+    NativeVariant* first = nullptr;
+    int64_t work = 0;
+    int count = 0;
+};
+
+namespace {
+
+using Mode = NativeMode;
+constinit uint8_t chosen = 255;
+constinit bool refused = false;  // executable memory
+
+constexpr int64_t worth = 1 << 21;           // elements times steps, after which compiling pays
+constexpr int64_t call_work = 64;            // what a call costs, in elements
+constexpr size_t cache_bytes = 8 << 20, cache_kernels = 1024, live_bytes = 64 << 20;
+constexpr int most_variants = 8;
+
+Mode mode() {
+    uint8_t have = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    if (have == 255) [[unlikely]] {
+        const char* wish = std::getenv("KINDLING_NATIVE");
+        set_native(wish && !std::strcmp(wish, "1") ? Mode::Always : Mode::Off);
+        have = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    }
+    return static_cast<Mode>(have);
+}
+
+/// Kernels by what they compute, so that equal expressions share them. Bounded: the oldest leave, and go when the last
+/// program that uses them goes.
+struct Cache {
+    std::mutex mutex;
+    std::unordered_map<std::string, NativeKernel*> kernels;
+    std::deque<std::string> order;
+    size_t bytes = 0, live = 0;
+};
+Cache& cache() {
+    static Cache* made = new Cache;  // never destroyed: code may run until the end
+    return *made;
+}
+
+void release(NativeKernel* kernel, Cache& from) {
+    if (--kernel->references > 0) return;
+    from.live -= kernel->size;
+    native::free_executable(reinterpret_cast<void*>(kernel->function), kernel->size);
+    delete kernel;
+}
+
+std::string key_of(const TileProgram& program, const uint8_t* repeated) {
+    std::string key;
+    auto put = [&](const void* bytes, size_t size) { key.append(static_cast<const char*>(bytes), size); };
+    auto put16 = [&](int value) {
+        int16_t small = static_cast<int16_t>(value);
+        put(&small, 2);
+    };
+    for (const TileStep& step : program.steps) {
+        const uint8_t task[] = {step.task.kind, step.task.which, static_cast<uint8_t>(step.task.type),
+                                static_cast<uint8_t>(step.task.to)};
+        put(task, sizeof task);
+        put16(step.out);
+        for (int k = 0; k < step.operand_count; k++) put16(step.operands[k]);
+    }
+    put16(-1);
+    for (size_t i = 0; i < program.slots.size(); i++) {
+        const TileSlot& slot = program.slots[i];
+        const uint8_t facts[] = {static_cast<uint8_t>(slot.kind), slot.item_size, repeated[i]};
+        put(facts, sizeof facts);
+        if (slot.kind == TileSlot::Splat && slot.which >= 0)
+            put(&program.constants[static_cast<size_t>(slot.which)], sizeof(Immediate));
+    }
+    for (int16_t output : program.outputs) put16(output);
+    return key;
+}
+
+std::string text_of(const TileProgram& program) {
+    std::string text;
+    for (size_t i = 0; i < program.slots.size(); i++) {
+        const TileSlot& slot = program.slots[i];
+        static constexpr const char* kinds[] = {"input", "index", "number", "buffer", "unused"};
+        if (slot.kind == TileSlot::Buffer || slot.kind == TileSlot::Unused) continue;
+        text += format("slot %zu: %s %d, %d bytes\n", i, kinds[slot.kind], slot.which, slot.item_size);
+    }
+    for (const TileStep& step : program.steps) {
+        static constexpr const char* moves[] = {"HalfToFloat", "BFloat16ToFloat", "FloatToHalf", "FloatToBFloat16",
+                                                "RoundHalf", "RoundBFloat16"};
+        const TileTask& task = step.task;
+        text += format("slot %d = %s", step.out,
+                       task.kind == TileTask::Move   ? moves[task.which]
+                       : task.kind == TileTask::Cast ? "Cast"
+                                                     : name(static_cast<Primitive>(task.which)));
+        for (int k = 0; k < step.operand_count; k++) text += format(k ? ", %d" : " %d", step.operands[k]);
+        if (task.kind != TileTask::Move) text += format(": %s", name(task.type));
+        if (task.kind == TileTask::Cast) text += format(" to %s", name(task.to));
+        text += "\n";
+    }
+    text += "outputs";
+    for (int16_t output : program.outputs) text += format(" %d", output);
+    return text + "\n";
+}
+
+double microseconds() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
+}
+
+void trace(const char* path, const TileProgram& program, const native::LaneProgram& lanes,
+           const native::MachineCode& code, double time) {
+    std::FILE* file = std::fopen(path, "a");
+    if (!file) return;  // a trace that can't be written is no reason to fail
+    std::string text = "kernel\n" + text_of(program) + "lanes\n" + lanes.to_string() + "assembly\n" + code.listing +
+                       format("code %d bytes, constants %zu bytes, frame %lld bytes, compiled in %.1f us\n\n",
+                              code.code_size, code.bytes.size() - static_cast<size_t>(code.code_size),
+                              static_cast<long long>(code.frame), time);
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fclose(file);
+}
+
+NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, Cache& into) {
+    const double begin = microseconds();
+    native::LaneProgram lanes;
+    if (!native::record(program, isa(), repeated, lanes)) return nullptr;
+    lanes.verify(static_cast<int>(program.slots.size()));
+    const char* trace_path = std::getenv("KINDLING_TRACE_KERNELS");
+    native::MachineCode code = native::emit(lanes, trace_path != nullptr);
+    if (into.live + code.bytes.size() > live_bytes) return nullptr;
+    void* memory = native::make_executable(code.bytes.data(), code.bytes.size());
+    if (!memory) {
+        __atomic_store_n(&refused, true, __ATOMIC_RELAXED);
+        return nullptr;
+    }
+    NativeKernel* kernel = new NativeKernel{reinterpret_cast<NativeKernel::Function>(memory), code.bytes.size(),
+                                            code.frame, lanes.lanes, 0, {}};
+    for (int16_t slot : code.arguments) {
+        bool written = false;
+        for (const native::LaneStore& store : lanes.stores) written |= store.slot == slot;
+        kernel->arguments.push_back({slot, program.slots[static_cast<size_t>(slot)].item_size,
+                                     written                                      ? NativeKernel::Written
+                                     : repeated[static_cast<size_t>(slot)] ? NativeKernel::Fixed
+                                                                                  : NativeKernel::Read});
+    }
+    into.live += kernel->size;
+    if (trace_path) trace(trace_path, program, lanes, code, microseconds() - begin);
+    return kernel;
+}
+
+NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated, Cache& from) {
+    std::string key = key_of(program, repeated);
+    auto known = from.kernels.find(key);
+    if (known != from.kernels.end()) {
+        known->second->references++;
+        return known->second;
+    }
+    NativeKernel* kernel = compile(program, repeated, from);
+    if (!kernel) return nullptr;
+    kernel->references = 2;
+    from.bytes += kernel->size;
+    from.kernels.emplace(key, kernel);
+    from.order.push_back(static_cast<std::string&&>(key));
+    while (from.order.size() > cache_kernels || from.bytes > cache_bytes) {
+        auto oldest = from.kernels.find(from.order.front());
+        from.bytes -= oldest->second->size;
+        release(oldest->second, from);
+        from.kernels.erase(oldest);
+        from.order.pop_front();
+    }
+    return kernel;
+}
+
+NativeState* state_of(const TileProgram& program) {
+    NativeState* have = __atomic_load_n(&program.native, __ATOMIC_ACQUIRE);
+    if (have) [[likely]] return have;
+    NativeState* made = new NativeState;
+    if (__atomic_compare_exchange_n(&program.native, &have, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return made;
+    delete made;
+    return have;
+}
+
+const NativeVariant* variant_of(const NativeState& state, const TileProgram& program, const uint8_t* repeated) {
+    for (const NativeVariant* variant = __atomic_load_n(&state.first, __ATOMIC_ACQUIRE); variant; variant = variant->next)
+        if (!std::memcmp(variant->repeated.data(), repeated, program.slots.size())) return variant;
+    return nullptr;
+}
+
+}  // namespace
+
+void set_native(NativeMode mode) {
+    if (isa() == Isa::Baseline) mode = Mode::Off;
+    __atomic_store_n(&chosen, static_cast<uint8_t>(mode), __ATOMIC_RELAXED);
+}
+
+bool native_always() { return mode() == Mode::Always; }
+
+const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements) {
+    const Mode how = mode();
+    if (how == Mode::Off || program.steps.empty() || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
+    if (how == Mode::Worth && program.steps.size() < 2) return nullptr;
+    NativeState* state = state_of(program);
+    if (const NativeVariant* variant = variant_of(*state, program, repeated)) return variant->kernel;
+    if (how == Mode::Worth) {
+        const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size());
+        if (__atomic_add_fetch(&state->work, more, __ATOMIC_RELAXED) < worth) return nullptr;
+    }
+    Cache& kernels = cache();
+    std::unique_lock<std::mutex> lock(kernels.mutex, std::defer_lock);
+    if (how == Mode::Always) lock.lock();
+    else if (!lock.try_lock()) return nullptr;  // tiles serve meanwhile
+    if (const NativeVariant* variant = variant_of(*state, program, repeated)) return variant->kernel;
+    if (state->count >= most_variants) return nullptr;
+    NativeVariant* variant =
+        new NativeVariant{state->first, nullptr, std::vector<uint8_t>(repeated, repeated + program.slots.size())};
+    try {
+        variant->kernel = cached_kernel(program, repeated, kernels);
+    } catch (...) {
+        delete variant;
+        throw;
+    }
+    state->count++;
+    __atomic_store_n(&state->first, variant, __ATOMIC_RELEASE);
+    return variant->kernel;
+}
+
+int64_t native_frame(const NativeKernel& kernel) {
+    return kernel.frame + static_cast<int64_t>(kernel.arguments.size()) * (8 + 64) + 64;
+}
+
+void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame) {
+    const size_t count = kernel.arguments.size();
+    char* copies = frame + kernel.frame;
+    char** arguments = reinterpret_cast<char**>(copies + 64 * count);
+    for (size_t k = 0; k < count; k++) arguments[k] = pointers[kernel.arguments[k].slot];
+    const int64_t whole = n - n % kernel.lanes, rest = n - whole;
+    if (whole) kernel.function(arguments, whole, frame);
+    if (!rest) return;
+    // The last elements go through copies, as many as there are lanes.
+    for (size_t k = 0; k < count; k++) {
+        const NativeKernel::Argument& argument = kernel.arguments[k];
+        if (argument.kind == NativeKernel::Fixed) continue;
+        char* copy = copies + 64 * k;
+        if (argument.kind == NativeKernel::Read) {
+            std::memset(copy, 0, 64);
+            std::memcpy(copy, arguments[k] + whole * argument.item, static_cast<size_t>(rest * argument.item));
+        }
+        arguments[k] = copy;
+    }
+    kernel.function(arguments, kernel.lanes, frame);
+    for (size_t k = 0; k < count; k++) {
+        const NativeKernel::Argument& argument = kernel.arguments[k];
+        if (argument.kind == NativeKernel::Written)
+            std::memcpy(pointers[argument.slot] + whole * argument.item, copies + 64 * k,
+                        static_cast<size_t>(rest * argument.item));
+    }
+}
+
+void delete_native(NativeState* state) {
+    if (!state) return;
+    Cache& kernels = cache();
+    std::lock_guard<std::mutex> lock(kernels.mutex);
+    while (NativeVariant* variant = state->first) {
+        state->first = variant->next;
+        if (variant->kernel) release(variant->kernel, kernels);
+        delete variant;
+    }
+    delete state;
+}
+
+}  // namespace kindling

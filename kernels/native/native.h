@@ -1,0 +1,41 @@
+// kernels/native/native.h: the native executor: machine code for an expression, made in the caller's thread.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "kernels/isa.h"
+#include "kernels/tile.h"
+
+namespace kindling {
+
+/// Machine code for a tile program and a choice of operands that are one repeated number.
+class NativeKernel;
+
+/// The code for `program`, or null: the tile executor serves. `work` elements are about to be computed, on top of what
+/// went before; a kernel is compiled when it has proved worth it. `repeated` says of each slot whether it is one number
+/// (repeated over splat_bytes). What is given stays good as long as the program.
+const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements);
+/// Bytes of scratch memory, at a multiple of 64, that a run needs.
+int64_t native_frame(const NativeKernel& kernel);
+/// Elements 0 to n: `pointers` has the memory of every slot that is read or written.
+void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame);
+
+/// Off (KINDLING_NATIVE=0), when a kernel proves worth it, or for everything that has a native form (KINDLING_NATIVE=1).
+/// Settled by the environment at first use.
+enum class NativeMode : uint8_t { Off, Worth, Always };
+void set_native(NativeMode mode);
+
+/// Whether single steps go to the native executor too (KINDLING_NATIVE=1).
+bool native_always();
+
+void delete_native(NativeState* state);
+
+namespace native {
+
+struct LaneProgram;
+
+/// The steps as a lane program; false if some step has no native form.
+bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LaneProgram& result);
+
+}  // namespace native
+}  // namespace kindling
