@@ -1,0 +1,299 @@
+"""`kindling startup` on made-up programs: planted faults are found by name, a clean package gives empty lists."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from kindling.startup import model, parse
+
+COMPILER = shutil.which("c++") or shutil.which("g++")
+NATIVE = """
+#include <Python.h>
+#include <time.h>
+static void wait(long ms) { timespec time{0, ms * 1000000}; nanosleep(&time, nullptr); }
+struct Planted { Planted() { wait(40); } };
+Planted planted_object;
+extern "C" __attribute__((constructor)) void planted_quick_constructor() {}
+static int slots(PyObject*) { wait(20); return 0; }
+static PyModuleDef_Slot slot[] = {{Py_mod_exec, reinterpret_cast<void*>(slots)}, {0, nullptr}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", nullptr, 0, nullptr, slot, nullptr, nullptr, nullptr};
+extern "C" __attribute__((visibility("default"))) PyObject* PyInit__native() { return PyModuleDef_Init(&module); }
+"""
+FILES = {
+    "planted/__init__.py": """
+        from planted import sleepy, threaded, cycle_a, native
+        try:
+            import planted.broken
+        except RuntimeError:
+            pass
+        try:
+            import planted_missing
+        except ImportError:
+            pass
+        """,
+    "planted/sleepy.py": "import time\ntime.sleep(0.06)\n",
+    "planted/threaded.py": """
+        import threading
+        threading.Thread(target=print, name="planted-thread", daemon=True).start()
+        """,
+    "planted/cycle_a.py": "from planted import cycle_b\nvalue = 1\n",
+    "planted/cycle_b.py": "import planted.cycle_a\n",
+    "planted/broken.py": 'raise RuntimeError("planted fault")\n',
+    "planted/native.py": "import planted._native\n",
+    "clean/__init__.py": "from clean import one\nfrom . import two\nvalue = one.value\n",
+    "clean/one.py": "from clean.two import value\n",
+    "clean/two.py": "value = 2\n",
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("planted")
+    for name, text in FILES.items():
+        lines = text.strip("\n").split("\n")
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(line[indent:] for line in lines).rstrip() + "\n")
+    source = folder / "planted" / "native.cpp"
+    source.write_text(NATIVE)
+    if COMPILER:
+        target = folder / "planted" / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+        include = sysconfig.get_paths()["include"]
+        subprocess.run([COMPILER, "-std=c++17", "-O1", "-fPIC", "-shared", f"-I{include}", source, "-o", target], check=True)
+    return folder
+
+
+def startup(*words, cwd=None, environ=None, check=True):
+    """(measurement or None, completed process) of one `kindling startup`."""
+    path = os.pathsep.join(filter(None, [str(cwd) if cwd else "", os.environ.get("PYTHONPATH", "")]))
+    environment = {**os.environ, **({"PYTHONPATH": path} if path else {}), **(environ or {})}
+    file = Path(cwd or ".").resolve() / f"startup-{os.getpid()}.json"
+    command = [sys.executable, "-m", "kindling", "startup", "--json", str(file), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, env=environment, timeout=300)
+    if check:
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+    data = model.load(file) if file.exists() else None
+    file.unlink(missing_ok=True)
+    return data, done
+
+
+@pytest.fixture(scope="module")
+def planted(tree):
+    if not COMPILER:
+        pytest.skip("no C++ compiler for the planted constructor")
+    return startup("--repeat", "1", "-c", "import planted", cwd=tree)[0]
+
+
+def module(data, name):
+    (row,) = [row for row in data["modules"] if row["name"] == name]
+    return row
+
+
+def test_sleeping_module(planted):
+    row = module(planted, "planted.sleepy")
+    assert row["self_ms"] >= 60 and row["importer"] == "planted" and row["line"] == 1
+    assert row["file"].endswith("planted/sleepy.py") and row["package"] == "planted"
+    assert module(planted, "planted")["cumulative_ms"] >= row["cumulative_ms"]
+    assert planted["total_ms"] >= module(planted, "planted")["cumulative_ms"]
+
+
+def test_slow_constructor_and_init_slots(planted):
+    (library,) = [row for row in planted["libraries"] if "/planted/_native" in row["path"]]
+    assert os.path.isabs(library["path"])
+    assert library["importer"] == "planted._native"
+    slow = max(library["constructors"], key=lambda row: row["ms"])
+    assert slow["ms"] >= 40 and slow["symbol"].startswith("_GLOBAL__sub_I_")
+    assert "planted_quick_constructor" in [row["symbol"] for row in library["constructors"]]
+    assert library["constructors_ms"] >= 40
+    assert library["init_symbol"] == "PyInit__native" and library["init_ms"] >= 20
+    # What importtime shows as one lump is the sum of its parts, but for what opening the file from Python costs.
+    assert model.library_ms(library) <= module(planted, "planted._native")["self_ms"]
+
+
+def test_relocations_are_those_of_the_file(planted):
+    (library,) = [row for row in planted["libraries"] if "/planted/_native" in row["path"]]
+    if not shutil.which("readelf"):
+        pytest.skip("no readelf to compare with")
+    for name in [library["path"], next(row["path"] for row in planted["libraries"] if "libc.so" in row["path"])]:
+        text = subprocess.run(["readelf", "-rW", name], capture_output=True, text=True, check=True).stdout
+        counts = next(row for row in planted["libraries"] if row["path"] == name)["relocations"]
+        packed = sum(int(number) for number in re.findall(r"^ *(\d+) offsets", text, re.M))
+        assert counts["relative"] == text.count("_64_RELATIV") + packed
+        assert counts["jump_slot"] == text.count("_JUMP_SLO")
+        assert counts["irelative"] == text.count("_IRELATIV")
+
+
+def test_thread(planted):
+    (row,) = [row for row in planted["threads"] if row["kind"] == "python"]
+    assert (row["name"], row["module"], row["line"]) == ("planted-thread", "planted.threaded", 2)
+
+
+def test_cycle(planted):
+    assert planted["cycles"] == [["planted.cycle_a", "planted.cycle_b"]]
+
+
+def test_failures(planted):
+    rows = {row["name"]: row for row in planted["failed"]}
+    assert set(rows) == {"planted.broken", "planted_missing"}
+    assert rows["planted.broken"]["error"] == "RuntimeError: planted fault"
+    assert rows["planted.broken"]["importer"] == "planted" and rows["planted.broken"]["line"] == 3
+    assert all(row["swallowed"] for row in rows.values())
+
+
+def test_clean_package_gives_empty_lists(tree):
+    data, _ = startup("--repeat", "1", "-c", "import clean", cwd=tree)
+    assert {row["name"] for row in data["modules"] if row["package"] == "clean"} == {"clean", "clean.one", "clean.two"}
+    for field in ("threads", "cycles", "failed", "notes"):
+        assert data[field] == [], field
+    assert data["total_ms"] > 0 and data["bare_ms"] > 0 and data["interpreter_ms"] > 0
+    parts = data["start_ms"] + data["main_ms"] + data["leave_ms"] + sum(row["self_ms"] for row in data["modules"])
+    assert parts == pytest.approx(data["total_ms"], abs=0.5)
+
+
+def test_failure_that_ends_the_program(tree):
+    data, done = startup("--repeat", "1", "-c", "import planted.broken", cwd=tree, check=False)
+    assert done.returncode == 1 and b"planted fault" in done.stderr
+    # Imported twice: by the package, which goes on, and by the program, which does not.
+    swallowed = {row["importer"]: row["swallowed"] for row in data["failed"] if row["name"] == "planted.broken"}
+    assert swallowed == {"planted": True, "__main__": False}
+    assert b"kindling" not in done.stderr and b"sitecustomize" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "code, status, name",
+    [
+        ("import wave, os; os.kill(os.getpid(), 11)", 139, "wave"),
+        ("import wave, os; os.abort()", 134, "wave"),
+        ("import wave, os; os._exit(7)", 7, "wave"),
+        ("import wave, sys; sys.exit(5)", 5, "wave"),
+        ("import os, wave\nif not os.fork(): import this; os._exit(0)\nos.wait()", 0, "wave"),
+        ("import wave, os; os.closerange(3, 150)", 0, "wave"),
+    ],
+)
+def test_programs_that_end_in_other_ways(tree, code, status, name):
+    data, done = startup("--repeat", "1", "-c", code, cwd=tree, check=False)
+    assert done.returncode == status == data["exit"]["status"]
+    assert module(data, name)["unfinished"] is False
+    assert "this" not in [row["name"] for row in data["modules"]]
+
+
+def test_time_limit(tree):
+    (tree / "hang.py").write_text("import time\ntime.sleep(1000)\n")
+    data, done = startup("--timeout", "1", "-c", "import hang", cwd=tree, check=False)
+    assert done.returncode == 124 and data["exit"]["timed_out"]
+    assert module(data, "hang")["unfinished"] and module(data, "hang")["self_ms"] > 500
+    assert "still running after 1 s" in data["notes"][-1]
+
+
+def test_output_goes_to_stderr_once(tree):
+    code = "import sys; sys.stdout.buffer.write(bytes(range(256))); sys.stdout.write('OUT')"
+    _, done = startup("--repeat", "2", "-c", code, cwd=tree)
+    assert done.stderr == bytes(range(256)) + b"OUT"
+    assert done.stdout.startswith(b"kindling startup: -c import sys")
+
+
+def test_script_and_module_see_themselves_as_ever(tree):
+    program = "import json, os, sys\nprint(json.dumps([sys.argv, sys.path[0], __name__, sorted(os.environ), sys.flags.no_site]))\n"
+    (tree / "script.py").write_text(program)
+    (tree / "clean" / "__main__.py").write_text(program)
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(tree), os.environ.get("PYTHONPATH", "")]))}
+    for words in ([str(tree / "script.py"), "-x", "y"], ["-m", "clean", "--repeat"]):
+        plain = subprocess.run([sys.executable, *words], capture_output=True, env=environ, check=True).stdout
+        _, done = startup("--repeat", "1", *words, cwd=tree)
+        assert done.stderr == plain
+
+
+def test_real_sitecustomize_still_runs(tree, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.planted = __file__\n")
+    data, done = startup("--repeat", "1", "-c", "import sys; print(sys.planted, sys.modules['sitecustomize'].__file__)",
+                         cwd=tmp_path)  # fmt: skip
+    assert done.stderr.decode().split() == [str(tmp_path / "sitecustomize.py")] * 2
+
+
+def test_ten_thousand_modules(tmp_path):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("".join(f"from many import m{index}\n" for index in range(10000)))
+    for index in range(10000):
+        (folder / f"m{index}.py").write_text("")
+    data, done = startup("--repeat", "1", "--top", "3", "-c", "import many", cwd=tmp_path)
+    assert len([row for row in data["modules"] if row["package"] == "many"]) == 10001
+    assert module(data, "many.m9999")["line"] == 10000
+    assert len(done.stdout.splitlines()) < 100
+
+
+def test_marks(tree):
+    code = "from kindling.startup import mark\nmark('planted moment')\nwith mark('planted block'):\n import planted.sleepy"
+    data, _ = startup("--repeat", "1", "-c", code, cwd=tree)
+    rows = {row["name"]: row for row in data["marks"]}
+    assert rows["planted moment"]["ms"] is None and rows["planted block"]["ms"] >= 60
+
+
+@pytest.mark.parametrize(
+    "words, environ, text",
+    [
+        (["-c", "1"], {"LD_AUDIT": "/nowhere.so"}, b"LD_AUDIT is set already"),
+        (["--python", "/nowhere/python", "-c", "1"], {}, b"/nowhere/python can't be read"),
+        (["--python", "/bin/ls", "-c", "1"], {}, b"/bin/ls is no CPython"),
+        (["--python", "SETUID", "-c", "1"], {}, b"is setuid"),
+        (["--python", "STATIC", "-c", "1"], {}, b"is statically linked"),
+        (["--python", "MUSL", "-c", "1"], {}, b"is loaded by /lib/ld-musl-x86_64.so.1"),
+        (["--repeat", "0", "-c", "1"], {}, b"--repeat needs at least 1"),
+        (["--repeat", "x", "-c", "1"], {}, b"--repeat needs a number"),
+        (["--nonsense", "-c", "1"], {}, b"no option --nonsense"),
+        (["--timeout"], {}, b"--timeout needs a value"),
+        ([], {}, b"what to run?"),
+        (["-m"], {}, b"-m needs an argument"),
+    ],
+)
+def test_errors_are_one_line(tmp_path, words, environ, text):
+    image = bytearray(Path(os.path.realpath(sys.executable)).read_bytes())
+    (tmp_path / "SETUID").write_bytes(image)
+    (tmp_path / "SETUID").chmod(0o4755)
+    loader = image.index(b"/lib64/ld-linux")
+    end = image.index(b"\0", loader)
+    (tmp_path / "MUSL").write_bytes(image[:loader] + b"/lib/ld-musl-x86_64.so.1".ljust(end - loader, b"\0") + image[end:])
+    # Static as far as anyone can tell: the program headers name no loader.
+    start, size, number = int.from_bytes(image[32:40], "little"), image[54], image[56]
+    for at in range(start, start + size * number, size):
+        if image[at] == 3:
+            image[at] = 4
+    (tmp_path / "STATIC").write_bytes(image)
+    words = [str(tmp_path / word) if word.isupper() else word for word in words]
+    data, done = startup(*words, environ=environ, check=False)
+    assert data is None and done.returncode == 2 and done.stdout == b""
+    said = [line for line in done.stderr.splitlines() if not line.startswith(b"ERROR: ld.so")]
+    assert len(said) == 1 and said[0].startswith(b"kindling startup: ") and text in said[0]
+
+
+def test_import_kindling_loads_nothing_of_it():
+    code = "import sys, kindling, kindling.nn; print([name for name in sys.modules if name.startswith('kindling.startup')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_truncated_recording_is_read_up_to_the_break(tmp_path):
+    import marshal
+
+    whole = marshal.dumps(("V", 1, 2, "python", "3", []), 2) + marshal.dumps(("I", "a", "b", 3), 2)
+    for cut in range(len(whole)):
+        assert len(parse.Recording(whole[:cut]).cached) == 0
+    assert parse.Recording(whole).cached == [("a", "b", 3)]
+
+
+def test_json_is_what_the_schema_says(planted):
+    text = (Path(__file__).parents[2] / "docs" / "startup" / "schema.md").read_text()
+    for field in planted:
+        assert f"`{field}`" in text, field
+    for name in ("modules", "libraries", "threads", "failed", "runs"):
+        for field in planted[name][0]:
+            assert f"`{field}`" in text, f"{name}.{field}"
+    assert json.loads(json.dumps(planted)) == planted
