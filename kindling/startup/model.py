@@ -64,10 +64,10 @@ def group(data, key):
     return sorted(rows.values(), key=lambda row: -row["self_ms"])
 
 
-def path_to(data, name):
-    """The chain of imports to the first import of ``name``, outermost first, as rows of ``modules``."""
+def path_to(data, name, row=None):
+    """The chain of imports to the first import of ``name`` (or to ``row``), outermost first, as rows of ``modules``."""
     modules = data["modules"]
-    row = next((module for module in modules if module["name"] == name), None)
+    row = row or next((module for module in modules if module["name"] == name), None)
     chain = []
     while row is not None:
         chain.append(row)
