@@ -131,3 +131,6 @@ def __dir__():
 import sys as _sys
 
 _C._VariableFunctions = _sys.modules[__name__]  # torch's module of operator functions
+
+if "os" in _sys.modules and "KINDLING_EAGER_IMPORT" in _sys.modules["os"].environ:
+    _import("kindling._eager").load(_sys.modules[__name__], _sys.modules["os"].environ["KINDLING_EAGER_IMPORT"])

@@ -1,6 +1,5 @@
 """``kindling startup``: options, the measurement, the reports."""
 
-import os
 import sys
 
 USAGE = """\
@@ -14,6 +13,8 @@ that does not hold, 2 for wrong options.
                        (default: 3, and more for short programs)
   --timeout SECONDS    stop the program after so long and report what was seen (default 60)
   --python PATH        the interpreter to run (default: this one)
+  --unlazy NAME        have Kindling import these lazy names at once (a comma-separated list; 1 is all of them), so that a
+                       comparison with a run without shows what laziness saves; sets KINDLING_EAGER_IMPORT
   --no-native          leave out the native side (libraries, relocation, constructors)
   --json FILE          write everything measured as JSON (docs/startup/schema.md); - is stdout
   --quiet              no report on the terminal
@@ -25,7 +26,7 @@ class Options:
 
     def __init__(self):
         self.repeat, self.timeout, self.python, self.native, self.quiet = None, 60.0, None, True, False
-        self.json = None
+        self.json = self.unlazy = None
         self.words = []
         self.reports = []  # (module, argument)
 
@@ -36,9 +37,11 @@ def reports():
     ``terminal``, called unless --quiet). Values are in ``options.given[option]``: the text, or True without metavar."""
     from importlib import import_module
 
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "formats")
-    names = sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py") and not name.startswith("_"))
-    return [import_module(f"kindling.startup.formats.{name}") for name in names]
+    from pkgutil import iter_modules
+
+    from kindling.startup import formats
+
+    return [import_module(f"kindling.startup.formats.{found.name}") for found in iter_modules(formats.__path__)]
 
 
 def complain(message):
@@ -51,7 +54,7 @@ def parse(argv, modules):
     options = Options()
     options.given = {}
     known = {option: (module, metavar) for module in modules for option, metavar, _ in module.OPTIONS}
-    own = {"--repeat": int, "--timeout": float, "--python": str, "--json": str, "--no-native": None, "--quiet": None}
+    own = {"--repeat": int, "--timeout": float, "--python": str, "--json": str, "--unlazy": str, "--no-native": None, "--quiet": None}
     words = list(argv)
     while words:
         word = words[0]
@@ -125,6 +128,8 @@ def main(argv):
                 raise SystemExit(status)
     command = command_of(options.words)
     program = measure.Program(options.words, options.python, options.timeout, options.native)
+    if options.unlazy:
+        program.environ["KINDLING_EAGER_IMPORT"] = options.unlazy
     try:
         data = record.record(program, options.repeat, command)
     except measure.StartupError as error:

@@ -8,8 +8,10 @@ import tempfile
 import threading
 from time import perf_counter_ns
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-LIBRARY = os.path.join(os.path.dirname(HERE), "libkindling_startup.so")
+import kindling
+
+HERE = os.path.dirname(os.path.abspath(__file__))  # perhaps inside an archive
+LIBRARY = os.path.join(os.path.abspath(kindling.__path__[0]), "libkindling_startup.so")
 
 
 class StartupError(Exception):
@@ -65,9 +67,10 @@ class Program:
         if not os.path.isdir(folder):
             import subprocess
 
-            command = [self.python, "-I", "-S", "-c", _COMPILE, os.path.join(HERE, "inject", "sitecustomize.py")]
+            source = __loader__.get_data(os.path.join(HERE, "inject", "sitecustomize.py"))
+            command = [self.python, "-I", "-S", "-c", _COMPILE]
             try:
-                made = subprocess.run(command, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+                made = subprocess.run(command, capture_output=True, timeout=60, input=source)
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise StartupError(f"{self.python} does not start: {error}") from None
             if made.returncode or made.stdout[2:4] != b"\r\n":
@@ -163,8 +166,7 @@ def _kill(pid):
 _COMPILE = """if 1:
     import marshal, sys
     from _frozen_importlib_external import MAGIC_NUMBER
-    with open(sys.argv[1], encoding="utf-8") as file:
-        code = compile(file.read(), "<frozen importlib._bootstrap>", "exec", dont_inherit=True)
+    code = compile(sys.stdin.buffer.read(), "<frozen importlib._bootstrap>", "exec", dont_inherit=True)
     sys.stdout.buffer.write(MAGIC_NUMBER + bytes(12) + marshal.dumps(code))
 """
 
