@@ -123,7 +123,7 @@ def _submodule(name):
 def __dir__():
     import pkgutil
 
-    here = {module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")}
+    here = {module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith(("_", "libkindling"))}
     _where("")
     return sorted(set(globals()) | set(_found) | set(_C._operator_names(1)) | here)
 

@@ -7,15 +7,19 @@ def load(package, wanted):
     if wanted in ("", "0"):
         return
     for name in dir(package) if wanted == "1" else wanted.split(","):
-        value = package
-        for part in name.strip().removeprefix("kindling.").split("."):
-            try:
-                value = getattr(value, part)
-            except AttributeError:
-                try:
-                    __import__(f"{value.__name__}.{part}")
-                    value = getattr(value, part)
-                except (AttributeError, ImportError):
-                    if wanted == "1":
-                        break  # a name that only raises, which asking for it as ever would show
-                    raise ImportError(f"KINDLING_EAGER_IMPORT={wanted}: kindling has no {name.strip()!r}") from None
+        try:
+            _find(package, name.strip().removeprefix("kindling."))
+        except (AttributeError, ImportError) as error:
+            if wanted != "1":  # of all names, some are there to say that they are not supported
+                raise ImportError(f"KINDLING_EAGER_IMPORT={wanted}: {name.strip()!r} is not to be had: {error}") from None
+
+
+def _find(value, path):
+    for part in path.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            if not hasattr(value, "__path__"):
+                raise
+            __import__(f"{value.__name__}.{part}")
+            value = getattr(value, part)

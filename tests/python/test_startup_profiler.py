@@ -297,3 +297,85 @@ def test_json_is_what_the_schema_says(planted):
         for field in planted[name][0]:
             assert f"`{field}`" in text, f"{name}.{field}"
     assert json.loads(json.dumps(planted)) == planted
+
+
+# ---- the budget
+
+BUDGET = Path(__file__).with_name("startup_budget.toml")
+
+
+@pytest.mark.timing
+def test_kindling_keeps_its_own_budget():
+    _, done = startup("--budget", BUDGET, "--quiet", "-c", "import kindling")
+    assert done.stdout.decode().endswith("kept\n")
+    _, done = startup("--repeat", "1", "--budget", BUDGET, "--quiet", "-c", "import kindling, json", check=False)
+    assert done.returncode == 3
+    text = done.stdout.decode()
+    assert "module json is not among the allowed ones" in text and "imported by __main__:1 > json" in text
+    assert "module re is forbidden; imported by __main__:1 > json:" in text
+
+
+def test_budget_written_is_a_budget_kept_and_broken(tree, planted, tmp_path):
+    from kindling.startup.formats import budget
+
+    source = budget.text(planted)
+    limits = budget.check(budget.parse(source))
+    assert budget.breaches(planted, limits) == []
+    assert limits["counts"]["threads"] == 1 and "planted.*" in limits["modules"]["allowed"]
+    limits["modules"] = {"forbidden": ["planted.cycle_*"], "allowed": ["planted*"]}
+    limits["libraries"] = {"forbidden": ["_native.*.so"]}
+    limits["counts"] = {"threads": 0, "constructors": 0}
+    limits["time.packages"] = {"planted": 0.001}
+    limits["time.libraries"] = {"_native.*.so": 0.001}
+    lines = "\n".join(budget.breaches(planted, limits))
+    assert "module planted.cycle_b is forbidden; imported by __main__:1 > planted:1 > planted.cycle_a:1" in lines
+    assert "threads: 1, 0 allowed; most in planted.threaded:2 (1)" in lines
+    assert "constructors: " in lines and "package planted: " in lines and "_native" in lines
+    assert "module threading is not among the allowed ones" in lines
+    file = tmp_path / "b.toml"
+    _, done = startup("--repeat", "1", "--quiet", "--write-budget", file, "--budget", file, "-c", "import clean", cwd=tree)
+    assert budget.parse(file.read_text())["modules"]["allowed"] == ["clean", "clean.*"]
+
+
+@pytest.mark.parametrize(
+    "source, error",
+    [
+        ("[tme]\ntotal = 1.0\n", "there is no table [tme]"),
+        ("[time]\ntotl = 1.0\n", "[time] has no totl"),
+        ("[time]\ntotal = '1'\n", "total in [time] is a number"),
+        ("[modules]\nallowed = 'x'\n", "allowed in [modules] is a list of strings"),
+        ("[counts]\nthreads = 1.5\n", "threads in [counts] is a whole number"),
+        ("total = 1.0\n", "there is no table [total]"),
+    ],
+)
+def test_slips_in_a_budget_are_errors(source, error):
+    from kindling.startup.formats import budget
+
+    with pytest.raises(ValueError, match=re.escape(error)):
+        budget.check(budget.parse(source))
+
+
+def test_own_toml_reader_agrees_with_the_standard_one(planted):
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has nothing to compare with")
+    from kindling.startup.formats import budget
+
+    texts = [budget.text(planted), BUDGET.read_text(), "", "# c\n[a.b]\n'x y' = -1.5e3\nz = [1, 2.5, # c\n\n 'q',]\n",
+             "a = true\n[b]\nc.d = 'e'\n\"f\" = []\nneg = -3\n", "x = 1 # end"]  # fmt: skip
+    for text in texts:
+        assert budget.read_subset(text) == tomllib.loads(text)
+    for text in ["a", "a =", "a = b", "[a", "a = [1 2]", "a = [1,", "a = 1\na = 2", "a = 1 b = 2", "= 1", 'a = "x']:
+        with pytest.raises(ValueError):
+            budget.read_subset(text)
+        with pytest.raises(ValueError):
+            tomllib.loads(text)
+
+
+def test_eager_import():
+    lazy, _ = startup("--repeat", "1", "-c", "import kindling")
+    some, _ = startup("--repeat", "1", "--unlazy", "fft,kindling.nn.functional", "-c", "import kindling")
+    names = {row["name"] for row in some["modules"]} - {row["name"] for row in lazy["modules"]}
+    assert {"kindling.fft", "kindling.nn.functional"} <= names and "kindling.distributions" not in names
+    every, _ = startup("--repeat", "1", "--unlazy", "1", "-c", "import kindling")
+    assert {"kindling.fft", "kindling.distributions", "kindling.optim"} <= {row["name"] for row in every["modules"]}
+    _, done = startup("--repeat", "1", "--unlazy", "fft.nosuch", "-c", "import kindling", check=False)
+    assert done.returncode == 1 and b"KINDLING_EAGER_IMPORT=fft.nosuch: 'fft.nosuch' is not to be had" in done.stderr

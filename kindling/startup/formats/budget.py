@@ -72,7 +72,7 @@ def read_subset(source):
     import re
 
     word = r'[A-Za-z0-9_-]+|"[^"\\\n]*"|\'[^\'\n]*\''
-    token = re.compile(rf"[ \t]*(?:#[^\n]*)?(?:(?P<end>\n|$)|(?P<word>{word}|[-+0-9.eE_]+)|(?P<mark>[\[\].=,]))")
+    token = re.compile(rf"[ \t]*(?:#[^\n]*)?(?:(?P<end>\n|$)|(?P<word>{word})|(?P<mark>[\[\].=,]))")
     result = {}
     table, at, line = result, 0, 1
 
@@ -121,7 +121,7 @@ def read_subset(source):
 
     def number(text):
         nonlocal at
-        while at < len(source) and source[at] in "+-.0123456789eE_":  # 0.5 is three tokens
+        while at < len(source) and source[at] in "+-.0123456789eE_":  # past the point of 0.5
             text += source[at]
             at += 1
         try:
