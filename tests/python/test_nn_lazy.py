@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-import kindling
 
 # The source folder: an installation has most of them in an archive.
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "kindling", "nn")
