@@ -4,7 +4,6 @@
     kindling run examples/tiny_llama.py --plot loss.svg  # the same file under Kindling
 """
 import argparse, json, math, os, signal, sys, time
-from collections import Counter
 
 import torch
 import torch.nn as nn
@@ -33,26 +32,15 @@ def arguments():
 
 def read_text(folder, limit=4_000_000, largest=120_000):
     """Training and held-out bytes: .py files in sorted order, small ones only, every 16th held out."""
-    parts, size, number = ([], []), 0, 0
+    parts, paths = ([], []), []
     for where, folders, files in os.walk(folder):
-        folders[:] = sorted(set(folders) - {"test", "tests", "site-packages", "dist-packages", "encodings", "__pycache__",
-                                            "idlelib", "lib2to3", "pydoc_data"})
-        for name in sorted(files):
-            path = os.path.join(where, name)
-            if name.endswith(".py") and os.path.isfile(path) and os.path.getsize(path) <= largest and size < limit:
-                with open(path, "rb") as file:
-                    parts[number % 16 == 15].append(file.read())
-                size, number = size + len(parts[number % 16 == 15][-1]), number + 1
-    return tuple(bytearray(b"".join(p)) for p in parts)
-
-
-class RMSNorm(nn.Module):
-    def __init__(self, dim, eps=1e-5):
-        super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(dim)), eps
-
-    def forward(self, x):
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+        folders[:] = sorted(set(folders) - {"test", "tests", "site-packages", "dist-packages", "encodings", "idlelib", "lib2to3"})
+        paths += [os.path.join(where, name) for name in sorted(files) if name.endswith(".py")]
+    for number, path in enumerate(path for path in paths if os.path.isfile(path) and os.path.getsize(path) <= largest):
+        if sum(map(len, parts[0])) < limit:
+            with open(path, "rb") as file:
+                parts[number % 16 == 15].append(file.read())
+    return [torch.frombuffer(bytearray(b"".join(part) or b"\n"), dtype=torch.uint8) for part in parts]
 
 
 def rotate(x, cos, sin):
@@ -64,27 +52,20 @@ class Attention(nn.Module):
     def __init__(self, dim, heads, kv_heads, context, dropout):
         super().__init__()
         self.heads, self.kv_heads, self.size, self.context = heads, kv_heads, dim // heads, context
-        self.q = nn.Linear(dim, heads * self.size, bias=False)
-        self.kv = nn.Linear(dim, 2 * kv_heads * self.size, bias=False)
-        self.out = nn.Linear(dim, dim, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.q, self.kv = (nn.Linear(dim, n * self.size, bias=False) for n in (heads, 2 * kv_heads))
+        self.out, self.dropout = nn.Linear(dim, dim, bias=False), nn.Dropout(dropout)
 
-    def forward(self, x, cos, sin, mask, cache):
+    def forward(self, x, cos, sin, cache):
         B, T, C = x.shape
         q = rotate(self.q(x).view(B, T, self.heads, self.size).transpose(1, 2), cos, sin)
         k, v = self.kv(x).view(B, T, 2 * self.kv_heads, self.size).transpose(1, 2).chunk(2, dim=1)
         k = rotate(k, cos, sin)
         if cache is not None:  # the keys and values seen so far, the last `context` of them
-            if "k" in cache:
+            if cache:
                 k, v = torch.cat((cache["k"], k), dim=2), torch.cat((cache["v"], v), dim=2)
             cache["k"], cache["v"] = k, v = k[:, :, -self.context:], v[:, :, -self.context:]
-        S, group = k.size(2), self.heads // self.kv_heads  # each key and value head serves a group of query heads
-        k, v = (t.unsqueeze(2).expand(B, self.kv_heads, group, S, self.size).reshape(B, self.heads, S, self.size)
-                for t in (k, v))
-        scores = (q @ k.transpose(-2, -1)) * self.size ** -0.5
-        if T > 1:
-            scores = scores.masked_fill(mask[:T, :T], float("-inf"))
-        y = F.softmax(scores, dim=-1) @ v
+        # Each head of keys and values serves a group of query heads.
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=T > 1, enable_gqa=True)
         return self.dropout(self.out(y.transpose(1, 2).reshape(B, T, C)))
 
 
@@ -92,13 +73,13 @@ class Block(nn.Module):
     def __init__(self, dim, heads, kv_heads, context, dropout):
         super().__init__()
         hidden = (dim * 8 // 3 + 31) // 32 * 32
-        self.attention_norm, self.mlp_norm = RMSNorm(dim), RMSNorm(dim)
+        self.attention_norm, self.mlp_norm = nn.RMSNorm(dim, eps=1e-5), nn.RMSNorm(dim, eps=1e-5)
         self.attention = Attention(dim, heads, kv_heads, context, dropout)
-        self.gate, self.up = nn.Linear(dim, hidden, bias=False), nn.Linear(dim, hidden, bias=False)
+        self.gate, self.up = (nn.Linear(dim, hidden, bias=False) for _ in range(2))
         self.down, self.dropout = nn.Linear(hidden, dim, bias=False), nn.Dropout(dropout)
 
-    def forward(self, x, cos, sin, mask, cache=None):
-        x = x + self.attention(self.attention_norm(x), cos, sin, mask, cache)
+    def forward(self, x, cos, sin, cache=None):
+        x = x + self.attention(self.attention_norm(x), cos, sin, cache)
         h = self.mlp_norm(x)
         return x + self.dropout(self.down(F.silu(self.gate(h)) * self.up(h)))
 
@@ -106,15 +87,12 @@ class Block(nn.Module):
 class Llama(nn.Module):
     def __init__(self, dim, layers, heads, kv_heads, context, dropout, longest=4096):
         super().__init__()
-        self.embedding = nn.Embedding(256, dim)
+        self.context, self.embedding = context, nn.Embedding(256, dim)
         self.blocks = nn.ModuleList([Block(dim, heads, kv_heads, context, dropout) for _ in range(layers)])
-        self.norm = RMSNorm(dim)
-        self.head = nn.Linear(dim, 256, bias=False)
-        size = dim // heads
-        angle = torch.outer(torch.arange(longest).float(), 10000.0 ** (-torch.arange(0, size, 2).float() / size))
+        self.norm, self.head = nn.RMSNorm(dim, eps=1e-5), nn.Linear(dim, 256, bias=False)
+        angle = torch.outer(torch.arange(longest), 10000.0 ** (-torch.arange(0, dim // heads, 2) / (dim // heads)))
         self.register_buffer("cos", torch.cos(angle), persistent=False)
         self.register_buffer("sin", torch.sin(angle), persistent=False)
-        self.register_buffer("mask", torch.ones(context, context).triu(1).bool(), persistent=False)
         for name, p in self.named_parameters():
             if p.dim() > 1:
                 nn.init.normal_(p, std=0.02 / math.sqrt(2 * layers) if name.endswith(("out.weight", "down.weight")) else 0.02)
@@ -122,8 +100,8 @@ class Llama(nn.Module):
 
     def forward(self, tokens, targets=None, start=0, caches=None):
         x, end = self.embedding(tokens), start + tokens.size(1)
-        for i, block in enumerate(self.blocks):
-            x = block(x, self.cos[start:end], self.sin[start:end], self.mask, None if caches is None else caches[i])
+        for block, cache in zip(self.blocks, caches or [None] * len(self.blocks)):
+            x = block(x, self.cos[start:end], self.sin[start:end], cache)
         logits = self.head(self.norm(x))
         return logits if targets is None else F.cross_entropy(logits.view(-1, 256), targets.reshape(-1))
 
@@ -138,53 +116,45 @@ def evaluate(model, windows):
 
 def bigram_loss(text, windows, smooth=0.1):
     """The held-out loss of a model that counts which byte follows which."""
-    text = memoryview(text)
-    pairs, first = Counter(zip(text, text[1:])), Counter(text[:-1])
-    seen = Counter(p for w in windows.tolist() for p in zip(w, w[1:]))
-    chance = {p: (pairs[p] + smooth) / (first[p[0]] + 256 * smooth) for p in seen}
-    return -sum(n * math.log(chance[p]) for p, n in seen.items()) / sum(seen.values())
+    counts = torch.bincount(text[:-1].long() * 256 + text[1:], minlength=256 * 256).view(256, 256).double() + smooth
+    return -(counts / counts.sum(1, keepdim=True)).log()[windows[:, :-1], windows[:, 1:]].mean().item()
 
 
 @torch.no_grad()
 def write(model, prompt, length, temperature, top_k, generator):
-    """The prompt and `length` bytes more: one pass of one byte each, as keys and values are kept in a cache."""
+    """The prompt and `length` bytes more, one a pass: the keys and values of those before are kept."""
     model.eval()
-    text, caches = list(prompt[-model.mask.size(0):] or b"\n"), [{} for _ in model.blocks]
-    logits = model(torch.tensor([text]), caches=caches)[0, -1]
-    for position in range(len(text), min(len(text) + length, model.cos.size(0))):
+    text, seen, caches = list(prompt[-model.context:] or b"\n"), 0, [{} for _ in model.blocks]
+    for _ in range(min(length, len(model.cos) - len(text))):
+        logits = model(torch.tensor([text[seen:]]), start=seen, caches=caches)[0, -1]
         values, indices = torch.topk(logits / max(temperature, 1e-6), min(max(top_k, 1), 256))
+        seen = len(text)
         text.append(indices[torch.multinomial(F.softmax(values, dim=-1), 1, generator=generator)].item())
-        logits = model(torch.tensor([text[-1:]]), start=position, caches=caches)[0, -1]
     return bytes(text).decode("utf-8", "replace")
 
 
 def learning_rate(step, total, args):
     if step < args.warmup or total is None:
         return args.lr * min(1, (step + 1) / args.warmup)
-    done = min(1, (step - args.warmup) / max(1, total - args.warmup))
-    return args.lr * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
+    return args.lr * (0.02 + 0.49 * (1 + math.cos(math.pi * min(1, (step - args.warmup) / max(1, total - args.warmup)))))
 
 
 def age():
     """Seconds since this process was started, imports included."""
-    try:
-        with open("/proc/self/stat") as file:
-            ticks = int(file.read().rpartition(")")[2].split()[19])
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, AttributeError):
-        return time.process_time()
+    with open("/proc/self/stat") as file:
+        ticks = int(file.read().rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Progress:
     """A bar where stderr is a terminal; where it is not, a plain line every ten seconds."""
-    def __init__(self):
-        self.live, self.next = sys.stderr.isatty() and os.environ.get("TERM") != "dumb", 0.0
-        self.colour, self.plain = ("\033[32m", "\033[0m") if "NO_COLOR" not in os.environ else ("", "")
+    live, due = sys.stderr.isatty() and os.environ.get("TERM") != "dumb", 0.0
+    colour, plain = ("", "") if "NO_COLOR" in os.environ else ("\033[32m", "\033[0m")
 
     def show(self, step, total, loss, speed, left, heldout):
-        if time.monotonic() < self.next and step != total:
+        if time.monotonic() < self.due and step != total:
             return
-        self.next = time.monotonic() + (0.1 if self.live else 10)
+        self.due = time.monotonic() + (0.1 if self.live else 10)
         line = f"step {step}/{total or '?'}  loss {loss:.3f}  {speed:,.0f} tokens/s  {max(0, left):.0f} s left"
         line += f"  held out {heldout[-1][1]:.3f}" if heldout else ""
         bar = f"\r{self.colour}{'━' * (24 * step // total if total else 0):<24}{self.plain} {line}\033[K"
@@ -192,41 +162,34 @@ class Progress:
 
 
 def plot(path, losses, heldout, bigram):
-    """Training loss (a running mean), held-out losses and the bigram line, as a picture."""
+    """The losses of training (a running mean), of held-out text (dots) and of the bigram model (a line), as a picture."""
     mean = [sum(part) / len(part) for part in (losses[max(0, i - 10):i + 11] for i in range(len(losses)))]
     low, high = min(mean + [bigram]) * 0.95, max(mean + [bigram]) * 1.02
-    x, y = lambda i: 50 + 650 * i / max(1, len(losses) - 1), lambda v: 360 - 340 * (v - low) / (high - low)
+    x, y = lambda step: 50 + 650 * step / len(losses), lambda v: 360 - 340 * (v - low) / (high - low)
     curve = " ".join(f"{x(i):.1f},{y(v):.1f}" for i, v in enumerate(mean))
-    dots = "".join(f'<circle cx="{x(step - 1):.1f}" cy="{y(v):.1f}" r="3.5" fill="#d1495b"/>' for step, v in heldout)
-    grid = "".join(f'<path d="M50 {y(v):.1f}H700" stroke="#ddd"/><text x="12" y="{y(v) + 4:.1f}">{v:.1f}</text>'
-                   for v in (low + (high - low) * k / 5 for k in range(6)))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" font-family="sans-serif" '
-                   f'font-size="12"><rect width="720" height="400" fill="white"/>{grid}<path d="M50 {y(bigram):.1f}H700" '
-                   f'stroke="#888" stroke-dasharray="5 4"/><text x="655" y="{y(bigram) - 5:.1f}">bigram</text>'
-                   f'<polyline points="{curve}" fill="none" stroke="#30638e" stroke-width="1.5"/>{dots}<text x="50" '
-                   f'y="386">{len(losses)} steps; loss in nats a byte, dots: held-out text</text></svg>\n')
+    dots = "".join(f'<circle cx="{x(step):.1f}" cy="{y(v):.1f}" r="3.5" fill="#d1495b"/>' for step, v in heldout)
+    lines = "".join(f'<path d="M50 {y(v):.1f}H700" stroke="#aaa"/><text y="{y(v):.1f}">{v:.2f}</text>' for v in (low, bigram, high))
+    with open(path, "w") as file:
+        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" font-size="12"><rect width="720" '
+                   f'height="400" fill="white"/>{lines}<polyline points="{curve}" fill="none" stroke="#30638e"/>{dots}'
+                   f'<text x="50" y="386">{len(losses)} steps; nats a byte; dots: held out; grey: bigram</text></svg>\n')
 
 
 def main():
     args = arguments()
-    if args.selfcheck:
-        args.steps = 50
     torch.manual_seed(args.seed)
     draw = torch.Generator().manual_seed(args.seed)
-    train_text, heldout_text = read_text(args.text)
-    if min(len(train_text), len(heldout_text)) <= args.context + 1:
+    train, heldout = read_text(args.text)
+    if min(len(train), len(heldout)) <= args.context + 1:
         sys.exit(f"not enough Python source under {args.text}")
-    train, heldout = (torch.frombuffer(t, dtype=torch.uint8) for t in (train_text, heldout_text))
-    gap = (len(heldout) - args.context - 1) / 256
-    windows = torch.stack([heldout[int(i * gap):int(i * gap) + args.context + 1] for i in range(256)]).long()
-
+    window = torch.arange(args.context + 1)
+    windows = heldout[torch.arange(256)[:, None] * (len(heldout) - args.context - 1) // 256 + window].long()
     shape = dict(dim=args.dim, layers=args.layers, heads=args.heads, kv_heads=args.kv_heads, context=args.context)
     model = Llama(**shape, dropout=args.dropout)
-    weights, others = ([p for p in model.parameters() if (p.dim() > 1) == matrix] for matrix in (True, False))
-    optimizer = torch.optim.AdamW([{"params": weights, "weight_decay": args.weight_decay},
-                                   {"params": others, "weight_decay": 0.0}], lr=args.lr, betas=(0.9, 0.98))
-    step, total, losses, curve = 0, args.steps, [], []
+    groups = [{"params": [p for p in model.parameters() if (p.dim() > 1) == matrix], "weight_decay": matrix * args.weight_decay}
+              for matrix in (True, False)]
+    optimizer = torch.optim.AdamW(groups, lr=args.lr, betas=(0.9, 0.98))
+    total, losses, curve = 50 if args.selfcheck else args.steps, [], []
     if args.resume is not None:
         state = torch.load(args.resume or args.checkpoint)
         if state["shape"] != shape:
@@ -235,37 +198,30 @@ def main():
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["rng"])
         draw.set_state(state["draw"])
-        step, total, losses, curve = state["step"], args.steps or state["total"], state["losses"], state["curve"]
+        total, losses, curve = args.steps or state["total"], state["losses"], state["curve"]
     run = torch.compile(model, mode=args.compile, backend=args.backend) if args.compile else model
-
-    interrupts = []
-    def interrupt(*_):  # the first Ctrl-C waits for the end of the step, so that no checkpoint holds half a step
-        interrupts.append(1)
-        if len(interrupts) > 1:
-            raise KeyboardInterrupt
-    signal.signal(signal.SIGINT, interrupt)
 
     def checkpoint():
         if not args.selfcheck:
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rng": torch.get_rng_state(),
-                        "draw": draw.get_state(), "step": step, "total": total, "losses": losses, "curve": curve,
-                        "shape": shape}, args.checkpoint + ".tmp")
+                        "draw": draw.get_state(), "total": total, "losses": losses, "curve": curve, "shape": shape},
+                       args.checkpoint + ".tmp")
             os.replace(args.checkpoint + ".tmp", args.checkpoint)  # a save cut short leaves the old file whole
 
-    progress, first_step_ms, first, began, tokens = Progress(), None, step, time.monotonic(), args.batch * args.context
-    while total is None or step < total:
+    interrupts = []  # the first Ctrl-C waits for the end of the step, so that no checkpoint holds half a step
+    signal.signal(signal.SIGINT, lambda *a: signal.default_int_handler(*a) if interrupts else interrupts.append(a))
+    progress, first_step_ms, first, began, speed = Progress(), None, len(losses), time.monotonic(), 0.0
+    while total is None or len(losses) < total:
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, total, args)
-        starts = torch.randint(len(train) - args.context, (args.batch,), generator=draw).tolist()
-        batch = torch.stack([train[s:s + args.context + 1] for s in starts]).long()
+            group["lr"] = learning_rate(len(losses), total, args)
+        batch = train[torch.randint(len(train) - args.context, (args.batch, 1), generator=draw) + window].long()
         loss = run(batch[:, :-1], batch[:, 1:])
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(loss.item())
-        step += 1
-        spent = time.monotonic() - began
+        step, spent = len(losses), time.monotonic() - began
         if first_step_ms is None:
             first_step_ms = round(age() * 1000)
             print(f"first step after {first_step_ms} ms: {sum(p.numel() for p in model.parameters()):,} parameters, "
@@ -275,8 +231,8 @@ def main():
         if step % args.eval_every == 0 and step != total:
             curve.append((step, evaluate(model, windows[::8])))
             checkpoint()
-        left = spent / (step - first) * (total - step) if total else args.seconds - spent
-        progress.show(step, total, losses[-1], (step - first) * tokens / spent, left, curve)
+        speed, left = (step - first) / spent, (total - step) * spent / (step - first) if total else args.seconds - spent
+        progress.show(step, total, losses[-1], speed * args.batch * args.context, left, curve)
         if interrupts and step != total:
             checkpoint()
             print(f"\nstopped after {step} steps; --resume {args.checkpoint} goes on from there", flush=True)
@@ -284,15 +240,15 @@ def main():
     if args.selfcheck:
         print(json.dumps(losses))
         return
-    speed = (step - first) * tokens / (time.monotonic() - began)
-    curve.append((step, evaluate(model, windows)))
+    speed *= args.batch * args.context
+    curve.append((len(losses), evaluate(model, windows)))
     checkpoint()
-    bigram = bigram_loss(train_text, windows)
+    bigram = bigram_loss(train, windows)
     if args.plot:
         plot(args.plot, losses, curve, bigram)
     draw.manual_seed(args.seed)
     print("-" * 72, write(model, args.prompt.encode(), args.sample, args.temperature, args.top_k, draw), "-" * 72, sep="\n")
-    print(json.dumps({"first_step_ms": first_step_ms, "steps": step, "heldout_loss": curve[-1][1], "bigram_loss": bigram,
+    print(json.dumps({"first_step_ms": first_step_ms, "steps": len(losses), "heldout_loss": curve[-1][1], "bigram_loss": bigram,
                       "tokens_per_s": round(speed, 1), "checkpoint": args.checkpoint, "wall_s": round(age(), 1)}))
 
 
