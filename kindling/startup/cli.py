@@ -15,6 +15,7 @@ that does not hold, 2 for wrong options.
   --python PATH        the interpreter to run (default: this one)
   --unlazy NAME        have Kindling import these lazy names at once (a comma-separated list; 1 is all of them), so that a
                        comparison with a run without shows what laziness saves; sets KINDLING_EAGER_IMPORT
+  --cold               runs with the files' pages evicted from memory, and with an empty bytecode cache, too
   --no-native          leave out the native side (libraries, relocation, constructors)
   --json FILE          write everything measured as JSON (docs/startup/schema.md); - is stdout
   --quiet              no report on the terminal
@@ -26,6 +27,7 @@ class Options:
 
     def __init__(self):
         self.repeat, self.timeout, self.python, self.native, self.quiet = None, 60.0, None, True, False
+        self.cold = False
         self.json = self.unlazy = None
         self.words = []
         self.reports = []  # (module, argument)
@@ -54,7 +56,8 @@ def parse(argv, modules):
     options = Options()
     options.given = {}
     known = {option: (module, metavar) for module in modules for option, metavar, _ in module.OPTIONS}
-    own = {"--repeat": int, "--timeout": float, "--python": str, "--json": str, "--unlazy": str, "--no-native": None, "--quiet": None}
+    own = {"--repeat": int, "--timeout": float, "--python": str, "--json": str, "--unlazy": str, "--no-native": None, "--quiet": None,
+           "--cold": None}  # fmt: skip
     words = list(argv)
     while words:
         word = words[0]
@@ -85,10 +88,9 @@ def parse(argv, modules):
             except ValueError:
                 complain(f"{name} needs a number, not {value!r}")
         if name in own:
-            attribute = name[2:].replace("-", "_")
-            setattr(options, "native" if attribute == "no_native" else attribute, value if kind else kind is not None)
-            if name == "--quiet":
-                options.quiet = True
+            if name == "--no-native":
+                name, value = "--native", False
+            setattr(options, name[2:], value)
         else:
             options.given[name] = value
     if words[:1] == ["--"]:
@@ -115,7 +117,7 @@ def command_of(words):
 
 def main(argv):
     """Run the command; leaves through SystemExit with its status."""
-    from kindling.startup import measure, model, record
+    from kindling.startup import cold, measure, model, record
 
     modules = reports()
     options = parse(argv, modules)
@@ -132,6 +134,8 @@ def main(argv):
         program.environ["KINDLING_EAGER_IMPORT"] = options.unlazy
     try:
         data = record.record(program, options.repeat, command)
+        if options.cold and not data["exit"]["timed_out"]:
+            cold.measure(program, data, options.repeat or 3)
     except measure.StartupError as error:
         complain(str(error))
     for module in modules:

@@ -42,6 +42,7 @@ class Run:
             "page_faults": usage.ru_minflt,
             "major_faults": usage.ru_majflt,
             "max_rss_kb": usage.ru_maxrss,
+            "read_kb": usage.ru_inblock // 2,
             "status": self.status,
         }
 

@@ -97,7 +97,7 @@ def threads(data, recording):
         elif kind == THREAD:
             (back,) = struct.unpack_from("<Q", rest)
             by = _place(places, back)
-            if by and "python" not in os.path.basename(by[1]):
+            if by and not os.path.basename(by[1]).startswith(("python", "libpython")) and by[1]:
                 at = _place(places, value)
                 symbol = None
                 try:

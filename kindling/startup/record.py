@@ -101,6 +101,7 @@ def build(program, runs, best, details, command):
         "cached_imports": [{"importer": importer, "name": name, "times": times}
                            for importer, name, times in detail.cached],
         "marks": parse.marks(recording),
+        "eviction": None,
         "memory": {key: int(value.split()[0]) for key, value in detail.status.items() if value.endswith("kB")},
         "advice": [],
         "notes": notes,

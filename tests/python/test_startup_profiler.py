@@ -16,9 +16,13 @@ from kindling.startup import model, parse
 COMPILER = shutil.which("c++") or shutil.which("g++")
 NATIVE = """
 #include <Python.h>
+#include <pthread.h>
 #include <time.h>
 static void wait(long ms) { timespec time{0, ms * 1000000}; nanosleep(&time, nullptr); }
-struct Planted { Planted() { wait(40); } };
+static void* planted_thread(void*) { return nullptr; }
+struct Planted {
+    Planted() { wait(40); pthread_t thread; pthread_create(&thread, nullptr, planted_thread, nullptr); }
+};
 Planted planted_object;
 extern "C" __attribute__((constructor)) void planted_quick_constructor() {}
 static int slots(PyObject*) { wait(20); return 0; }
@@ -134,6 +138,12 @@ def test_relocations_are_those_of_the_file(planted):
 def test_thread(planted):
     (row,) = [row for row in planted["threads"] if row["kind"] == "python"]
     assert (row["name"], row["module"], row["line"]) == ("planted-thread", "planted.threaded", 2)
+
+
+def test_thread_of_a_library(planted):
+    (row,) = [row for row in planted["threads"] if row["kind"] == "native"]
+    assert row["module"] == "planted._native" and "/planted/_native" in row["library"]
+    assert "planted_thread" in row["name"] and row["name"] == row["target"]
 
 
 def test_cycle(planted):
@@ -299,6 +309,26 @@ def test_json_is_what_the_schema_says(planted):
     assert json.loads(json.dumps(planted)) == planted
 
 
+def test_cold_runs(tree):
+    data, done = startup("--repeat", "2", "--cold", "-c", "import planted.sleepy, wave", cwd=tree)
+    assert data["statistics"]["cold"]["n"] == data["statistics"]["bytecode-cold"]["n"] == 2
+    assert data["eviction"]["files"] > 20 and data["eviction"]["kb"] >= data["eviction"]["stayed_kb"]
+    assert b"without bytecode" in done.stdout
+
+
+def test_evicted_pages_are_counted(tmp_path):
+    from kindling.startup import cold
+
+    file = tmp_path / "file"
+    file.write_bytes(bytes(1 << 20))
+    descriptor = os.open(file, os.O_RDWR)
+    os.fsync(descriptor)
+    assert cold.resident(descriptor, 1 << 20) == 1 << 20
+    assert cold.evict([file, tmp_path / "missing"])[:2] == (1, 1024)
+    assert cold.resident(descriptor, 1 << 20) < 1 << 20 or os.stat(tmp_path).st_dev == os.stat("/dev/shm").st_dev
+    os.close(descriptor)
+
+
 # ---- the budget
 
 BUDGET = Path(__file__).with_name("startup_budget.toml")
@@ -321,7 +351,7 @@ def test_budget_written_is_a_budget_kept_and_broken(tree, planted, tmp_path):
     source = budget.text(planted)
     limits = budget.check(budget.parse(source))
     assert budget.breaches(planted, limits) == []
-    assert limits["counts"]["threads"] == 1 and "planted.*" in limits["modules"]["allowed"]
+    assert limits["counts"]["threads"] == 2 and "planted.*" in limits["modules"]["allowed"]
     limits["modules"] = {"forbidden": ["planted.cycle_*"], "allowed": ["planted*"]}
     limits["libraries"] = {"forbidden": ["_native.*.so"]}
     limits["counts"] = {"threads": 0, "constructors": 0}
@@ -329,7 +359,7 @@ def test_budget_written_is_a_budget_kept_and_broken(tree, planted, tmp_path):
     limits["time.libraries"] = {"_native.*.so": 0.001}
     lines = "\n".join(budget.breaches(planted, limits))
     assert "module planted.cycle_b is forbidden; imported by __main__:1 > planted:1 > planted.cycle_a:1" in lines
-    assert "threads: 1, 0 allowed; most in planted.threaded:2 (1)" in lines
+    assert "threads: 2, 0 allowed; most in planted.threaded:2 (1)" in lines
     assert "constructors: " in lines and "package planted: " in lines and "_native" in lines
     assert "module threading is not among the allowed ones" in lines
     file = tmp_path / "b.toml"

@@ -108,6 +108,12 @@ def heading(data):
     if data["overhead_ms"] is not None:
         yield (f"  overhead of recording, measured: {data['overhead_ms']:+.1f} ms ({data['overhead_percent']:+.1f}%), "
                f"{data['overhead_cpu_ms']:+.1f} ms of processor time; {data['recorder_ms']:.1f} ms of it taken out of the spans")  # fmt: skip
+    if data["eviction"]:
+        walls = data["statistics"]
+        read = max(run["read_kb"] for run in data["runs"] if run["kind"] == "cold")
+        yield "  medians: " + ", ".join(f"{kind} {walls[row]['median']:.1f} ms" for kind, row in
+                                        (("warm", "bare"), ("without bytecode", "bytecode-cold"), ("cold", "cold"))
+                                        if walls[row]) + f" ({read} kB read from disk)"  # fmt: skip
     imports = sum(row["self_ms"] for row in data["modules"])
     yield (f"  interpreter start {data['start_ms']:.1f}, {len(data['modules'])} imports {imports:.1f}, "
            f"program itself {data['main_ms']:.1f}, exit {data['leave_ms']:.1f} ms")  # fmt: skip
