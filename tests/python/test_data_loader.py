@@ -598,7 +598,7 @@ def test_interrupt_is_clean(tmp_path):
         while process.stdout.readline().strip() != "3":
             assert process.poll() is None, process.stderr.read()
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=200)
     finally:
         process.kill()
     assert out.splitlines()[-1] == "interrupted"
