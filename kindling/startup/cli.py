@@ -16,6 +16,7 @@ that does not hold, 2 for wrong options.
   --unlazy NAME        have Kindling import these lazy names at once (a comma-separated list; 1 is all of them), so that a
                        comparison with a run without shows what laziness saves; sets KINDLING_EAGER_IMPORT
   --cold               runs with the files' pages evicted from memory, and with an empty bytecode cache, too
+  --registrations      operators declared and kernels registered with torch's dispatcher, and by which files
   --no-native          leave out the native side (libraries, relocation, constructors)
   --json FILE          write everything measured as JSON (docs/startup/schema.md); - is stdout
   --quiet              no report on the terminal
@@ -27,7 +28,7 @@ class Options:
 
     def __init__(self):
         self.repeat, self.timeout, self.python, self.native, self.quiet = None, 60.0, None, True, False
-        self.cold = False
+        self.cold = self.registrations = False
         self.json = self.unlazy = None
         self.words = []
         self.reports = []  # (module, argument)
@@ -57,7 +58,7 @@ def parse(argv, modules):
     options.given = {}
     known = {option: (module, metavar) for module in modules for option, metavar, _ in module.OPTIONS}
     own = {"--repeat": int, "--timeout": float, "--python": str, "--json": str, "--unlazy": str, "--no-native": None, "--quiet": None,
-           "--cold": None}  # fmt: skip
+           "--cold": None, "--registrations": None}  # fmt: skip
     words = list(argv)
     while words:
         word = words[0]
@@ -117,7 +118,7 @@ def command_of(words):
 
 def main(argv):
     """Run the command; leaves through SystemExit with its status."""
-    from kindling.startup import cold, measure, model, record
+    from kindling.startup import cold, measure, model, record, registrations
 
     modules = reports()
     options = parse(argv, modules)
@@ -136,6 +137,8 @@ def main(argv):
         data = record.record(program, options.repeat, command)
         if options.cold and not data["exit"]["timed_out"]:
             cold.measure(program, data, options.repeat or 3)
+        if options.registrations and not data["exit"]["timed_out"]:
+            registrations.measure(program, data)
     except measure.StartupError as error:
         complain(str(error))
     for module in modules:

@@ -36,6 +36,7 @@ class Recording:
 
     def __init__(self, data):
         self.spans, self.native, self.threads, self.marks, self.cycles = {}, [], [], [], []
+        self.operators = []
         self.cached, self.path, self.causes, self.status = [], [], (), {}
         self.end = self.python = self.version = None
         self.entered = self.ready = self.lost = 0
@@ -90,13 +91,16 @@ class Recording:
     def _cached(self, *words):
         self.cached.append(words)
 
+    def _operator(self, text):
+        self.operators.append(text)
+
     def _status(self, fields):
         self.status = {key: value.strip() for key, _, value in (field.partition(":") for field in fields)}
 
 
 _NAMES = {
     "V": "start", "B": "begin", "E": "done", "F": "failed", "N": "native", "T": "thread", "C": "cycle", "M": "mark",
-    "(": "open", ")": "close", "X": "exit", "I": "cached", "S": "status",
+    "(": "open", ")": "close", "X": "exit", "I": "cached", "R": "operator", "S": "status",
 }  # fmt: skip
 
 

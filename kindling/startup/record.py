@@ -102,6 +102,7 @@ def build(program, runs, best, details, command):
                            for importer, name, times in detail.cached],
         "marks": parse.marks(recording),
         "eviction": None,
+        "registrations": None,
         "memory": {key: int(value.split()[0]) for key, value in detail.status.items() if value.endswith("kB")},
         "advice": [],
         "notes": notes,

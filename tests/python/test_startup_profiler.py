@@ -329,6 +329,23 @@ def test_evicted_pages_are_counted(tmp_path):
     os.close(descriptor)
 
 
+def test_registrations_of_torch(tree):
+    torch = pytest.importorskip("torch")
+    data, done = startup("--repeat", "1", "--top", "5", "--registrations", "-c", "import torch", cwd=tree)
+    found = data["registrations"]
+    spaces = {row["name"]: row for row in found["namespaces"]}
+    names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
+    # The tests' own process may have registered more, never less.
+    assert 2000 < spaces["aten"]["schemas"] <= len(names)
+    meta = next(row for row in found["keys"] if row["name"] == "Meta")
+    assert meta["python"] > 500 and meta["cpp"] > 100
+    sources = {"/".join(row["name"].split("/")[-2:]): row for row in found["sources"]}
+    assert sources["torch/_meta_registrations.py"]["module"] == "torch._meta_registrations"
+    cpu = sources["ATen/RegisterCPU_0.cpp"]
+    assert cpu["kernels"] > 100 and cpu["ms"] > 0 and "libtorch_cpu" in cpu["library"]
+    assert b"registering files by time" in done.stdout
+
+
 # ---- the budget
 
 BUDGET = Path(__file__).with_name("startup_budget.toml")

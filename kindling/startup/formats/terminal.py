@@ -68,6 +68,10 @@ def text(data, above, top):
             for item in slow:
                 if item["ms"] >= above:
                     say(f"{'':18}{item['ms']:8.2f}           {item['symbol']}")
+    if data["registrations"]:
+        from kindling.startup import registrations
+
+        lines += registrations.text(data["registrations"], top)
     for title, key, form in SMALL:
         if data[key]:
             say(f"\n{title}")

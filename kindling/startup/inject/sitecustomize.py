@@ -33,6 +33,7 @@ real_find_and_load = bootstrap._find_and_load
 real_create, real_exec = _imp.create_dynamic, _imp.exec_dynamic
 real_start = _thread.start_new_thread
 detail = None
+registrations = False
 fd = -1
 
 
@@ -119,6 +120,8 @@ def find_and_load(name, import_):
         loader = loader.__name__ if isinstance(loader, type) else type(loader).__name__
     except Exception:
         where = loader = ""
+    if registrations and len(stack) == 1:
+        keep_last()
     emit("E", me, at - lost, at, len(modules), where, loader, detail.end(before) if detail else None)
     lost += now() - at
     return result
@@ -206,6 +209,22 @@ def finish():
     if detail:
         detail.finish()
     emit("X", at - lost, causes, lost, [str(entry) for entry in sys.path])
+
+
+def dump_operators():
+    core = modules.get("torch._C")
+    dump, names = getattr(core, "_dispatch_dump", None), getattr(core, "_dispatch_get_all_op_names", None)
+    if dump and names:
+        for name in names():
+            emit("R", dump(name))
+
+
+def keep_last():
+    """What Python registered is taken away by exit handlers of torch: have ours run before any other so far."""
+    import atexit
+
+    atexit.unregister(dump_operators)
+    atexit.register(dump_operators)
 
 
 class Detail:
@@ -318,7 +337,7 @@ mine = globals()
 
 
 def begin():
-    global fd, detail
+    global fd, detail, registrations
     folder = external._path_split(__file__)[0]
     sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != folder.rstrip("/")]
     sys.path_importer_cache.pop(folder, None)
@@ -336,6 +355,7 @@ def begin():
         create, execute = timed("create", real_create, of_spec), timed("exec", real_exec, of_module)
         if "detail" in options:
             detail = Detail()
+        registrations = "registrations" in options
         posix.register_at_fork(after_in_child=forked)
         sys._kindling_startup = mark
         _imp.create_dynamic, _imp.exec_dynamic = create, execute
