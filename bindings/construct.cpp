@@ -69,7 +69,9 @@ static PyObject* list_of(const char* data, const int64_t* sizes, const int64_t* 
 
 PyObject* tensor_to_list(PyObject* self) {
     return guarded([&]() -> PyObject* {
-        Tensor tensor = resolved(tensor_of(self));
+        Tensor tensor = tensor_of(self);
+        if (tensor.impl()->key & key::Private) tensor = host_copy(tensor);
+        tensor = resolved(tensor);
         KINDLING_CHECK(NotImplemented, !tensor.is_meta(), "Cannot copy out of meta tensor; no data!");
         if (tensor.numel() && (!tensor.storage() || !tensor.storage()->data)) fail(ErrorKind::Runtime, "tolist() of a tensor without memory");
         TensorImpl* impl = tensor.impl();

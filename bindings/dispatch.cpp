@@ -22,7 +22,7 @@ static PyObject* overload_object(const Operator& op) {
     return static_cast<PyObject*>(op.python);
 }
 
-static bool is_default(const Argument& argument, const Value& value) {
+bool is_default(const Argument& argument, const Value& value) {
     if (!argument.has_default) return false;
     const Value& d = argument.default_value;
     if (d.tag != value.tag) return false;

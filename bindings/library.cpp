@@ -1,53 +1,130 @@
 // Operators registered from Python (torch.library): an Operator whose kernel calls back.
 #include "bindings/function.h"
 #include "bindings/types.h"
+#include "core/dispatch.h"
+#include "core/registration.h"
 
 namespace kindling::python {
 
 void take_python_results(const Operator& op, PyObject* result, Value* arguments, Value* results);
+bool is_default(const Argument& argument, const Value& value);
 
+/// A kernel that calls Python: arguments in order, keyword-only ones by name; those at their default are left out at the end.
 static void python_kernel(const Operator& op, Value* arguments, Value* results) {
     Lock lock;
     const Schema& schema = *op.schema;
-    Object args(checked(PyTuple_New(schema.positional))), kwargs(checked(PyDict_New()));
-    for (size_t i = 0; i < schema.arguments.size(); i++) {
-        PyObject* value = checked(to_python(arguments[i], false));
-        if (i < schema.positional) {
-            PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), value);
-        } else {
-            PyDict_SetItemString(kwargs.get(), schema.arguments[i].name, value);
-            Py_DECREF(value);
-        }
+    PyObject* slots[65];
+    PyObject** stack = slots + 1;     // vectorcall may use the place in front
+    size_t positional = schema.positional, count = 0;
+    while (positional > 0 && is_default(schema.arguments[positional - 1], arguments[positional - 1])) positional--;
+    struct Drop {
+        PyObject** stack; size_t& count;
+        ~Drop() { while (count > 0) Py_DECREF(stack[--count]); }
+    } drop{stack, count};
+    for (; count < positional; count++) stack[count] = checked(to_python(arguments[count], false));
+    Object names;
+    for (size_t i = schema.positional; i < schema.arguments.size(); i++) {
+        if (is_default(schema.arguments[i], arguments[i])) continue;
+        stack[count] = checked(to_python(arguments[i], false));
+        count++;
+        Object name(checked(PyUnicode_InternFromString(schema.arguments[i].name))), more(checked(PyTuple_New(static_cast<Py_ssize_t>(count - positional))));
+        for (size_t k = 0; k + 1 < count - positional; k++)
+            PyTuple_SET_ITEM(more.get(), static_cast<Py_ssize_t>(k), Py_NewRef(PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(k))));
+        PyTuple_SET_ITEM(more.get(), static_cast<Py_ssize_t>(count - positional - 1), name.take());
+        names = std::move(more);
     }
-    Object result(checked(PyObject_Call(static_cast<PyObject*>(op.context), args.get(), kwargs.get())));
+    Object result(checked(PyObject_Vectorcall(static_cast<PyObject*>(op.context), stack, positional | PY_VECTORCALL_ARGUMENTS_OFFSET, names.get())));
     take_python_results(op, result.get(), arguments, results);
 }
 
-/// _C._register_operator(schema, callable, composite): "ns::name.overload(Tensor x) -> Tensor".
-static PyObject* register_python(PyObject*, PyObject* args) {
-    const char* text;
-    PyObject* callable;
-    int composite;
-    if (!PyArg_ParseTuple(args, "sOp", &text, &callable, &composite)) return nullptr;
+/// _C._define_operator("ns::name.overload(Tensor x) -> Tensor"): an operator without kernels.
+static PyObject* define_operator(PyObject*, PyObject* schema_text) {
+    const char* text = PyUnicode_AsUTF8(schema_text);
+    if (!text) return nullptr;
     return guarded([&]() -> PyObject* {
         const Schema* schema = parse_schema(strdup(text));
         if (find_operator(schema->name, schema->overload))
             fail(ErrorKind::Runtime, "Tried to register an operator (%s) with the same name and overload name multiple times.", text);
         auto* op = new Operator;
         op->schema = schema;
-        op->kernel = op->functional_kernel = python_kernel;
-        op->body = composite ? Body::Composition : Body::Kernel;
-        op->composite = composite;
+        op->kernel = op->functional_kernel = call_added;
+        op->body = Body::Kernel;
         bool writes = false, outs = false;
         for (const Argument& a : schema->arguments) {
             writes |= a.mutated;
             outs |= a.out;
         }
         if (writes && !schema->results.empty()) op->form = outs ? Form::Out : Form::Inplace;
-        op->context = Py_NewRef(callable);
+        op->index = 0xffff;
+        op->added = new AddedKernels;
         register_operator(op, space::Hidden);
         Py_RETURN_NONE;
     });
+}
+
+/// _C._add_kernel(name, overload, layer, callable or None): for operators of either kind.
+static PyObject* add_python_kernel(PyObject*, PyObject* args) {
+    const char *name, *overload;
+    int layer;
+    PyObject* callable;
+    if (!PyArg_ParseTuple(args, "ssiO", &name, &overload, &layer, &callable)) return nullptr;
+    return guarded([&]() -> PyObject* {
+        const Operator* op = find_operator(name, overload);
+        if (!op || layer < 0 || layer >= layer_count) fail(ErrorKind::Runtime, "operator %s.%s does not exist", name, overload);
+        bool none = callable == Py_None;
+        // The callable is kept for good: another thread may be about to call it.
+        add_kernel(const_cast<Operator&>(*op), static_cast<Layer>(layer), none ? nullptr : python_kernel, none ? nullptr : Py_NewRef(callable));
+        Py_RETURN_NONE;
+    });
+}
+
+/// _C._operator_facts(name, overload): (body, composite, has a derivative, registered from Python, [layers with kernels]); None if there is none.
+static PyObject* operator_facts(PyObject*, PyObject* args) {
+    const char *name, *overload;
+    if (!PyArg_ParseTuple(args, "ss", &name, &overload)) return nullptr;
+    return guarded([&]() -> PyObject* {
+        const Operator* op = find_operator(name, overload);
+        if (!op) Py_RETURN_NONE;
+        PyObject* layers = checked(PyList_New(0));
+        if (const AddedKernels* added = op->added.load())
+            for (int i = 0; i < layer_count; i++)
+                if (added->layers[i].kernel) {
+                    PyObject* item = Py_BuildValue("(iO)", i, static_cast<PyObject*>(added->layers[i].context));
+                    if (item) PyList_Append(layers, item);
+                    Py_XDECREF(item);
+                }
+        static constexpr const char* bodies[] = {"pointwise", "composition", "kernel", "view"};
+        const Operator* functional = op->functional ? op->functional : op;
+        return Py_BuildValue("(sOOON)", bodies[static_cast<int>(op->body)], op->composite ? Py_True : Py_False,
+                             functional->derivative_count || (functional->body == Body::Pointwise && !functional->has(trait::NotDifferentiable)) ? Py_True : Py_False,
+                             op->index == 0xffff ? Py_True : Py_False, layers);
+    });
+}
+
+/// _C._remove_operator(name, overload): takes back one that was defined from Python.
+static PyObject* remove_python(PyObject*, PyObject* args) {
+    const char *name, *overload;
+    if (!PyArg_ParseTuple(args, "ss", &name, &overload)) return nullptr;
+    return guarded([&] { return PyBool_FromLong(remove_operator(name, overload)); });
+}
+
+/// `_C.<name>` that is not there: torch's questions about dispatch, which Python answers.
+static PyObject* missing_attribute(PyObject*, PyObject* name) {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) return nullptr;
+    if (!strncmp(text, "_dispatch_", 10) || strstr(text, "DispatchKey") || !strncmp(text, "_accelerator_", 13) || !strncmp(text, "_AutoDispatch", 13) ||
+        !strcmp(text, "_get_privateuse1_backend_name") || !strncmp(text, "_jit_get_", 9))
+        return import("kindling._dispatch_queries", text);
+    return PyErr_Format(PyExc_AttributeError, "module '%s._C' has no attribute '%U'", package, name);
+}
+
+/// _C._exclude_keys(bits[, value]): leaves key bits out in this thread, or puts a value back; returns what it was.
+static PyObject* exclude_keys(PyObject*, PyObject* args) {
+    unsigned bits, value = 0;
+    if (!PyArg_ParseTuple(args, "I|I", &bits, &value)) return nullptr;
+    uint32_t before = thread_state.exclude;
+    thread_state.exclude = PyTuple_GET_SIZE(args) == 2 ? value : before | bits;
+    return PyLong_FromUnsignedLong(before);
 }
 
 /// _C._set_composite(name, overload, composite): whether layers see through a registered operator.
@@ -72,11 +149,18 @@ static PyObject* call_below_autograd(PyObject*, PyObject* all) {
 }
 
 bool init_library(PyObject* module) {
-    static PyMethodDef functions[] = {{"_register_operator", register_python, METH_VARARGS, nullptr},
+    static PyMethodDef functions[] = {{"_define_operator", define_operator, METH_O, nullptr},
+                                      {"_add_kernel", add_python_kernel, METH_VARARGS, nullptr},
+                                      {"_operator_facts", operator_facts, METH_VARARGS, nullptr},
+                                      {"_remove_operator", remove_python, METH_VARARGS, nullptr},
+                                      {"__getattr__", missing_attribute, METH_O, nullptr},
+                                      {"_exclude_keys", exclude_keys, METH_VARARGS, nullptr},
                                       {"_set_composite", set_composite, METH_VARARGS, nullptr},
                                       {"_call_below_autograd", call_below_autograd, METH_VARARGS, nullptr},
                                       {nullptr, nullptr, 0, nullptr}};
-    return PyModule_AddFunctions(module, functions) == 0;
+    return PyModule_AddFunctions(module, functions) == 0 && PyModule_AddIntConstant(module, "_KEY_AUTOGRAD", key::Autograd) == 0 &&
+           PyModule_AddIntConstant(module, "_KEY_AUTOCAST", key::Autocast) == 0 &&
+           PyModule_AddIntConstant(module, "_KEY_PYTHON", key::Dispatch | key::Mode) == 0;
 }
 
 }  // namespace kindling::python

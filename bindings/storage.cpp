@@ -417,7 +417,7 @@ static PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwa
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(keywords), &device_arg)) return nullptr;
     Device device;
     if (device_arg && device_arg != Py_None && !device_of_object(device_arg, device)) return nullptr;
-    if (device.type != DeviceType::CPU) {
+    if (device.type != DeviceType::CPU && !is_private(device.type)) {
         PyErr_Format(PyExc_RuntimeError, "Device type %s is not supported for torch.Generator() api.", name(device.type));
         return nullptr;
     }
@@ -425,6 +425,7 @@ static PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwa
     if (!self) return nullptr;
     auto* object = reinterpret_cast<GeneratorObject*>(self);
     object->generator = new Generator;
+    object->generator->device = device;
     object->owned = true;
     return self;
 }
@@ -489,9 +490,10 @@ static PyObject* generator_clone(PyObject* self, PyObject*) {
     PyObject* copy = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type));
     if (!copy) return nullptr;
     the(copy).copy_from(the(self));
+    the(copy).device = the(self).device;
     return copy;
 }
-static PyObject* generator_device(PyObject*, void*) { return device_object(Device()); }
+static PyObject* generator_device(PyObject* self, void*) { return device_object(the(self).device); }
 static PyObject* generator_reduce(PyObject* self, PyObject*) {
     PyObject* rebuild = import("kindling._tensor", "_rebuild_generator");
     PyObject* state = rebuild ? generator_get_state(self, nullptr) : nullptr;

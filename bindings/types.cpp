@@ -161,17 +161,28 @@ bool is_device(PyObject* object) { return Py_TYPE(object) == device_type; }
 static bool parse_device(const char* text, Device& device) {
     const char* colon = strchr(text, ':');
     size_t length = colon ? static_cast<size_t>(colon - text) : strlen(text);
-    bool found = false;
-    for (DeviceType type : {DeviceType::CPU, DeviceType::Meta, DeviceType::CUDA, DeviceType::Private})
-        if (strlen(name(type)) == length && memcmp(name(type), text, length) == 0) {
+    auto look = [&] {
+        for (int i = 0; i < device_type_count; i++) {
+            auto type = static_cast<DeviceType>(i);
+            if (is_private(type) && type != DeviceType::Private && !private_device(type).name[0]) continue;
+            if (strlen(name(type)) != length || memcmp(name(type), text, length) != 0) continue;
             device.type = type;
-            found = true;
+            return true;
         }
-    if (!found) {
-        PyErr_Format(PyExc_RuntimeError, "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, "
-                     "meta, hpu, mtia, privateuseone device type at start of device string: %s",
-                     std::string(text, length).c_str());
         return false;
+    };
+    if (!look()) {   // perhaps a plug-in brings it
+        PyObject* load = import("kindling._devices", "_load_plugins");
+        PyObject* trouble = load ? PyObject_CallFunction(load, "s#", text, static_cast<Py_ssize_t>(length)) : nullptr;
+        Py_XDECREF(load);
+        if (!trouble) return false;
+        bool found = look();
+        if (!found)
+            PyErr_Format(PyExc_RuntimeError, "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
+                         "mps, meta, hpu, mtia, %s device type at start of device string: %s%U", name(DeviceType::Private),
+                         std::string(text, length).c_str(), trouble);
+        Py_DECREF(trouble);
+        if (!found) return false;
     }
     device.index = -1;
     if (!colon) return true;

@@ -51,6 +51,10 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
         for (uint32_t j = 0; j < v.size; j++)
             if (v.tensors[j].defined()) word |= key_of(v.tensors[j].impl());
     }
+    if (op.device_position != 0xff) [[unlikely]] {
+        const Value& v = arguments[op.device_position];
+        if (v.tag == Value::Tag::Device && is_private(v.device.type)) word |= key::Private;
+    }
     // What a Python subclass wraps has no data of its own, and its __torch_dispatch__ comes first.
     if (word & key::Meta && !((word | (thread_state.include & ~thread_state.exclude)) & (key::Dispatch | key::Mode))) [[unlikely]] check_devices(op, arguments);
     return word;
@@ -105,6 +109,8 @@ void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* res
     if (word & key::Autocast) return call_autocast(op, arguments, results);
     if (op.composite) return op.kernel(op, arguments, results);
     if (word & key::Autograd) {
+        const AddedKernels* added = op.added.load(std::memory_order_relaxed);
+        if (added && added->layers[static_cast<int>(Layer::Autograd)].kernel) [[unlikely]] return call_added(op, arguments, results);
         if (thread_state.grad_mode && !thread_state.inference_mode) return call_autograd(op, arguments, results);
         word &= ~static_cast<uint32_t>(key::Autograd);
     }
@@ -113,8 +119,7 @@ void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* res
         return call_resolved(op, arguments, results);
     if (word & key::Layout)
         fail(ErrorKind::NotImplemented, "Could not run 'aten::%s' with a sparse or nested layout: no kernel serves it", op.name());
-    if (word & key::Private)
-        fail(ErrorKind::NotImplemented, "Could not run 'aten::%s' on a private device: no kernel is registered for it", op.name());
+    if (word & key::Private) return call_private(op, arguments, results);
     op.kernel(op, arguments, results);
 }
 

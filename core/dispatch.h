@@ -24,6 +24,15 @@ void call_autograd(const Operator& op, Value* arguments, Value* results);
 /// bindings/: __torch_dispatch__ of modes and subclasses.
 extern void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results);
 
+/// core/private.cpp: calls with tensors of a plug-in's device, or whose result is to lie there.
+void call_private(const Operator& op, Value* arguments, Value* results);
+/// The values of `source`, at least one of the two on such a device.
+void copy_between_devices(const Tensor& target, const Tensor& source);
+/// The kernel of an operator that has kernels added at run time: the one of the right layer, else the original.
+void call_added(const Operator& op, Value* arguments, Value* results);
+/// Adds one (null takes it away again). A straight call costs nothing more for it.
+void add_kernel(Operator& op, Layer layer, Kernel kernel, void* context);
+
 /// Gives the interpreter lock away around long work: bindings set the two functions. Every storage in use is held by the
 /// caller's references.
 extern void* (*release_lock)();

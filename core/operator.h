@@ -60,6 +60,15 @@ class ExpressionBuilder;
 /// Builds a scalar body's expression; arguments by schema position (kernels/symbol.h).
 using ScalarBuild = void (*)(ExpressionBuilder& builder, const Sym* arguments);
 
+/// Where a kernel that was added at run time serves.
+enum class Layer : uint8_t { CPU, Meta, Explicit, Implicit, Autograd, Private, Private2, Private3, Other };
+inline constexpr int layer_count = static_cast<int>(Layer::Other) + 1;
+/// Kernels added to an operator by torch.library or a plug-in, by layer. Made for the few operators that have any.
+struct AddedKernels {
+    Kernel original = nullptr;           // of a built-in operator; null for one that was registered at run time
+    struct { Kernel kernel = nullptr; void* context = nullptr; } layers[layer_count];
+};
+
 struct Operator {
     const Schema* schema = nullptr;
     Kernel kernel = nullptr;
@@ -77,6 +86,7 @@ struct Operator {
     bool composite = false;              // autograd, modes and subclasses see through it
     uint8_t tensor_count = 0;            // single Tensor arguments: their positions
     uint8_t list_count = 0;              // Tensor list arguments
+    uint8_t device_position = 0xff;      // of a factory: where its Device argument is
     uint8_t tensor_positions[16];
     uint8_t list_positions[4];
     ScalarBuild scalar_build = nullptr;
@@ -87,6 +97,7 @@ struct Operator {
     mutable std::atomic<void*> autograd_plan{nullptr};
     mutable void* python = nullptr;                  // the OpOverload object
     void* context = nullptr;                         // of operators registered at run time
+    mutable std::atomic<AddedKernels*> added{nullptr};
 
     const char* name() const { return schema->name; }
     const char* overload() const { return schema->overload; }

@@ -1,21 +1,37 @@
 #include "core/storage.h"
 
 #include <cstring>
+#include <iterator>
 
 #include "core/error.h"
 #include "runtime/allocator.h"
 
 namespace kindling {
 
+constinit PrivateDevice private_devices[private_count] = {};
+
 const char* name(DeviceType type) {
-    static constexpr const char* names[] = {"cpu", "meta", "cuda", "privateuseone"};
+    static constexpr const char* names[] = {"cpu", "meta", "cuda", "privateuseone", "privateusetwo", "privateusethree", "ipu", "xpu", "mkldnn",
+        "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "hpu", "mtia"};
+    static_assert(std::size(names) == device_type_count);
+    if (is_private(type) && private_device(type).name[0]) return private_device(type).name;
     return names[static_cast<int>(type)];
 }
 
 Ref<Storage> Storage::make(size_t bytes, Device device) {
     auto storage = Ref<Storage>::adopt(new Storage);
     storage->device = device;
-    if (bytes && device.type != DeviceType::Meta) storage->data = allocate(bytes);
+    if (is_private(device.type)) {
+        PrivateDevice& there = private_device(device.type);
+        if (bytes) storage->data = there.allocate(there.context, bytes, device);
+        storage->deleter = [](void* context, void* data, size_t size) {
+            auto* here = static_cast<PrivateDevice*>(context);
+            if (data) here->free(here->context, data, size);
+        };
+        storage->context = &there;
+    } else if (bytes && device.type != DeviceType::Meta) {
+        storage->data = allocate(bytes);
+    }
     storage->bytes = bytes;
     return storage;
 }
@@ -42,6 +58,15 @@ void Storage::resize(size_t size) {
     KINDLING_CHECK(Runtime, exported.load() == 0 || size <= bytes,
                    "cannot grow a storage while its memory is in use outside (a NumPy array or buffer holds it)");
     if (device.type == DeviceType::Meta) { bytes = size; return; }
+    if (is_private(device.type)) {
+        PrivateDevice& there = private_device(device.type);
+        void* memory = size ? there.allocate(there.context, size, device) : nullptr;
+        if (data && memory) there.copy(there.context, memory, device, data, device, size < bytes ? size : bytes);
+        free_memory(this);
+        data = memory;
+        bytes = size;
+        return;
+    }
     void* fresh = size ? allocate(size) : nullptr;
     if (data && fresh) std::memcpy(fresh, data, size < bytes ? size : bytes);
     free_memory(this);

@@ -7,7 +7,14 @@
 
 namespace KINDLING_VISIBLE kindling {
 
-enum class DeviceType : uint8_t { CPU, Meta, CUDA, Private };
+enum class DeviceType : uint8_t {
+    CPU, Meta, CUDA,
+    Private, Private2, Private3,   // brought by plug-ins, under names of their own
+    // Known by name only: programs ask for them and are told that they are not there.
+    IPU, XPU, MKLDNN, OpenGL, OpenCL, IDEEP, HIP, VE, FPGA, MAIA, XLA, Lazy, Vulkan, MPS, HPU, MTIA,
+};
+inline constexpr int device_type_count = static_cast<int>(DeviceType::MTIA) + 1, private_count = 3;
+constexpr bool is_private(DeviceType type) { return type >= DeviceType::Private && type <= DeviceType::Private3; }
 
 struct Device {
     DeviceType type = DeviceType::CPU;
@@ -16,6 +23,21 @@ struct Device {
 };
 /// "cpu", "meta", "cuda:0".
 const char* name(DeviceType type);
+
+/// What a plug-in's device does with memory. The host never touches what `allocate` gives.
+struct PrivateDevice {
+    char name[32] = {};
+    void* (*allocate)(void* context, size_t bytes, Device device) = nullptr;
+    void (*free)(void* context, void* data, size_t bytes) = nullptr;
+    void (*copy)(void* context, void* to, Device to_device, const void* from, Device from_device, size_t bytes) = nullptr;
+    int (*current)(void* context) = nullptr;   // the device that "toy" without a number means
+    void* context = nullptr;
+    bool on_host = false;                      // operators without a kernel there run on the host, their arguments copied
+};
+extern PrivateDevice private_devices[private_count];
+inline PrivateDevice& private_device(DeviceType type) {
+    return private_devices[static_cast<int>(type) - static_cast<int>(DeviceType::Private)];
+}
 
 struct Storage : RefCounted {
     using Deleter = void (*)(void* context, void* data, size_t bytes);

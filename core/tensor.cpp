@@ -15,13 +15,21 @@ void set_default_dtype(DType dtype) {
 static void place(TensorImpl* impl, Device device) {
     impl->device = device;
     if (device.type == DeviceType::Meta) impl->key |= key::Meta;
-    else if (device.type == DeviceType::Private) impl->key |= key::Private;
+    else if (is_private(device.type)) impl->key |= key::Private;
     if (thread_state.inference_mode) impl->inference = true;
 }
 
 Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
-    KINDLING_CHECK(NotImplemented, device.type == DeviceType::CPU || device.type == DeviceType::Meta,
-                   "Could not allocate on device '%s': Kindling is built for the CPU", name(device.type));
+    if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) [[unlikely]] {
+        bool there = is_private(device.type) && private_device(device.type).allocate;
+        KINDLING_CHECK(NotImplemented, there, is_private(device.type) ? "Could not allocate on device '%s': no plug-in has said how"
+                                                                      : "Could not allocate on device '%s': Kindling is built for the CPU",
+                       name(device.type));
+        if (device.index < 0) {
+            PrivateDevice& which = private_device(device.type);
+            device.index = which.current ? static_cast<int8_t>(which.current(which.context)) : 0;
+        }
+    }
     auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
     impl->dtype = dtype;
     impl->set_shape(sizes, strides);
@@ -115,6 +123,7 @@ template <class T> static Scalar read(const void* data) { return Scalar(*static_
 Scalar Tensor::item_scalar() const {
     KINDLING_CHECK(Runtime, numel() == 1, "a Tensor with %ld elements cannot be converted to Scalar", numel());
     KINDLING_CHECK(Runtime, !is_meta(), "Tensor.item() cannot be called on meta tensors");
+    if (impl_->key & key::Private) return host_copy(*this).item_scalar();
     const void* p = data();
     double sign = is_neg() ? -1 : 1;
     switch (dtype()) {

@@ -104,6 +104,8 @@ Tensor make_tensor(Ref<Storage> storage, int64_t offset, IntList sizes, IntList 
 void resize_tensor(const Tensor& out, IntList sizes, IntList strides);
 DType default_dtype();
 void set_default_dtype(DType dtype);
+/// Of a tensor on a plug-in's device: the same values in host memory (core/private.cpp).
+Tensor host_copy(const Tensor& tensor);
 std::string str(const Tensor& tensor);                // "Tensor of float32 [2, 3]", for messages
 
 }  // namespace kindling

@@ -42,7 +42,8 @@ _FILES = {
     "_checks": "_check _check_with _check_index _check_value _check_type _check_not_implemented _check_is_size _check_tensor_all "
                "_check_tensor_all_with _as_tensor_fullprec",
     "_control": "vmap cond while_loop",
-    "_devices": "Stream Event AcceleratorError get_device_module _register_device_module _is_device_backend_autoload_enabled",
+    "_devices": "Stream Event AcceleratorError get_device_module _register_device_module "
+                "_is_device_backend_autoload_enabled _import_device_backends",
     "_keys": "AVG SUM AggregationType DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag qscheme",
     "_types": "AnyType Argument AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FunctionSchema FutureType "
               "InferredType IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType "

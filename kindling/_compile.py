@@ -53,12 +53,11 @@ def _options(options):
     """Options by their names with underscores; RuntimeError for a name or a type that PyTorch's compiler does not know."""
     if not options:
         return {}
-    import os
+    from kindling._compile_options import OPTIONS
     known = {}
-    with open(os.path.join(os.path.dirname(__file__), "_compile_options.txt")) as file:
-        for line in file:
-            kind, *names = line.split()
-            known.update(dict.fromkeys(names, kind))
+    for line in OPTIONS.replace("\n ", " ").splitlines():
+        kind, *names = line.split()
+        known.update(dict.fromkeys(names, kind))
     checked = {}
     for key, value in options.items():
         if not isinstance(key, str):

@@ -50,6 +50,102 @@ def _register_device_module(device_type, module):
         sys.modules[f"{name}.{kind}"] = module
 
 
+_plugins = None     # {name: error or None} of the entry points that were loaded
+
+
+def _load_plugins(device):
+    """Loads the entry points of the group torch.backends, once, when a device is named that nobody knows.
+
+    Returns what an error about it should add: which plug-ins failed, and why. A failing one stops nothing else.
+    """
+    global _plugins
+    if not _is_device_backend_autoload_enabled():
+        return " (plug-ins are not looked up: TORCH_DEVICE_BACKEND_AUTOLOAD=0)"
+    if _plugins is None:
+        _plugins = {}
+        from importlib.metadata import entry_points
+        for entry in entry_points(group="torch.backends"):
+            _plugins[entry.name] = None
+            try:
+                entry.load()()
+            except Exception as error:
+                _plugins[entry.name] = f"{type(error).__name__}: {error}"
+    failed = "; ".join(f"the plug-in '{name}' failed: {error}" for name, error in _plugins.items() if error)
+    return f" ({failed}; TORCH_DEVICE_BACKEND_AUTOLOAD=0 leaves plug-ins out)" if failed else ""
+
+
+def _import_device_backends():
+    """Loads the plug-ins now; RuntimeError, which names it, where one fails."""
+    _load_plugins("")
+    for name, error in (_plugins or {}).items():
+        if error:
+            raise RuntimeError(f"Failed to load the backend extension: {name}. You can disable extension auto-loading with "
+                               f"TORCH_DEVICE_BACKEND_AUTOLOAD=0. ({error})")
+
+
+def rename_privateuse1_backend(backend_name):
+    """Gives a plug-in's device its name. Each further name is a device of its own, with the keys PrivateUse2 and PrivateUse3.
+
+    RuntimeError for a name that is taken, or when all three are.
+    """
+    if not backend_name.isidentifier():
+        raise RuntimeError(f"a device's name is a word, not {backend_name!r}")
+    if backend_name in ("cpu", "cuda", "meta", "mps", "xpu", "hpu", "mtia", "xla"):
+        raise RuntimeError(f"Cannot register device type '{backend_name}' as PrivateUse1: it is a device of torch's own")
+    number = _C._name_private_device(backend_name)
+    if number < 0:
+        names = ", ".join(name for name, _, _ in _C._private_devices())
+        raise RuntimeError(f"torch.register_privateuse1_backend() has already been set! Current backends: {names}")
+    return number
+
+
+def register_device_hooks(backend_name, hooks):
+    """Gives a named device its memory: an object with ``allocate(bytes, device) -> address``, ``free(address, bytes)``,
+    ``copy(to, to_device, from, from_device, bytes)`` (device -1 is the host) and, where there are several, ``current_device()``.
+    """
+    _C._set_private_hooks(rename_privateuse1_backend(backend_name), hooks)
+
+
+def generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=False,
+                                             unsupported_dtype=None):
+    """Adds ``is_<name>`` and ``<name>()`` of each named plug-in device to tensors, modules, packed sequences and storages."""
+    import kindling as torch
+    from kindling.nn import Module
+    from kindling.nn.utils.rnn import PackedSequence
+
+    def place(name, device):
+        if device is None:
+            return torch.device(name)
+        if isinstance(device, int):
+            return torch.device(name, device)
+        device = torch.device(device)
+        if device.type != name:
+            raise RuntimeError(f"Invalid device, must be {name} device")
+        return device
+
+    for name, _, _ in _C._private_devices():
+        def mover(to, name=name):
+            def move(self, device=None, non_blocking=False, **keywords):
+                return to(self, place(name, device), non_blocking)
+            move.__name__ = move.__qualname__ = name
+            move.__doc__ = f"The same on the device {name}."
+            return move
+
+        def asks(get, name=name):
+            return property(lambda self: get(self).type == name, doc=f"Whether it is on the device {name}.")
+        kinds = [(for_tensor, torch.Tensor, lambda self, device, wait: self.to(device, non_blocking=wait), lambda self: self.device),
+                 (for_module, Module, lambda self, device, wait: self.to(device), None),
+                 (for_packed_sequence, PackedSequence, lambda self, device, wait: self.to(device), lambda self: self.data.device),
+                 (for_storage, torch.UntypedStorage, None, lambda self: self.device)]
+        for wanted, cls, to, where in kinds:
+            if not wanted:
+                continue
+            if where is not None and not hasattr(cls, "is_" + name):
+                setattr(cls, "is_" + name, asks(where))
+            if to is not None and not hasattr(cls, name):
+                setattr(cls, name, mover(to))
+
+
 class Stream:
     """A queue of work on a device. On the CPU all work is done at once."""
 

@@ -55,6 +55,11 @@ def facts():
             found["instruction set"] += f" (KINDLING_ISA={limit})"
         found["threads"] = f"{kindling.get_num_threads()} of {len(os.sched_getaffinity(0))} processors allowed"
         found["operators"] = _operators()
+        from kindling import dispatch
+
+        counts = dispatch.counts()
+        found["overloads"] = f"{counts['declared']} declared, {counts['C++']} of these with C++ kernels, {counts['Python']} defined from Python"
+        found["devices of plug-ins"] = [name for name, _, _ in _C._private_devices()]
     except Exception as error:
         faults.append(f"{type(error).__name__}: {error}")
     _blas(found, faults)

@@ -1,49 +1,9 @@
 """``torch.ops``: operators by namespace, name and overload; what ``__torch_dispatch__`` is given."""
+import sys
+
 from kindling import _C
 
 _overloads = {}      # (name, overload) -> OpOverload
-_registered = {}     # namespace -> {name: OpOverloadPacket}, of operators that torch.library defines
-
-
-class _Argument:
-    """One argument or result of a schema."""
-
-    __slots__ = ("name", "type", "is_list", "is_optional", "_has_default", "kwarg_only", "is_write", "default_value")
-
-    def __init__(self, fields):
-        (self.name, self.type, self.is_list, self.is_optional, self._has_default, self.kwarg_only, self.is_write,
-         self.default_value) = fields
-
-    def has_default_value(self):
-        return self._has_default
-
-    @property
-    def alias_info(self):
-        return self if self.is_write else None
-
-    def __repr__(self):
-        return self.name
-
-
-class Schema:
-    """An operator's signature: ``name``, ``overload_name``, ``arguments``, ``returns``."""
-
-    def __init__(self, namespace, name, overload, text, arguments, returns):
-        self.name = f"{namespace}::{name}"
-        self.overload_name = overload
-        self.arguments = [_Argument(fields) for fields in arguments]
-        self.returns = [_Argument(fields) for fields in returns]
-        self._text = text
-
-    @property
-    def is_mutable(self):
-        return any(argument.is_write for argument in self.arguments)
-
-    def __str__(self):
-        namespace = self.name.partition("::")[0]
-        return self._text if "::" in self._text.partition("(")[0] else f"{namespace}::{self._text}"
-
-    __repr__ = __str__
 
 
 class OpOverload:
@@ -61,7 +21,10 @@ class OpOverload:
         self.__module__ = f"torch._ops.{namespace}"
 
     def __call__(self, /, *args, **kwargs):
-        return self._op(*args, **kwargs)
+        try:
+            return self._op(*args, **kwargs)
+        except TypeError as error:
+            raise _explained(error, self._core, lambda: self._schema) from None
 
     redispatch = __call__
 
@@ -76,8 +39,10 @@ class OpOverload:
     def _schema(self):
         schema = self.__dict__.get("_known_schema")
         if schema is None:
-            text, arguments, returns = _C._schema_text(self._opname if self.namespace == "aten" else self.name_in_core, self._raw)
-            schema = self._known_schema = Schema(self.namespace, self._opname, self._raw, text, arguments, returns)
+            from kindling._types import parse_schema
+
+            text = _C._schema_text(self._opname if self.namespace == "aten" else self.name_in_core, self._raw)[0]
+            schema = self._known_schema = parse_schema(text if "::" in text.partition("(")[0] else f"aten::{text}")
         return schema
 
     @property
@@ -86,11 +51,34 @@ class OpOverload:
 
     @property
     def tags(self):
-        return []
+        library = sys.modules.get("kindling.library")
+        return list(library._tags.get((self._core, self._raw), ())) if library else []
+
+    @property
+    def _core(self):
+        return self._opname if self.namespace == "aten" else self.name_in_core
+
+    def py_impl(self, key):
+        """A decorator: the function serves this operator under a dispatch key."""
+        def register(function):
+            from kindling import library
+
+            library._add(self._core, self._raw, key if isinstance(key, str) else key.name, function, self.namespace, True)
+            return function
+        return register
+
+    def has_kernel_for_dispatch_key(self, key):
+        """Whether a kernel serves this operator under a key."""
+        return _C._dispatch_has_kernel_for_dispatch_key(self.name(), key)
+
+    def has_kernel_for_any_dispatch_key(self, keys):
+        """Whether a kernel serves this operator under one of the keys of a set."""
+        return _C._dispatch_has_kernel_for_any_dispatch_key(self.name(), keys)
 
     @property
     def is_view(self):
-        return any(argument.alias_info for argument in self._schema.arguments)
+        arguments = self._schema.arguments
+        return any(a.alias_info is not None for a in arguments) and not any(a.is_write for a in arguments)
 
     def decompose(self, *args, **kwargs):
         return NotImplemented
@@ -111,6 +99,12 @@ class OpOverload:
         return _find, (self.namespace, self._opname, self._raw)
 
 
+def _explained(error, name, schema):
+    """Arguments that do not fit are a RuntimeError here, which shows the declaration; other errors stay."""
+    text = str(error)
+    return RuntimeError(f"{text}. Declaration: {schema()}") if text.startswith(name + "(") else error
+
+
 class OpOverloadPacket:
     """All overloads of one operator: ``torch.ops.aten.add``."""
 
@@ -127,7 +121,10 @@ class OpOverloadPacket:
         function = self.__dict__.get("_function")
         if function is None:
             function = self._function = _C._operator_any(self._core_name)
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            raise _explained(error, self._core_name, lambda: getattr(self, self._overload_names[0])._schema) from None
 
     def __getattr__(self, overload):
         if overload[:2] == "__" or overload not in self._overload_names:
@@ -220,15 +217,45 @@ class _Ops:
         setattr(self, name, value)
         return value
 
+    def __dir__(self):
+        spaces = {n.partition("::")[0] for n in _C._operator_names(0xFFFFFFFF) if "::" in n}
+        return sorted(spaces | {"aten", "load_library", "loaded_libraries"})
+
+    def __init__(self):
+        self.loaded_libraries = set()
+
     def load_library(self, path):
         raise RuntimeError(f"{path}: libraries built for PyTorch cannot be loaded; they need its own C++ library")
 
 
 class _Classes:
-    """``torch.classes``: there are none."""
+    """``torch.classes``: TorchScript classes from C++ libraries, by namespace; there are none."""
+
+    __name__ = __module__ = "torch.classes"
+    __file__ = "_classes.py"
+    def __init__(self):
+        self.loaded_libraries = set()
 
     def __getattr__(self, name):
-        raise RuntimeError(f"Class {name} is not registered: TorchScript classes from C++ are not supported")
+        if name[:2] == "__":
+            raise AttributeError(name)
+        space = _ClassSpace(name)
+        setattr(self, name, space)
+        return space
+
+    def load_library(self, path):
+        ops.load_library(path)
+
+
+class _ClassSpace:
+    def __init__(self, name):
+        self.name, self.__name__ = name, f"torch.classes.{name}"
+
+    def __getattr__(self, name):
+        if name[:2] == "__":
+            raise AttributeError(name)
+        raise RuntimeError(f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure that it is registered via "
+                           "torch::class_")
 
 
 ops = _Ops()

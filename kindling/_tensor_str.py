@@ -194,7 +194,8 @@ def _intern(tensor, contents):
     else:
         if not default:
             suffixes.append(f"dtype={tensor.dtype}")
-        text = _tensor_text(tensor.detach() if type(tensor) is Tensor else tensor.detach().as_subclass(Tensor), indent)
+        shown = tensor if tensor.device.type == "cpu" else tensor.cpu()
+        text = _tensor_text(shown.detach() if type(tensor) is Tensor else shown.detach().as_subclass(Tensor), indent)
     if grad_fn is not None:
         name = type(grad_fn).__name__
         if name == "CppFunction":

@@ -6,90 +6,103 @@ from kindling import _C
 __all__ = ["Library", "define", "impl", "register_fake", "register_autograd", "register_kernel", "custom_op", "triton_op", "wrap_triton",
            "infer_schema", "opcheck", "get_ctx", "impl_abstract", "register_torch_dispatch", "register_vmap"]
 
-_entries = {}    # (name, overload) -> _Entry
+# Torch's keys by what the core knows (core/operator.h, Layer); others are kept for dispatch.table only.
+_LAYERS = {"CPU": 0, "Meta": 1, "CompositeExplicitAutograd": 2, "CompositeExplicitAutogradNonFunctional": 2, "BackendSelect": 2,
+           "CompositeImplicitAutograd": 3, "Autograd": 4, "AutogradCPU": 4, "AutogradPrivateUse1": 4, "PrivateUse1": 5, "PrivateUse2": 6,
+           "PrivateUse3": 7}
+_OTHER = 8
+_registered = {}     # (name, overload) -> {key: (function, who, namespace of the Library)}
+_defined = {}        # (name, overload) -> who
+_fakes = {}
 
 
-class _Entry:
-    """The implementations of one operator, by dispatch key."""
-
-    def __init__(self, name, overload):
-        self.name, self.overload = name, overload
-        self.kernels = {}
-        self.autograd = None
-        self.fake = None
-        self.below = False
-
-    def __call__(self, *args, **kwargs):
-        meta = any(isinstance(a, _C.Tensor) and a.is_meta for a in _each(args, kwargs))
-        if self.autograd is not None and _wants_grad(args, kwargs):
-            return self.autograd(self, args, kwargs)
-        return self.run(meta, args, kwargs)
-
-    def run(self, meta, args, kwargs):
-        kernels = self.kernels
-        if "Autograd" in kernels and not self.below:
-            self.below = True              # what it calls again by the same name is the layer below
-            try:
-                return kernels["Autograd"](*args, **kwargs)
-            finally:
-                self.below = False
-        if meta:
-            function = kernels.get("Meta") or self.fake
-        else:
-            function = kernels.get("CPU")
-        function = (function or kernels.get("CompositeExplicitAutograd") or kernels.get("CompositeImplicitAutograd") or
-                    kernels.get("BackendSelect"))
-        if function is None:
-            where = "Meta" if meta else "CPU"
-            raise NotImplementedError(f"Could not run '{self.name}' with arguments from the '{where}' backend. This could be because the "
-                                      "operator doesn't exist for this backend, or was omitted during the selective/custom build process")
-        return function(*args, **kwargs)
-
-
-def _each(args, kwargs):
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, (list, tuple)):
-            yield from value
-        else:
-            yield value
-
-
-def _wants_grad(args, kwargs):
-    return _C.is_grad_enabled() and any(isinstance(a, _C.Tensor) and a.requires_grad for a in _each(args, kwargs))
+def _who():
+    """File and line outside of this file that registers."""
+    import sys
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") in (__name__, "kindling._custom"):
+        frame = frame.f_back
+    return "unknown" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _split_name(qualname):
     name, _, overload = qualname.partition(".")
-    return name, overload
+    return name.removeprefix("aten::"), "" if overload == "default" else overload
 
 
-def _entry(qualname):
+def _core(qualname):
+    """(name, overload) as the core has them. RuntimeError for an operator that is not there."""
     name, overload = _split_name(qualname)
-    entry = _entries.get((name, overload)) or _entries.get((name, "" if overload == "default" else overload))
-    if entry is None:
+    overloads = _C._overload_names(name)
+    if overload not in overloads:
         raise RuntimeError(f"operator {qualname} does not exist")
-    return entry
+    return name, overload
 
 
 def _define(namespace, schema):
     schema = schema.strip()
     head = schema.partition("(")[0]
     if "::" not in head:
-        schema = f"{namespace}::{schema}"
-        head = f"{namespace}::{head}"
+        schema, head = f"{namespace}::{schema}", f"{namespace}::{head}"
     name, overload = _split_name(head)
-    entry = _Entry(name, overload)
-    _C._register_operator(schema, entry, False)
-    _entries[name, overload] = entry
-    from kindling._ops import ops
+    _C._define_operator(schema)
+    _defined[name, overload] = _who()
+    _registered[name, overload] = {}
+    _forget(name)
+    for key, (function, who, space) in _early.pop((name, overload), {}).items():
+        _add(name, overload, key, function, space)
+        _registered[name, overload][key] = function, who, space
+    return name, overload
 
-    space = getattr(ops, namespace)
-    space.__dict__.pop(name.partition("::")[2], None)
-    return entry
+
+_early = {}          # kernels of operators that are defined later
+
+
+def _forget(name):
+    """What torch.ops keeps of a name is looked up anew."""
+    from kindling import _ops
+
+    namespace, _, short = name.rpartition("::")
+    getattr(_ops.ops, namespace or "aten").__dict__.pop(short, None)
+    for key in [key for key in _ops._overloads if key[0] == name]:
+        del _ops._overloads[key]
+
+
+def _add(name, overload, key, function, namespace="", allow_override=False):
+    key = _key_of_device(key)
+    known = _registered.setdefault((name, overload), {})
+    layer = _LAYERS.get(key, _OTHER)
+    if key in known and not allow_override and function is not None:
+        raise RuntimeError(f"This is not allowed since there's already a kernel registered from python overriding {name}'s behavior for {key} "
+                           f"dispatch key and {known[key][2] or namespace} namespace.")
+    if function is None:
+        known.pop(key, None)
+    else:
+        known[key] = function, _who(), namespace
+    _C._add_kernel(name, overload, layer, function)
+    if layer in (3, 4) and (name, overload) in _defined:      # layers see its parts; its own backward is asked first
+        _C._set_composite(name, overload, any(_LAYERS.get(each) in (3, 4) for each in known))
+    return key
+
+
+def _key_of_device(key):
+    """A renamed device's key: what was registered as "toy" belongs to PrivateUse1."""
+    for place, (name, _, _) in enumerate(_C._private_devices(), 1):
+        if key == name:
+            return f"PrivateUse{place}"
+    return key
+
+
+def _keys(types):
+    if types is None or types == "default":
+        return ["CompositeExplicitAutograd"]
+    names = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS", "hpu": "HPU"}
+    return [names.get(t, t) for t in ([types] if isinstance(types, str) else types)]
 
 
 class Library:
-    """A namespace of operators: ``Library("mine", "DEF")`` makes one, "IMPL" or "FRAGMENT" adds to it.
+    """A namespace of operators: ``Library("mine", "DEF")`` makes one, "FRAGMENT" adds to it, "IMPL" gives operators (built-in ones of
+    "aten" as well) kernels for a device or layer. What a library registered goes with ``_destroy()``.
 
     >>> lib = torch.library.Library("doc_example", "DEF")
     >>> lib.define("twice(Tensor x) -> Tensor")
@@ -99,88 +112,172 @@ class Library:
     tensor([2.])
     """
 
+    _spaces = {}
+
     def __init__(self, ns, kind, dispatch_key=""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
-            raise ValueError(f"Unsupported kind: {kind}")
+            raise ValueError("Unsupported kind: " + kind)
         if ns in ("prim", "prims") and kind in ("DEF", "FRAGMENT"):
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+        if kind == "DEF":
+            if ns in Library._spaces:
+                raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions "
+                                   f"in a single TORCH_LIBRARY block.  If you were trying to specify implementations, consider using "
+                                   f"TORCH_LIBRARY_IMPL (which can be duplicated).  Previous registration of TORCH_LIBRARY was registered at "
+                                   f"{Library._spaces[ns]}; latest registration was registered at {_who()}")
+            Library._spaces[ns] = _who()
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._mine, self._made = [], []
+
+    def __repr__(self):
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema, alias_analysis="", *, tags=()):
         """Makes an operator from its schema; returns its name."""
-        _define(self.ns, schema)
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        name, overload = _define(self.ns, schema)
+        self._made.append((name, overload))
+        if tags:
+            _tags[name, overload] = list(tags) if isinstance(tags, (list, tuple)) else [tags]
         return schema.partition("(")[0].strip()
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
-        """Gives an operator its function for a dispatch key: "CPU", "Meta", "CompositeImplicitAutograd", ..."""
+        """Gives an operator its function for a dispatch key: "CPU", "Meta", "CompositeImplicitAutograd", "PrivateUse1", ..."""
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        name = op_name if isinstance(op_name, str) else op_name._raw_name() if hasattr(op_name, "_raw_name") else str(op_name)
-        if not isinstance(op_name, str):
-            name = op_name.name() if hasattr(op_name, "name") else op_name._qualified_op_name
+        name = op_name if isinstance(op_name, str) else op_name.name() if hasattr(op_name, "name") else op_name._qualified_op_name
         if "::" not in name:
             name = f"{self.ns}::{name}"
-        if name.startswith("aten::"):
-            raise NotImplementedError("implementations of built-in operators cannot be replaced")
-        entry = _entry(name)
-        entry.kernels[key] = fn
-        if key in ("CompositeImplicitAutograd", "Autograd", "AutogradCPU"):
-            if key == "AutogradCPU":
-                entry.kernels["Autograd"] = fn
-            _C._set_composite(entry.name, entry.overload, True)
+        if name.partition("::")[0] != self.ns:
+            raise RuntimeError(f"{name} is not in the namespace {self.ns} of this library")
+        name, overload = _split_name(name)
+        if with_keyset:
+            from kindling._keys import DispatchKey, DispatchKeySet
+            keys, inner = DispatchKeySet(getattr(DispatchKey, _key_of_device(key), DispatchKey.CPU)), fn
 
-    def _register_fake(self, op_name, fn, _stacklevel=1):
-        _entry(op_name if "::" in op_name else f"{self.ns}::{op_name}").fake = fn
+            def fn(*args, **kwargs):
+                return inner(keys, *args, **kwargs)
+        if overload in _C._overload_names(name):
+            key = _add(name, overload, key, fn, self.ns, allow_override)
+        else:
+            _early.setdefault((name, overload), {})[_key_of_device(key)] = fn, _who(), self.ns
+        self._mine.append((name, overload, key))
+
+    def fallback(self, fn, dispatch_key="", *, with_keyset=False):
+        """Lets operators that have no kernel on a plug-in's device run on the host, their tensors copied there and back."""
+        key = _key_of_device(dispatch_key or self.dispatch_key)
+        if key not in ("PrivateUse1", "PrivateUse2", "PrivateUse3"):
+            raise NotImplementedError(f"a fallback for {key or 'every key'}: only devices of plug-ins have one")
+        if fn is not fallthrough_kernel and fn is not None:
+            raise NotImplementedError("a fallback of one's own is not supported: pass None for the one that runs on the host")
+        _C._run_private_on_host(int(key[-1]) - 1, True)
+
+    def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
+        name, overload = _core(op_name if "::" in op_name else f"{self.ns}::{op_name}")
+        _fakes[name, overload] = fn
+        _add(name, overload, "Meta", fn, self.ns, True)
+        self._mine.append((name, overload, "Meta"))
 
     def _destroy(self):
-        pass
+        """Takes back what this library defined and registered."""
+        for name, overload, key in self._mine:
+            if (name, overload) in _registered:
+                _add(name, overload, key, None)
+        for name, overload in self._made:
+            _C._remove_operator(name, overload)
+            for table in (_registered, _defined, _fakes, _tags):
+                table.pop((name, overload), None)
+            _forget(name)
+        if self.kind == "DEF":
+            Library._spaces.pop(self.ns, None)
+        self._mine, self._made = [], []
+
+
+_tags = {}
+
+
+def fallthrough_kernel():
+    """Stands for "no kernel here: go on to the next layer"."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+class _scoped_library:
+    """A `with` block that has a :class:`Library`, gone at its end."""
+
+    def __init__(self, *arguments, **keywords):
+        self.library = Library(*arguments, **keywords)
+
+    def __enter__(self):
+        return self.library
+
+    def __exit__(self, *error):
+        self.library._destroy()
+        return False
 
 
 def define(qualname, schema=None, *, lib=None, tags=()):
-    """``define("mine::name", "(Tensor x) -> Tensor")``; without a schema, a decorator is not supported."""
+    """``define("mine::name", "(Tensor x) -> Tensor")`` makes an operator."""
+    if isinstance(qualname, Library):       # define(lib, schema): a decorator for its function
+        name = qualname.define(schema)
+
+        def register(function):
+            qualname.impl(name, function, lib or "")
+            return function
+        return register
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
-    namespace, separator, _ = qualname.partition("::")
+    namespace, separator, name = qualname.partition("::")
     if not separator:
-        raise ValueError(f"Expected qualname to be of the form \"namespace::name\", got {qualname}")
-    _define(namespace, qualname + schema)
-
-
-def _keys(types):
-    if types is None or types == "default":
-        return ["CompositeExplicitAutograd"]
-    names = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
-    return [names.get(t, t) for t in ([types] if isinstance(types, str) else types)]
+        raise ValueError(f"Expected `qualname` to be of the form \"namespace::name\", but got {qualname}. The qualname passed to the "
+                         "torch.library API must consist of a namespace and a name, e.g. aten::sin")
+    if schema is None or not schema.lstrip().startswith("("):
+        raise ValueError(f"define(qualname, schema, ...): expected schema to look like e.g. \"(Tensor x) -> Tensor\" but got \"{schema}\"")
+    if lib is not None:
+        lib.define(name + schema, tags=tags)
+    else:
+        made = _define(namespace, qualname + schema)
+        if tags:
+            _tags[made] = list(tags) if isinstance(tags, (list, tuple)) else [tags]
 
 
 def impl(qualname, types, func=None, *, lib=None):
     """Gives an operator its function for device types ("cpu", "default") or dispatch keys. Without a function, a decorator."""
+    if isinstance(qualname, Library):       # impl(lib, name, key): a decorator
+        def of_library(function):
+            qualname.impl(types, function, func or "")
+            return function
+        return of_library
+
     def register(function):
-        entry = _entry(qualname)
+        name, overload = _core(_name_of(qualname))
         for key in _keys(types):
-            entry.kernels[key] = function
-            if key == "CompositeImplicitAutograd":
-                _C._set_composite(entry.name, entry.overload, True)
+            if lib is not None:
+                lib.impl(f"{name}.{overload}" if overload else name, function, key)
+            else:
+                _add(name, overload, key, function, name.partition("::")[0])
         return function
     return register if func is None else register(func)
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
     """Gives an operator its function for device types. Without a function, a decorator."""
-    return impl(_name_of(op), device_types, func)
+    return impl(op, device_types, func, lib=lib)
 
 
 def _name_of(op):
     if isinstance(op, CustomOp):
         return op._qualname
-    return op if isinstance(op, str) else op.name()
+    return op if isinstance(op, str) else op.name() if hasattr(op, "name") else op._qualified_op_name
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
     """Gives an operator the function that says its result's shape and dtype from meta tensors. Without a function, a decorator."""
     def register(function):
-        _entry(_name_of(op)).fake = function
+        name, overload = _core(_name_of(op))
+        _fakes[name, overload] = function
+        _add(name, overload, "Meta", function, name.partition("::")[0], True)
         return function
     return register if func is None else register(func)
 
@@ -190,30 +287,10 @@ impl_abstract = register_fake
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     """Gives an operator its backward function: ``backward(ctx, *grads)``, and what it saves: ``setup_context(ctx, inputs, output)``."""
-    import kindling as torch
+    name, overload = _core(_name_of(op))
+    from kindling import _custom
 
-    entry = _entry(_name_of(op))
-
-    def forward_call(entry, args, kwargs):
-        class Wrapped(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, *inputs):
-                output = entry.run(False, inputs, kwargs)
-                if setup_context is not None:
-                    if kwargs:
-                        setup_context(ctx=ctx, inputs=inputs, keyword_only_inputs=kwargs, output=output)
-                    else:
-                        setup_context(ctx=ctx, inputs=inputs, output=output)
-                return output
-
-            @staticmethod
-            def backward(ctx, *grads):
-                return backward(ctx, *grads)
-
-        return Wrapped.apply(*args)
-
-    entry.autograd = forward_call
-    _C._set_composite(entry.name, entry.overload, True)
+    _add(name, overload, "Autograd", _custom.autograd_kernel(name, overload, backward, setup_context), name.partition("::")[0], True)
 
 
 class CustomOp:
@@ -221,11 +298,12 @@ class CustomOp:
 
     def __init__(self, qualname, function, schema):
         self._qualname = qualname
+        self._name, self._namespace = qualname.partition("::")[2], qualname.partition("::")[0]
         self._init_fn = function
         self._schema_text = schema
-        self._namespace, _, self._name = qualname.partition("::")
         self.__name__ = self._name
         self.__doc__ = function.__doc__
+        self._disabled = {}
 
     @property
     def _opoverload(self):
@@ -240,13 +318,45 @@ class CustomOp:
         return register_fake(self, function)
 
     def register_kernel(self, device_types, function=None, /):
-        return register_kernel(self, device_types, function)
+        from kindling import _custom
+
+        def register(function):
+            name, overload = _core(self._qualname)
+            for key in _keys(device_types):
+                _add(name, overload, key, _custom.checked(self._qualname, function), self._namespace, True)
+            return function
+        return register if function is None else register(function)
 
     def register_autograd(self, backward, /, *, setup_context=None):
         register_autograd(self, backward, setup_context=setup_context)
 
+    def register_vmap(self, func=None):
+        return register_vmap(self, func)
+
+    def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
+        return register_torch_dispatch(self, torch_dispatch_class, fn)
+
+    def set_kernel_enabled(self, device_type, enabled=True):
+        """A `with` block in which a device type's own kernel is (not) used; without it the function given at first runs."""
+        return _Enabled(self, _keys(device_type)[0], enabled)
+
     def __repr__(self):
         return f"<CustomOpDef({self._qualname})>"
+
+
+class _Enabled:
+    def __init__(self, op, key, enabled):
+        self.name, self.key = _core(op._qualname), key
+        self.kernel = _registered[self.name].get(key) if not enabled else None
+
+    def __enter__(self):
+        if self.kernel:
+            _C._add_kernel(*self.name, _LAYERS.get(self.key, _OTHER), None)
+
+    def __exit__(self, *error):
+        if self.kernel:
+            _C._add_kernel(*self.name, _LAYERS.get(self.key, _OTHER), self.kernel[0])
+        return False
 
 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
@@ -257,13 +367,23 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     ...     return x * 3
     """
     def make(function):
-        namespace, separator, _ = name.partition("::")
-        if not separator:
-            raise ValueError(f"Expected name to be of the form \"namespace::name\", got {name}")
+        from kindling import _custom
+
         text = schema or infer_schema(function, mutates_args=mutates_args)
-        entry = _define(namespace, name + text)
+        namespace, separator, short = name.partition("::")
+        if not separator:
+            raise ValueError(f"Expected `qualname` to be of the form \"namespace::name\", but got {name}. The qualname passed to the "
+                             "torch.library API must consist of a namespace and a name, e.g. aten::sin")
+        if _C._overload_names(name):         # defined again (a cell of a notebook): the new one stays
+            _C._remove_operator(name, "")
+            _forget(name)
+        made = _define(namespace, name + text)
+        if tags:
+            _tags[made] = list(tags)
         for key in _keys(device_types):
-            entry.kernels[key] = function
+            _add(*made, key, _custom.checked(name, function), namespace)
+        if "Tensor" in text.partition("->")[0]:
+            _add(*made, "Meta", _custom.no_fake(name), namespace)
         return CustomOp(name, function, text)
     return make if fn is None else make(fn)
 
@@ -308,15 +428,18 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not star:
             parameters.append("*")
             star = True
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ValueError("infer_schema(func): We do not support positional-only args, varargs, or varkwargs. Got func with signature "
+                             f"{signature})")
         if parameter.name not in hints:
-            raise ValueError(f"infer_schema(func): Parameter {parameter.name} must have a type annotation.")
+            raise ValueError(f"infer_schema(func): Parameter {parameter.name} must have a type annotation. Got func with signature {signature})")
         kind = text(hints[parameter.name])
         if mutates_args == "unknown" and kind.startswith("Tensor") or parameter.name in mutates_args:
             kind = kind.replace("Tensor", f"Tensor({next(letters)}!)", 1)
         default = ""
         if parameter.default is not inspect.Parameter.empty:
             value = parameter.default
-            default = "=" + (f'"{value}"' if isinstance(value, str) else str(value))
+            default = "=" + (f'"{value}"' if isinstance(value, str) else str(value).removeprefix("torch."))
         parameters.append(f"{kind} {parameter.name}{default}")
     result = hints.get("return", type(None))
     if result is type(None):
@@ -333,15 +456,32 @@ def get_ctx():
     raise RuntimeError("get_ctx() can only be called inside of a fake impl")
 
 
-def opcheck(op, args, kwargs=None, *, test_utils=(), raise_exception=True, atol=None, rtol=None):
-    """Calls the operator once; returns {"test_schema": "SUCCESS"}."""
-    op(*args, **(kwargs or {}))
-    return {"test_schema": "SUCCESS"}
+def opcheck(op, args, kwargs=None, *, test_utils=("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"),
+            raise_exception=True, atol=None, rtol=None):
+    """Tests an operator with samples: {test: "SUCCESS" or the error}.
+
+    test_schema: only what the schema says is written, and results share no memory with arguments; test_autograd_registration: where an
+    argument requires grad, there is a backward; test_faketensor: meta tensors give the same shapes and dtypes;
+    test_aot_dispatch_dynamic: the gradients agree with those of the operator taken apart.
+
+    Raises :class:`torch.testing._internal.optests.generate_tests.OpCheckError`'s stand-in, OpCheckError, unless ``raise_exception=False``.
+    """
+    from kindling import _custom
+
+    return _custom.opcheck(op, args, kwargs or {}, [test_utils] if isinstance(test_utils, str) else test_utils, raise_exception, atol, rtol)
 
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
-    raise NotImplementedError("register_torch_dispatch is not supported")
+    """Not supported: a mode's own ``__torch_dispatch__`` sees the operator."""
+    raise NotImplementedError("register_torch_dispatch is not supported: the class's own __torch_dispatch__ sees the operator")
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    raise NotImplementedError("register_vmap: there is no vmap yet")
+    """Keeps the rule. :func:`torch.vmap` calls the operator slice by slice, so that it has no need of one."""
+    def register(function):
+        _vmaps[_core(_name_of(op))] = function
+        return function
+    return register if func is None else register(func)
+
+
+_vmaps = {}

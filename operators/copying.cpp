@@ -92,6 +92,7 @@ OPERATORS(copying) {
             Device where = device_or(device, self);
             MemoryFormat format = chosen(memory_format);
             bool same = target == self.dtype() && where.type == self.device().type && !copy &&
+                        (!is_private(where.type) || where.index < 0 || where.index == self.device().index) &&
                         (format == MemoryFormat::Preserve || self.suggest_memory_format() == format);
             if (same) return self;
             return _to_copy(self, target, std::nullopt, where, std::nullopt, false, format);

@@ -47,6 +47,7 @@ void copy_into(const Tensor& target, const Tensor& source) {
     if (target.is_meta() || source.is_meta()) return;
     Sizes check = expanded_strides(source.sizes(), source.strides(), target.sizes());
     TensorImpl *to = target.impl(), *from = source.impl();
+    if ((to->key | from->key) & key::Private) return copy_between_devices(target, source);
     Tensor detour;
     if (from->storage == to->storage && from != to) {   // overlapping copies go through fresh memory
         bool same = from->offset == to->offset && source.strides() == target.strides() && source.sizes() == target.sizes();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/dispatch.h"
+#include "core/registration.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/index.h"
@@ -34,6 +35,7 @@ Field derivative_field(const char* targets, const char* given, void (*apply)(con
 static void place_tensors(Operator& op) {
     for (size_t i = 0; i < op.schema->arguments.size(); i++) {
         const Argument& argument = op.schema->arguments[i];
+        if (argument.type == Type::Device) op.device_position = static_cast<uint8_t>(i);
         if (argument.type != Type::Tensor) continue;
         if (argument.list) { if (op.list_count < 4) op.list_positions[op.list_count++] = static_cast<uint8_t>(i); }
         else if (op.tensor_count < 16) op.tensor_positions[op.tensor_count++] = static_cast<uint8_t>(i);
@@ -251,17 +253,35 @@ void for_each_operator_name(void (*visit)(void*, const char*, uint32_t), void* c
     for (Registered* r = registered; r; r = r->next) visit(context, r->op->schema->name, r->spaces);
 }
 
+/// Forgets the set of a name; its memory stays, callers may hold it.
+static void forget(const char* name) {
+    for (Known** k = &known[bucket(name, std::strlen(name))]; *k;) {
+        if (std::strcmp((*k)->name, name) == 0) *k = (*k)->next;
+        else k = &(*k)->next;
+    }
+}
+
+bool remove_operator(const char* name, const char* overload) {
+    std::lock_guard<std::mutex> guard(known_lock);
+    for (Registered** r = &registered; *r; r = &(*r)->next) {
+        const Schema& schema = *(*r)->op->schema;
+        if (std::strcmp(schema.name, name) || std::strcmp(schema.overload, overload)) continue;
+        *r = (*r)->next;
+        forget(name);
+        return true;
+    }
+    return false;
+}
+
 void register_operator(Operator* op, uint32_t spaces) {
     op->index = 0xffff;
     if (!op->functional) op->functional = op;
     place_tensors(*op);
     std::lock_guard<std::mutex> guard(known_lock);
-    registered = new Registered{op, spaces, registered};
-    size_t place = bucket(op->schema->name, std::strlen(op->schema->name));
-    for (Known** k = &known[place]; *k;) {  // forget the old set; its memory stays, callers may hold it
-        if (std::strcmp((*k)->name, op->schema->name) == 0) *k = (*k)->next;
-        else k = &(*k)->next;
-    }
+    Registered** end = &registered;
+    while (*end) end = &(*end)->next;
+    *end = new Registered{op, spaces, nullptr};
+    forget(op->schema->name);
 }
 
 }  // namespace kindling

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/export.h"
+#include "core/storage.h"
 
 namespace KINDLING_VISIBLE kindling {
 
@@ -14,6 +15,8 @@ class Generator {
 public:
     static constexpr uint64_t default_seed = 67280421310721;
     static constexpr size_t state_bytes = 5056;
+
+    Device device;   // whose numbers these are; a plug-in's kernels draw from one of theirs
 
     constexpr Generator() = default;
     explicit Generator(uint64_t seed) { manual_seed(seed); }

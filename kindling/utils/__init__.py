@@ -4,7 +4,13 @@ import kindling as _kindling
 __path__.append(_kindling.__path__[1] + "/utils")
 
 
+_DEVICES = ("rename_privateuse1_backend", "generate_methods_for_privateuse1_backend", "register_device_hooks")
+
+
 def __getattr__(name):
+    if name in _DEVICES:
+        from kindling import _devices
+        return getattr(_devices, name)
     full = f"{__name__}.{name}"
     try:
         return __import__(full, fromlist=("__name__",))
@@ -16,7 +22,7 @@ def __getattr__(name):
 
 def __dir__():
     import pkgutil
-    return sorted({*globals(), *(module.name for module in pkgutil.iter_modules(__path__))})
+    return sorted({*globals(), *_DEVICES, *(module.name for module in pkgutil.iter_modules(__path__))})
 
 
 def set_module(obj, mod):
