@@ -9,8 +9,8 @@
 #include "kernels/isa.h"
 #include "kernels/library/convolution_isa.h"
 #include "kernels/library/gemm.h"
-#include "kernels/library/half.h"
 #include "kernels/library/scratch.h"
+#include "kernels/library/wide.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -425,31 +425,18 @@ void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T
 
 // ---- the other dtypes, by way of float or of real and imaginary parts ----
 
-template <class T, class R>
+template <class R>
 struct Widened {
     Scratch<R> values;
-    Widened(const void* from, int64_t count, int part, R sign = 1) : values(from ? count : 0) {
+    Widened(Load<R> load, const void* from, size_t bytes, int64_t step, int64_t count)
+        : values(from ? count : 0) {
         if (!from) return;
         parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                if constexpr (std::is_same_v<T, std::complex<R>>)
-                    values[i] = sign * static_cast<const R*>(from)[2 * i + part];
-                else
-                    values[i] = load(static_cast<const T*>(from)[i]);
-            }
+            load(static_cast<const char*>(from) + begin * step * static_cast<int64_t>(bytes), step,
+                 values.data + begin, end - begin);
         });
-        (void)part;
-        (void)sign;
     }
 };
-
-template <class T>
-void narrow(T* to, const float* from, int64_t count) {
-    parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            to[i] = store_as<T>(from[i]);
-    });
-}
 
 template <class R>
 void combine(void* out, const R* real, const R* less, const R* imaginary, const R* more, int64_t count) {
@@ -460,49 +447,88 @@ void combine(void* out, const R* real, const R* less, const R* imaginary, const 
     }
 }
 
-// run(left, right, bias, out) for float and double; halves and complex numbers are taken apart around it.
-template <class Run>
-void by_dtype(DType dtype, const void* left, int64_t left_count, const void* right, int64_t right_count,
-              const void* bias, int64_t bias_count, void* out, int64_t out_count, Run run) {
-    auto half = [&](auto type) {
-        using T = decltype(type);
-        Widened<T, float> l(left, left_count, 0), r(right, right_count, 0), b(bias, bias_count, 0);
-        Scratch<float> result(out_count);
-        run(l.values.data, r.values.data, bias ? b.values.data : nullptr, result.data);
-        narrow(static_cast<T*>(out), result.data, out_count);
+// A computation over arrays of R, by reference.
+template <class R>
+struct Job {
+    const void* self;
+    void (*call)(const void* self, const R* left, const R* right, const R* bias, R* out);
+    void operator()(const R* left, const R* right, const R* bias, R* out) const { call(self, left, right, bias, out); }
+};
+
+struct Operands {
+    const void* left;
+    int64_t left_count;
+    const void* right;
+    int64_t right_count;
+    const void* bias;
+    int64_t bias_count;
+    void* out;
+    int64_t out_count;
+};
+
+void run_half(DType dtype, const Operands& o, const Job<float>& run) {
+    constexpr auto halves = Types<Half, BFloat16>{};
+    Load<float> load = find_load<float>(halves, dtype, "");
+    Store<float> store = find_store<float>(halves, dtype, "");
+    Widened<float> l(load, o.left, 2, 1, o.left_count), r(load, o.right, 2, 1, o.right_count),
+        b(load, o.bias, 2, 1, o.bias_count);
+    Scratch<float> result(o.out_count);
+    run(l.values.data, r.values.data, o.bias ? b.values.data : nullptr, result.data);
+    parallel_for(0, o.out_count, 32768, [&](int64_t begin, int64_t end) {
+        store(static_cast<char*>(o.out) + 2 * begin, 1, result.data + begin, end - begin);
+    });
+}
+
+template <class R>
+void run_complex(const Operands& o, const Job<R>& run) {
+    auto part = [](const void* from, int64_t count, int which) {
+        return Widened<R>(load_wide<R, R>, from ? static_cast<const R*>(from) + which : nullptr, sizeof(R), 2, count);
     };
-    auto complex = [&](auto type) {
-        using R = decltype(type);
-        using T = std::complex<R>;
-        Widened<T, R> lr(left, left_count, 0), li(left, left_count, 1), rr(right, right_count, 0),
-            ri(right, right_count, 1);
-        Widened<T, R> br(bias, bias_count, 0), bi(bias, bias_count, 1);
-        Scratch<R> a(out_count), b(out_count), c(out_count), d(out_count);
-        const R* none = nullptr;
-        run(lr.values.data, rr.values.data, bias ? br.values.data : none, a.data);
-        run(li.values.data, ri.values.data, none, b.data);
-        run(lr.values.data, ri.values.data, bias ? bi.values.data : none, c.data);
-        run(li.values.data, rr.values.data, none, d.data);
-        combine(out, a.data, b.data, c.data, d.data, out_count);
+    Widened<R> lr = part(o.left, o.left_count, 0), li = part(o.left, o.left_count, 1),
+               rr = part(o.right, o.right_count, 0), ri = part(o.right, o.right_count, 1),
+               br = part(o.bias, o.bias_count, 0), bi = part(o.bias, o.bias_count, 1);
+    Scratch<R> a(o.out_count), b(o.out_count), c(o.out_count), d(o.out_count);
+    const R* none = nullptr;
+    run(lr.values.data, rr.values.data, o.bias ? br.values.data : none, a.data);
+    run(li.values.data, ri.values.data, none, b.data);
+    run(lr.values.data, ri.values.data, o.bias ? bi.values.data : none, c.data);
+    run(li.values.data, rr.values.data, none, d.data);
+    combine(o.out, a.data, b.data, c.data, d.data, o.out_count);
+}
+
+void run_job(DType dtype, const Operands& o, const Job<float>& single, const Job<double>& wide) {
+    auto plain = [&]<class R>(const Job<R>& run) {
+        run(static_cast<const R*>(o.left), static_cast<const R*>(o.right), static_cast<const R*>(o.bias),
+            static_cast<R*>(o.out));
     };
     switch (dtype) {
     case DType::Float32:
-        return run(static_cast<const float*>(left), static_cast<const float*>(right), static_cast<const float*>(bias),
-                   static_cast<float*>(out));
+        return plain(single);
     case DType::Float64:
-        return run(static_cast<const double*>(left), static_cast<const double*>(right),
-                   static_cast<const double*>(bias), static_cast<double*>(out));
+        return plain(wide);
     case DType::Float16:
-        return half(Half{});
     case DType::BFloat16:
-        return half(BFloat16{});
+        return run_half(dtype, o, single);
     case DType::Complex64:
-        return complex(float{});
+        return run_complex(o, single);
     case DType::Complex128:
-        return complex(double{});
+        return run_complex(o, wide);
     default:
-        fail(ErrorKind::NotImplemented, "\"slow_conv2d_cpu\" not implemented for '%s'", scalar_type_name(dtype));
+        refuse_dtype("slow_conv2d_cpu", dtype);
     }
+}
+
+// run(left, right, bias, out) for float and double; halves and complex numbers are taken apart around it.
+template <class Run>
+void by_dtype(DType dtype, const void* left, int64_t left_count, const void* right, int64_t right_count,
+              const void* bias, int64_t bias_count, void* out, int64_t out_count, const Run& run) {
+    auto job = [&]<class R>(R) {
+        return Job<R>{&run, [](const void* self, const R* l, const R* r, const R* b, R* to) {
+                          (*static_cast<const Run*>(self))(l, r, b, to);
+                      }};
+    };
+    run_job(dtype, {left, left_count, right, right_count, bias, bias_count, out, out_count}, job(float{}),
+            job(double{}));
 }
 
 struct Counts {

@@ -48,6 +48,14 @@ inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
     target.out[i * target.out_row + j * target.out_column] = value;
 }
 
+// A tile of sums that does not go straight to memory: at an edge, turned, or scaled.
+template <class T>
+[[gnu::noinline]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
+    for (int i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+            put(target, i, j, sums[i * 2 * Vec<T>::width + j]);
+}
+
 // R rows of a times two registers of columns of b. Row i of a starts at a + i * a_row; b's rows are b_row apart.
 template <class T, int R>
 [[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b,
@@ -76,11 +84,11 @@ template <class T, int R>
             T* out = target.out + i * target.out_row;
             if (target.c) {
                 const T* c = target.c + i * target.c_row;
-                T sums[2 * W];
-                low[i].store(sums);
-                high[i].store(sums + W);
-                for (int j = 0; j < 2 * W; ++j)
-                    out[j] = sums[j] + c[j];
+                V one = V::all(1), left = V::load(c), right = V::load(c + W);  // times one: the sum, rounded once
+                left.add_product(low[i], one);
+                right.add_product(high[i], one);
+                left.store(out);
+                right.store(out + W);
             } else {
                 low[i].store(out);
                 high[i].store(out + W);
@@ -94,15 +102,13 @@ template <class T, int R>
         low[i].store(sums[i]);
         high[i].store(sums[i] + W);
     }
-    for (int i = 0; i < R; ++i)
-        for (int64_t j = 0; j < columns; ++j)
-            put(target, i, j, sums[i][j]);
+    put_tile(target, sums[0], R, columns);
 }
 
-// The tile with a known layout of a, so that the addresses are cheap: `packed` has its rows side by side.
-template <class T, int R>
+// The whole tile with a known layout of a, so that the addresses are cheap: `packed` has its rows side by side.
+template <class T>
 [[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns) {
-    tile<T, R>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns);
+    tile<T, tile_rows<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns);
 }
 template <class T, int R>
 [[gnu::noinline]] void tile_plain(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
@@ -110,13 +116,6 @@ template <class T, int R>
     tile<T, R>(k, a, a_row, a_column, b, b_row, target, columns);
 }
 
-template <class T, int... R>
-void any_tile_packed(std::integer_sequence<int, R...>, int rows, int64_t k, const T* a, const T* b,
-                     const Target<T>& target, int64_t columns) {
-    using F = void (*)(int64_t, const T*, const T*, const Target<T>&, int64_t);
-    static constexpr F tiles[] = {tile_packed<T, R + 1>...};
-    tiles[rows - 1](k, a, b, target, columns);
-}
 template <class T, int... R>
 void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const T* a, int64_t a_row, int64_t a_column,
                     const T* b, int64_t b_row, const Target<T>& target, int64_t columns) {
@@ -371,8 +370,8 @@ void run(const GemmPart<T>& part) {
                     for (int64_t i = 0; i < m; i += M) {
                         int rows = static_cast<int>(m - i < M ? m - i : M);
                         Target<T> place = block.at(i0 + i, j);
-                        if (!plain_a && b_row == N)
-                            any_tile_packed<T>(Rows<T>{}, rows, k, packed_a.data + i * k, panel, place, columns);
+                        if (!plain_a && b_row == N && rows == M)
+                            tile_packed<T>(k, packed_a.data + i * k, panel, place, columns);
                         else if (!plain_a)
                             any_tile_plain<T>(Rows<T>{}, rows, k, packed_a.data + i * k, 1, M, panel, b_row, place,
                                               columns);

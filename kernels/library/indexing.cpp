@@ -2,10 +2,11 @@
 
 #include <cstring>
 
+#include "kernels/library/dtype_switch.h"
+#include "kernels/library/scratch.h"
+
 namespace kindling::library {
 namespace {
-
-template <int N> struct Bytes { char bytes[N]; };
 
 /// Calls f(offset_a, offset_b) for every element of a strided block; b runs contiguously.
 template <class F> void each(int ndim, const int64_t* sizes, const int64_t* strides, F f) {
@@ -62,20 +63,6 @@ template <class T> void gather_typed(const Indexed& w, const void* tensor, void*
     });
 }
 
-template <class T, class F> void write_typed(const Indexed& w, void* tensor, const void* values, F combine) {
-    T* to = static_cast<T*>(tensor);
-    const T* from = static_cast<const T*>(values);
-    int64_t block = product(w.after_dims, w.after_sizes);
-    each(w.before_dims, w.before_sizes, w.before_strides, [&](int64_t start, int64_t row) {
-        const T* source = from + row * w.count * block;
-        for (int64_t i = 0; i < w.count; i++) {
-            T* target = to + start + w.offsets[i];
-            const T* value = source + i * block;
-            each(w.after_dims, w.after_sizes, w.after_strides, [&](int64_t a, int64_t b) { combine(target[a], value[b]); });
-        }
-    });
-}
-
 template <class F> void along(const Along& w, F f) {
     int64_t counter[64] = {}, index = 0, tensor = 0, other = 0;
     int64_t total = product(w.ndim, w.sizes);
@@ -112,78 +99,88 @@ template <class T> bool is_nan(T a) { return a != a; }
 inline bool is_nan(Half a) { return to_float(a) != to_float(a); }
 inline bool is_nan(BFloat16 a) { return to_float(a) != to_float(a); }
 
-template <class T, class Run> void combined(Write write, Run run) {
-    switch (write) {
-        case Write::Add: return run([](T& a, T b) { a = added(a, b); });
-        case Write::Mul: return run([](T& a, T b) { a = multiplied(a, b); });
-        case Write::Min: return run([](T& a, T b) { if (is_nan(b) || less(b, a)) a = b; });
-        case Write::Max: return run([](T& a, T b) { if (is_nan(b) || less(a, b)) a = b; });
-        case Write::Set: return run([](T& a, T b) { a = b; });
+/// Combines `count` elements of `to` with as many of `from`, in order; those at the places given, or from the first on.
+using Combine = void (*)(void* to, const int64_t* to_at, const void* from, const int64_t* from_at, int64_t count);
+
+template <class T, Write write>
+void combine(void* to, const int64_t* to_at, const void* from, const int64_t* from_at, int64_t count) {
+    T* target = static_cast<T*>(to);
+    const T* source = static_cast<const T*>(from);
+    for (int64_t i = 0; i < count; i++) {
+        T& a = target[to_at ? to_at[i] : i];
+        const T b = source[from_at ? from_at[i] : i];
+        if constexpr (write == Write::Add) a = added(a, b);
+        else if constexpr (write == Write::Mul) a = multiplied(a, b);
+        else if constexpr (write == Write::Min) a = is_nan(b) || less(b, a) ? b : a;
+        else if constexpr (write == Write::Max) a = is_nan(b) || less(a, b) ? b : a;
+        else a = b;
     }
 }
 
-template <class F> void by_size(DType dtype, F f) {
-    switch (item_size(dtype)) {
-        case 1: return f(Bytes<1>{});
-        case 2: return f(uint16_t{});
-        case 4: return f(uint32_t{});
-        case 8: return f(uint64_t{});
-        default: return f(std::complex<double>{});
+Combine find_combine(DType dtype, Write write) {
+    Combine found = nullptr;
+    if (write == Write::Set) {
+        by_size(item_size(dtype), [&](auto type) { found = combine<decltype(type), Write::Set>; });
+        return found;
     }
+    for_type(AllTypes{}, dtype, "index", [&](auto type) {
+        using T = decltype(type);
+        switch (write) {
+            case Write::Add: found = combine<T, Write::Add>; break;
+            case Write::Mul: found = combine<T, Write::Mul>; break;
+            case Write::Min: found = combine<T, Write::Min>; break;
+            default: found = combine<T, Write::Max>;
+        }
+    });
+    return found;
 }
 
-template <class F> void by_dtype(DType dtype, F f) {
-    switch (dtype) {
-#define KINDLING_CASE(T, D) case DType::D: return f(T{});
-        KINDLING_FOR_EACH_DTYPE(KINDLING_CASE)
-#undef KINDLING_CASE
-        default: return;
-    }
+void combine_along(const Along& w, Combine run, bool gather, void* tensor, void* other) {
+    constexpr int64_t room = 256;
+    int64_t places[room], others[room], count = 0;
+    auto flush = [&] {
+        if (gather) run(other, others, tensor, places, count);
+        else run(tensor, places, other, others, count);
+        count = 0;
+    };
+    along(w, [&](int64_t place, int64_t rest, int64_t at) {
+        places[count] = rest + place;
+        others[count] = at;
+        if (++count == room) flush();
+    });
+    if (count) flush();
 }
 
 }  // namespace
 
 void gather_places(const Indexed& where, const void* tensor, void* out) {
-    by_size(where.dtype, [&](auto kind) { gather_typed<decltype(kind)>(where, tensor, out); });
+    by_size(item_size(where.dtype), [&](auto kind) { gather_typed<decltype(kind)>(where, tensor, out); });
 }
 
 void write_places(const Indexed& where, void* tensor, const void* values, Write write) {
-    if (write == Write::Set)
-        return by_size(where.dtype, [&](auto kind) {
-            using T = decltype(kind);
-            write_typed<T>(where, tensor, values, [](T& a, const T& b) { a = b; });
-        });
-    by_dtype(where.dtype, [&](auto kind) {
-        using T = decltype(kind);
-        combined<T>(write, [&](auto combine) { write_typed<T>(where, tensor, values, combine); });
+    const Indexed& w = where;
+    Combine run = find_combine(w.dtype, write);
+    auto bytes = static_cast<int64_t>(item_size(w.dtype));
+    int64_t block = product(w.after_dims, w.after_sizes);
+    // The places of a block's elements, if they are not one after the other.
+    bool whole = dense(w.after_dims, w.after_sizes, w.after_strides);
+    Scratch<int64_t> after(whole ? 0 : block);
+    if (!whole) each(w.after_dims, w.after_sizes, w.after_strides, [&](int64_t a, int64_t b) { after[b] = a; });
+    each(w.before_dims, w.before_sizes, w.before_strides, [&](int64_t start, int64_t row) {
+        char* to = static_cast<char*>(tensor) + start * bytes;
+        const char* from = static_cast<const char*>(values) + row * w.count * block * bytes;
+        if (block == 1) return run(to, w.offsets, from, nullptr, w.count);
+        for (int64_t i = 0; i < w.count; i++)
+            run(to + w.offsets[i] * bytes, whole ? nullptr : after.data, from + i * block * bytes, nullptr, block);
     });
 }
 
 void gather_along(const Along& where, const void* tensor, void* out) {
-    by_size(where.dtype, [&](auto kind) {
-        using T = decltype(kind);
-        const T* from = static_cast<const T*>(tensor);
-        T* to = static_cast<T*>(out);
-        along(where, [&](int64_t place, int64_t rest, int64_t other) { to[other] = from[rest + place]; });
-    });
+    combine_along(where, find_combine(where.dtype, Write::Set), true, const_cast<void*>(tensor), out);
 }
 
 void scatter_along(const Along& where, void* tensor, const void* values, Write write) {
-    auto run = [&](auto kind, auto combine) {
-        using T = decltype(kind);
-        T* to = static_cast<T*>(tensor);
-        const T* from = static_cast<const T*>(values);
-        along(where, [&](int64_t place, int64_t rest, int64_t other) { combine(to[rest + place], from[other]); });
-    };
-    if (write == Write::Set)
-        return by_size(where.dtype, [&](auto kind) {
-            using T = decltype(kind);
-            run(kind, [](T& a, const T& b) { a = b; });
-        });
-    by_dtype(where.dtype, [&](auto kind) {
-        using T = decltype(kind);
-        combined<T>(write, [&](auto combine) { run(kind, combine); });
-    });
+    combine_along(where, find_combine(where.dtype, write), false, tensor, const_cast<void*>(values));
 }
 
 }  // namespace kindling::library

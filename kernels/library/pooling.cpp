@@ -4,9 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/error.h"
-#include "kernels/library/half.h"
 #include "kernels/library/scratch.h"
+#include "kernels/library/wide.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -31,31 +30,7 @@ struct Shape {
     }
 };
 
-template <class F>
-void for_real(DType dtype, const char* kernel, F f) {
-    switch (dtype) {
-    case DType::Float32:
-        return f(float{});
-    case DType::Float64:
-        return f(double{});
-    case DType::Float16:
-        return f(Half{});
-    case DType::BFloat16:
-        return f(BFloat16{});
-    case DType::UInt8:
-        return f(uint8_t{});
-    case DType::Int8:
-        return f(int8_t{});
-    case DType::Int16:
-        return f(int16_t{});
-    case DType::Int32:
-        return f(int32_t{});
-    case DType::Int64:
-        return f(int64_t{});
-    default:
-        fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
-    }
-}
+constexpr auto real_types = FloatingTypes{} + NarrowIntegers{};
 
 template <class F>
 void for_planes(int64_t planes, int64_t work, F f) {
@@ -107,8 +82,7 @@ inline Window adaptive_window(const Shape& s, int d, int64_t place) {
 // The windows of every place along each dimension, the same for all planes.
 struct Windows {
     Scratch<Window> rows[3];
-    template <class WindowOf>
-    Windows(const Shape& s, WindowOf window_of)
+    Windows(const Shape& s, Window (*window_of)(const Shape&, int, int64_t))
         : rows{Scratch<Window>(s.out[0]), Scratch<Window>(s.out[1]), Scratch<Window>(s.out[2])} {
         for (int d = 0; d < 3; ++d)
             for (int64_t i = 0; i < s.out[d]; ++i)
@@ -130,17 +104,43 @@ inline void for_windows(const Shape& s, const Windows& windows, F f) {
     }
 }
 
-template <class WindowOf>
+// A plane's elements in the type that the kernel computes in: the elements themselves, or a copy of them.
+template <class M>
+struct WidePlane {
+    Scratch<M> copy;
+    const M* elements;
+    WidePlane(const Wide<M>& wide, const void* from, int64_t count) : copy(wide.same ? 0 : count) {
+        if (!wide.same) wide.load(from, 1, copy.data, count);
+        elements = wide.same ? static_cast<const M*>(from) : copy.data;
+    }
+};
+// Room for a plane's results, which are put in their place at the end.
+template <class M>
+struct WideResult {
+    const Wide<M>& wide;
+    Scratch<M> copy;
+    M* elements;
+    WideResult(const Wide<M>& to, void* target, int64_t count) : wide(to), copy(to.same ? 0 : count) {
+        elements = to.same ? static_cast<M*>(target) : copy.data;
+    }
+    void finish(void* target, int64_t count) const {
+        if (!wide.same) wide.store(target, 1, copy.data, count);
+    }
+};
+
+using WindowOf = Window (*)(const Shape& s, int d, int64_t place);
+
 void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output, int64_t* indices,
              WindowOf window_of) {
-    for_real(p.dtype, kernel, [&](auto type) {
-        using T = decltype(type);
-        using M = math_type<T>;
+    for_wide(real_types, p.dtype, kernel, [&]<class M>(const Wide<M>& wide) {
         int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
         const Windows windows(s, window_of);
         for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
-            const T* from = static_cast<const T*>(input) + plane * s.in_space;
-            T* to = static_cast<T*>(output) + plane * s.out_space;
+            WidePlane<M> in(wide, wide.at(input, plane * s.in_space), s.in_space);
+            void* target = wide.at(output, plane * s.out_space);
+            WideResult<M> out(wide, target, s.out_space);
+            const M* from = in.elements;
+            M* to = out.elements;
             int64_t* index = indices + plane * s.out_space;
             for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
                 int64_t best_index = (a.begin * s.in[1] + b.begin) * s.in[2] + c.begin;
@@ -149,84 +149,17 @@ void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* i
                     for (int64_t y = b.begin; y < b.end; y += b.step) {
                         int64_t row = (x * s.in[1] + y) * s.in[2];
                         for (int64_t z = c.begin; z < c.end; z += c.step) {
-                            M value = load(from[row + z]);
+                            M value = from[row + z];
                             bool take = static_cast<bool>((value > best) |
                                                           is_nan(value)); // no branch: it would miss half the time
                             best = take ? value : best;
                             best_index = take ? row + z : best_index;
                         }
                     }
-                to[place] = store_as<T>(best);
+                to[place] = best;
                 index[place] = best_index;
             });
-        });
-    });
-}
-
-template <class T>
-using sum_type = std::conditional_t<std::is_integral_v<T>, int64_t, math_type<T>>;
-
-template <class WindowOf, class Divisor>
-void run_average(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output,
-                 WindowOf window_of, Divisor divisor) {
-    for_real(p.dtype, kernel, [&](auto type) {
-        using T = decltype(type);
-        using S = sum_type<T>;
-        int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
-        const Windows windows(s, window_of);
-        for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
-            const T* from = static_cast<const T*>(input) + plane * s.in_space;
-            T* to = static_cast<T*>(output) + plane * s.out_space;
-            for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
-                if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) {
-                    to[place] = store_as<T>(S{0});
-                    return;
-                }
-                S sum = 0;
-                for (int64_t x = a.begin; x < a.end; ++x)
-                    for (int64_t y = b.begin; y < b.end; ++y) {
-                        const T* row = from + (x * s.in[1] + y) * s.in[2];
-                        for (int64_t z = c.begin; z < c.end; ++z)
-                            sum += load(row[z]);
-                    }
-                to[place] = store_as<T>(sum / static_cast<S>(divisor(a, b, c)));
-            });
-        });
-    });
-}
-
-template <class WindowOf, class Divisor>
-void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, const void* grad_output,
-                          void* grad_input, WindowOf window_of, Divisor divisor) {
-    for_real(p.dtype, kernel, [&](auto type) {
-        using T = decltype(type);
-        using S = sum_type<T>;
-        int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
-        const Windows windows(s, window_of);
-        for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
-            const T* from = static_cast<const T*>(grad_output) + plane * s.out_space;
-            T* to = static_cast<T*>(grad_input) + plane * s.in_space;
-            constexpr bool same = std::is_same_v<T, S>; // else sums are kept wider than the result
-            Scratch<S> wide(same ? 0 : s.in_space);
-            S* sums;
-            if constexpr (same)
-                sums = to;
-            else
-                sums = wide.data;
-            std::fill_n(sums, s.in_space, S{0});
-            for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
-                if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) return;
-                S share = static_cast<S>(load(from[place])) / static_cast<S>(divisor(a, b, c));
-                for (int64_t x = a.begin; x < a.end; ++x)
-                    for (int64_t y = b.begin; y < b.end; ++y) {
-                        S* row = sums + (x * s.in[1] + y) * s.in[2];
-                        for (int64_t z = c.begin; z < c.end; ++z)
-                            row[z] += share;
-                    }
-            });
-            if constexpr (!same)
-                for (int64_t i = 0; i < s.in_space; ++i)
-                    to[i] = store_as<T>(sums[i]);
+            out.finish(target, s.out_space);
         });
     });
 }
@@ -240,6 +173,60 @@ struct AverageDivisor {
         return (a.end - a.begin) * (b.end - b.begin) * (c.end - c.begin);
     }
 };
+
+void run_average(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output,
+                 WindowOf window_of, AverageDivisor divisor) {
+    for_wide(real_types, p.dtype, kernel, [&]<class M>(const Wide<M>& wide) {
+        int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
+        const Windows windows(s, window_of);
+        for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
+            WidePlane<M> in(wide, wide.at(input, plane * s.in_space), s.in_space);
+            void* target = wide.at(output, plane * s.out_space);
+            WideResult<M> out(wide, target, s.out_space);
+            const M* from = in.elements;
+            M* to = out.elements;
+            for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+                M sum = 0;
+                to[place] = sum;
+                if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) return;
+                for (int64_t x = a.begin; x < a.end; ++x)
+                    for (int64_t y = b.begin; y < b.end; ++y) {
+                        const M* row = from + (x * s.in[1] + y) * s.in[2];
+                        for (int64_t z = c.begin; z < c.end; ++z)
+                            sum += row[z];
+                    }
+                to[place] = sum / static_cast<M>(divisor(a, b, c));
+            });
+            out.finish(target, s.out_space);
+        });
+    });
+}
+
+void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, const void* grad_output,
+                          void* grad_input, WindowOf window_of, AverageDivisor divisor) {
+    for_wide(real_types, p.dtype, kernel, [&]<class M>(const Wide<M>& wide) {
+        int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
+        const Windows windows(s, window_of);
+        for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
+            WidePlane<M> in(wide, wide.at(grad_output, plane * s.out_space), s.out_space);
+            void* target = wide.at(grad_input, plane * s.in_space);
+            WideResult<M> out(wide, target, s.in_space);  // sums are kept as wide as they are made
+            M* sums = out.elements;
+            std::fill_n(sums, s.in_space, M{0});
+            for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+                if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) return;
+                M share = in.elements[place] / static_cast<M>(divisor(a, b, c));
+                for (int64_t x = a.begin; x < a.end; ++x)
+                    for (int64_t y = b.begin; y < b.end; ++y) {
+                        M* row = sums + (x * s.in[1] + y) * s.in[2];
+                        for (int64_t z = c.begin; z < c.end; ++z)
+                            row[z] += share;
+                    }
+            });
+            out.finish(target, s.in_space);
+        });
+    });
+}
 
 } // namespace
 
@@ -256,14 +243,13 @@ void max_pool(const Pooling& p, const void* input, void* output, int64_t* indice
 
 void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t out_space, const void* grad_output,
                        const int64_t* indices, void* grad_input) {
-    for_real(dtype, "max_pool2d_backward", [&](auto type) {
+    for_type(real_types, dtype, "max_pool2d_backward", [&](auto type) {
         using T = decltype(type);
-        using S = sum_type<T>;
         for_planes(planes, in_space + out_space, [&](int64_t plane) {
             const T* from = static_cast<const T*>(grad_output) + plane * out_space;
             const int64_t* index = indices + plane * out_space;
             T* to = static_cast<T*>(grad_input) + plane * in_space;
-            std::fill_n(to, in_space, store_as<T>(S{0}));
+            std::fill_n(to, in_space, T{});
             for (int64_t i = 0; i < out_space; ++i)
                 if (index[i] >= 0 && index[i] < in_space)
                     to[index[i]] = store_as<T>(load(to[index[i]]) + load(from[i]));

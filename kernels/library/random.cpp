@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/error.h"
 #include "kernels/isa.h"
-#include "kernels/library/half.h"
 #include "kernels/library/random_isa.h"
+#include "kernels/library/scratch.h"
+#include "kernels/library/wide.h"
 #include "runtime/random.h"
 
 namespace kindling::library {
@@ -87,38 +87,45 @@ void for_rows(const Walk& walk, Row row) {
     }
 }
 
-// Draws W words for each element, many at a time, and stores make(words) in T.
-template <class T, int W, class Make>
-void fill_words(const RandomOut& out, Generator& generator, Make make) {
+constexpr int64_t chunk = 512;
+
+constexpr auto real_types = FloatingTypes{} + NarrowIntegers{};
+constexpr auto bool_types = real_types + Types<bool>{};
+
+// Fills with what draw(values, n) gives, at most a chunk at a time; M is the type it gives them in.
+template <class M, class... T, class Draw>
+void fill_chunks(Types<T...> types, const char* kernel, const RandomOut& out, Generator& generator, Draw draw) {
+    Store<M> store = find_store<M>(types, out.dtype, kernel);
     if (out.count == 0) return;
+    auto bytes = static_cast<int64_t>(item_size(out.dtype));
     GeneratorLock guard(generator);
-    T* data = static_cast<T*>(out.data);
     for_rows(walk_of(out, nullptr), [&](int64_t offset, int64_t, int64_t count, int64_t stride, int64_t) {
-        constexpr int64_t chunk = 512;
-        uint32_t words[chunk * W];
+        M values[chunk];
         for (int64_t begin = 0; begin < count; begin += chunk) {
-            int64_t n = count - begin < chunk ? count - begin : chunk;
-            generator.random(words, static_cast<size_t>(n * W));
-            T* place = data + offset + begin * stride;
-            if (stride == 1)
-                for (int64_t i = 0; i < n; ++i)
-                    place[i] = make(words + i * W);
-            else
-                for (int64_t i = 0; i < n; ++i)
-                    place[i * stride] = make(words + i * W);
+            int64_t n = std::min(chunk, count - begin);
+            draw(values, n);
+            store(static_cast<char*>(out.data) + (offset + begin * stride) * bytes, stride, values, n);
         }
     });
 }
 
+// Draws W words for each element, many at a time: make(words) is its value.
+template <class M, int W, class... T, class Make>
+void fill_words(Types<T...> types, const char* kernel, const RandomOut& out, Generator& generator, Make make) {
+    fill_chunks<M>(types, kernel, out, generator, [&](M* values, int64_t n) {
+        uint32_t words[chunk * W];
+        generator.random(words, static_cast<size_t>(n * W));
+        for (int64_t i = 0; i < n; ++i)
+            values[i] = make(words + i * W);
+    });
+}
+
 // Draws each element by itself.
-template <class T, class Draw>
-void fill_serial(const RandomOut& out, Generator& generator, Draw draw) {
-    if (out.count == 0) return;
-    GeneratorLock guard(generator);
-    T* data = static_cast<T*>(out.data);
-    for_rows(walk_of(out, nullptr), [&](int64_t offset, int64_t, int64_t count, int64_t stride, int64_t) {
-        for (int64_t i = 0; i < count; ++i)
-            data[offset + i * stride] = store_as<T>(draw());
+template <class... T, class Draw>
+void fill_serial(Types<T...> types, const char* kernel, const RandomOut& out, Generator& generator, Draw draw) {
+    fill_chunks<double>(types, kernel, out, generator, [&](double* values, int64_t n) {
+        for (int64_t i = 0; i < n; ++i)
+            values[i] = draw();
     });
 }
 
@@ -128,57 +135,6 @@ inline float to_uniform_float(uint32_t word) {
 }
 inline double to_uniform_double(const uint32_t* words) {
     return static_cast<double>(static_cast<int64_t>(wide(words) & ((1ull << 53) - 1))) * 0x1p-53;
-}
-
-[[noreturn, gnu::cold]] void refuse(const char* kernel, DType dtype) {
-    fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
-}
-
-template <class F>
-void for_floating(DType dtype, const char* kernel, F f) {
-    switch (dtype) {
-    case DType::Float32:
-        return f(float{});
-    case DType::Float64:
-        return f(double{});
-    case DType::Float16:
-        return f(Half{});
-    case DType::BFloat16:
-        return f(BFloat16{});
-    default:
-        refuse(kernel, dtype);
-    }
-}
-
-template <bool with_bool, bool with_wide_unsigned, class F>
-void for_real(DType dtype, const char* kernel, F f) {
-    switch (dtype) {
-    case DType::UInt8:
-        return f(uint8_t{});
-    case DType::Int8:
-        return f(int8_t{});
-    case DType::Int16:
-        return f(int16_t{});
-    case DType::Int32:
-        return f(int32_t{});
-    case DType::Int64:
-        return f(int64_t{});
-    case DType::Bool:
-        if constexpr (with_bool) return f(bool{});
-        break;
-    case DType::UInt16:
-        if constexpr (with_wide_unsigned) return f(uint16_t{});
-        break;
-    case DType::UInt32:
-        if constexpr (with_wide_unsigned) return f(uint32_t{});
-        break;
-    case DType::UInt64:
-        if constexpr (with_wide_unsigned) return f(uint64_t{});
-        break;
-    default:
-        return for_floating(dtype, kernel, f);
-    }
-    refuse(kernel, dtype);
 }
 
 const RandomSteps& random_steps() {
@@ -215,7 +171,6 @@ void normal_block_double(double* data, double mean, double deviation) {
 // The contiguous form for 16 elements or more: blocks of 16, and the last 16 drawn anew if the size is no multiple.
 template <class T>
 void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, Generator& generator) {
-    constexpr int64_t chunk = 512;
     GeneratorLock guard(generator);
     if constexpr (std::is_same_v<T, double>) {
         uint32_t words[chunk * 2];
@@ -263,7 +218,7 @@ void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, G
 
 void fill_uniform(const RandomOut& out, double from, double to, Generator& generator) {
     if (out.count == 0) return;
-    for_floating(out.dtype, "uniform_kernel_cpu", [&](auto type) {
+    for_type(FloatingTypes{}, out.dtype, "uniform_kernel_cpu", [&](auto type) {
         using T = decltype(type);
         using M = math_type<T>;
         constexpr int words_each = std::is_same_v<T, double> ? 2 : 1;
@@ -273,7 +228,6 @@ void fill_uniform(const RandomOut& out, double from, double to, Generator& gener
         T* data = static_cast<T*>(out.data);
         GeneratorLock guard(generator);
         for_rows(walk_of(out, nullptr), [&](int64_t offset, int64_t, int64_t count, int64_t stride, int64_t) {
-            constexpr int64_t chunk = 512;
             uint32_t words[chunk * words_each];
             M values[chunk];
             for (int64_t begin = 0; begin < count; begin += chunk) {
@@ -302,147 +256,144 @@ void fill_uniform(const RandomOut& out, double from, double to, Generator& gener
 }
 
 void fill_normal(const RandomOut& out, double mean, double deviation, Generator& generator) {
-    for_floating(out.dtype, "normal_kernel_cpu", [&](auto type) {
-        using T = decltype(type);
-        if (out.count >= 16 && is_contiguous(out))
-            return fill_normal_blocks(static_cast<T*>(out.data), out.count, mean, deviation, generator);
-        fill_serial<T>(out, generator, [&] { return std::fma(generator.normal_double(), deviation, mean); });
-    });
+    constexpr const char* kernel = "normal_kernel_cpu";
+    if (out.count >= 16 && is_contiguous(out))
+        return for_type(FloatingTypes{}, out.dtype, kernel, [&](auto type) {
+            fill_normal_blocks(static_cast<decltype(type)*>(out.data), out.count, mean, deviation, generator);
+        });
+    fill_serial(FloatingTypes{}, kernel, out, generator,
+                [&] { return std::fma(generator.normal_double(), deviation, mean); });
 }
 
 void fill_log_normal(const RandomOut& out, double mean, double deviation, Generator& generator) {
-    for_floating(out.dtype, "log_normal_cpu", [&](auto type) {
-        fill_serial<decltype(type)>(out, generator,
-                                    [&] { return std::exp(std::fma(generator.normal_double(), deviation, mean)); });
-    });
+    fill_serial(FloatingTypes{}, "log_normal_cpu", out, generator,
+                [&] { return std::exp(std::fma(generator.normal_double(), deviation, mean)); });
 }
 
 void fill_cauchy(const RandomOut& out, double median, double sigma, Generator& generator) {
-    for_floating(out.dtype, "cauchy_cpu", [&](auto type) {
-        fill_serial<decltype(type)>(out, generator, [&] {
-            return std::fma(sigma, std::tan(3.14159265358979323846 * (generator.uniform_double() - 0.5)), median);
-        });
+    fill_serial(FloatingTypes{}, "cauchy_cpu", out, generator, [&] {
+        return std::fma(sigma, std::tan(3.14159265358979323846 * (generator.uniform_double() - 0.5)), median);
     });
 }
 
 void fill_exponential(const RandomOut& out, double lambda, Generator& generator) {
-    for_floating(out.dtype, "exponential_cpu", [&](auto type) {
-        using T = decltype(type);
-        double scale = -1.0 / lambda;
-        fill_words<T, 2>(out, generator,
-                         [=](const uint32_t* w) { return store_as<T>(scale * std::log1p(-to_uniform_double(w))); });
-    });
+    double scale = -1.0 / lambda;
+    fill_words<double, 2>(FloatingTypes{}, "exponential_cpu", out, generator,
+                          [=](const uint32_t* w) { return scale * std::log1p(-to_uniform_double(w)); });
 }
 
 void fill_bernoulli(const RandomOut& out, double probability, Generator& generator) {
-    for_real<true, false>(out.dtype, "bernoulli_scalar_cpu_", [&](auto type) {
-        using T = decltype(type);
-        // k / 2^53 < p in whole numbers, and no branch that half the draws mispredict.
-        const T values[2] = {store_as<T>(0), store_as<T>(1)};
-        auto limit = static_cast<uint64_t>(std::ceil(probability * 0x1p53));
-        fill_words<T, 2>(out, generator,
-                         [=](const uint32_t* w) { return values[(wide(w) & ((1ull << 53) - 1)) < limit]; });
-    });
+    // k / 2^53 < p in whole numbers.
+    auto limit = static_cast<uint64_t>(std::ceil(probability * 0x1p53));
+    fill_words<int64_t, 2>(bool_types, "bernoulli_scalar_cpu_", out, generator,
+                           [=](const uint32_t* w) { return (wide(w) & ((1ull << 53) - 1)) < limit; });
 }
 
 void fill_bernoulli(const RandomOut& out, const void* probability, DType probability_dtype,
                     const int64_t* probability_strides, Generator& generator) {
     if (out.count == 0) return;
-    for_real<true, false>(out.dtype, "bernoulli_tensor_cpu_self_", [&](auto type) {
-        using T = decltype(type);
-        for_floating(probability_dtype, "bernoulli_tensor_cpu_p_", [&](auto probability_type) {
-            using P = decltype(probability_type);
-            Walk walk = walk_of(out, probability_strides);
-            const P* p = static_cast<const P*>(probability);
-            T* data = static_cast<T*>(out.data);
-            const T values[2] = {store_as<T>(0), store_as<T>(1)};
-            GeneratorLock guard(generator);
-            for_rows(walk, [&](int64_t offset, int64_t other, int64_t count, int64_t stride, int64_t other_stride) {
-                constexpr int64_t chunk = 512;
-                constexpr int words_each = std::is_same_v<P, double> ? 2 : 1;
-                uint32_t words[chunk * words_each];
-                for (int64_t begin = 0; begin < count; begin += chunk) {
-                    int64_t n = std::min(chunk, count - begin);
-                    const P* chances = p + other + begin * other_stride;
-                    T* place = data + offset + begin * stride;
-                    bool good = true;
-                    for (int64_t i = 0; i < n; ++i) {
-                        auto chance = load(chances[i * other_stride]);
-                        good &= chance >= 0 && chance <= 1;
-                    }
-                    KINDLING_CHECK(Runtime, good, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
-                    generator.random(words, static_cast<size_t>(n * words_each));
-                    for (int64_t i = 0; i < n; ++i) {
-                        auto chance = load(chances[i * other_stride]);
-                        if constexpr (words_each == 2)
-                            place[i * stride] = values[to_uniform_double(words + 2 * i) < chance];
-                        else
-                            place[i * stride] = values[to_uniform_float(words[i]) < chance];
-                    }
+    Store<int64_t> store = find_store<int64_t>(bool_types, out.dtype, "bernoulli_tensor_cpu_self_");
+    for_wide(FloatingTypes{}, probability_dtype, "bernoulli_tensor_cpu_p_", [&]<class P>(const Wide<P>& wide) {
+        auto bytes = static_cast<int64_t>(item_size(out.dtype));
+        GeneratorLock guard(generator);
+        for_rows(walk_of(out, probability_strides), [&](int64_t offset, int64_t other, int64_t count, int64_t stride,
+                                                        int64_t other_stride) {
+            constexpr int words_each = std::is_same_v<P, double> ? 2 : 1;
+            uint32_t words[chunk * words_each];
+            P chances[chunk];
+            int64_t values[chunk];
+            for (int64_t begin = 0; begin < count; begin += chunk) {
+                int64_t n = std::min(chunk, count - begin);
+                wide.load(wide.at(probability, other + begin * other_stride), other_stride, chances, n);
+                bool good = true;
+                for (int64_t i = 0; i < n; ++i)
+                    good &= chances[i] >= 0 && chances[i] <= 1;
+                KINDLING_CHECK(Runtime, good, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+                generator.random(words, static_cast<size_t>(n * words_each));
+                for (int64_t i = 0; i < n; ++i) {
+                    if constexpr (words_each == 2)
+                        values[i] = to_uniform_double(words + 2 * i) < chances[i];
+                    else
+                        values[i] = to_uniform_float(words[i]) < chances[i];
                 }
-            });
+                store(static_cast<char*>(out.data) + (offset + begin * stride) * bytes, stride, values, n);
+            }
         });
     });
 }
 
 void fill_geometric(const RandomOut& out, double probability, Generator& generator) {
-    for_real<false, false>(out.dtype, "geometric_cpu", [&](auto type) {
-        double scale = std::log1p(-probability);
-        fill_serial<decltype(type)>(out, generator,
-                                    [&] { return std::ceil(std::log(generator.uniform_double()) / scale); });
-    });
+    double scale = std::log1p(-probability);
+    fill_serial(real_types, "geometric_cpu", out, generator,
+                [&] { return std::ceil(std::log(generator.uniform_double()) / scale); });
 }
 
 void fill_random(const RandomOut& out, Generator& generator) {
-    for_real<true, false>(out.dtype, "random_kernel_cpu", [&](auto type) {
-        using T = decltype(type);
-        if constexpr (std::is_same_v<T, double>)
-            fill_words<T, 2>(out, generator,
-                             [](const uint32_t* w) { return static_cast<double>(wide(w) % ((1ull << 53) + 1)); });
-        else if constexpr (std::is_same_v<T, int64_t>)
-            fill_words<T, 2>(out, generator,
-                             [](const uint32_t* w) { return static_cast<int64_t>(wide(w) & INT64_MAX); });
-        else if constexpr (std::is_same_v<T, bool>)
-            fill_words<T, 1>(out, generator, [](const uint32_t* w) { return (w[0] & 1) != 0; });
-        else if constexpr (std::is_integral_v<T>)
-            fill_words<T, 1>(out, generator, [](const uint32_t* w) {
-                return static_cast<T>(w[0] & static_cast<uint32_t>(std::numeric_limits<T>::max()));
-            });
-        else {
-            constexpr uint32_t values = (std::is_same_v<T, float>  ? 1u << 24
-                                         : std::is_same_v<T, Half> ? 1u << 11
-                                                                   : 1u << 8) +
-                                        1;
-            fill_words<T, 1>(out, generator, [](const uint32_t* w) { return store_as<T>(w[0] % values); });
-        }
-    });
+    constexpr const char* kernel = "random_kernel_cpu";
+    uint64_t mask = 0, values = 0;  // the values are those under a mask, or the first so many
+    switch (out.dtype) {
+    case DType::Bool:
+        mask = 1;
+        break;
+    case DType::UInt8:
+        mask = UINT8_MAX;
+        break;
+    case DType::Int8:
+        mask = INT8_MAX;
+        break;
+    case DType::Int16:
+        mask = INT16_MAX;
+        break;
+    case DType::Int32:
+        mask = INT32_MAX;
+        break;
+    case DType::Int64:
+        mask = INT64_MAX;
+        break;
+    case DType::Float64:
+        values = (1ull << 53) + 1;
+        break;
+    case DType::Float32:
+        values = (1u << 24) + 1;
+        break;
+    case DType::Float16:
+        values = (1u << 11) + 1;
+        break;
+    default:
+        values = (1u << 8) + 1;
+    }
+    auto make = [=](uint64_t word) { return static_cast<int64_t>(mask ? word & mask : word % values); };
+    if (out.dtype == DType::Float64 || out.dtype == DType::Int64)
+        fill_words<int64_t, 2>(bool_types, kernel, out, generator, [=](const uint32_t* w) { return make(wide(w)); });
+    else
+        fill_words<int64_t, 1>(bool_types, kernel, out, generator, [=](const uint32_t* w) { return make(w[0]); });
 }
 
 void fill_random(const RandomOut& out, int64_t from, uint64_t range, Generator& generator) {
-    for_real<true, true>(out.dtype, "random_from_to_kernel_cpu", [&](auto type) {
-        using T = decltype(type);
-        if (range == 0)
-            fill_words<T, 2>(out, generator,
-                             [](const uint32_t* w) { return store_as<T>(static_cast<int64_t>(wide(w))); });
-        else if (range >= 1ull << 28)
-            fill_words<T, 2>(out, generator, [=](const uint32_t* w) {
-                return store_as<T>(static_cast<int64_t>(wide(w) % range + static_cast<uint64_t>(from)));
-            });
-        else
-            fill_words<T, 1>(out, generator, [=, range32 = static_cast<uint32_t>(range)](const uint32_t* w) {
-                return store_as<T>(static_cast<int64_t>(w[0] % range32 + static_cast<uint64_t>(from)));
-            });
-    });
+    constexpr const char* kernel = "random_from_to_kernel_cpu";
+    constexpr auto types = bool_types + WideUnsigned{};
+    if (range == 0)
+        fill_words<int64_t, 2>(types, kernel, out, generator,
+                               [](const uint32_t* w) { return static_cast<int64_t>(wide(w)); });
+    else if (range >= 1ull << 28)
+        fill_words<int64_t, 2>(types, kernel, out, generator, [=](const uint32_t* w) {
+            return static_cast<int64_t>(wide(w) % range + static_cast<uint64_t>(from));
+        });
+    else
+        fill_words<int64_t, 1>(types, kernel, out, generator, [=, range32 = static_cast<uint32_t>(range)](auto* w) {
+            return static_cast<int64_t>(w[0] % range32 + static_cast<uint64_t>(from));
+        });
 }
 
 void fill_permutation(void* data, DType dtype, int64_t n, Generator& generator) {
-    for_real<false, true>(dtype, "randperm", [&](auto type) {
-        using T = decltype(type);
-        T* out = static_cast<T*>(data);
+    Store<int64_t> store = find_store<int64_t>(real_types + WideUnsigned{}, dtype, "randperm");
+    Scratch<int64_t> copy(dtype == DType::Int64 ? 0 : n);
+    int64_t* out = dtype == DType::Int64 ? static_cast<int64_t*>(data) : copy.data;
+    {
         GeneratorLock guard(generator);
         if (n < std::numeric_limits<uint32_t>::max() / 20) {
             for (int64_t i = 0; i < n; ++i)
-                out[i] = store_as<T>(i);
+                out[i] = i;
             for (int64_t i = 0; i + 1 < n; ++i) {
                 int64_t other = i + static_cast<int64_t>(generator.random() % static_cast<uint32_t>(n - i));
                 std::swap(out[i], out[other]);
@@ -451,28 +402,23 @@ void fill_permutation(void* data, DType dtype, int64_t n, Generator& generator) 
             for (int64_t i = 0; i < n; ++i) {
                 auto other = static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(i + 1));
                 out[i] = out[other];
-                out[other] = store_as<T>(i);
+                out[other] = i;
             }
         }
-    });
+    }
+    if (out != data) store(data, 1, out, n);
 }
 
 void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype, int64_t rows, int64_t categories,
                                   int64_t samples, Generator& generator) {
-    for_floating(dtype, "multinomial", [&](auto type) {
-        using T = decltype(type);
-        using M = math_type<T>;
-        const T* row = static_cast<const T*>(weights);
-        M* cumulative = new M[static_cast<size_t>(categories)];
-        struct Free {
-            M* memory;
-            ~Free() { delete[] memory; }
-        } free{cumulative};
+    for_wide(FloatingTypes{}, dtype, "multinomial", [&]<class M>(const Wide<M>& wide) {
+        Scratch<M> cumulative(categories);
         GeneratorLock guard(generator);
-        for (int64_t r = 0; r < rows; ++r, row += categories, out += samples) {
+        for (int64_t r = 0; r < rows; ++r, out += samples) {
+            wide.load(wide.at(weights, r * categories), 1, cumulative.data, categories);
             M sum = 0;
             for (int64_t j = 0; j < categories; ++j) {
-                M value = load(row[j]);
+                M value = cumulative[j];
                 KINDLING_CHECK(Runtime, value >= 0,
                                "invalid multinomial distribution (encountering probability entry < 0)");
                 KINDLING_CHECK(Runtime, std::isfinite(value),

@@ -8,8 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/error.h"
-#include "kernels/library/half.h"
+#include "kernels/library/dtype_switch.h"
 #include "kernels/library/scratch.h"
 #include "runtime/threads.h"
 
@@ -40,48 +39,66 @@ inline key_type<T> key_of(T element) {
         return static_cast<K>(element);
     }
 }
+
+// All that knows dtypes: reading `count` elements, `step` apart, as keys.
+template <class K>
+using ReadKeys = void (*)(const void* from, int64_t step, int64_t count, K* keys);
+
 template <class T>
-constexpr bool has_nan = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-template <class T>
-inline bool is_nan(T element) {
-    if constexpr (has_nan<T>)
-        return key_of(element) == std::numeric_limits<key_type<T>>::max();
-    else
-        return false;
+void read_keys(const void* from, int64_t step, int64_t count, key_type<T>* keys) {
+    const T* elements = static_cast<const T*>(from);
+    for (int64_t i = 0; i < count; ++i)
+        keys[i] = key_of(elements[i * step]);
 }
 
-template <class F>
-auto for_real(DType dtype, const char* kernel, F f) {
-    switch (dtype) {
-    case DType::Float32:
-        return f(float{});
-    case DType::Float64:
-        return f(double{});
-    case DType::Float16:
-        return f(Half{});
-    case DType::BFloat16:
-        return f(BFloat16{});
-    case DType::UInt8:
-        return f(uint8_t{});
-    case DType::Int8:
-        return f(int8_t{});
-    case DType::Int16:
-        return f(int16_t{});
-    case DType::Int32:
-        return f(int32_t{});
-    case DType::Int64:
-        return f(int64_t{});
-    case DType::Bool:
-        return f(bool{});
-    case DType::UInt16:
-        return f(uint16_t{});
-    case DType::UInt32:
-        return f(uint32_t{});
-    case DType::UInt64:
-        return f(uint64_t{});
-    default:
-        fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
-    }
+constexpr auto real_types = FloatingTypes{} + NarrowIntegers{} + Types<bool>{} + WideUnsigned{};
+
+template <class K>
+struct Keys {
+    ReadKeys<K> read;
+    size_t bytes;     // of an element
+    bool floating;    // the greatest key is that of nan
+    bool is_nan(K key) const { return floating && key == std::numeric_limits<K>::max(); }
+    // As the elements themselves compare: nan equals nothing.
+    bool same(K a, K b) const { return a == b && !is_nan(a); }
+};
+
+// run(Keys<K>) with narrow or wide keys.
+template <class Run>
+void for_keys(DType dtype, const char* kernel, Run run) {
+    ReadKeys<uint32_t> narrow = nullptr;
+    ReadKeys<uint64_t> wide = nullptr;
+    for_type(real_types, dtype, kernel, [&](auto type) {
+        using T = decltype(type);
+        if constexpr (sizeof(T) == 8)
+            wide = read_keys<T>;
+        else
+            narrow = read_keys<T>;
+    });
+    if (wide)
+        run(Keys<uint64_t>{wide, 8, is_floating(dtype)});
+    else
+        run(Keys<uint32_t>{narrow, item_size(dtype), is_floating(dtype)});
+}
+
+inline const void* at(const void* base, int64_t element, size_t bytes) {
+    return static_cast<const char*>(base) + element * static_cast<int64_t>(bytes);
+}
+inline void* at(void* base, int64_t element, size_t bytes) {
+    return static_cast<char*>(base) + element * static_cast<int64_t>(bytes);
+}
+
+// to[i * to_step] = from[place(i) * from_step], elements of `bytes`.
+template <class Place>
+void move_elements(size_t bytes, void* to, int64_t to_step, const void* from, int64_t from_step, int64_t count,
+                   Place place) {
+    by_size(bytes, [&](auto type) {
+        using T = decltype(type);
+        T* target = static_cast<T*>(to);
+        const T* source = static_cast<const T*>(from);
+        for (int64_t i = 0; i < count; ++i)
+            target[i * to_step] = source[place(i) * from_step];
+    });
 }
 
 template <class K>
@@ -160,28 +177,34 @@ inline void check_narrow(int64_t n, size_t key_size) {
                    "sort: more than 2^32 elements in a row");
 }
 
-template <class T>
-void run_sort(const Rows& rows, const T* input, T* values, int64_t* indices, bool descending) {
-    using K = key_type<T>;
+template <class K>
+void fill_pairs(const Keys<K>& keys, const void* row, int64_t step, int64_t count, bool reverse, K* spare,
+                Pair<K>* pairs) {
+    keys.read(row, step, count, spare);
+    K flip = reverse ? std::numeric_limits<K>::max() : 0;
+    for (int64_t i = 0; i < count; ++i) {
+        pairs[i].key = spare[i] ^ flip;
+        pairs[i].index = static_cast<decltype(pairs[i].index)>(i);
+    }
+}
+
+template <class K>
+void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices,
+              bool descending) {
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
     for_rows(rows, n * 8, [&](int64_t begin, int64_t end, auto place) {
         Scratch<Pair<K>> pairs(n), spare(n);
-        Scratch<T> kept(n);
+        Scratch<char> kept(n * static_cast<int64_t>(keys.bytes));
         for (int64_t row = begin; row < end; ++row) {
             int64_t base = place(row);
-            const T* from = input + base;
-            for (int64_t i = 0; i < n; ++i) {
-                T element = from[i * inner];
-                kept[i] = element;
-                K key = key_of(element);
-                pairs[i].key = descending ? static_cast<K>(~key) : key;
-                pairs[i].index = static_cast<decltype(pairs[i].index)>(i);
-            }
+            const void* from = at(input, base, keys.bytes);
+            fill_pairs(keys, from, inner, n, descending, reinterpret_cast<K*>(spare.data), pairs.data);
+            if (values) move_elements(keys.bytes, kept.data, 1, from, inner, n, [](int64_t i) { return i; });
             sort_pairs(pairs.data, spare.data, n);
             if (values)
-                for (int64_t i = 0; i < n; ++i)
-                    values[base + i * inner] = kept[static_cast<int64_t>(pairs[i].index)];
+                move_elements(keys.bytes, at(values, base, keys.bytes), inner, kept.data, 1, n,
+                              [&](int64_t i) { return static_cast<int64_t>(pairs[i].index); });
             if (indices)
                 for (int64_t i = 0; i < n; ++i)
                     indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
@@ -189,23 +212,20 @@ void run_sort(const Rows& rows, const T* input, T* values, int64_t* indices, boo
     });
 }
 
-template <class T>
-void run_topk(const Rows& rows, const T* input, int64_t k, bool largest, bool sorted, T* values, int64_t* indices) {
-    using K = key_type<T>;
+template <class K>
+void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t k, bool largest, bool sorted,
+              void* values, int64_t* indices) {
     using P = Pair<K>;
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
     auto first = [](const P& a, const P& b) { return a.key < b.key; };
     for_rows(rows, n * 4, [&](int64_t begin, int64_t end, auto place) {
         Scratch<P> pairs(n);
+        Scratch<K> spare(n);
         P* p = pairs.data;
         for (int64_t row = begin; row < end; ++row) {
-            const T* from = input + place(row);
-            for (int64_t i = 0; i < n; ++i) {
-                K key = key_of(from[i * inner]);
-                p[i].key = largest ? static_cast<K>(~key) : key;
-                p[i].index = static_cast<decltype(p[i].index)>(i);
-            }
+            const void* from = at(input, place(row), keys.bytes);
+            fill_pairs(keys, from, inner, n, largest, spare.data, p);
             // The steps torch takes, so that equal elements come out as there.
             if (k * 64 <= n) {
                 std::partial_sort(p, p + k, p + n, first);
@@ -214,11 +234,10 @@ void run_topk(const Rows& rows, const T* input, int64_t k, bool largest, bool so
                 if (sorted) std::sort(p, p + k - 1, first);
             }
             int64_t base = row / inner * k * inner + row % inner;
-            for (int64_t i = 0; i < k; ++i) {
-                auto index = static_cast<int64_t>(p[i].index);
-                values[base + i * inner] = from[index * inner];
-                indices[base + i * inner] = index;
-            }
+            for (int64_t i = 0; i < k; ++i)
+                indices[base + i * inner] = static_cast<int64_t>(p[i].index);
+            move_elements(keys.bytes, at(values, base, keys.bytes), inner, from, inner, k,
+                          [&](int64_t i) { return static_cast<int64_t>(p[i].index); });
         }
     });
 }
@@ -255,55 +274,57 @@ void select(P* a, int64_t n, int64_t k) {
     }
 }
 
-template <class T, class Choose>
-void run_choose(const Rows& rows, const T* input, T* values, int64_t* indices, Choose choose) {
-    using K = key_type<T>;
+// choose(pairs) gives the place of the element wanted of each row.
+template <class K, class Choose>
+void run_choose(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices,
+                Choose choose) {
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
     for_rows(rows, n * 4, [&](int64_t begin, int64_t end, auto place) {
         Scratch<Pair<K>> pairs(n);
+        Scratch<K> spare(n);
         for (int64_t row = begin; row < end; ++row) {
-            const T* from = input + place(row);
-            for (int64_t i = 0; i < n; ++i) {
-                pairs[i].key = key_of(from[i * inner]);
-                pairs[i].index = static_cast<decltype(pairs[i].index)>(i);
-            }
-            int64_t chosen = choose(pairs.data, from);
-            values[row] = from[chosen * inner];
+            const void* from = at(input, place(row), keys.bytes);
+            fill_pairs(keys, from, inner, n, false, spare.data, pairs.data);
+            int64_t chosen = choose(pairs.data);
+            memcpy(at(values, row, keys.bytes), at(from, chosen * inner, keys.bytes), keys.bytes);
             indices[row] = chosen;
         }
     });
 }
 
-template <class T>
-bool same(T a, T b) {
-    if constexpr (has_nan<T>) {
-        return load(a) == load(b);
-    } else {
-        return a == b;
+// Walks elements 0 .. count-1, where fresh(i) says that one begins a new kind and place(i) is where it came from.
+// begun(i, kind) is called for each first of a kind.
+template <class Fresh, class Place, class Begun>
+int64_t count_kinds(int64_t count, int64_t* inverse, int64_t* counts, Fresh fresh, Place place, Begun begun) {
+    int64_t kinds = 0, begin = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        if (i == 0 || fresh(i)) {
+            if (kinds && counts) counts[kinds - 1] = i - begin;
+            begin = i;
+            begun(i, kinds++);
+        }
+        if (inverse) inverse[place(i)] = kinds - 1;
     }
+    if (kinds && counts) counts[kinds - 1] = count - begin;
+    return kinds;
 }
 
 } // namespace
 
 void sort(const Rows& rows, const void* input, void* values, int64_t* indices, bool descending) {
-    for_real(rows.dtype, "sort_stable", [&](auto type) {
-        using T = decltype(type);
-        run_sort(rows, static_cast<const T*>(input), static_cast<T*>(values), indices, descending);
-    });
+    for_keys(rows.dtype, "sort_stable",
+             [&](const auto& keys) { run_sort(keys, rows, input, values, indices, descending); });
 }
 
 void topk(const Rows& rows, const void* input, int64_t k, bool largest, bool sorted, void* values, int64_t* indices) {
-    for_real(rows.dtype, "topk_impl_loop", [&](auto type) {
-        using T = decltype(type);
-        run_topk(rows, static_cast<const T*>(input), k, largest, sorted, static_cast<T*>(values), indices);
-    });
+    for_keys(rows.dtype, "topk_impl_loop",
+             [&](const auto& keys) { run_topk(keys, rows, input, k, largest, sorted, values, indices); });
 }
 
 void kthvalue(const Rows& rows, const void* input, int64_t k, void* values, int64_t* indices) {
-    for_real(rows.dtype, "kthvalue_cpu", [&](auto type) {
-        using T = decltype(type);
-        run_choose(rows, static_cast<const T*>(input), static_cast<T*>(values), indices, [&](auto* pairs, const T*) {
+    for_keys(rows.dtype, "kthvalue_cpu", [&](const auto& keys) {
+        run_choose(keys, rows, input, values, indices, [&](auto* pairs) {
             select(pairs, rows.n, k - 1);
             return static_cast<int64_t>(pairs[k - 1].index);
         });
@@ -311,21 +332,16 @@ void kthvalue(const Rows& rows, const void* input, int64_t k, void* values, int6
 }
 
 void median(const Rows& rows, const void* input, bool ignore_nan, void* values, int64_t* indices) {
-    for_real(rows.dtype, "median_out", [&](auto type) {
-        using T = decltype(type);
-        using P = Pair<key_type<T>>;
-        run_choose(rows, static_cast<const T*>(input), static_cast<T*>(values), indices, [&](P* pairs, const T*) {
+    for_keys(rows.dtype, "median_out", [&](const auto& keys) {
+        run_choose(keys, rows, input, values, indices, [&](auto* pairs) {
             int64_t there = rows.n;
-            if constexpr (has_nan<T>) {
-                constexpr auto nan = std::numeric_limits<key_type<T>>::max();
-                for (int64_t i = 0; i < rows.n; ++i) {
-                    if (pairs[i].key != nan) continue;
-                    if (!ignore_nan) return i;
-                    --there;
-                }
+            for (int64_t i = 0; i < rows.n; ++i) {
+                if (!keys.is_nan(pairs[i].key)) continue;
+                if (!ignore_nan) return i;
+                --there;
             }
             int64_t k = there > 0 ? (there - 1) / 2 : 0;
-            std::nth_element(pairs, pairs + k, pairs + rows.n, [](const P& a, const P& b) {
+            std::nth_element(pairs, pairs + k, pairs + rows.n, [](const auto& a, const auto& b) {
                 return a.key < b.key || (a.key == b.key && a.index < b.index); // torch's order is a stable one here
             });
             return static_cast<int64_t>(pairs[k].index);
@@ -334,11 +350,9 @@ void median(const Rows& rows, const void* input, bool ignore_nan, void* values, 
 }
 
 void mode(const Rows& rows, const void* input, void* values, int64_t* indices) {
-    for_real(rows.dtype, "mode", [&](auto type) {
-        using T = decltype(type);
-        using P = Pair<key_type<T>>;
-        run_choose(rows, static_cast<const T*>(input), static_cast<T*>(values), indices, [&](P* pairs, const T*) {
-            std::sort(pairs, pairs + rows.n, [](const P& a, const P& b) { return a.key < b.key; });
+    for_keys(rows.dtype, "mode", [&](const auto& keys) {
+        run_choose(keys, rows, input, values, indices, [&](auto* pairs) {
+            std::sort(pairs, pairs + rows.n, [](const auto& a, const auto& b) { return a.key < b.key; });
             int64_t best = 0, most = 0, run = 0;
             for (int64_t i = 0; i < rows.n; ++i) {
                 ++run;
@@ -356,99 +370,98 @@ void mode(const Rows& rows, const void* input, void* values, int64_t* indices) {
 }
 
 int64_t unique_sorted(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse, int64_t* counts) {
-    return for_real(dtype, "unique", [&](auto type) -> int64_t {
-        using T = decltype(type);
-        const T* from = static_cast<const T*>(input);
-        T* to = static_cast<T*>(values);
-        Scratch<T> ordered(count);
+    int64_t kinds = 0;
+    for_keys(dtype, "unique", [&]<class K>(const Keys<K>& keys) {
         Scratch<int64_t> order(count);
-        run_sort(Rows{dtype, 1, count, 1}, from, ordered.data, order.data, false);
-        int64_t kinds = 0, begin = 0;
-        for (int64_t i = 0; i < count; ++i) {
-            if (i == 0 || !same(ordered[i], ordered[i - 1])) {
-                if (kinds && counts) counts[kinds - 1] = i - begin;
-                begin = i;
-                to[kinds++] = ordered[i];
-            }
-            if (inverse) inverse[order[i]] = kinds - 1;
-        }
-        if (kinds && counts) counts[kinds - 1] = count - begin;
-        return kinds;
+        Scratch<char> ordered(count * static_cast<int64_t>(keys.bytes));
+        Scratch<K> key(count);
+        run_sort(keys, Rows{dtype, 1, count, 1}, input, ordered.data, order.data, false);
+        keys.read(ordered.data, 1, count, key.data);
+        kinds = count_kinds(
+            count, inverse, counts, [&](int64_t i) { return !keys.same(key[i], key[i - 1]); },
+            [&](int64_t i) { return order[i]; },
+            [&](int64_t i, int64_t kind) {
+                memcpy(at(values, kind, keys.bytes), at(ordered.data, i, keys.bytes), keys.bytes);
+            });
     });
+    return kinds;
 }
 
 int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse,
                            int64_t* counts) {
-    return for_real(dtype, "unique_consecutive", [&](auto type) -> int64_t {
-        using T = decltype(type);
-        const T* from = static_cast<const T*>(input);
-        T* to = static_cast<T*>(values);
-        int64_t kinds = 0, begin = 0;
-        for (int64_t i = 0; i < count; ++i) {
-            if (i == 0 || !same(from[i], from[i - 1])) {
-                if (kinds && counts) counts[kinds - 1] = i - begin;
-                begin = i;
-                to[kinds++] = from[i];
-            }
-            if (inverse) inverse[i] = kinds - 1;
-        }
-        if (kinds && counts) counts[kinds - 1] = count - begin;
-        return kinds;
+    int64_t kinds = 0;
+    for_keys(dtype, "unique_consecutive", [&]<class K>(const Keys<K>& keys) {
+        Scratch<K> key(count);
+        keys.read(input, 1, count, key.data);
+        kinds = count_kinds(
+            count, inverse, counts, [&](int64_t i) { return !keys.same(key[i], key[i - 1]); },
+            [](int64_t i) { return i; },
+            [&](int64_t i, int64_t kind) {
+                memcpy(at(values, kind, keys.bytes), at(input, i, keys.bytes), keys.bytes);
+            });
     });
+    return kinds;
 }
 
 int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input, bool consecutive, int64_t* first,
                     int64_t* inverse, int64_t* counts) {
-    return for_real(dtype, "unique_dim", [&](auto type) -> int64_t {
-        using T = decltype(type);
-        const T* from = static_cast<const T*>(input);
+    int64_t kinds = 0;
+    for_keys(dtype, "unique_dim", [&]<class K>(const Keys<K>& keys) {
+        Scratch<K> key(count * width);
+        keys.read(input, 1, count * width, key.data);
         Scratch<int64_t> order(count);
         for (int64_t i = 0; i < count; ++i)
             order[i] = i;
         if (!consecutive) {
             auto before = [&](int64_t a, int64_t b) {
                 for (int64_t j = 0; j < width; ++j) {
-                    auto x = load(from[a * width + j]), y = load(from[b * width + j]);
-                    if (x < y) return true;
-                    if (x > y) return false;
+                    K x = key[a * width + j], y = key[b * width + j];
+                    if (x != y && !keys.is_nan(x) && !keys.is_nan(y)) return x < y; // nan is neither before nor after
                 }
                 return false;
             };
             std::stable_sort(order.data, order.data + count, before);
         }
-        int64_t kinds = 0, begin = 0;
-        for (int64_t i = 0; i < count; ++i) {
-            bool fresh = i == 0;
-            for (int64_t j = 0; !fresh && j < width; ++j)
-                fresh = !same(from[order[i] * width + j], from[order[i - 1] * width + j]);
-            if (fresh) {
-                if (kinds && counts) counts[kinds - 1] = i - begin;
-                begin = i;
-                first[kinds++] = order[i];
-            }
-            if (inverse) inverse[order[i]] = kinds - 1;
-        }
-        if (kinds && counts) counts[kinds - 1] = count - begin;
-        return kinds;
+        kinds = count_kinds(
+            count, inverse, counts,
+            [&](int64_t i) {
+                for (int64_t j = 0; j < width; ++j)
+                    if (!keys.same(key[order[i] * width + j], key[order[i - 1] * width + j])) return true;
+                return false;
+            },
+            [&](int64_t i) { return order[i]; }, [&](int64_t i, int64_t kind) { first[kind] = order[i]; });
     });
+    return kinds;
 }
 
 void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const void* boundaries, const int64_t* sorter,
                    int64_t per_row, const void* values, bool right, int64_t* out) {
-    for_real(dtype, "searchsorted_out_cpu", [&](auto type) {
-        using T = decltype(type);
+    for_keys(dtype, "searchsorted_out_cpu", [&]<class K>(const Keys<K>& keys) {
+        // Where each boundary is looked at often, all are turned into keys first; else as they are met.
+        int64_t lines = shared ? 1 : rows;
+        bool ahead = rows * per_row >= lines * width / 8;
+        Scratch<K> all(ahead ? lines * width : 0);
+        if (ahead) keys.read(boundaries, 1, lines * width, all.data);
         parallel_for(0, rows * per_row, 2048, [&](int64_t begin, int64_t end) {
+            constexpr int64_t chunk = 256;
+            K wanted[chunk];
             for (int64_t i = begin; i < end; ++i) {
-                int64_t row = shared ? 0 : i / per_row;
-                const T* line = static_cast<const T*>(boundaries) + row * width;
-                const int64_t* order = sorter ? sorter + row * width : nullptr;
-                auto value = load(static_cast<const T*>(values)[i]);
+                int64_t within = (i - begin) % chunk;
+                if (within == 0) keys.read(at(values, i, keys.bytes), 1, std::min(chunk, end - i), wanted);
+                K value = wanted[within];
+                int64_t first = shared ? 0 : i / per_row * width;
+                const int64_t* order = sorter ? sorter + first : nullptr;
+                bool value_nan = keys.is_nan(value);
                 int64_t low = 0, high = width;
                 while (low < high) {
-                    int64_t middle = low + (high - low) / 2;
-                    auto there = load(line[order ? order[middle] : middle]);
-                    bool go_on = right ? !(there > value) : !(there >= value);
-                    if (go_on)
+                    int64_t middle = low + (high - low) / 2, place = first + (order ? order[middle] : middle);
+                    K there;
+                    if (ahead)
+                        there = all[place];
+                    else
+                        keys.read(at(boundaries, place, keys.bytes), 1, 1, &there);
+                    // Nan is neither before nor after.
+                    if (value_nan || keys.is_nan(there) || (right ? there <= value : there < value))
                         low = middle + 1;
                     else
                         high = middle;
