@@ -11,11 +11,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -25,7 +27,7 @@ constexpr unsigned SLOTS = 2048;
 constexpr unsigned THUNK_BYTES = 5;
 constexpr uint32_t NO_SLOT = 0xffffffff;
 
-enum Kind : uint32_t { SEARCH = 1, OPEN, ACTIVITY, INIT, INIT_END, PREINIT, CLOSE, THREAD };
+enum Kind : uint32_t { SEARCH = 1, OPEN, ACTIVITY, INIT, INIT_END, PREINIT, CLOSE, THREAD, SAMPLE, SELF };
 
 struct Header {
     char magic[8];
@@ -34,6 +36,8 @@ struct Header {
     uint64_t capacity;
     uint64_t dropped;
     uint64_t threads;  // set by who made the file: note each pthread_create, which costs a look at every binding to libc
+    uint64_t hertz;  // likewise: samples of the main thread's stack a second, or 0
+    uint64_t unused;
 };
 
 struct Record {
@@ -122,6 +126,52 @@ int start_thread(void* thread, const void* attributes, void* (*function)(void*),
     return real_start(thread, attributes, function, argument);
 }
 
+// ---- samples of the main thread's stack: registers and raw memory; unwinding is left to who reads them
+
+constexpr uint64_t STACK_BYTES = 64 << 10;
+uintptr_t stack_end;
+
+struct Action {  // as the kernel has it
+    uintptr_t handler;
+    unsigned long flags;
+    uintptr_t restorer;
+    unsigned long mask;
+};
+
+extern "C" __attribute__((visibility("hidden"))) void kindling_startup_return();
+
+void sample(int, siginfo_t*, void* context) {
+    const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    uint64_t stack = uint64_t(registers[REG_RSP]) & ~uint64_t(7);
+    if (stack >= stack_end) return;  // on another stack than the thread's own
+    uint64_t bytes = stack_end - stack < STACK_BYTES ? stack_end - stack : STACK_BYTES;
+    const int kept[] = {REG_RSP, REG_RBP, REG_RBX, REG_R12, REG_R13, REG_R14, REG_R15};
+    if (Record* record = add(SAMPLE, NO_SLOT, uint64_t(registers[REG_RIP]), sizeof(kept) / sizeof(int) * 8 + bytes)) {
+        auto* words = reinterpret_cast<uint64_t*>(record + 1);
+        for (int each : kept) *words++ = uint64_t(registers[each]);
+        for (uint64_t at = 0; at < bytes; at += 8) *words++ = *reinterpret_cast<const uint64_t*>(stack + at);
+    }
+    // The recorder in Python notes its stack for SIGVTALRM, once it has asked for that signal.
+    Action there;
+    call(SYS_rt_sigaction, SIGVTALRM, 0, reinterpret_cast<long>(&there), 8);
+    if (there.handler > 1) call(SYS_tgkill, call(SYS_getpid), call(SYS_gettid), SIGVTALRM);
+}
+
+void start_sampling() {
+    Action action = {reinterpret_cast<uintptr_t>(&sample), SA_SIGINFO | SA_RESTART | 0x04000000,
+                     reinterpret_cast<uintptr_t>(&kindling_startup_return), 0};
+    call(SYS_rt_sigaction, SIGPROF, reinterpret_cast<long>(&action), 0, 8);
+    struct {
+        uint64_t value;
+        int signal, notify, thread, rest[11];
+    } event = {0, SIGPROF, 4 /* SIGEV_THREAD_ID */, int(call(SYS_gettid)), {}};
+    int timer = 0;
+    call(SYS_timer_create, CLOCK_MONOTONIC, reinterpret_cast<long>(&event), reinterpret_cast<long>(&timer));
+    timespec each = {0, long(1000000000 / header->hertz)};
+    itimerspec times = {each, each};
+    call(SYS_timer_settime, timer, 0, reinterpret_cast<long>(&times), 0);
+}
+
 bool same(const char* a, const char* b) {
     while (*a && *a == *b) a++, b++;
     return *a == *b;
@@ -144,7 +194,10 @@ asm(".text\n.balign 16\n"
     "kindling_startup_thunks:\n"
     ".rept 2048\n.byte 0xe8\n.long 1f - . - 4\n.endr\n"
     "1: pop %rcx\n"
-    "jmp kindling_startup_init\n");
+    "jmp kindling_startup_init\n"
+    // Where the kernel lets a signal handler return to: rt_sigreturn.
+    ".globl kindling_startup_return\n.hidden kindling_startup_return\n"
+    "kindling_startup_return: mov $15, %eax\nsyscall\n");
 extern "C" __attribute__((visibility("hidden"))) const char kindling_startup_thunks[];
 
 extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_init(int count, char** words, char** environ,
@@ -179,8 +232,11 @@ extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_ini
     add(INIT_END, slot, 0, 0, true);
 }
 
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;  // by the linker: where this file lies
+
 // The library's own DT_INIT: the only place where an audit library without a C library meets the environment.
 extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_begin(int, char**, char** environ) {
+    stack_end = reinterpret_cast<uintptr_t>(environ) & ~uintptr_t(7);  // they lie at the outer end of the stack
     const char wanted[] = "KINDLING_STARTUP_NATIVE=";
     for (; *environ; environ++) {
         const char *a = *environ, *b = wanted;
@@ -204,6 +260,7 @@ extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_beg
         there->used = sizeof(Header);
         there->capacity = uint64_t(bytes);
         header = there;
+        add(SELF, NO_SLOT, reinterpret_cast<uintptr_t>(&__ehdr_start));
         return;
     }
 }
@@ -267,7 +324,10 @@ EXPORT uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, uintptr_t*, uintptr_t
 
 EXPORT void la_activity(uintptr_t*, unsigned flag) { add(ACTIVITY, NO_SLOT, flag, 0, true); }
 
-EXPORT void la_preinit(uintptr_t*) { add(PREINIT, NO_SLOT, 0, 0, true); }
+EXPORT void la_preinit(uintptr_t*) {
+    add(PREINIT, NO_SLOT, 0, 0, true);
+    if (recording() && header->hertz && header->hertz <= 10000) start_sampling();
+}
 
 EXPORT unsigned la_objclose(uintptr_t* cookie) {
     add(CLOSE, uint32_t(*cookie), 0);

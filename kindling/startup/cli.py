@@ -17,6 +17,7 @@ that does not hold, 2 for wrong options.
                        comparison with a run without shows what laziness saves; sets KINDLING_EAGER_IMPORT
   --cold               runs with the files' pages evicted from memory, and with an empty bytecode cache, too
   --registrations      operators declared and kernels registered with torch's dispatcher, and by which files
+  --native-stacks HZ   samples of the C and Python stacks, in a run of its own
   --no-native          leave out the native side (libraries, relocation, constructors)
   --json FILE          write everything measured as JSON (docs/startup/schema.md); - is stdout
   --quiet              no report on the terminal
@@ -29,6 +30,7 @@ class Options:
     def __init__(self):
         self.repeat, self.timeout, self.python, self.native, self.quiet = None, 60.0, None, True, False
         self.cold = self.registrations = False
+        setattr(self, "native-stacks", 0)
         self.json = self.unlazy = None
         self.words = []
         self.reports = []  # (module, argument)
@@ -57,7 +59,7 @@ def parse(argv, modules):
     options = Options()
     options.given = {}
     known = {option: (module, metavar) for module in modules for option, metavar, _ in module.OPTIONS}
-    own = {"--repeat": int, "--timeout": float, "--python": str, "--json": str, "--unlazy": str, "--no-native": None, "--quiet": None,
+    own = {"--repeat": int, "--timeout": float, "--native-stacks": int, "--python": str, "--json": str, "--unlazy": str, "--no-native": None, "--quiet": None,
            "--cold": None, "--registrations": None}  # fmt: skip
     words = list(argv)
     while words:
@@ -118,7 +120,7 @@ def command_of(words):
 
 def main(argv):
     """Run the command; leaves through SystemExit with its status."""
-    from kindling.startup import cold, measure, model, record, registrations
+    from kindling.startup import cold, measure, model, record, registrations, stacks
 
     modules = reports()
     options = parse(argv, modules)
@@ -131,6 +133,9 @@ def main(argv):
                 raise SystemExit(status)
     command = command_of(options.words)
     program = measure.Program(options.words, options.python, options.timeout, options.native)
+    hertz = getattr(options, "native-stacks")
+    if hertz and not (1 <= hertz <= 10000 and options.native):
+        complain("--native-stacks needs a rate from 1 to 10000 a second, and the native side")
     if options.unlazy:
         program.environ["KINDLING_EAGER_IMPORT"] = options.unlazy
     try:
@@ -139,6 +144,8 @@ def main(argv):
             cold.measure(program, data, options.repeat or 3)
         if options.registrations and not data["exit"]["timed_out"]:
             registrations.measure(program, data)
+        if hertz and not data["exit"]["timed_out"]:
+            stacks.measure(program, data, hertz)
     except measure.StartupError as error:
         complain(str(error))
     for module in modules:

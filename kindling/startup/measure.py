@@ -100,9 +100,10 @@ class Program:
         )
         if self.native:
             with open(native, "wb") as file:
-                file.truncate(NATIVE_BYTES)
+                hertz = int(options.partition("stacks=")[2] or 0)
+                file.truncate(NATIVE_BYTES * (16 if hertz else 1))
                 file.seek(40)
-                file.write(struct.pack("<Q", "detail" in options))
+                file.write(struct.pack("<QQ", "detail" in options, hertz))
             environment.update(LD_AUDIT=LIBRARY, KINDLING_STARTUP_NATIVE=native)
         run = self._spawn(kind, [self.python, *flags, *(words or self.words)], environment)
         run.log = _contents(log)
@@ -175,9 +176,9 @@ _COMPILE = """if 1:
 def _records(path):
     """What the audit library wrote: the file itself is sparse and mostly empty."""
     with open(path, "rb") as file:
-        head = file.read(48)
+        head = file.read(64)
         used = struct.unpack_from("<Q", head, 16)[0]
-        return head + file.read(max(used - 48, 0))
+        return head + file.read(max(used - 64, 0))
 
 
 def _contents(path):

@@ -5,7 +5,7 @@ import struct
 
 from kindling.startup.elf import KINDS, Elf
 
-SEARCH, OPEN, ACTIVITY, INIT, INIT_END, PREINIT, CLOSE, THREAD = range(1, 9)
+SEARCH, OPEN, ACTIVITY, INIT, INIT_END, PREINIT, CLOSE, THREAD, SAMPLE, SELF = range(1, 11)
 _CONSISTENT, _ADD = 0, 1
 
 
@@ -14,7 +14,7 @@ def records(data):
     if data[:8] != b"kstart01":
         raise ValueError("the audit library was not loaded")
     used, capacity, dropped = struct.unpack_from("<QQQ", data, 16)
-    at, found = 48, []
+    at, found = 64, []
     while at + 40 <= min(used, len(data)):
         kind, size, thread, slot, time, value, faults = struct.unpack_from("<IIIIQQQ", data, at)
         if size < 40:
@@ -37,7 +37,9 @@ def libraries(data, recording):
     found, by_slot, group, waiting = [], {}, [], None
     search = last = None
     groups = before = 0
-    for kind, thread, slot, time, value, faults, rest in rows:
+    for kind, _, slot, time, value, faults, rest in rows:
+        if kind in (SELF, SAMPLE):
+            continue
         if kind == SEARCH:
             search = search or time
         elif kind == OPEN:

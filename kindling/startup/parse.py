@@ -36,7 +36,7 @@ class Recording:
 
     def __init__(self, data):
         self.spans, self.native, self.threads, self.marks, self.cycles = {}, [], [], [], []
-        self.operators = []
+        self.operators, self.stacks = [], []
         self.cached, self.path, self.causes, self.status = [], [], (), {}
         self.end = self.python = self.version = None
         self.entered = self.ready = self.lost = 0
@@ -94,13 +94,16 @@ class Recording:
     def _operator(self, text):
         self.operators.append(text)
 
+    def _stack(self, *words):
+        self.stacks.append(words)
+
     def _status(self, fields):
         self.status = {key: value.strip() for key, _, value in (field.partition(":") for field in fields)}
 
 
 _NAMES = {
     "V": "start", "B": "begin", "E": "done", "F": "failed", "N": "native", "T": "thread", "C": "cycle", "M": "mark",
-    "(": "open", ")": "close", "X": "exit", "I": "cached", "R": "operator", "S": "status",
+    "(": "open", ")": "close", "X": "exit", "I": "cached", "R": "operator", "Y": "stack", "S": "status",
 }  # fmt: skip
 
 

@@ -103,6 +103,7 @@ def build(program, runs, best, details, command):
         "marks": parse.marks(recording),
         "eviction": None,
         "registrations": None,
+        "native_stacks": None,
         "memory": {key: int(value.split()[0]) for key, value in detail.status.items() if value.endswith("kB")},
         "advice": [],
         "notes": notes,

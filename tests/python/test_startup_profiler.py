@@ -18,14 +18,20 @@ NATIVE = """
 #include <Python.h>
 #include <pthread.h>
 #include <time.h>
-static void wait(long ms) { timespec time{0, ms * 1000000}; nanosleep(&time, nullptr); }
+// Not nanosleep: a signal would end it.
+__attribute__((noinline)) static void planted_wait(long ms) {
+    timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 <= ms);
+}
 static void* planted_thread(void*) { return nullptr; }
 struct Planted {
-    Planted() { wait(40); pthread_t thread; pthread_create(&thread, nullptr, planted_thread, nullptr); }
+    Planted() { planted_wait(40); pthread_t thread; pthread_create(&thread, nullptr, planted_thread, nullptr); }
 };
 Planted planted_object;
 extern "C" __attribute__((constructor)) void planted_quick_constructor() {}
-static int slots(PyObject*) { wait(20); return 0; }
+static int slots(PyObject*) { planted_wait(20); return 0; }
 static PyModuleDef_Slot slot[] = {{Py_mod_exec, reinterpret_cast<void*>(slots)}, {0, nullptr}};
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", nullptr, 0, nullptr, slot, nullptr, nullptr, nullptr};
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__native() { return PyModuleDef_Init(&module); }
@@ -344,6 +350,42 @@ def test_registrations_of_torch(tree):
     cpu = sources["ATen/RegisterCPU_0.cpp"]
     assert cpu["kernels"] > 100 and cpu["ms"] > 0 and "libtorch_cpu" in cpu["library"]
     assert b"registering files by time" in done.stdout
+
+
+def test_native_stacks(tree):
+    if not COMPILER:
+        pytest.skip("no C++ compiler for the planted constructor")
+    data, done = startup("--repeat", "1", "--native-stacks", "500", "-c", "import planted", cwd=tree)
+    found = data["native_stacks"]
+    assert found["samples"] == sum(row["samples"] for row in found["stacks"]) > 10
+    assert found["distortion_percent"] is not None
+    inside = [row for row in found["stacks"] if "planted_wait" in row["native"] and row["constructor"]]
+    assert inside and all(row["module"] == "planted._native" for row in inside)
+    assert {row["constructor"] for row in inside} == {"_GLOBAL__sub_I_" + row["constructor"][15:] for row in inside}
+    for row in inside:
+        # From the program's first function over the loader to the constructor, without a gap.
+        assert "dlopen" in "".join(row["native"]) and row["native"][0] == "_start"
+        assert any(frame.endswith("planted/native.py:1 <module>") for frame in row["python"])
+    slots = [row for row in found["stacks"] if "planted_wait" in row["native"] and not row["constructor"]]
+    assert slots and all("PyModule_ExecDef" in row["native"] for row in slots)
+    assert b"inside constructors" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "symbol, text",
+    [
+        ("_ZN2at6native3fooERKNS_6TensorE", "at::native::foo"),
+        ("_ZNK3c106Scalar2toIdEET_v", "c10::Scalar::to"),
+        ("_ZL12planted_waitl", "planted_wait"),
+        ("_ZN12_GLOBAL__N_13barEv", "(anonymous)::bar"),
+        ("PyInit_x", "PyInit_x"),
+        ("_Z", "_Z"),
+    ],
+)
+def test_plain_names_of_symbols(symbol, text):
+    from kindling.startup import stacks
+
+    assert stacks.plain(symbol) == text
 
 
 # ---- the budget

@@ -72,6 +72,10 @@ def text(data, above, top):
         from kindling.startup import registrations
 
         lines += registrations.text(data["registrations"], top)
+    if data["native_stacks"]:
+        from kindling.startup import stacks
+
+        lines += stacks.text(data["native_stacks"], top)
     for title, key, form in SMALL:
         if data[key]:
             say(f"\n{title}")

@@ -211,6 +211,20 @@ def finish():
     emit("X", at - lost, causes, lost, [str(entry) for entry in sys.path])
 
 
+def note_stack(_, frame):
+    """Python's part of a sample of the native stack, which was taken just before: outermost frame last."""
+    global lost
+    at = now()
+    rows = []
+    while frame is not None and len(rows) < 200:
+        code = frame.f_code
+        if frame.f_globals is not mine:
+            rows += [code.co_filename, line_of(frame), code.co_name]
+        frame = frame.f_back
+    emit("Y", at, rows)
+    lost += now() - at
+
+
 def dump_operators():
     core = modules.get("torch._C")
     dump, names = getattr(core, "_dispatch_dump", None), getattr(core, "_dispatch_get_all_op_names", None)
@@ -355,6 +369,11 @@ def begin():
         create, execute = timed("create", real_create, of_spec), timed("exec", real_exec, of_module)
         if "detail" in options:
             detail = Detail()
+        if "stacks" in options:
+            import _signal
+
+            _signal.signal(_signal.SIGVTALRM, note_stack)
+            _signal.siginterrupt(_signal.SIGVTALRM, False)
         registrations = "registrations" in options
         posix.register_at_fork(after_in_child=forked)
         sys._kindling_startup = mark
