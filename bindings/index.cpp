@@ -234,7 +234,15 @@ static void write(const Tensor& target, PyObject* value) {
     Tensor source = tensor_of(value);
     if (source.sizes() == target.sizes()) op_copy(target, source);
     else if (source.dim() == 0 && source.device() == Device()) op_fill_tensor(target, source);
-    else op_copy(target, strip_ones(source, target.dim()));
+    else {
+        Tensor stripped = strip_ones(source, target.dim());
+        if (stripped.dim() > target.dim())
+            fail(ErrorKind::Runtime, "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal to the "
+                                     "number of dimensions in the tensor (%lld)", old_type_name(stripped.dtype()), str(stripped.sizes()).c_str(),
+                 str(target.sizes()).c_str(), static_cast<long long>(target.dim()), static_cast<long long>(stripped.dim()));
+        expanded_strides(stripped.sizes(), stripped.strides(), target.sizes());
+        op_copy(target, stripped);
+    }
 }
 
 static Tensor value_tensor(const Tensor& self, PyObject* value) {

@@ -130,6 +130,9 @@ Sizes broadcast_sizes(IntList a, IntList b, const char* operation) {
 }
 
 Sizes expanded_strides(IntList sizes, IntList strides, IntList target) {
+    KINDLING_CHECK(Runtime, sizes.size() <= target.size(),
+                   "expand(Tensor{%s}, size=%s): the number of sizes provided (%zu) must be greater or equal to the number of "
+                   "dimensions in the tensor (%zu)", str(sizes).c_str(), str(target).c_str(), target.size(), sizes.size());
     Sizes result(target.size());
     for (size_t i = 0; i < target.size(); i++) {
         size_t from_end = target.size() - 1 - i;

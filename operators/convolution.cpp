@@ -14,6 +14,13 @@ struct Shape {
 
 int64_t at(IntList list, int i) { return list.size() == 1 ? list[0] : list[static_cast<size_t>(i)]; }
 
+/// "4 x 5": a size for each dimension of the window.
+template <class Size> std::string by_dimension(int64_t dims, Size size) {
+    std::string text;
+    for (int d = 0; d < dims; d++) text += (d ? " x " : "") + std::to_string(size(d));
+    return text;
+}
+
 /// Checks everything torch checks, with its words, and works out the result's sizes.
 Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed,
             IntList output_padding, int64_t groups) {
@@ -64,7 +71,9 @@ Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
         int64_t result;
         if (!transposed) {
             int64_t room = size + 2 * c.padding[i], reach = c.dilation[i] * (kernel - 1) + 1;
-            KINDLING_CHECK(Runtime, kernel > 0 && room >= reach, "Calculated padded input size per channel: (%ld). Kernel size: (%ld). Kernel size can't be greater than actual input size", room, reach);
+            KINDLING_CHECK(Runtime, kernel > 0 && room >= reach, "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size can't be greater than actual input size",
+                           by_dimension(dims, [&](int d) { return input.size(d + 2) + 2 * at(padding, d); }).c_str(),
+                           by_dimension(dims, [&](int d) { return at(dilation, d) * (weight.size(d + 2) - 1) + 1; }).c_str());
             result = (room - reach) / c.stride[i] + 1;
             c.in[i] = size;
             c.out[i] = result;

@@ -53,7 +53,11 @@ OPERATORS(copying) {
         kernel([](const Tensor& self, const Tensor& src, bool) {
             KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
             check_overlap(self, nullptr, 0);
-            expanded_strides(src.sizes(), src.strides(), self.sizes());
+            if (src.sizes() != self.sizes()) {
+                Sizes sizes = broadcast_sizes(self.sizes(), src.sizes(), "copy_");
+                KINDLING_CHECK(Runtime, IntList(sizes) == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
+                               str(self.sizes()).c_str(), str(IntList(sizes)).c_str());
+            }
             if (self.is_conj() || self.is_neg()) {           // write what reads back as src
                 Tensor value = resolve_lazy_bits(src);
                 if (self.is_conj()) value = resolve_conj(conj(to(value, self.dtype())));

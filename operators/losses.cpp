@@ -19,20 +19,33 @@ struct Nll {
 };
 
 Nll view_of(const Tensor& self, const Tensor& target, const Tensor& weight) {
-    KINDLING_CHECK(Runtime, self.dim() >= 1, "Expected 1 or more dimensions for input");
+    KINDLING_CHECK(Value, self.dim() >= 1, "Expected 1 or more dimensions (got 0)");
     bool single = self.dim() == 1;
     Nll n{single ? reshape(self, {1, self.size(0), 1}) : Tensor(), Tensor(), weight, single ? 1 : self.size(0), single ? self.size(0) : self.size(1), 1};
-    if (!single) {
+    auto long_or_byte = [&] {
+        KINDLING_CHECK(Runtime, target.dtype() == DType::Int64 || target.dtype() == DType::UInt8,
+                       "expected target dtype to be Long or Byte, but got %s", scalar_type_name(target.dtype()));
+    };
+    if (single) {
+        KINDLING_CHECK(Runtime, target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
+        long_or_byte();
+        KINDLING_CHECK(Value, target.numel() == 1, "For 1D input, 1D target must have size 1, but got target size: %ld", target.numel());
+    } else {
         KINDLING_CHECK(Value, target.dim() >= 1 && self.size(0) == target.size(0), "Expected input batch_size (%ld) to match target batch_size (%ld).", self.size(0), target.dim() ? target.size(0) : 0);
-        KINDLING_CHECK(Runtime, target.dim() == self.dim() - 1, "Expected target of %ld dimensions for an input of %ld, got %s", self.dim() - 1, self.dim(), str(target.sizes()).c_str());
+        KINDLING_CHECK(Runtime, self.dim() != 2 || target.dim() == 1, "0D or 1D target tensor expected, multi-target not supported");
+        KINDLING_CHECK(Runtime, self.dim() != 4 || target.dim() == 3, "only batches of spatial targets supported (3D tensors) but got targets of dimension: %ld", target.dim());
+        Sizes wanted{self.size(0)};
         for (int64_t d = 2; d < self.dim(); d++) {
-            KINDLING_CHECK(Runtime, self.size(d) == target.size(d - 1), "Expected target size %s to match the input's %s but for the class dimension", str(target.sizes()).c_str(), str(self.sizes()).c_str());
+            wanted.push_back(self.size(d));
             n.space *= self.size(d);
         }
+        bool fits = target.sizes() == IntList(wanted);
+        KINDLING_CHECK(Runtime, fits || self.dim() != 4, "size mismatch (got input: %s , target: %s", str(self.sizes()).c_str(), str(target.sizes()).c_str());
+        KINDLING_CHECK(Runtime, fits, "Expected target size %s, got %s", str(IntList(wanted)).c_str(), str(target.sizes()).c_str());
+        long_or_byte();
         n.input = reshape(self, {n.batch, n.classes, n.space});
-    } else KINDLING_CHECK(Runtime, target.dim() <= 1 && target.numel() == 1, "multi-target not supported, got target of size %s for an input of size %s", str(target.sizes()).c_str(), str(self.sizes()).c_str());
+    }
     n.target = reshape(target, {n.batch, n.space});
-    KINDLING_CHECK(Runtime, target.dtype() == DType::Int64 || target.dtype() == DType::UInt8 || target.dtype() == DType::Int32, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
     KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() == 1 && weight.numel() == n.classes), "weight tensor should be defined either for all %ld classes or no classes but got weight tensor of shape: %s", n.classes, weight.defined() ? str(weight.sizes()).c_str() : "");
     return n;
 }
@@ -60,7 +73,7 @@ std::tuple<Tensor, Tensor> nll(const Tensor& self, const Tensor& target, const T
     Nll n = view_of(self, target, weight);
     DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
     Tensor x = contiguous(to(n.input, wide)), t = contiguous(to(n.target, DType::Int64)), w = weight.defined() ? contiguous(to(weight, wide)) : Tensor();
-    Tensor each = reduction == 0 ? make_tensor(target.dim() || self.dim() > 1 ? target.sizes() : IntList(), wide) : Tensor();
+    Tensor each = reduction == 0 ? make_tensor(self.dim() > 1 ? target.sizes() : IntList(), wide) : Tensor();
     double total = 0, weights = 0;
     if (wide == DType::Float64) nll_loops<double>(n, x.data_ptr<double>(), t.data_ptr<int64_t>(), w.defined() ? w.data_ptr<double>() : nullptr, ignore, each.defined() ? each.data_ptr<double>() : nullptr, total, weights);
     else nll_loops<float>(n, x.data_ptr<float>(), t.data_ptr<int64_t>(), w.defined() ? w.data_ptr<float>() : nullptr, ignore, each.defined() ? each.data_ptr<float>() : nullptr, total, weights);
@@ -129,9 +142,8 @@ OPERATORS(losses) {
                 shape[static_cast<size_t>(dim)] = weight.numel();
                 w = reshape(weight, shape);
             }
-            if (is_floating(target.dtype())) {       // probabilities
-                KINDLING_CHECK(Value, self.dim() < 2 || target.dim() < 1 || self.size(0) == target.size(0), "Expected input batch_size (%ld) to match target batch_size (%ld).", self.size(0), target.size(0));
-                KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "input and target must have the same shape for probabilities as targets, got %s and %s", str(self.sizes()).c_str(), str(target.sizes()).c_str());
+            if (self.sizes() == target.sizes()) {       // probabilities
+                KINDLING_CHECK(Runtime, is_floating(target.dtype()), "Expected floating point type for target with class probabilities, got %s", scalar_type_name(target.dtype()));
                 KINDLING_CHECK(Runtime, ignore_index < 0, "ignore_index is not supported for floating point target");
                 Tensor p = label_smoothing > 0 ? add(mul(target, number(1 - label_smoothing)), number(label_smoothing / static_cast<double>(classes))) : target;
                 Tensor each = mul(log_p, p);
@@ -218,6 +230,7 @@ OPERATORS(losses) {
     declare("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor", {
         doc("binary_cross_entropy of sigmoid(self), without overflow"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
+            KINDLING_CHECK(Runtime, !is_integral(target.dtype()), "result type %s can't be cast to the desired output type %s", scalar_type_name(self.dtype()), scalar_type_name(target.dtype()));
             Tensor loss;
             if (pos_weight.defined()) {
                 Tensor log_weight = add(mul(sub(pos_weight, one()), target), one());

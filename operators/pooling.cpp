@@ -51,8 +51,17 @@ Window window(const Tensor& input, IntList kernel, IntList stride, IntList paddi
         KINDLING_CHECK(Runtime, p.padding[i] <= ((p.kernel[i] - 1) * p.dilation[i] + 1) / 2,
                        "pad should be at most half of effective kernel size, but got pad=%ld, kernel_size=%ld and dilation=%ld", p.padding[i], p.kernel[i], p.dilation[i]);
         p.out[i] = library::pooling_out(p.in[i], p.kernel[i], p.stride[i], p.padding[i], p.dilation[i], ceil_mode);
-        KINDLING_CHECK(Runtime, p.out[i] >= 1, "Given input size: %s. Calculated output size: %ld in dimension %d. Output size is too small", str(input.sizes()).c_str(), p.out[i], i);
         w.out.push_back(p.out[i]);
+    }
+    bool fit = true;
+    for (int i = 0; i < dims; i++) fit = fit && w.p.out[i] >= 1;
+    if (!fit) {
+        std::string planes = std::to_string(input.size(-dims - 1)) + (dims == 1 ? "x1" : ""), from = planes, to = planes;   // torch's rows are planes of height 1
+        for (int i = 0; i < dims; i++) {
+            from += "x" + std::to_string(w.p.in[i]);
+            to += "x" + std::to_string(w.p.out[i]);
+        }
+        fail(ErrorKind::Runtime, "Given input size: (%s). Calculated output size: (%s). Output size is too small", from.c_str(), to.c_str());
     }
     return w;
 }

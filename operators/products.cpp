@@ -122,6 +122,7 @@ OPERATORS(products) {
     declare("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * mat1 @ mat2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+            KINDLING_CHECK(Runtime, mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got %s and %s", scalar_type_name(mat1.dtype()), scalar_type_name(mat2.dtype()));
             check_mm(mat1, mat2);
             check_scalars(self, beta, alpha);
             KINDLING_CHECK(Runtime, self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(mat2.dtype()));

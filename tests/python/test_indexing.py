@@ -30,7 +30,10 @@ WRITES = ["a[0] = 1", "a[0, 1] = 2.5", "a[:, 1] = 3", "a[..., -1] = s", "a[:] = 
           "a[0, i] = torch.ones(2, 4)", "a[0] = torch.ones(4)", "a[0] = [1., 2., 3., 4.]", "a[:, :, 0] = torch.tensor([1., 2., 3.])",
           "a[True] = 5", "a[False] = 5", "a[0, 0, 0] = True", "a[torch.tensor(1)] = 0", "a[1:, ::2, [0, 3]] = 9", "a[a < 3] = torch.tensor([7., 8., 9.])",
           "a[0] = torch.ones(1, 1, 1, 4)", "a[2] = 0", "a[0] = torch.ones(5)", "a['x'] = 1", "a[0] = 'x'", "a[0] = 1j", "a[[0, 1], [1, 2]] = torch.zeros(4)",
-          "a[a > 100] = 1", "a[0, 0] = torch.arange(4)", "a[::2] = a[1:]", "m[0] = 2.7", "m[k] = 0", "m[k] += 1", "v[2:5] *= 10", "a[0][1][2] = 99"]
+          "a[a > 100] = 1", "a[0, 0] = torch.arange(4)", "a[::2] = a[1:]", "m[0] = 2.7", "m[k] = 0", "m[k] += 1", "v[2:5] *= 10", "a[0][1][2] = 99",
+          # More dimensions than there is room for: nothing may be read or written beside the memory.
+          "v[0] = torch.tensor([5, 7])", "m[0] = torch.ones(2, 4)", "m[0, 0] = torch.ones(2, 1)", "m[:1] = torch.ones(2, 2, 4)", "v[1] = torch.ones(0)",
+          "m[0] = torch.ones(2, 1, 4)", "m[0, :1] = torch.ones(2, 1)", "v[...] = torch.ones(2)", "m[0, 0] = torch.ones(1, 1)", "m[0] = torch.ones(1, 4)"]
 
 
 @pytest.mark.parametrize("statement", WRITES)
@@ -41,3 +44,22 @@ def test_write(statement):
 def test_views_alias():
     same("b = a[1:, 0]\nb[:] = -1\na", SETUP)
     same("b = a[i % 2]\nb[:] = -1\na", SETUP)
+
+
+COPIES = [("()", "(2,)"), ("2", "(3, 2)"), ("2", "(2, 1)"), ("1", "(0,)"), ("3", "(1, 3)"), ("()", "(1,)"), ("2", "(0, 2)"), ("(1, 2)", "(3, 2)"),
+          ("(2, 3)", "(1, 3)"), ("(2, 3)", "()"), ("0", "(1,)"), ("(2, 0)", "(2, 1)")]
+
+
+@pytest.mark.parametrize("grad", ["", " * torch.ones((), requires_grad=True)"])
+@pytest.mark.parametrize("target, source", COPIES)
+def test_copy_shapes(target, source, grad):
+    same(f"torch.zeros({target}).copy_(torch.full({source}, 2.){grad})")
+
+
+@pytest.mark.parametrize("target, source", [("(2, 3)", "4"), ("(2, 0)", "(2, 5)"), ("3", "(2, 4)")])
+def test_copy_of_sizes_that_clash(target, source):
+    same(f"torch.zeros({target}).copy_(torch.zeros({source}))", message=False)
+
+
+def test_addmm_refuses_a_third_dimension():
+    same("torch.addmm(torch.ones(5, 2, 2), torch.ones(2, 2), torch.ones(2, 2))", message=False)

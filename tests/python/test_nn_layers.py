@@ -99,6 +99,21 @@ for call in (lambda: F.dropout(x, 1.5), lambda: F.glu(torch.tensor(1.)), lambda:
              lambda: F.fractional_max_pool2d(x4, 2), lambda: F.linear_cross_entropy(x, w[:, :2], bag[0]),
              lambda: F.nothing):
     show(call)""",
+    "mistakes that everyone makes": """
+def floats(*shape): return torch.zeros(shape)
+for loss in (F.cross_entropy, F.nll_loss):
+    for shape, target in (((2, 3), floats(2)), ((2, 3), floats(2, 4)), ((2, 3), floats(3, 3)), ((2, 3), floats(2, 1).long()), ((2, 3), floats(2, 3).long()),
+                          ((2, 3), floats().long()), ((3,), floats(2).long()), ((3,), floats(1).long()), ((3,), floats(2)), ((2, 3, 4), floats(2, 3).long()),
+                          ((2, 3, 4), floats(2, 4)), ((2, 3, 4, 4), floats(2, 5, 4).long()), ((2, 3, 4, 4), floats(2, 1, 4, 4).long()),
+                          ((2, 3), floats(2).int()), ((2, 3), floats(2).bool()), ((2, 3, 4), floats(2, 3, 4).long())):
+        show(lambda: loss(floats(*shape), target)); show(lambda: loss(floats(*shape), target, reduction='none').shape)
+for call in (lambda: F.linear(floats(2, 3).long(), floats(4, 3), floats(4)), lambda: F.linear(floats(2, 3).double(), floats(4, 3), floats(4)),
+             lambda: F.conv2d(floats(1, 3, 4, 4), floats(4, 3, 9, 2)), lambda: F.conv1d(floats(1, 3, 4), floats(4, 3, 3), dilation=2),
+             lambda: F.conv3d(floats(1, 1, 2, 2, 2), floats(1, 1, 3, 3, 3)), lambda: F.max_pool2d(floats(1, 3, 2, 4), 3),
+             lambda: F.avg_pool1d(floats(1, 3, 2), 3), lambda: F.max_pool2d(floats(3, 4, 2), 3),
+             lambda: F.binary_cross_entropy_with_logits(floats(2), floats(2).long()),
+             lambda: F.binary_cross_entropy_with_logits(floats(2), floats(2).long(), pos_weight=floats(1))):
+    show(call)""",
     "functions": """
 x, y = torch.randn(4, 3), torch.randn(4, 3); w = torch.rand(4, 3); target = torch.tensor([0, 1, 2, 0])
 for value in (F.mse_loss(x, y, weight=w), F.huber_loss(x, y, weight=w), F.l1_loss(x, y, weight=w, reduction='sum'),
