@@ -234,9 +234,12 @@ def replay(tally, python, env):
 
 
 def fuzz(tally):
-    """A million damaged checkpoints, where the ordinary tests take ten thousand."""
+    """A million damaged checkpoints, where the ordinary tests take ten thousand; random kernels for both executors."""
     status = call(sys.executable, ROOT / "tests" / "fuzz" / "checkpoints.py", "--count", "1000000", cwd=BUILD)
     tally.add("damaged checkpoints", int(not status), int(bool(status)))
+    # The program built along with the wheel, where the ordinary tests take three thousand kernels.
+    status = call(next((BUILD / WHEEL).rglob("test_native_fuzz")), "300000", str(int(time.time())), cwd=BUILD)
+    tally.add("native kernels against tiles", int(not status), int(bool(status)))
 
 
 STEPS = {
@@ -253,7 +256,7 @@ STEPS = {
 def main():
     parser = argparse.ArgumentParser(prog="./test", description="Builds everything and runs every test.")
     parser.add_argument("--sanitize", action="store_true", help="only the tests under sanitizers")
-    parser.add_argument("--fuzz", action="store_true", help="only the long run over damaged checkpoints")
+    parser.add_argument("--fuzz", action="store_true", help="only the long runs over damaged checkpoints and random kernels")
     parser.add_argument("--only", metavar="STEP,...", help=f"only these steps: {', '.join(STEPS)}")
     given = parser.parse_args()
     names = list(STEPS)
@@ -267,7 +270,7 @@ def main():
         steps = ([sanitized] if given.sanitize else []) + ([install, fuzz] if given.fuzz else [])
 
     # Children import the installed package, never the sources; and no variable of the caller changes what they find.
-    for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "KINDLING_AS_TORCH", "KINDLING_ISA"):
+    for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "KINDLING_AS_TORCH", "KINDLING_ISA", "KINDLING_NATIVE"):
         os.environ.pop(name, None)
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     BUILD.mkdir(exist_ok=True)

@@ -517,7 +517,7 @@ private:
         const int x = need(one.operands[0]), old = need(one.operands[1]), large = need(one.operands[2]);
         int to = define(i);
         code_.emit(Form::MovAps, bytes(8), to, 0, Place::of(old));
-        if (evex_) code_.emit(Form::KOrTest, 16, large, 0, Place::of(large));
+        if (evex_) code_.emit(Form::KOrTest, 16, large, 0, Place::of(large));  // of 8 lanes: above them is anything
         else code_.emit(Form::TestPd, bytes(8), large, 0, Place::of(large));
         int kind = one.op == LaneOp::FixHigh ? High : one.op == LaneOp::FixLow ? Low : Quadrant;
         int jump = code_.jump(Condition::NotZero);

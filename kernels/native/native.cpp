@@ -72,6 +72,7 @@ struct Cache {
     std::unordered_map<std::string, NativeKernel*> kernels;
     std::deque<std::string> order;
     size_t bytes = 0, live = 0;
+    int64_t compiled = 0;
 };
 Cache& cache() {
     static Cache* made = new Cache;  // never destroyed: code may run until the end
@@ -155,10 +156,21 @@ void trace(const char* path, const TileProgram& program, const native::LaneProgr
     std::fclose(file);
 }
 
+/// Lanes are as many as the widest values leave room for. Where most work is on narrow ones, tiles, which go through
+/// each step at its own width, cost less; what they pay is a load or two and a store for each step.
+bool tiles_are_faster(const TileProgram& program, const native::LaneProgram& lanes) {
+    const int narrow_lanes = (lanes.isa == Isa::Avx512 ? 64 : 32) / 4;
+    if (lanes.lanes == narrow_lanes) return false;
+    size_t narrow = 0;
+    for (const native::Lane& lane : lanes.values) narrow += lane.width == 4 && !lane.invariant;
+    return narrow > 3 * program.steps.size();
+}
+
 NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, Cache& into) {
     const double begin = microseconds();
     native::LaneProgram lanes;
     if (!native::record(program, isa(), repeated, lanes)) return nullptr;
+    if (mode() == Mode::Worth && tiles_are_faster(program, lanes)) return nullptr;
     lanes.verify(static_cast<int>(program.slots.size()));
     const char* trace_path = std::getenv("KINDLING_TRACE_KERNELS");
     native::MachineCode code = native::emit(lanes, trace_path != nullptr);
@@ -179,6 +191,7 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, Cache
                                                                                   : NativeKernel::Read});
     }
     into.live += kernel->size;
+    into.compiled++;
     if (trace_path) trace(trace_path, program, lanes, code, microseconds() - begin);
     return kernel;
 }
@@ -258,6 +271,12 @@ const NativeKernel* find_native(const TileProgram& program, const uint8_t* repea
     state->count++;
     __atomic_store_n(&state->first, variant, __ATOMIC_RELEASE);
     return variant->kernel;
+}
+
+int64_t native_kernel_count() {
+    Cache& kernels = cache();
+    std::lock_guard<std::mutex> lock(kernels.mutex);
+    return kernels.compiled;
 }
 
 int64_t native_frame(const NativeKernel& kernel) {

@@ -28,6 +28,9 @@ void set_native(NativeMode mode);
 /// Whether single steps go to the native executor too (KINDLING_NATIVE=1).
 bool native_always();
 
+/// How many kernels were compiled so far.
+int64_t native_kernel_count();
+
 void delete_native(NativeState* state);
 
 namespace native {
