@@ -75,6 +75,8 @@ fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm
 fit("logf", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 3, "float")
 fit("sin_for_float", "(sin(r) - r) / r^3 over z = r^2, |r| <= pi/4", at_zero(lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 6), 0, 0.6169, 3)
 fit("cos_for_float", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.6169, 3)
+fit("log_for_float", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 4)
+fit("exp_for_float", "(e^r - 1) / r for |r| <= ln(2)/2", at_zero(lambda r: mp.expm1(r) / r, 1), -0.3467, 0.3467, 7)
 fit("tanhf", "(tanh(x) - x) / x^3 over z = x^2, |x| <= 0.625", at_zero(lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 3), 0, 0.3907, 5, "float")
 fit("erff", "erf(x) / x over z = x^2, |x| <= 1", at_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), 0, 1, 6, "float")
 fit("erfcf", "-log(erfc(x)) over y = x - 2.5, 1 <= x <= 4", lambda y: -mp.log(mp.erfc(y + 2.5)), -1.5, 1.5, 8, "float")

@@ -445,6 +445,29 @@ template <class V, bool Cosine> KINDLING_INLINE V sine_for_float(const V& x) {
     return Cosine ? result : choose(x == 0.0, x, result);
 }
 
+/// Within 2^-27: the logarithm and the exponential are as exact as a float needs.
+template <class V> KINDLING_INLINE V pow_for_float(const V& x, const V& y) {
+    using namespace coefficients;
+    V a = absolute(x);
+    auto word = bits_of(a) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
+    V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
+    V f = from_bits<V>((word & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu) - 1.0;
+    V s = f / (2.0 + f), z = s * s;
+    V logarithm = k * 0.6931471805599453 + (s * 2.0 + s * z * polynomial(z, coefficients::log_for_float));
+    V product = logarithm * y;
+    auto odd = ~((x > 0.0) & (x < infinity) & (absolute(y) < infinity));
+    bool any = false;
+    for (int i = 0; i < Lanes<V>::count; i++) any |= odd[i] != 0;
+    if (any) [[unlikely]] product = (a > 0.0) & (a < infinity) ? product : log(a) * y;
+    V bounded = at_most(at_least(product, -200.0), 200.0);
+    V n = (bounded * 1.4426950408889634 + whole_magic) - whole_magic;
+    V r = bounded - n * 0.6931471805599453;
+    V size = (1.0 + r * polynomial(r, coefficients::exp_for_float)) * power_of_two(n);
+    size = product > 200.0 ? all<V>(infinity) : product < -200.0 ? V{} : size;
+    if (any) [[unlikely]] return pow_ends(x, y, size);
+    return size;
+}
+
 // ---- float32 in float lanes
 
 inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23

@@ -7,6 +7,7 @@
 namespace kindling {
 
 PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, item); }
+ColumnScan find_column_scan(bool product, DType type) { return KINDLING_BY_ISA(find_column_scan, product, type); }
 
 bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     if (kernel.output_count != 1 || !program.steps.empty()) return false;

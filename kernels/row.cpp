@@ -269,7 +269,8 @@ private:
             if (each.kind != TileSlot::Input || extents_[i] == Extent::Element) continue;
             Stream& stream = operands_[kernel_.output_count + each.which].elements;
             stream.seek(row);
-            stream.gather(values_[i], rows);
+            if (rows == 1) std::memcpy(values_[i], stream.at, static_cast<size_t>(stream.item));
+            else stream.gather(values_[i], rows);
             widen(static_cast<int>(i), rows);
         }
         const int step_count = static_cast<int>(program_.steps.size());
@@ -333,7 +334,10 @@ private:
                 continue;
             }
             operand.elements.seek(row);
-            if (extents_[s] == Extent::Row) operand.elements.scatter(values_[s], rows);
+            if (rows == 1)
+                std::memcpy(operand.elements.at, extents_[s] == Extent::Row ? values_[s] : pointers_[s],
+                            static_cast<size_t>(operand.elements.item));
+            else if (extents_[s] == Extent::Row) operand.elements.scatter(values_[s], rows);
             else
                 for (int64_t r = 0; r < rows; r++) operand.elements.scatter(pointers_[s], 1);
         }

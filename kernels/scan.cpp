@@ -1,6 +1,7 @@
 // kernels/scan.cpp: running sums, products, extremes along one dimension. Each line runs in order, floats in double.
 #include "core/error.h"
 #include "kernels/executor.h"
+#include "kernels/move.h"
 
 namespace kindling {
 
@@ -8,24 +9,6 @@ namespace {
 
 constexpr int64_t side_by_side = 64;
 
-/// One step for `n` lines: `state` is what has come so far.
-template <class T, class State, class F>
-void advance(State* state, const T* values, T* out, int64_t n, bool first, F f) {
-    for (int64_t i = 0; i < n; i++) {
-        state[i] = first ? static_cast<State>(values[i]) : f(state[i], static_cast<State>(values[i]));
-        out[i] = static_cast<T>(state[i]);
-    }
-}
-template <class T, class State>
-void advance_sum(Scan scan, void* state, const void* values, void* out, int64_t n, bool first) {
-    State* s = static_cast<State*>(state);
-    if (scan == Scan::Sum)
-        advance(s, static_cast<const T*>(values), static_cast<T*>(out), n, first,
-                [](State a, State b) { return static_cast<State>(a + b); });
-    else
-        advance(s, static_cast<const T*>(values), static_cast<T*>(out), n, first,
-                [](State a, State b) { return static_cast<State>(a * b); });
-}
 /// The last of equal values wins, and a NaN is never left again.
 template <class T>
 void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
@@ -77,8 +60,6 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
         return;
     }
     switch (type) {
-        case DType::Float32: return advance_sum<float, double>(scan, state, values, out, n, first);
-        case DType::Float64: return advance_sum<double, double>(scan, state, values, out, n, first);
         case DType::Complex64: case DType::Complex128: {
             Pair* s = static_cast<Pair*>(state);
             for (int64_t i = 0; i < n; i++) {
@@ -102,12 +83,69 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
         }
         default: break;
     }
-    switch (item_size(type)) {
-        case 1: return advance_sum<uint8_t, uint8_t>(scan, state, values, out, n, first);
-        case 2: return advance_sum<uint16_t, uint16_t>(scan, state, values, out, n, first);
-        case 4: return advance_sum<uint32_t, uint32_t>(scan, state, values, out, n, first);
-        default: return advance_sum<uint64_t, uint64_t>(scan, state, values, out, n, first);
-    }
+    if (out != values) std::memcpy(out, values, static_cast<size_t>(n) * item_size(type));
+    find_column_scan(scan == Scan::Prod, type)(state, out, 1, n, first);
+}
+
+/// Memory scanned as it is: squares of it are turned so that lines lie side by side, and turned back.
+bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOrder lines) {
+    const TileSlot& slot = program.slots[static_cast<size_t>(program.outputs[0])];
+    if (!program.steps.empty() || slot.kind != TileSlot::Input) return false;
+    const LoopOperand& in = kernel.operands[kernel.output_count + slot.which];
+    const LoopOperand *out = kernel.operands, *places = kernel.output_count == 2 ? kernel.operands + 1 : nullptr;
+    const DType type = in.type;
+    if (out->type != type || is_half(type)) return false;
+    LoopKernel used = kernel;  // without inputs that nothing reads
+    LoopOperand operands[3] = {*out, in, places ? *places : in};
+    used.operands = operands;
+    used.output_count = 1;
+    used.input_count = 2;
+    merge_dims(lines, 0, lines.ndim, used);
+    const int item = slot.item_size;
+    const bool simple = !is_complex(type) && (kernel.scan == Scan::Sum || kernel.scan == Scan::Prod);
+    const int64_t length = kernel.sizes[kernel.scan_dim], across = lines.ndim ? lines.sizes[lines.ndim - 1] : 1;
+    const int64_t blocks_across = (across + side_by_side - 1) / side_by_side;
+    PlaneCopy copy = find_plane_copy(item), copy_places = find_plane_copy(8);
+    ColumnScan column_scan = simple ? find_column_scan(kernel.scan == Scan::Prod, type) : nullptr;
+    auto stride = [&](const LoopOperand& operand) { return lines.ndim ? operand.strides[lines.dims[lines.ndim - 1]] : 0; };
+    parallel(lines.size / across * blocks_across, 1 + 16384 / (length * side_by_side), [&](int64_t begin, int64_t end) {
+        constexpr int64_t most = 4096;
+        alignas(64) char values[most * 16], state[side_by_side * 16];
+        alignas(64) int64_t indices[side_by_side], index_rows[most];
+        for (int64_t block = begin; block < end; block++) {
+            const int64_t first = block % blocks_across * side_by_side;
+            const int64_t n = across - first < side_by_side ? across - first : side_by_side, steps = most / n;
+            auto start = [&](const LoopOperand& operand) {
+                char* at = static_cast<char*>(operand.data) + first * stride(operand);
+                int64_t which = block / blocks_across;
+                for (int d = lines.ndim - 2; d >= 0; which /= lines.sizes[d], d--)
+                    at += which % lines.sizes[d] * operand.strides[lines.dims[d]];
+                return at;
+            };
+            const char* from = start(in);
+            char *to = start(*out), *to_places = places ? start(*places) : nullptr;
+            const int64_t from_step = in.strides[kernel.scan_dim], to_step = out->strides[kernel.scan_dim];
+            for (int64_t at = 0; at < length; at += steps) {
+                const int64_t some = length - at < steps ? length - at : steps;
+                copy({values, from + at * from_step, {some, n}, {n * item, item}, {from_step, stride(in)}});
+                if (simple) {
+                    column_scan(state, values, some, n, at == 0);
+                } else {
+                    for (int64_t k = 0; k < some; k++) {
+                        char* row = values + k * n * item;
+                        advance_lines(kernel.scan, type, state, indices, row, row, n, at + k);
+                        if (places) std::memcpy(index_rows + k * n, indices, static_cast<size_t>(n) * 8);
+                    }
+                }
+                copy({to + at * to_step, values, {some, n}, {to_step, stride(*out)}, {n * item, item}});
+                if (places) {
+                    const int64_t step = places->strides[kernel.scan_dim];
+                    copy_places({to_places + at * step, reinterpret_cast<char*>(index_rows), {some, n}, {step, stride(*places)}, {n * 8, 8}});
+                }
+            }
+        }
+    });
+    return true;
 }
 
 }  // namespace
@@ -131,6 +169,7 @@ void run_scan(const LoopKernel& kernel) {
     LoopOrder lines = order_dims(kernel, ~(uint64_t{1} << kernel.scan_dim), true, arena);
     const int64_t length = kernel.ndim ? kernel.sizes[kernel.scan_dim] : 1;
     if (lines.size == 0 || length == 0) return;
+    if (kernel.ndim && run_plain_scan(kernel, program, lines)) return;
     // The order of the space: the scanned dimension outside of a block of lines.
     LoopOrder order;
     order.ndim = lines.ndim + (length != 1);

@@ -106,7 +106,7 @@ Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
     int64_t size = self.size(dim);
     if (size == 0) return clone(self);
     int64_t start = ((-shift) % size + size) % size;
-    if (start == 0) return clone(self);
+    if (start == 0) return clone(self, MemoryFormat::Contiguous);
     return cat(std::vector<Tensor>{narrow(self, dim, start, size - start), narrow(self, dim, 0, start)}, dim);
 }
 
