@@ -423,11 +423,6 @@ template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
 
 // ---- float32 in double lanes: the reduction of the angle needs them, the polynomials can be short
 
-/// In double lanes the logarithm has bits to spare for any float exponent.
-template <class V> KINDLING_INLINE V pow_for_float(const V& x, const V& y) {
-    return pow_ends(x, y, exp(log(absolute(x)) * y));
-}
-
 template <class V, bool Cosine> KINDLING_INLINE V sine_for_float(const V& x) {
     using namespace coefficients;
     V shifted = x * 0.6366197723675814 + whole_magic, k = shifted - whole_magic;
@@ -445,6 +440,12 @@ template <class V, bool Cosine> KINDLING_INLINE V sine_for_float(const V& x) {
     return Cosine ? result : choose(x == 0.0, x, result);
 }
 
+/// Whether the mask holds in every lane; a recorded program takes both ways (native/record.h).
+template <class M> KINDLING_INLINE bool everywhere(const M& mask) {
+    bool holds = true;
+    for (int i = 0; i < Lanes<M>::count; i++) holds &= mask[i] != 0;
+    return holds;
+}
 /// Within 2^-27: the logarithm and the exponential are as exact as a float needs.
 template <class V> KINDLING_INLINE V pow_for_float(const V& x, const V& y) {
     using namespace coefficients;
@@ -453,19 +454,19 @@ template <class V> KINDLING_INLINE V pow_for_float(const V& x, const V& y) {
     V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
     V f = from_bits<V>((word & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu) - 1.0;
     V s = f / (2.0 + f), z = s * s;
-    V logarithm = k * 0.6931471805599453 + (s * 2.0 + s * z * polynomial(z, coefficients::log_for_float));
-    V product = logarithm * y;
-    auto odd = ~((x > 0.0) & (x < infinity) & (absolute(y) < infinity));
-    bool any = false;
-    for (int i = 0; i < Lanes<V>::count; i++) any |= odd[i] != 0;
-    if (any) [[unlikely]] product = (a > 0.0) & (a < infinity) ? product : log(a) * y;
+    V product = (k * 0.6931471805599453 + (s * 2.0 + s * z * polynomial(z, coefficients::log_for_float))) * y;
+    auto plain = (x > 0.0) & (x < infinity) & (absolute(y) < infinity);
+    const bool all_plain = everywhere(plain);
+    if (!all_plain) {  // only its sign and size matter with a zero or an infinity
+        V ends = choose(a == 0.0, all<V>(-infinity), choose(a == infinity, all<V>(infinity), product)) * y;
+        product = choose((a == 0.0) | (a == infinity), ends, product);
+    }
     V bounded = at_most(at_least(product, -200.0), 200.0);
     V n = (bounded * 1.4426950408889634 + whole_magic) - whole_magic;
     V r = bounded - n * 0.6931471805599453;
     V size = (1.0 + r * polynomial(r, coefficients::exp_for_float)) * power_of_two(n);
-    size = product > 200.0 ? all<V>(infinity) : product < -200.0 ? V{} : size;
-    if (any) [[unlikely]] return pow_ends(x, y, size);
-    return size;
+    if (all_plain) return size;  // beyond a float at either end is beyond it here too
+    return pow_ends(x, y, choose(product > 200.0, all<V>(infinity), choose(product < -200.0, V{}, size)));
 }
 
 // ---- float32 in float lanes

@@ -3,6 +3,7 @@
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/library/attention.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 
@@ -10,6 +11,27 @@ namespace kindling {
 namespace {
 
 Tensor number(double value) { return wrap_number(Scalar(value)); }
+
+library::Plane4 plane_of(const Tensor& t) {
+    library::Plane4 plane;
+    plane.data = t.data();
+    for (int d = 0; d < 4; d++) plane.strides[d] = t.strides()[static_cast<size_t>(d)];
+    return plane;
+}
+
+/// Attention into `out` and `logs`, or with three `grads` its gradients into these. Half types in float.
+void attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal, std::optional<double> scale,
+            const Tensor& out, const Tensor& logs, const Tensor& grad, const Tensor* grads) {
+    DType wide = out.dtype();
+    Tensor q = to(query, wide), k = to(key, wide), v = to(value, wide), m = mask.defined() ? to(mask, wide) : mask;
+    if (m.defined()) m = expand(m, {q.size(0), q.size(1), q.size(2), k.size(2)});
+    library::Attention problem{wide, q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), plane_of(q), plane_of(k), plane_of(v),
+                               m.defined() ? plane_of(m) : library::Plane4(), scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))),
+                               causal, plane_of(out), logs.data()};
+    Unlocked unlocked(q.numel() > 4096);
+    if (grads) library::attention_backward(problem, plane_of(grad), plane_of(grads[0]), plane_of(grads[1]), plane_of(grads[2]));
+    else library::attention(problem);
+}
 
 }  // namespace
 }  // namespace kindling
@@ -125,6 +147,45 @@ OPERATORS(embedding) {
             return embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, std::optional<int64_t>());
         }),
     });
+    declare("_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)", {
+        doc("Attention of [batch, heads, rows, depth] block by block, without its scores in memory; also the logarithm of each row's sum"),
+        in(space::Torch), no_out(),
+        kernel([](const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
+            KINDLING_CHECK(Runtime, query.dim() == 4 && key.dim() == 4 && value.dim() == 4, "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {(B, H, T, K)}");
+            KINDLING_CHECK(Runtime, dropout_p == 0, "scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0");
+            KINDLING_CHECK(Runtime, is_floating(query.dtype()), "scaled_dot_product_attention_flash_attention: Expected data type in FP32, FP64, BF16, FP16, but got %s instead.", name(query.dtype()));
+            bool like = value.size(3) == query.size(3);
+            Sizes shape = query.sizes();
+            shape[3] = value.size(3);
+            Tensor out = make_tensor(shape, like ? preserved_strides(shape, query.strides(), query.impl()->non_overlapping_dense) : contiguous_strides(shape), value_type(query.dtype()), query.device());
+            Tensor logs = make_tensor({shape[0], shape[1], shape[2]}, value_type(query.dtype()), query.device());
+            if (!out.is_meta()) attend(query, key, value, attn_mask, is_causal, scale, out, logs, Tensor(), nullptr);
+            return std::tuple<Tensor, Tensor>(to(out, query.dtype()), logs);
+        }),
+        derivative("query, key, value", GIVEN(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor result0, Tensor result1, double dropout_p, bool is_causal, Tensor attn_mask, std::optional<double> scale) {
+            if (!grad.defined()) return std::tuple<Tensor, Tensor, Tensor>();
+            if (!thread_state.grad_mode)
+                return _scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result0, result1, dropout_p, is_causal, attn_mask, scale);
+            // A second derivative follows: the same by its parts.
+            Tensor s = number(scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3)))));
+            Tensor scores = mul(matmul(query, transpose(key, -2, -1)), s);
+            if (is_causal) scores = masked_fill(scores, logical_not(tril(ones({query.size(-2), key.size(-2)}, DType::Bool))), Scalar(-__builtin_inf()));
+            if (attn_mask.defined()) scores = add(scores, attn_mask);
+            Tensor dead = all(eq(scores, Scalar(-__builtin_inf())), -1, true);
+            Tensor weights = masked_fill(softmax(scores, -1, DType::None), dead, Scalar(0)), slope = matmul(grad, transpose(value, -2, -1));
+            slope = mul(mul(weights, sub(slope, sum(mul(weights, slope), IntList({-1}), true))), s);
+            return std::tuple<Tensor, Tensor, Tensor>(matmul(slope, key), matmul(transpose(slope, -2, -1), query), matmul(transpose(weights, -2, -1), grad));
+        }),
+    });
+    declare("_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", {
+        doc("The gradients of attention, its weights computed anew block by block"), in(space::Torch), no_out(), not_differentiable(),
+        kernel([](const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out, const Tensor& logsumexp, double, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
+            DType wide = value_type(query.dtype());
+            Tensor grads[3] = {zeros(query.sizes(), wide), zeros(key.sizes(), wide), zeros(value.sizes(), wide)};
+            attend(query, key, value, attn_mask, is_causal, scale, to(out, wide), logsumexp, to(grad_out, wide), grads);
+            return std::tuple<Tensor, Tensor, Tensor>(to(grads[0], query.dtype()), to(grads[1], key.dtype()), to(grads[2], value.dtype()));
+        }),
+    });
     declare("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", {
         doc("softmax(query @ key.T * scale + mask) @ value (Vaswani et al., 2017)"), flags(trait::AutocastLower), in(space::Nn), no_out(), random_numbers(),
         composition([](const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
@@ -139,6 +200,18 @@ OPERATORS(embedding) {
                     k = repeat_interleave(key, heads / groups, -3);
                     v = repeat_interleave(value, heads / value.size(-3), -3);
                 }
+            }
+            bool planes = query.dim() == 4 && key.dim() == 4 && v.dim() == 4 && query.size(3) == key.size(3) && k.size(2) == v.size(2);
+            for (int64_t d = 0; planes && d < 2; d++) planes = k.size(d) == query.size(d) && v.size(d) == query.size(d);
+            bool mask_fits = !attn_mask.defined() || ((attn_mask.dtype() == DType::Bool || attn_mask.dtype() == query.dtype()) &&
+                                                      !(thread_state.grad_mode && attn_mask.requires_grad()));
+            if (planes && mask_fits && dropout_p == 0 && is_floating(query.dtype()) && query.numel() && k.numel() && v.numel() && !query.is_meta()) {
+                Tensor mask = attn_mask;
+                if (mask.defined()) {
+                    if (mask.dtype() == DType::Bool) mask = masked_fill(zeros(mask.sizes(), query.dtype()), logical_not(mask), Scalar(-__builtin_inf()));
+                    mask = expand(mask, {query.size(0), query.size(1), query.size(2), k.size(2)});
+                }
+                return std::get<0>(_scaled_dot_product_flash_attention_for_cpu(query, k, v, 0.0, is_causal, mask, scale));
             }
             // As torch: the square root of the scale goes on both factors, which keeps half types in range.
             double root = std::sqrt(scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1)))));

@@ -3,6 +3,7 @@
 #include "generated/functions.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
+#include "operators/reduce.h"
 
 namespace kindling {
 namespace {
@@ -82,6 +83,72 @@ std::tuple<Tensor, Tensor> nll(const Tensor& self, const Tensor& target, const T
     return {full({}, Scalar(reduction == 1 ? total / weights : total), self.dtype()), total_weight};
 }
 
+/// What softmax and nll_loss come to together, from rows read once: the loss, each row's largest value and the logarithm
+/// of its sum of exp(x - largest), and how many targets counted.
+std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_nll(const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore) {
+    DType dtype = self.dtype();
+    int64_t rows = self.size(0), classes = self.size(1);
+    Tensor largest = make_tensor({rows, 1}, dtype), log_sum = make_tensor({rows, 1}, dtype), t = contiguous(to(target, DType::Int64));
+    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
+        Sym x = b.input(dtype), top = row_max(x);
+        b.output(top);
+        b.output(log(row_sum(exp(x - top))));
+    });
+    TensorImpl *input = self.impl(), *outputs[2] = {largest.impl(), log_sum.impl()};
+    run_rows(expression, self.sizes(), 2, outputs, 2, &input, 1, nullptr);
+    Tensor each = reduction == 0 ? make_tensor({rows}, dtype) : Tensor();
+    double total = 0, count = 0;
+    auto loop = [&](auto kind) {
+        using T = decltype(kind);
+        const T *x = self.data_ptr<T>(), *top = largest.data_ptr<T>(), *logs = log_sum.data_ptr<T>();
+        const int64_t* place = t.data_ptr<int64_t>();
+        for (int64_t i = 0; i < rows; i++) {
+            T value = 0;
+            if (int64_t c = place[i]; c != ignore) {
+                KINDLING_CHECK(Index, c >= 0 && c < classes, "Target %ld is out of bounds.", c);
+                value = logs[i] - (x[i * self.strides()[0] + c * self.strides()[1]] - top[i]);
+                count++;
+            }
+            if (each.defined()) each.data_ptr<T>()[i] = value;
+            total += static_cast<double>(value);
+        }
+    };
+    if (dtype == DType::Float64) loop(double());
+    else loop(float());
+    if (reduction != 0) each = full({}, Scalar(reduction == 1 ? total / count : total), dtype);
+    return {each, largest, log_sum, full({}, Scalar(count), dtype)};
+}
+
+/// softmax(self) * g, less g at the target; g the gradient of each row's loss, 0 where it is ignored.
+Tensor softmax_nll_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum,
+                            const Tensor& count, int64_t reduction, int64_t ignore) {
+    DType dtype = self.dtype();
+    int64_t rows = self.size(0), classes = self.size(1);
+    Tensor t = contiguous(to(target, DType::Int64)), slopes = make_tensor({rows, 1}, dtype), result = make_tensor(self.sizes(), dtype);
+    auto each = [&](auto kind, bool fill) {
+        using T = decltype(kind);
+        const int64_t *place = t.data_ptr<int64_t>(), step = reduction == 0 ? grad.strides()[0] : 0;
+        const T* g = grad.data_ptr<T>();
+        T *slope = slopes.data_ptr<T>(), *to = result.data_ptr<T>(), counted = reduction == 1 ? *count.data_ptr<T>() : T(1);
+        for (int64_t i = 0; i < rows; i++)
+            if (fill) slope[i] = place[i] == ignore ? T(0) : g[i * step] / counted;
+            else if (place[i] != ignore) to[i * classes + place[i]] -= slope[i];
+    };
+    auto both = [&](bool fill) {
+        if (dtype == DType::Float64) each(double(), fill);
+        else each(float(), fill);
+    };
+    both(true);
+    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
+        Sym x = b.input(dtype), top = b.input(dtype), logs = b.input(dtype), slope = b.input(dtype);
+        b.output(exp(x - top - logs) * slope);
+    });
+    TensorImpl *output = result.impl(), *inputs[4] = {self.impl(), largest.impl(), log_sum.impl(), slopes.impl()};
+    run_loop(expression, self.sizes(), &output, 1, inputs, 4, nullptr);
+    both(false);
+    return result;
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -129,11 +196,33 @@ OPERATORS(losses) {
             return nll_loss(self, target, weight, reduction, ignore_index);
         }),
     });
+    declare("_cross_entropy(Tensor self, Tensor target, int reduction, SymInt ignore_index) -> (Tensor, Tensor, Tensor, Tensor)", {
+        doc("nll_loss of log_softmax over rows of floats; also what its gradient needs"), in(space::Hidden), no_out(),
+        kernel([](const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore_index) { return softmax_nll(self, target, reduction, ignore_index); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor target, int64_t reduction, int64_t ignore_index, Tensor result1, Tensor result2, Tensor result3) {
+            if (!grad.defined()) return Tensor();
+            if (!thread_state.grad_mode) return _cross_entropy_backward(grad, self, target, result1, result2, result3, reduction, ignore_index);
+            // A second derivative follows: the same by its parts.
+            Tensor g = reduction == 1 ? div(grad, result3) : grad, places = unsqueeze(to(target, DType::Int64), 1), ignored = eq(places, Scalar(ignore_index));
+            g = masked_fill(expand(reduction == 0 ? unsqueeze(g, 1) : g, places.sizes()), ignored, Scalar(0));
+            return scatter_add(mul(softmax(self, 1, DType::None), g), 1, masked_fill(places, ignored, Scalar(0)), neg(g));
+        }),
+    });
+    declare("_cross_entropy_backward(Tensor grad, Tensor self, Tensor target, Tensor largest, Tensor log_sum, Tensor count, int reduction, SymInt ignore_index) -> Tensor", {
+        doc("The gradient of _cross_entropy"), in(space::Hidden), no_out(), not_differentiable(),
+        kernel([](const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum, const Tensor& count, int64_t reduction, int64_t ignore_index) {
+            return softmax_nll_gradient(grad, self, target, largest, log_sum, count, reduction, ignore_index);
+        }),
+    });
     declare("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor", {
         doc("nll_loss of log_softmax; targets are classes or probabilities"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, double label_smoothing) {
             KINDLING_CHECK(Runtime, label_smoothing >= 0 && label_smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: %g", label_smoothing);
             int64_t dim = self.dim() == 1 ? 0 : 1;
+            bool single = self.dtype() == DType::Float32 || self.dtype() == DType::Float64;
+            if (single && self.dim() == 2 && target.dim() == 1 && self.size(0) == target.size(0) && self.size(1) && !weight.defined() && label_smoothing == 0 &&
+                (target.dtype() == DType::Int64 || target.dtype() == DType::UInt8) && !self.is_meta())
+                return std::get<0>(_cross_entropy(self, target, reduction, ignore_index));
             Tensor log_p = log_softmax(self, dim, DType::None);
             int64_t classes = self.size(dim);
             Tensor w = weight;

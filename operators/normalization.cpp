@@ -106,10 +106,11 @@ Sizes mask_dims(uint64_t mask, int64_t ndim) {
     return dims;
 }
 
-/// The gradient through y = (x - mean(x)) * rstd(x), given dy already times the weight, over the dims of `mask`.
-Tensor through_statistics(const Tensor& dy, const Tensor& x, const Tensor& mean_, const Tensor& rstd, uint64_t mask) {
+/// The gradient through y = (x - mean(x)) * rstd(x) * weight over the dims of `mask`.
+Tensor through_statistics(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight, uint64_t mask) {
     Sizes dims = mask_dims(mask, x.dim());
-    Tensor hat = mul(sub(x, mean_), rstd);
+    if (!thread_state.grad_mode) return _normalized_backward(grad, x, mean_, rstd, weight, dims);
+    Tensor dy = weight.defined() ? mul(grad, weight) : grad, hat = mul(sub(x, mean_), rstd);
     Tensor first = mean(dy, IntList(dims), true), second = mean(mul(dy, hat), IntList(dims), true);
     return mul(sub(sub(dy, first), mul(hat, second)), rstd);
 }
@@ -118,6 +119,28 @@ Tensor through_statistics(const Tensor& dy, const Tensor& x, const Tensor& mean_
 }  // namespace kindling
 
 OPERATORS(normalization) {
+    declare("_normalized_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] dim) -> Tensor", {
+        doc("The gradient of (input - mean) * rstd * weight, where mean and rstd are the input's own over `dim`"), in(space::Hidden), no_out(), not_differentiable(),
+        kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, IntList dim) {
+            uint64_t mask = dim_mask(dim, input.dim());
+            DType dtype = input.dtype(), inside = value_type(dtype), wt = weight.defined() ? weight.dtype() : DType::None;
+            Tensor result = make_tensor(input.sizes(), preserved_strides(input.sizes(), input.strides(), input.impl()->non_overlapping_dense), dtype, input.device());
+            if (result.is_meta() || !result.numel()) return result;
+            const Expression& expression = cached_expression(key_of(dtype, wt, static_cast<uint64_t>(grad.dtype()) | static_cast<uint64_t>(mean.dtype()) << 8), [&](ExpressionBuilder& b) {
+                Sym g = cast(b.input(grad.dtype()), inside), x = cast(b.input(dtype), inside);
+                Sym m = cast(b.input(mean.dtype()), inside), r = cast(b.input(rstd.dtype()), inside), length = b.scalar(inside);
+                if (wt != DType::None) g = g * cast(b.input(wt), inside);
+                Sym hat = (x - m) * r, first = row_sum(g) / length, second = row_sum(g * hat) / length;
+                b.output(cast((g - first - hat * second) * r, dtype));
+            });
+            double length = 1;
+            for (int64_t d = 0; d < input.dim(); d++) if (mask >> d & 1) length *= static_cast<double>(input.size(d));
+            Immediate scalar = Immediate::of(inside, length);
+            TensorImpl *output = result.impl(), *inputs[5] = {grad.impl(), input.impl(), mean.impl(), rstd.impl(), weight.defined() ? weight.impl() : nullptr};
+            run_rows(expression, input.sizes(), mask, &output, 1, inputs, weight.defined() ? 5 : 4, &scalar);
+            return result;
+        }),
+    });
     declare("native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over the last dimensions (Ba et al., 2016); also mean and 1 / deviation"), in(space::Torch), no_out(),
         kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
@@ -139,7 +162,7 @@ OPERATORS(normalization) {
                 Tensor eps = detach(sub(reciprocal(square(result2)), spread));
                 rstd = rsqrt(add(spread, eps));
             }
-            if (wanted[0]) gi = through_statistics(weight.defined() ? mul(g, weight) : g, input, mean_, rstd, mask);
+            if (wanted[0]) gi = through_statistics(g, input, mean_, rstd, weight, mask);
             Sizes lead;
             for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); d++) lead.push_back(d);
             auto folded = [&](const Tensor& t) { return lead.empty() ? t : sum(t, IntList(lead)); };
@@ -206,8 +229,7 @@ OPERATORS(normalization) {
             }
             Tensor w = along(weight, n, 1);
             if (wanted[0]) {
-                Tensor dy = w.defined() ? mul(g, w) : g;
-                gi = training ? through_statistics(dy, input, mean_, rstd, mask) : mul(dy, rstd);
+                gi = training ? through_statistics(g, input, mean_, rstd, w, mask) : mul(w.defined() ? mul(g, w) : g, rstd);
             }
             if (wanted[1]) gw = sum(mul(g, mul(sub(input, mean_), rstd)), IntList(dims));
             if (wanted[2]) gb = sum(g, IntList(dims));

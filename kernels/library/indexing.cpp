@@ -67,10 +67,13 @@ template <class F> void along(const Along& w, F f) {
     int64_t counter[64] = {}, index = 0, tensor = 0, other = 0;
     int64_t total = product(w.ndim, w.sizes);
     if (w.ndim == 0) { f(w.index[0], int64_t{0}, int64_t{0}); return; }
-    int64_t step = w.tensor_strides[w.dim];
-    for (int64_t n = 0; n < total; n++) {
-        f(w.index[index] * step, tensor, other);
-        for (int d = w.ndim - 1; d >= 0; d--) {
+    const int64_t step = w.tensor_strides[w.dim], last = w.ndim - 1, length = w.sizes[last];
+    const int64_t index_step = w.index_strides[last], other_step = w.other_strides[last];
+    const int64_t tensor_step = last == w.dim ? 0 : w.tensor_strides[last];
+    for (int64_t n = 0; n < total; n += length) {
+        for (int64_t i = 0; i < length; i++)
+            f(w.index[index + i * index_step] * step, tensor + i * tensor_step, other + i * other_step);
+        for (int64_t d = last - 1; d >= 0; d--) {
             index += w.index_strides[d];
             other += w.other_strides[d];
             if (d != w.dim) tensor += w.tensor_strides[d];

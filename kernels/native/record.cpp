@@ -15,6 +15,7 @@ template <class T> bool scaled_at_once(const Recorded<T>& value, const Recorded<
     result.lane = recorder->scale(lane_type<T>, value.lane, k.lane);
     return true;
 }
+template <class I> bool everywhere(const Recorded<I>&) { return false; }
 }  // namespace kindling::isa_recorded::maths
 
 #include "kernels/maths.h"

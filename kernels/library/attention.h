@@ -1,0 +1,34 @@
+// kernels/library/attention.h: attention whose scores never lie in memory as a whole.
+//
+// Queries go in blocks of 64, keys in blocks of 256; the softmax of a row is carried from block to block. The result is
+// a function of shapes and dtype alone, whatever the thread count. See Dao et al., "FlashAttention" (2022), for the idea.
+#pragma once
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace kindling::library {
+
+/// batch x heads x rows x columns; strides count elements.
+struct Plane4 {
+    void* data = nullptr;
+    int64_t strides[4] = {0, 0, 0, 0};
+};
+
+struct Attention {
+    DType dtype;  // float32 or float64, of everything here
+    int64_t batch, heads, queries, keys, depth, value_depth;
+    Plane4 query, key, value;
+    Plane4 mask;  // added to the scaled scores; no data: none
+    double scale;
+    bool causal;  // query i sees keys 0 to i
+    Plane4 out;
+    void* logsumexp;  // of each row of scores, batch x heads x queries; -infinity where nothing is attended to
+};
+
+void attention(const Attention& problem);
+/// Gradients, contiguous and zero before, from that of `out`.
+void attention_backward(const Attention& problem, const Plane4& grad, const Plane4& grad_query, const Plane4& grad_key,
+                        const Plane4& grad_value);
+
+}  // namespace kindling::library
