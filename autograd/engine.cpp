@@ -8,6 +8,7 @@
 
 #include "autograd/meta.h"
 #include "autograd/ops.h"
+#include "core/profile.h"
 #include "core/shape.h"
 
 namespace kindling {
@@ -241,6 +242,15 @@ void GraphTask::call(Entry& entry, Tensor* gradients, size_t count, Tensor* resu
     for (size_t i = 0; i < count && !any; i++) any = gradients[i].defined();
     if (any) {
         Backward backward{gradients, count, results, needed, options.keep_graph, options.create_graph};
+        int32_t event = -1;
+        if (profile) [[unlikely]]
+            event = begin_event(std::string("autograd::engine::evaluate_function: ") + node->name(), ProfileEvent::Kind::Node,
+                                static_cast<int64_t>(node->sequence));
+        int32_t inner = event < 0 ? -1 : begin_event(node->name(), ProfileEvent::Kind::Node, static_cast<int64_t>(node->sequence));
+        struct End {
+            int32_t event, inner;
+            ~End() { if (event >= 0) { end_event(inner); end_event(event); } }
+        } end{event, inner};
         node->apply(backward);
     }
     if (!options.keep_graph) node->release_saved();

@@ -303,7 +303,7 @@ void PointwiseNode::run(Backward& b) {
     }
     word |= thread_state.include;
     std::vector<Tensor> results;
-    uint32_t watch = b.differentiable ? key::slow : key::slow & ~static_cast<uint32_t>(key::Autograd);
+    uint32_t watch = key::slow & ~static_cast<uint32_t>(b.differentiable ? key::Profile : key::Profile | key::Autograd);
     if (word & watch & ~thread_state.exclude) {
         results = evaluate_by_operators(c.loop, held.data(), scalars.data());
     } else {

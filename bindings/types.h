@@ -15,6 +15,7 @@ bool init_dispatch(PyObject* module);
 bool init_library(PyObject* module);
 bool init_source(PyObject* module);
 bool init_devices(PyObject* module);
+bool init_profile(PyObject* module);
 
 bool layout_of_object(PyObject* object, Layout& layout);
 bool memory_format_of_object(PyObject* object, MemoryFormat& format);

@@ -1,4 +1,5 @@
 #include "core/dispatch.h"
+#include "core/profile.h"
 
 #include "core/autocast.h"
 #include "core/shape.h"
@@ -106,6 +107,7 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
 }
 
 void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* results) {
+    if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);
     if (op.composite) return op.kernel(op, arguments, results);
     if (word & key::Autograd) {

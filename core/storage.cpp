@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "core/profile.h"
 #include "runtime/allocator.h"
 
 namespace kindling {
@@ -33,6 +34,7 @@ Ref<Storage> Storage::make(size_t bytes, Device device) {
         storage->data = allocate(bytes);
     }
     storage->bytes = bytes;
+    if (storage->data) profile_memory(static_cast<int64_t>(bytes));
     return storage;
 }
 
@@ -48,6 +50,7 @@ Ref<Storage> Storage::adopt(void* data, size_t bytes, Deleter deleter, void* con
 }
 
 static void free_memory(Storage* storage) {
+    if (storage->data && (!storage->deleter || is_private(storage->device.type))) profile_memory(-static_cast<int64_t>(storage->bytes));
     if (storage->deleter) storage->deleter(storage->context, storage->data, storage->bytes);
     else if (storage->data) deallocate(storage->data, storage->bytes);
 }

@@ -22,10 +22,11 @@ enum : uint32_t {
     Deferred = 1u << 8,        // reserved: recording
     Wrapped = 1u << 9,         // reserved: inside a transform level
     Autocast = 1u << 10,       // thread only
+    Profile = 1u << 11,        // thread only: a profiler writes down what is called
     Function = 1u << 16,       // Python only: a subclass with its own __torch_function__
 };
 /// What makes a kernel call leave the straight path. Meta does not: kernels stop after allocating.
-inline constexpr uint32_t slow = Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast;
+inline constexpr uint32_t slow = Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile;
 }  // namespace key
 
 enum class Layout : uint8_t { Strided, Sparse, SparseCsr, Jagged };

@@ -6,9 +6,30 @@ core's index, submodules and Python functions from their files.
 """
 __version__ = "2.13.0+kindling.0.1.0"
 
-from kindling import _C
+import os as _os
+import sys as _sys
 
 __path__.append(__path__[0] + "/_archive.zip")  # modules off the start-up path, see tools/stage_python.py
+
+
+def _native():
+    from kindling import _C
+
+    return _C
+
+
+_options = ("TORCH_USE_RTLD_GLOBAL", "TORCH_USE_GLOBAL_DEPS", "KINDLING_SKIP_NATIVE")
+if _sys.platform == "linux" and not any(_os.environ.get(_name, "0") not in ("", "0") for _name in _options):
+    try:
+        _C = _native()
+    except ImportError as _error:
+        from kindling._bootstrap import explained as _explained
+
+        raise _explained(_error, __path__[0]) from _error
+else:
+    from kindling._bootstrap import load as _load
+
+    _C = _load(__path__[0], _native)
 
 globals().update((name, value) for name, value in vars(_C).items() if name[0] != "_")
 
@@ -95,6 +116,8 @@ def __getattr__(name):
     else:
         value = _C._operator("torch", name)
         if value is None:
+            if name in ("has_cuda", "has_cudnn", "has_mps", "has_mkldnn"):
+                return _import("kindling._face")._has(name)
             if name[:9] == "_foreach_":
                 return getattr(_import("kindling._foreach"), name)
             value = _C._error_class(name) or getattr(_C, name, None) or _C._named_dtype(name) or _submodule(name)
@@ -128,8 +151,6 @@ def __dir__():
     _where("")
     return sorted(set(globals()) | set(_found) | set(_C._operator_names(1)) | here)
 
-
-import sys as _sys
 
 _C._VariableFunctions = _sys.modules[__name__]  # torch's module of operator functions
 

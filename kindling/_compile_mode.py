@@ -1,6 +1,8 @@
 """``torch.CompileMode``: the modes of ``torch.compile`` as an enumeration."""
 import enum
 
+from kindling import _C
+
 
 class CompileMode(str, enum.Enum):
     """A mode of :func:`torch.compile`; equal to its name.
@@ -22,4 +24,4 @@ class CompileMode(str, enum.Enum):
         return self.value
 
 
-CompileMode.__module__ = "torch"
+CompileMode.__module__ = _C.Size.__module__

@@ -9,7 +9,7 @@ class AcceleratorError(RuntimeError):
     """An error that a device reports while it works."""
 
 
-AcceleratorError.__module__ = "torch"
+AcceleratorError.__module__ = _C.Size.__module__
 
 
 def _is_device_backend_autoload_enabled():
@@ -265,7 +265,7 @@ class Event:
         return f"torch.Event device_type={self.device.type}, device_index={index}, event_flag={int(self._timed)}, event_id={self.event_id}"
 
 
-Stream.__module__ = Event.__module__ = "torch"
+Stream.__module__ = Event.__module__ = _C.Size.__module__
 _TYPES = {"cpu": 0, "cuda": 1, "meta": 14}
 
 

@@ -1,7 +1,7 @@
 """torch's questions about dispatch (``torch._C._dispatch_*``), answered from the core; found through ``_C.__getattr__``."""
 from kindling import _C
 from kindling._keys import ALIASES, DispatchKey, DispatchKeySet, ExcludeDispatchKeyGuard  # noqa: F401
-from kindling.dispatch import _BUILT_IN, _core_name, kernels
+from kindling.dispatch import _core_name, kernels
 
 _ExcludeDispatchKeyGuard = ExcludeDispatchKeyGuard
 

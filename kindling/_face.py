@@ -471,3 +471,14 @@ sparse_bsc_tensor = _absent("sparse tensors (torch.sparse_bsc_tensor)")
 sparse_compressed_tensor = _absent("sparse tensors (torch.sparse_compressed_tensor)")
 quantize_per_tensor = _absent("quantised tensors (torch.quantize_per_tensor)")
 quantize_per_channel = _absent("quantised tensors (torch.quantize_per_channel)")
+
+
+def _has(name):
+    """``torch.has_cuda`` and its like, which are deprecated."""
+    from kindling import backends
+    from kindling._warn import once
+
+    part, call = {"has_cuda": ("cuda", "is_built"), "has_cudnn": ("cudnn", "is_available"), "has_mps": ("mps", "is_built"),
+                  "has_mkldnn": ("mkldnn", "is_available")}[name]
+    once(name, f"'{name}' is deprecated, please use 'torch.backends.{part}.{call}()'", UserWarning, 3)
+    return getattr(getattr(backends, part), call)()

@@ -540,4 +540,4 @@ def _pair(reader, name):
 
 
 for _each in (Use, Value, Node, Block, Graph):
-    _each.__module__ = "torch"
+    _each.__module__ = _types.PACKAGE

@@ -24,7 +24,7 @@ class _Member(metaclass=_Enumeration):
     __members__ = {}
 
     def __init_subclass__(cls, names="", start=0):
-        cls.__module__, cls.__members__ = "torch", {}
+        cls.__module__, cls.__members__ = _C.Size.__module__, {}
         for place, name in enumerate(names.split(), start):
             cls._add(name, place)
 
@@ -49,6 +49,12 @@ class _Member(metaclass=_Enumeration):
 
     def __reduce__(self):
         return type(self), (self.value,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
 
 class AggregationType(_Member, names="SUM AVG"):
@@ -180,7 +186,7 @@ class DispatchKeySet:
         return f"DispatchKeySet({', '.join(key.name for key in self.keys())})"
 
 
-DispatchKeySet.__module__ = "torch"
+DispatchKeySet.__module__ = _C.Size.__module__
 
 
 class ExcludeDispatchKeyGuard:
@@ -205,4 +211,4 @@ class ExcludeDispatchKeyGuard:
         return False
 
 
-ExcludeDispatchKeyGuard.__module__ = "torch"
+ExcludeDispatchKeyGuard.__module__ = _C.Size.__module__

@@ -19,7 +19,7 @@ class _NeverMade:
     """A type that programs ask about by isinstance; its objects are made by scripting."""
 
     def __init_subclass__(cls):
-        cls.__module__ = "torch"
+        cls.__module__ = _types.PACKAGE
 
     def __new__(cls, *arguments, **keywords):
         raise TypeError(f"torch.{cls.__name__}: No constructor defined!")
@@ -566,4 +566,4 @@ class ErrorReport:
 
 for _each in list(globals().values()):
     if isinstance(_each, type) and _each.__module__ == __name__:
-        _each.__module__ = "torch"
+        _each.__module__ = _types.PACKAGE

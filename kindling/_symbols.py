@@ -8,6 +8,8 @@ import builtins
 import math
 import operator
 
+from kindling import _C
+
 
 class _Constant:
     """The node of a plain number."""
@@ -82,7 +84,7 @@ class _Symbol:
         self.node = _Constant(self._number(node)) if isinstance(node, (int, float)) else node
 
     def __init_subclass__(cls):
-        cls.__module__ = "torch"
+        cls.__module__ = _C.Size.__module__
 
     def __repr__(self):
         show = getattr(self.node, "_graph_repr", None) or getattr(self.node, "str", None)

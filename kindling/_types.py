@@ -1,11 +1,14 @@
 """Types and signatures as TorchScript writes them: ``IntType``, ``ListType``, ``FunctionSchema``, ``parse_schema``."""
+from kindling import _C
+
+PACKAGE = _C.Size.__module__     # the name the package goes by
 
 
 class Type:
     """A type of a script: equal when it says the same; ``str()`` gives its Python form."""
 
     def __init_subclass__(cls):
-        cls.__module__ = "torch"
+        cls.__module__ = PACKAGE
 
     def __new__(cls, *arguments, **keywords):
         if cls.__init__ is Type.__init__:
@@ -643,4 +646,4 @@ def parse_schema(schema, allow_typevars=True):
 
 
 for _each in (Type, Argument, FunctionSchema, InferredType):
-    _each.__module__ = "torch"
+    _each.__module__ = PACKAGE
