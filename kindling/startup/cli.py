@@ -12,7 +12,8 @@ that does not hold, 2 for wrong options.
   --repeat N           rounds of bare, recorded and empty runs; the least is reported, medians are in the JSON
                        (default: 3, and more for short programs)
   --timeout SECONDS    stop the program after so long and report what was seen (default 60)
-  --python PATH        the interpreter to run (default: this one)
+  --python PATH        the interpreter to run (default: the one that a script's first line names by path,
+                       else this one)
   --unlazy NAME        have Kindling import these lazy names at once (a comma-separated list; 1 is all of them), so that a
                        comparison with a run without shows what laziness saves; sets KINDLING_EAGER_IMPORT
   --cold               runs with the files' pages evicted from memory, and with an empty bytecode cache, too

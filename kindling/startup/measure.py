@@ -52,7 +52,7 @@ class Program:
 
     def __init__(self, words, python=None, timeout=60.0, native=True, environ=None):
         self.words = list(words)
-        self.python = python or sys.executable
+        self.python = python or own_interpreter(self.words) or sys.executable
         self.timeout = timeout
         self.environ = dict(os.environ if environ is None else environ)
         self.native = native
@@ -153,6 +153,21 @@ class Program:
         if expired.is_set():
             _kill(pid)  # children of its own
         return Run(kind, begin, end, status, expired.is_set(), usage)
+
+
+def own_interpreter(words):
+    """The Python that a script's first line names by its path (as console scripts of an environment do), or None."""
+    if not words or words[0].startswith("-"):
+        return None
+    try:
+        with open(words[0], "rb") as file:
+            line = file.readline(1000)
+    except OSError:
+        return None
+    name = os.fsdecode(line[2:].strip().split(b" ")[0]) if line[:2] == b"#!" else ""
+    if os.path.basename(name).startswith("python") and os.path.isabs(name) and os.access(name, os.X_OK):
+        return name
+    return None
 
 
 NATIVE_BYTES = 32 << 20  # a sparse file: only what is written takes room

@@ -77,6 +77,7 @@ def libraries(data, recording):
         last = time
     if waiting:
         _relocated(waiting, last, waiting[1])
+    found = [row for row in found if os.path.isabs(row["path"])]  # the kernel's own has no file
     for row in found:
         _finish(row)
     _init_functions(found, recording)

@@ -93,6 +93,7 @@ def build(program, runs, best, details, command):
         "modules": rows,
         "present_at_start": recording.present,
         "longest_chain": longest_chain(rows),
+        "shares": shares(rows),
         "libraries": libraries,
         "threads": parse.threads(detail, native_threads),
         "cycles": parse.cycles(detail),
@@ -121,6 +122,15 @@ def processor_overhead(runs):
         used = (run.usage.ru_utime + run.usage.ru_stime) * 1e3
         least[run.kind] = min(least.get(run.kind, used), used)
     return round(least["recorded"] - least["bare"], 3) if {"recorded", "bare"} <= least.keys() else None
+
+
+def shares(rows):
+    """Milliseconds in what the program itself imports, in the standard library, and in what those bring along."""
+    own = {row["package"] for row in rows if row["importer"] == "__main__" and not row["standard"]}
+    found = {"own": 0.0, "external": 0.0, "standard": 0.0}
+    for row in rows:
+        found["standard" if row["standard"] else "own" if row["package"] in own else "external"] += row["self_ms"]
+    return {"packages": sorted(own), **{name: round(spent, 3) for name, spent in found.items()}}
 
 
 def longest_chain(rows):

@@ -227,6 +227,22 @@ def test_script_and_module_see_themselves_as_ever(tree):
         assert done.stderr == plain
 
 
+def test_script_runs_on_the_interpreter_that_it_names(tree, tmp_path):
+    # Another path to this one, as an environment of its own would have.
+    other = tmp_path / "python-of-its-own"
+    other.symlink_to(sys.executable)
+    for line, expected in ((f"#!{other} -s", other), ("#!/usr/bin/env python3", sys.executable), ("", sys.executable)):
+        (tree / "shebang.py").write_text(f"{line}\nimport sys; print(sys.argv, sys.executable)\n")
+        data, done = startup("--repeat", "1", tree / "shebang.py", "a", cwd=tree)
+        assert data["python"]["executable"] == str(expected)
+        assert done.stderr.decode().split() == [f"['{tree / 'shebang.py'}',", "'a']", str(expected)]
+
+
+def test_shares(planted):
+    assert planted["shares"]["packages"] == ["planted"] and planted["shares"]["own"] >= 120
+    assert all(os.path.isabs(row["path"]) for row in planted["libraries"])
+
+
 def test_real_sitecustomize_still_runs(tree, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.planted = __file__\n")
     data, done = startup("--repeat", "1", "-c", "import sys; print(sys.planted, sys.modules['sitecustomize'].__file__)",

@@ -125,6 +125,10 @@ def heading(data):
     imports = sum(row["self_ms"] for row in data["modules"])
     yield (f"  interpreter start {data['start_ms']:.1f}, {len(data['modules'])} imports {imports:.1f}, "
            f"program itself {data['main_ms']:.1f}, exit {data['leave_ms']:.1f} ms")  # fmt: skip
+    share = data["shares"]
+    if share["packages"]:
+        yield (f"  {', '.join(share['packages'])}: {share['own']:.1f}, other packages {share['external']:.1f}, "
+               f"standard library {share['standard']:.1f} ms")  # fmt: skip
     chain = data["longest_chain"]
     if chain["depth"] > 1:
         yield f"  deepest chain {chain['depth']}: {' > '.join(chain['names'][:4])}{' > ...' * (chain['depth'] > 4)}"
