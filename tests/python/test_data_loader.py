@@ -508,6 +508,39 @@ def test_queues_and_pipes_share_memory():
     assert worker.exitcode == 0
 
 
+SPAWNED = """
+import kindling as torch, kindling.multiprocessing as mp
+def work(rank, model, queue, done):
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(2 ** rank)
+    queue.put({"rank": [torch.full((3,), rank)], "none": torch.zeros(0)})
+    done.wait()
+if __name__ == "__main__":
+    mp.set_start_method("spawn")
+    model = torch.nn.Linear(2, 2)
+    model.share_memory()
+    before = model.weight.detach().clone()
+    queue, done = mp.Queue(), mp.Event()
+    context = mp.spawn(work, args=(model, queue, done), nprocs=2, join=False)
+    got = [queue.get(timeout=200) for _ in range(2)]
+    assert sorted(each["rank"][0].tolist() for each in got) == [[0, 0, 0], [1, 1, 1]]
+    assert all(each["rank"][0].is_shared() for each in got)
+    done.set()
+    while not context.join():
+        pass
+    assert torch.allclose(model.weight - before, torch.tensor(3.0))
+    with mp.Pool(2) as pool:
+        print(torch.cat(pool.map(torch.exp, [torch.zeros(1), torch.zeros(2)])).tolist())
+"""
+
+
+def test_spawned_processes_train_one_model(tmp_path):
+    (tmp_path / "shared.py").write_text(SPAWNED)
+    done = subprocess.run([sys.executable, "shared.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == "[1.0, 1.0, 1.0]", done.stderr
+
+
 def test_queues_refuse_history():
     import kindling.multiprocessing as mp
     ours, _ = mp.Pipe()
