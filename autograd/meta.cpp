@@ -273,6 +273,46 @@ Ref<GradHook> add_tensor_hook(const Tensor& tensor, Ref<GradHook> hook) {
     return hook;
 }
 
+struct Tensor::GradHookOf final : GradHook {
+    explicit GradHookOf(Hook* given) : hook(given) {}
+    ~GradHookOf() override { delete hook; }
+    Tensor on_tensor(const Tensor& gradient) override { return hook->call(gradient); }
+    Hook* hook;
+};
+
+unsigned Tensor::add_hook(Hook* hook) const {
+    static constinit std::atomic<unsigned> last{0};
+    auto made = Ref<GradHook>::adopt(new GradHookOf(hook));
+    unsigned number = made->number = ++last;
+    add_tensor_hook(*this, std::move(made));
+    return number;
+}
+
+void Tensor::remove_hook(unsigned number) const {
+    TensorImpl* tensor = impl();
+    if (!number || !tensor->autograd) return;
+    // What is taken out dies after the lock is given back: it may hold anything.
+    Ref<GradHook> out;
+    auto take = [&](auto& list, auto hook_of) {
+        for (size_t i = 0; i < list.size(); i++)
+            if (hook_of(list[i])->number == number) {
+                out = hook_of(list[i]);
+                list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+                return;
+            }
+    };
+    if (Ref<GradNode> node = grad_fn(tensor)) {
+        SpinGuard guard(node->lock);
+        if (node->hooks) take(node->hooks->tensor_hooks, [](auto& each) { return each.hook; });
+    } else {
+        SpinGuard guard(tensor->autograd->lock);
+        take(tensor->autograd->hooks, [](auto& each) { return each; });
+    }
+}
+
+void Tensor::retain_grad() const { kindling::retain_grad(*this); }
+bool Tensor::retains_grad() const { return impl()->autograd && impl()->autograd->retains_grad; }
+
 Tensor base_of(const Tensor& tensor) { return tensor.impl()->base ? Tensor::share(tensor.impl()->base) : Tensor(); }
 
 /// The name of a dtype's C++ type, which torch's text has here.

@@ -64,6 +64,7 @@ struct GradHook : RefCounted {
     virtual void after(Tensor*, size_t, const Tensor*, size_t) {}
     /// The Python object, for garbage collection and introspection; null for C++ hooks.
     virtual void* python() { return nullptr; }
+    unsigned number = 0;        // of hooks registered from C++, for taking them back
 };
 inline void release(GradHook* hook) { if (hook->drop()) delete hook; }
 

@@ -71,6 +71,13 @@ public:
     const Tensor& requires_grad_(bool value = true) const;
     void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
     bool is_leaf() const;
+    /// Keeps the gradient of a result too, for grad().
+    void retain_grad() const;
+    bool retains_grad() const;
+    /// Calls `hook(gradient)` whenever this tensor's gradient is known; a Tensor that it returns replaces the gradient.
+    /// The number is for remove_hook. RuntimeError unless the tensor requires grad.
+    template <class F> unsigned register_hook(F hook) const { return add_hook(new MadeHook<F>(std::move(hook))); }
+    void remove_hook(unsigned number) const;
 
     Tensor operator-() const;
     const Tensor& operator+=(const Tensor& other) const;
@@ -88,6 +95,24 @@ public:
 #endif
 
 private:
+    struct Hook {
+        virtual ~Hook() = default;
+        virtual Tensor call(const Tensor& gradient) = 0;
+    };
+    template <class F> struct MadeHook final : Hook {
+        explicit MadeHook(F made) : function(std::move(made)) {}
+        Tensor call(const Tensor& gradient) override {
+            if constexpr (requires { Tensor(function(gradient)); }) return function(gradient);
+            else {
+                function(gradient);
+                return {};
+            }
+        }
+        F function;
+    };
+    struct GradHookOf;
+    unsigned add_hook(Hook* hook) const;   // takes it over
+
     Ref<TensorImpl> impl_;
 };
 static_assert(sizeof(Tensor) == sizeof(void*), "a TensorList is an array of header pointers");

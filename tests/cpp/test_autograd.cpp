@@ -122,6 +122,31 @@ static void hooks() {
     CHECK(at(y.grad(), 0) == 10 && at(x.grad(), 0) == 30);
 }
 
+// The same as a program does it, by libtorch's names.
+static void hooks_of_the_face() {
+    Tensor x = filled({2}, 1).requires_grad_(), seen;
+    Tensor y = times(x, 3), z = times(y, 2);
+    CHECK(!y.retains_grad());
+    y.retain_grad();
+    CHECK(y.retains_grad());
+    unsigned replaced = y.register_hook([](const Tensor& gradient) { return times(gradient, 10); });
+    unsigned watched = z.register_hook([&seen](Tensor gradient) { seen = gradient; });
+    int calls = 0;
+    unsigned counted = x.register_hook([&calls](const Tensor&) { calls++; });
+    z.sum().backward({}, true);
+    CHECK(at(seen, 0) == 1 && at(y.grad(), 0) == 20 && at(x.grad(), 1) == 60 && calls == 1);
+    y.remove_hook(replaced);
+    z.remove_hook(watched);
+    x.remove_hook(counted);
+    x.remove_hook(counted);
+    seen = {};
+    x.set_grad({});
+    z.sum().backward();
+    CHECK(!seen.defined() && at(x.grad(), 0) == 6 && calls == 1);
+    CHECK_THROWS(filled({1}, 1).register_hook([](const Tensor&) {}), "cannot register a hook on a tensor that doesn't require gradient");
+    CHECK_THROWS(filled({1}, 1).retain_grad(), "can't retain_grad on Tensor that has requires_grad=False");
+}
+
 int main() {
     basics();
     higher_order();
@@ -129,5 +154,6 @@ int main() {
     long_chain();
     threads();
     hooks();
+    hooks_of_the_face();
     return finish("autograd");
 }
