@@ -45,6 +45,7 @@ enum : uint32_t {
     AutocastFloat = 1u << 11,     //   in float32 (losses),
     AutocastPromote = 1u << 13,   //   in the widest dtype of its arguments (cat)
     TensorOnlyNumbers = 1u << 12, // a Python number may stand for a Tensor argument even without a Scalar overload
+    OutApart = 1u << 14,          // its out= must not share memory with any argument
 };
 }  // namespace trait
 

@@ -275,6 +275,13 @@ class _Methods:
         """See :func:`torch.lu`."""
         return torch.lu(self, pivot, get_infos)
 
+    def polygamma_(self, n):
+        """See :func:`torch.polygamma`; in place."""
+        result = torch.polygamma(n, self)
+        if not torch.can_cast(result.dtype, self.dtype):
+            raise RuntimeError(f"result type Float can't be cast to the desired output type of {self.type()}")
+        return self.copy_(result)
+
     def resize(self, *sizes):
         import warnings
 

@@ -15,7 +15,7 @@ Sym one_like(const Sym& x) { return like(x, 1); }
 template <class F, class... T> Tensor soft(const Tensor& self, int64_t dim, DType out, F body, const T&... more) {
     KINDLING_CHECK(NotImplemented, is_floating(out), "\"softmax_lastdim_kernel_impl\" not implemented for '%s'", scalar_type_name(out));
     dim = wrap_dim(dim, self.dim());
-    if (self.dim() == 0) return view(by_rows(1, out, body, view(self, {1}), view(more, {1})...), {});
+    if (self.dim() == 0) return view(by_rows(1, out, body, view(self, {1}), view(more, {1})...), IntList());
     return by_rows(uint64_t{1} << dim, out, body, self, more...);
 }
 

@@ -128,7 +128,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         KINDLING_CHECK(Runtime, can_cast(result.dtype(), out.dtype()), "result type %s can't be cast to the desired output type %s",
                        scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
         fit_out(out, result.sizes(), result.strides());
-        check_overlap(out, inputs, input_count);
+        check_overlap(out, inputs, input_count, op.functional->has(trait::OutApart));
         copy_into(out, result);
         written(out);
         results[i] = Value::own(std::move(out));

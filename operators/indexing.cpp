@@ -332,7 +332,7 @@ OPERATORS(indexing) {
         derivative("values", GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
     });
     declare("index_select(Tensor self, int dim, Tensor index) -> Tensor", {
-        doc("The slices at the given places along a dimension"),
+        doc("The slices at the given places along a dimension"), flags(trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index) { return selected_rows(self, dim, index); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index) {
             return index_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
@@ -410,7 +410,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", {
-        doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"),
+        doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"), flags(trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, bool) { return gathered(self, dim, index); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index) {
             return scatter_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
@@ -543,7 +543,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("take(Tensor self, Tensor index) -> Tensor", {
-        doc("Elements at places counted in row-major order"),
+        doc("Elements at places counted in row-major order"), flags(trait::OutApart),
         composition([](const Tensor& self, const Tensor& index) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "take(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, self.numel() || !index.numel(), "take(): tried to take from an empty tensor");
@@ -575,7 +575,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("masked_select(Tensor self, Tensor mask) -> Tensor", {
-        doc("The elements where the mask is set, in row-major order"), shape_by_value(),
+        doc("The elements where the mask is set, in row-major order"), flags(trait::OutApart), shape_by_value(),
         kernel([](const Tensor& self, const Tensor& mask) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_select");

@@ -120,7 +120,7 @@ static void extent(const TensorImpl& tensor, const char*& low, const char*& high
     high = static_cast<const char*>(tensor.data()) + (top + 1) * item;
 }
 
-void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count) {
+void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count, bool same_too) {
     TensorImpl* target = out.impl();
     if (!target->non_overlapping_dense)
         for (int i = 0; i < target->ndim; i++)
@@ -129,9 +129,9 @@ void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count) {
                            "location. Please clone() the tensor before performing the operation.");
     for (int i = 0; i < count; i++) {
         TensorImpl* input = inputs[i];
-        if (input == target || input->storage != target->storage || !input->numel || !target->numel) continue;
+        if ((!same_too && input == target) || input->storage != target->storage || !input->numel || !target->numel) continue;
         if (!input->non_overlapping_dense || !target->non_overlapping_dense) continue;  // too hard to tell, as torch
-        if (input->offset == target->offset && input->numel == target->numel && input->dtype == target->dtype) {
+        if (!same_too && input->offset == target->offset && input->numel == target->numel && input->dtype == target->dtype) {
             const TensorImpl *a = input, *b = target;
             if (a->strides() == b->strides()) continue;
         }

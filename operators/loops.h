@@ -24,8 +24,8 @@ bool can_cast(DType from, DType to);
 Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation);
 Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count);
 
-/// RuntimeError as torch when `out` overlaps itself, or overlaps an input without being it.
-void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count);
+/// RuntimeError as torch when `out` overlaps itself, or overlaps an input without being it (or, with same_too, at all).
+void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count, bool same_too = false);
 
 /// Byte strides of `tensor` seen as `sizes`.
 void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides);

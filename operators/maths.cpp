@@ -55,7 +55,7 @@ OPERATORS(maths) {
     declare("digamma(Tensor self) -> Tensor", {
         doc("The derivative of lgamma"), alias("special_digamma"), alias("special_psi"), int_to_float(), pointwise([](auto x) { return digamma(x); }) });
     declare("polygamma(int n, Tensor self) -> Tensor", {
-        doc("The n-th derivative of digamma"), in(space::Torch), int_to_float(), no_inplace(),
+        doc("The n-th derivative of digamma"), in(space::Torch | space::Method), int_to_float(), no_inplace(),
         pointwise([](auto n, auto x) {
             int64_t order = n.integer();
             if (order < 0) fail(ErrorKind::Runtime, "polygamma(n, x) does not support negative n.");

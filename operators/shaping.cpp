@@ -144,7 +144,7 @@ Tensor flipped(const Tensor& self, IntList dims) {
 
 OPERATORS(shaping) {
     declare("cat(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors joined along a dimension"), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
+        doc("Tensors joined along a dimension"), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
         kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
         derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
             std::vector<Tensor> parts = parted(grad, tensors_shape, dim);

@@ -138,7 +138,7 @@ OPERATORS(sorting) {
         refuses("torch.ones(3).topk(4)", "RuntimeError: selected index k out of range"),
     });
     declare("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", {
-        doc("The k-th smallest along a dimension, and where it is"),
+        doc("The k-th smallest along a dimension, and where it is"), flags(trait::OutApart),
         kernel([](const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
             need_order(self, "kthvalue");
             int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;

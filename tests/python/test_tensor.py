@@ -214,12 +214,29 @@ OUT = ["F.linear(a, a, out=torch.empty(0))", "F.linear(a, a, a[0, :2], out=torch
        "torch.native_batch_norm(a, None, None, None, None, True, 0.1, 1e-5, out=(torch.empty(0), torch.empty(0), torch.empty(0)))",
        "torch.argsort(i, stable=True, out=torch.empty(0, dtype=torch.int64))", "F.softshrink(a, -0.5)", "F.softshrink(a, 1.5)",
        "nn.Softshrink(-1)(a)", "torch.roll(s, 1, 0)", "torch.roll(s, (1, 2), (0, 0))", "torch.roll(s, 1)", "torch.roll(s, 1, -1)",
-       "F.softshrink(a.half(), 1e5)", "F.softshrink(a.double(), 1e39)"]
+       "F.softshrink(a.half(), 1e5)", "F.softshrink(a.double(), 1e39)", "torch.softmax(s, 0)", "torch.log_softmax(s, -1)",
+       "a.polygamma(1)", "a.clone().polygamma_(2)", "torch.ones(2, dtype=torch.int64).polygamma_(1)", "i.polygamma(0)",
+       "torch.gather(a, 1, torch.tensor([[0, 1, 0]]), out=a[:1])", "torch.cat([a, a], out=a)", "torch.take(a, torch.tensor([0, 1]), out=a[0, :2])",
+       "torch.index_select(a, 0, torch.tensor([0, 1]), out=a)", "torch.masked_select(a[0], a[0] > 0, out=a[0])",
+       "torch.kthvalue(a[0], 1, out=(a[0, 0], torch.tensor(0)))", "torch.cat([a, a], out=torch.empty(0))"]
 
 
 @pytest.mark.parametrize("source", OUT)
 def test_out_forms_and_refusals(source):
     same(source, SETUP)
+
+
+MASKED = ["sum(a, 1, mask=m)", "sum(i, mask=i > 1)", "prod(a, 0, keepdim=True, mask=m)", "amax(a, 1, mask=m)", "amin(i, 0, mask=i > 5)",
+          "argmax(a, 1, mask=m)", "argmin(a, mask=m)", "mean(a, 1, mask=m)", "mean(i)", "median(a, 1, mask=m)", "median(i, 0, mask=i > 1)",
+          "norm(a, 2.0, 1, mask=m)", "norm(a, -1.0, 1, mask=m)", "var(a, 1, mask=m)", "std(a, 1, False, mask=m)", "std(z)", "softmax(a, 1, mask=m)",
+          "log_softmax(a, 1, mask=m)", "softmin(a, 1, mask=m)", "normalize(a, 2.0, 1, mask=m)", "logaddexp(a, a, input_mask=m)",
+          "logsumexp(a, 1, mask=m)", "cumsum(a, 1, mask=m)", "cumprod(a, 0, mask=m)", "sum(a, (0, 0))", "sum(a, 3)", "sum(i, mask=m)",
+          "sum(a.requires_grad_(), 1, mask=m).sum().backward(), a.grad"]
+
+
+@pytest.mark.parametrize("source", MASKED)
+def test_masked(source):
+    same("torch.masked." + source, SETUP + "m = torch.tensor([[True, False, True], [False, False, False]])")
 
 
 def test_lazy_methods_match():
