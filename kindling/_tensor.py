@@ -279,7 +279,7 @@ class _Methods:
         """See :func:`torch.polygamma`; in place."""
         result = torch.polygamma(n, self)
         if not torch.can_cast(result.dtype, self.dtype):
-            raise RuntimeError(f"result type Float can't be cast to the desired output type of {self.type()}")
+            torch.polygamma(n, self, out=self)     # says so
         return self.copy_(result)
 
     def resize(self, *sizes):
