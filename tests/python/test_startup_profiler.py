@@ -156,6 +156,13 @@ def test_cycle(planted):
     assert planted["cycles"] == [["planted.cycle_a", "planted.cycle_b"]]
 
 
+def test_cycle_by_import_module(tree):
+    (tree / "ring_a.py").write_text("import ring_b\n")
+    (tree / "ring_b.py").write_text("import importlib\nimportlib.import_module('ring_a')\n")
+    data, _ = startup("--repeat", "1", "-c", "import ring_a", cwd=tree)
+    assert data["cycles"] == [["ring_a", "ring_b"]]
+
+
 def test_failures(planted):
     rows = {row["name"]: row for row in planted["failed"]}
     assert set(rows) == {"planted.broken", "planted_missing"}
@@ -236,6 +243,23 @@ def test_script_runs_on_the_interpreter_that_it_names(tree, tmp_path):
         data, done = startup("--repeat", "1", tree / "shebang.py", "a", cwd=tree)
         assert data["python"]["executable"] == str(expected)
         assert done.stderr.decode().split() == [f"['{tree / 'shebang.py'}',", "'a']", str(expected)]
+
+
+OTHERS = [path for version in ("3.10", "3.12", "3.13") for path in
+          sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))[:1]]  # fmt: skip
+
+
+@pytest.mark.parametrize("python", OTHERS, ids=lambda path: path.parts[-3])
+def test_other_versions_of_python(tree, python):
+    code = "import sys; sys.modules['planted._native'] = sys; import planted, decimal"
+    data, _ = startup("--repeat", "1", "--python", python, "-c", code, cwd=tree)
+    assert data["python"]["version"].startswith(".".join(python.parts[-3].split(".")[:2]))
+    assert data["cycles"] == [["planted.cycle_a", "planted.cycle_b"]]
+    assert {row["name"] for row in data["failed"]} == {"planted.broken", "planted_missing"}
+    assert [row["name"] for row in data["threads"]] == ["planted-thread"]
+    assert module(data, "planted.sleepy")["self_ms"] >= 60
+    assert any(row["init_symbol"] == "PyInit__decimal" for row in data["libraries"])
+    assert data["notes"] == []
 
 
 def test_shares(planted):

@@ -31,7 +31,6 @@ boot, files = bootstrap.__dict__, external.__dict__
 module_type = type(sys)
 real_find_and_load = bootstrap._find_and_load
 real_create, real_exec = _imp.create_dynamic, _imp.exec_dynamic
-real_start = _thread.start_new_thread
 detail = None
 registrations = False
 fd = -1
@@ -89,6 +88,8 @@ def line_of(frame):
 def find_and_load(name, import_):
     global lost, number
     if name in modules:
+        if detail:  # importlib.import_module does not pass by __import__
+            detail.again(name, getframe().f_back)
         return real_find_and_load(name, import_)
     start = now()
     number = me = number + 1
@@ -180,21 +181,24 @@ def of_module(module):
     return getattr(module, "__name__", ""), getattr(module, "__file__", "") or ""
 
 
-def start_thread(function, *rest):
-    frame = getframe().f_back
-    target = function
-    name = ""
-    if getattr(function, "__name__", "") == "_bootstrap" and hasattr(function, "__self__"):
-        thread = function.__self__
-        name, target = getattr(thread, "_name", ""), getattr(thread, "_target", None) or type(thread)
-    module, line, file = caller(frame)
-    while frame is not None and frame.f_globals.get("__name__") in ("threading", "concurrent.futures.thread"):
-        frame = frame.f_back
+def starter(real):
+    def start_thread(function, *rest, **named):
+        frame = getframe().f_back
+        target = function
+        name = ""
+        if getattr(function, "__name__", "") == "_bootstrap" and hasattr(function, "__self__"):
+            thread = function.__self__
+            name, target = getattr(thread, "_name", ""), getattr(thread, "_target", None) or type(thread)
         module, line, file = caller(frame)
-    stack = stacks.get(ident()) or [0]
-    target = getattr(target, "__qualname__", type(target).__name__)
-    emit("T", stack[-1], now() - lost, name, module, line, file, target)
-    return real_start(function, *rest)
+        while frame is not None and frame.f_globals.get("__name__") in ("threading", "concurrent.futures.thread"):
+            frame = frame.f_back
+            module, line, file = caller(frame)
+        stack = stacks.get(ident()) or [0]
+        target = getattr(target, "__qualname__", type(target).__name__)
+        emit("T", stack[-1], now() - lost, name, module, line, file, target)
+        return real(function, *rest, **named)
+
+    return start_thread
 
 
 def mark(name, kind="M"):
@@ -314,6 +318,14 @@ class Detail:
 
         builtins.__import__ = __import__
 
+    def again(self, name, frame):
+        spec = getattr(modules[name], "__dict__", {}).get("__spec__")
+        if getattr(spec, "_initializing", False) is True:
+            importer, line, _ = caller(frame)
+            if importer != name and not importer.startswith(name + ".") and (importer, name) not in self.cycles:
+                self.cycles.add((importer, name))
+                emit("C", (stacks.get(ident()) or [0])[-1], importer, line, name)
+
     def begin(self):
         usage = self.usage(0)
         return (*self.counts, usage[6], usage[7], usage[2])
@@ -378,9 +390,12 @@ def begin():
         posix.register_at_fork(after_in_child=forked)
         sys._kindling_startup = mark
         _imp.create_dynamic, _imp.exec_dynamic = create, execute
-        _thread.start_new_thread = start_thread
-        if "threading" in modules:
-            modules["threading"]._start_new_thread = start_thread
+        for name in ("start_new_thread", "start_joinable_thread"):  # the second from 3.13 on
+            if hasattr(_thread, name):
+                start = starter(getattr(_thread, name))
+                setattr(_thread, name, start)
+                if "threading" in modules:
+                    setattr(modules["threading"], "_" + name, start)
         import atexit
 
         modules.pop("atexit", None)
