@@ -32,3 +32,25 @@ class mark:
     def __exit__(self, *_):
         if self._write:
             self._write(self.name, ")")
+
+
+def load_ipython_extension(shell):
+    """``%load_ext kindling.startup`` gives ``%kindling_startup [OPTION...] CODE``, or ``-m MODULE``, or ``-c CODE``: the
+    report of `kindling startup`, measured in processes of their own."""
+
+    def kindling_startup(line):
+        """What the start of a Python program costs: %kindling_startup import numpy"""
+        import os
+        import shlex
+        import subprocess
+
+        words = shlex.split(line)
+        if not any(word in ("-c", "-m") for word in words) and not os.path.exists((words or [""])[-1]):
+            options = []
+            while words and words[0].startswith("--"):
+                options.append(words.pop(0))
+            words = [*options, "-c", " ".join(words)]
+        done = subprocess.run([sys.executable, "-m", "kindling", "startup", *words], capture_output=True, text=True)
+        print(done.stderr + done.stdout, end="")
+
+    shell.register_magic_function(kindling_startup, magic_kind="line", magic_name="kindling_startup")

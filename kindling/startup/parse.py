@@ -48,9 +48,25 @@ class Recording:
                 getattr(self, "_" + _NAMES[kind])(*words)
             except (EOFError, ValueError, KeyError, TypeError):
                 break  # cut off in the middle of a write
+        self._drop_empty()
         for span in self.spans.values():
             if span.parent:
                 span.parent.children.append(span)
+
+    def _drop_empty(self):
+        """`import a.b` imports `a` first; where that imports `a.b` itself, the outer import found it done."""
+        empty = set()
+        for span in self.spans.values():
+            above = span.parent
+            while above is not None and not span.error:
+                if above.name == span.name:
+                    empty.add(above.number)
+                above = above.parent
+        for span in self.spans.values():
+            while span.parent and span.parent.number in empty:
+                span.parent = span.parent.parent
+        for number in empty:
+            del self.spans[number]
 
     def _start(self, entered, ready, python, version, present):
         self.entered, self.ready, self.python, self.version, self.present = entered, ready, python, version, present

@@ -508,3 +508,35 @@ def test_eager_import():
     assert {"kindling.fft", "kindling.distributions", "kindling.optim"} <= {row["name"] for row in every["modules"]}
     _, done = startup("--repeat", "1", "--unlazy", "fft.nosuch", "-c", "import kindling", check=False)
     assert done.returncode == 1 and b"KINDLING_EAGER_IMPORT=fft.nosuch: 'fft.nosuch' is not to be had" in done.stderr
+
+
+# ---- with other tools
+
+
+def test_pstats_file_is_what_pstats_reads(tree, tmp_path):
+    import pstats
+
+    file = tmp_path / "startup.prof"
+    data, _ = startup("--repeat", "1", "--quiet", "--pstats", file, "-c", "import clean, planted.sleepy", cwd=tree)
+    stats = pstats.Stats(str(file))
+    assert stats.total_calls == len(data["modules"]) + 1
+    assert stats.total_tt == pytest.approx(data["total_ms"] / 1e3, abs=1e-3)
+    (row,) = [value for key, value in stats.stats.items() if key[2] == "planted.sleepy"]
+    assert row[2] == pytest.approx(module(data, "planted.sleepy")["self_ms"] / 1e3, abs=1e-6)
+    assert [key[2] for key in row[4]] == ["__main__"] or "planted" in [key[2] for key in row[4]]
+
+
+def test_ipython_magic(capsys):
+    import kindling.startup
+
+    class Shell:
+        def register_magic_function(self, function, magic_kind, magic_name):
+            assert magic_kind == "line"
+            setattr(self, magic_name, function)
+
+    shell = Shell()
+    kindling.startup.load_ipython_extension(shell)
+    shell.kindling_startup("--repeat=1 --no-native import wave")
+    assert re.search(r"wave  \(__main__:1\)", capsys.readouterr().out)
+    shell.kindling_startup("--repeat=1 --no-native -m this_is_no_module")
+    assert "No module named this_is_no_module" in capsys.readouterr().out
