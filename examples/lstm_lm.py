@@ -49,7 +49,7 @@ def sample(model, letters, index, prompt, length, temperature=0.7):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--window", type=int, default=50, help="steps of backpropagation in time")

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 
 def arguments():
-    a = argparse.ArgumentParser(description=__doc__.split("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    a = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     for name, value, text in (
             ("seconds", 105.0, "training time to plan for when --steps is not given"), ("seed", 1, "of every random draw"),
             ("dim", 128, "width"), ("layers", 4, "depth"), ("heads", 4, "of queries"), ("kv-heads", 2, "of keys and values"),

@@ -210,6 +210,17 @@ def signature(schema, method):
     return words, type_of(result, True)
 
 
+def spread_out(words):
+    """The form that takes sizes one by one, ``x.view(2, 3)``, where the first argument is a list of them; None for others."""
+    places = [word for word in words[:words.index("*") if "*" in words else None] if word not in ("self", "input: Tensor")]
+    if not places or not re.match(r"(size|sizes|shape|dims|repeats): (_int \| )?Sequence\[_int\]", places[0]):
+        return None
+    if any(" = " not in word for word in places[1:]):
+        return None
+    after = words[words.index("*") + 1:] if "*" in words else []
+    return [*words[:words.index(places[0])], f"*{places[0].partition(':')[0]}: _int", *after]
+
+
 def forms(operator, method):
     """(name, parameters, result) of each Python form of an operator."""
     found = signature(operator["schema"], method)
@@ -225,25 +236,57 @@ def forms(operator, method):
         if operator["out"] and not method:
             extra = [*([] if "*" in words else ["*"]), f"out: {result} | None = None"]
         yield name, words + extra, result
+        spread = spread_out(words + extra)
+        if spread:
+            yield name, spread, result
         if operator["inplace"] and not name.endswith("_"):
             yield name + "_", words, result
 
 
+def accepts(words):
+    """What a form takes, parameter by parameter: name, the types it may have, whether it may be left out; by position up to the `*`."""
+    places, names, keyword_only = [], {}, False
+    for word in words:
+        if word[0] == "*":
+            keyword_only = True
+            if word == "*":
+                continue
+        name, _, kind = word.partition(":")
+        kind, equals, _ = kind.partition(" = ")
+        taken = (name, {each.strip() for each in kind.split(" | ")}, bool(equals))
+        names[name] = taken
+        if not keyword_only:
+            places.append(taken)
+    return places, names
+
+
+def covers(wide, narrow):
+    """Whether every call that `narrow` takes is one that `wide` takes too: a checker says that such an overload is never reached."""
+    (wide_places, wide_names), (places, names) = accepts(wide), accepts(narrow)
+    if len(wide_places) < len(places) or any(a[0] != b[0] for a, b in zip(wide_places, places)):
+        return False
+    return all(name in wide_names and (kinds <= wide_names[name][1] or "Any" in kinds | wide_names[name][1]) and (not optional or wide_names[name][2])
+               for name, kinds, optional in names.values()) and all(
+        optional for name, _, optional in wide_names.values() if name not in names)
+
+
 def block(entries, indent=""):
-    """The definitions, with ``overload`` where a name has several."""
-    grouped = {}
+    """The definitions, with ``overload`` where a name has several; those that an earlier one covers are left out."""
+    grouped, taken = {}, {}
     for name, words, result in entries:
-        line = f"def {name}({', '.join(words)}) -> {result}: ..."
-        lines = grouped.setdefault(name, [])
-        if line not in lines:
-            lines.append(line)
+        if any(covers(earlier, words) for earlier in taken.setdefault(name, [])):
+            grouped.setdefault(name, [])
+            continue
+        taken[name].append(words)
+        grouped.setdefault(name, []).append(f"def {name}({', '.join(words)}) -> {result}: ...")
     text = []
     for name in sorted(grouped):
         for line in grouped[name]:
             if len(grouped[name]) > 1:
                 text.append(indent + "@overload")
             text.append(indent + line)
-    return "\n".join(text) + "\n"
+    # Comparisons give tensors, which `object` does not expect.
+    return re.sub(r"(def __(?:eq|ne)__\(.*)", r"\1  # type: ignore[override]", "\n".join(text)) + "\n"
 
 
 def stub(operators):
