@@ -1,0 +1,232 @@
+"""Row kernels, scans and strided copies against PyTorch; the same bits under every instruction set."""
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import kindling as k
+
+F, KF = torch.nn.functional, k.nn.functional
+
+
+def given(t):
+    """The tensor's numbers in kindling, with its strides."""
+    if t.dtype == torch.bfloat16:
+        return given(t.float()).bfloat16()
+    base = k.from_numpy(t.detach().contiguous().numpy().copy())
+    return k.empty_strided(tuple(t.shape), t.stride(), dtype=base.dtype).copy_(base)
+
+
+def numbers(t):
+    t = t.detach()
+    return (t.double() if t.is_floating_point() else t).numpy()
+
+
+def close(got, want, exact, factor=8, floor=3e-6):
+    """As near to the double result as torch is, within a factor; torch's shape and strides."""
+    assert tuple(got.shape) == tuple(want.shape)
+    assert [s for s, n in zip(got.stride(), got.shape) if n > 1] == [s for s, n in zip(want.stride(), want.shape) if n > 1]
+    error = np.abs(numbers(got) - numbers(exact)).max(initial=0)
+    theirs = np.abs(numbers(want) - numbers(exact)).max(initial=0)
+    assert error <= max(factor * theirs, 1e-11 if want.dtype == torch.float64 else floor)
+
+
+SHAPES = [(1,), (3,), (5, 130), (3, 700), (2, 5000), (2000, 33), (4, 16, 7, 9), (2, 600, 40), (1, 40000, 6), (2, 70000)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_over_any_dimension_and_layout(shape, name):
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        plain = (torch.randn(shape) * 3).to(dtype)
+        for x in [plain] + ([plain.transpose(0, -1)] if len(shape) > 1 else []):
+            for dim in range(len(shape)):
+                want, got = getattr(x, name)(dim), getattr(given(x), name)(dim)
+                assert str(got.dtype) == str(want.dtype)
+                close(got, want, getattr(x.double(), name)(dim), floor=4e-2 if dtype == torch.bfloat16 else 3e-6)
+
+
+def test_softmax_of_infinities_and_nan():
+    rows = [[float("-inf")] * 3, [float("inf"), 0.0, 1.0], [float("nan"), 0.0, 1.0], [float("-inf"), 0.0, 0.0]]
+    for name in ("softmax", "log_softmax"):
+        np.testing.assert_allclose(getattr(k.tensor(rows), name)(1).numpy(), getattr(torch.tensor(rows), name)(1).numpy())
+    wide = torch.zeros(2, 3000)
+    wide[1, 2777] = float("nan")
+    assert np.isnan(given(wide).softmax(1).numpy()).sum() == 3000
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_gradients_of_softmax(name):
+    for dim in range(3):
+        x, g = torch.randn(5, 70, 11), torch.randn(5, 70, 11)
+        mine = given(x).requires_grad_()
+        getattr(mine, name)(dim).backward(given(g))
+        theirs, exact = x.clone().requires_grad_(), x.double().requires_grad_()
+        getattr(theirs, name)(dim).backward(g)
+        getattr(exact, name)(dim).backward(g.double())
+        close(mine.grad, theirs.grad, exact.grad)
+    assert k.autograd.gradgradcheck(lambda a: getattr(a, name)(1), (k.randn(3, 4, dtype=k.float64, requires_grad=True),))
+
+
+def norm(M, which):
+    return {"layer": lambda: M.nn.LayerNorm((9, 20)), "plain": lambda: M.nn.LayerNorm(20, elementwise_affine=False),
+            "batch": lambda: M.nn.BatchNorm2d(8), "channels last": lambda: M.nn.BatchNorm2d(8),
+            "group": lambda: M.nn.GroupNorm(4, 8)}[which]()
+
+
+@pytest.mark.parametrize("which", ["layer", "plain", "batch", "channels last", "group"])
+def test_norms_and_their_gradients(which):
+    x, g = torch.randn(6, 8, 9, 20) * 2 + 50, torch.randn(6, 8, 9, 20)
+    if which == "channels last":
+        x = x.to(memory_format=torch.channels_last)
+
+    def all_of(M, x, g, dtype):
+        x, module = x.detach().requires_grad_(), norm(M, which).to(dtype)
+        for p in module.parameters():
+            with M.no_grad():
+                p.copy_(M.linspace(0.5, 1.5, p.numel(), dtype=dtype).view(p.shape))
+        y = module(x)
+        y.backward(g)
+        return [y, x.grad] + [p.grad for p in module.parameters()] + list(module.buffers())[:2]
+
+    mine = all_of(k, given(x), given(g), k.float32)
+    theirs, exact = all_of(torch, x, g, torch.float32), all_of(torch, x.double(), g.double(), torch.float64)
+    for got, want, true in zip(mine, theirs, exact):
+        close(got, want, true, floor=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7, 8), (2, 2, 64, 64, 32), (2, 2, 100, 300, 16), (2, 2, 70, 600, 33)], ids=str)
+@pytest.mark.parametrize("mode", ["plain", "causal", "flags", "numbers", "row"])
+def test_attention_and_its_gradients(shape, mode):
+    batch, heads, rows, keys, depth = shape
+    q, key, v = (torch.randn(batch, heads, n, depth) for n in (rows, keys, keys))
+    options = {}
+    if mode == "causal":
+        options = {"is_causal": True}
+    if mode == "flags":
+        options = {"attn_mask": torch.rand(rows, keys) > 0.3}
+        options["attn_mask"][0] = False              # nothing to attend to
+    if mode == "numbers":
+        options = {"attn_mask": torch.randn(batch, 1, rows, keys), "scale": 0.3}
+    if mode == "row":
+        options = {"attn_mask": torch.randn(keys, rows).t()}
+    g = torch.randn(batch, heads, rows, depth)
+
+    def all_of(functional, tensors, options, g):
+        tensors = [t.requires_grad_() for t in tensors]
+        y = functional.scaled_dot_product_attention(*tensors, **options)
+        y.backward(g)
+        return [y] + [t.grad for t in tensors]
+
+    def each(change):
+        return {n: change(x) if isinstance(x, torch.Tensor) else x for n, x in options.items()}
+
+    mine = all_of(KF, [given(t) for t in (q, key, v)], each(given), given(g))
+    theirs = all_of(F, [t.clone() for t in (q, key, v)], options, g)
+    exact = all_of(F, [t.double() for t in (q, key, v)], each(lambda t: t if t.dtype == torch.bool else t.double()), g.double())
+    for got, want, true in zip(mine, theirs, exact):
+        close(got, want, true, floor=1e-5)
+
+
+def test_attention_twice_differentiated():
+    tensors = [k.randn(2, 2, n, 4, dtype=k.float64, requires_grad=True) for n in (6, 5, 5)]
+    assert k.autograd.gradgradcheck(lambda *t: KF.scaled_dot_product_attention(*t, is_causal=True), tuple(tensors))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("shape", [(4, 3), (64, 10), (33, 500), (5, 8192), (1, 1)], ids=str)
+def test_cross_entropy_and_its_gradient(shape, reduction):
+    x, target = torch.randn(shape) * 5 + 50, torch.randint(0, shape[1], (shape[0],))
+    if shape[0] > 3:
+        target[1] = -100
+
+    def both(M, x, target):
+        x = x.requires_grad_()
+        y = M.nn.functional.cross_entropy(x, target, reduction=reduction)
+        y.backward(M.ones_like(y) * 0.7)
+        return y, x.grad
+
+    mine, theirs = both(k, given(x), given(target)), both(torch, x.clone(), target)
+    for got, want, true in zip(mine, theirs, both(torch, x.double(), target)):
+        close(got, want, true, floor=1e-5)
+
+
+def test_cross_entropy_refuses_targets_out_of_range():
+    with pytest.raises(IndexError, match="Target 5 is out of bounds"):
+        KF.cross_entropy(k.zeros(2, 3), k.tensor([0, 5]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bfloat16", "complex64"])
+def test_scans(dtype):
+    for shape in [(1,), (5000,), (3, 4), (100, 130), (5, 70, 33), (1, 30000), (9000, 2)]:
+        x = (torch.randn(shape) * 2).to(getattr(torch, dtype)) if dtype != "uint8" else torch.randint(0, 9, shape, dtype=torch.uint8)
+        for each in [x] + ([x.transpose(0, -1)] if len(shape) > 1 else []):
+            for dim in range(len(shape)):
+                want, got = each.cumsum(dim), given(each).cumsum(dim)
+                rough = 0.5 if dtype == "bfloat16" else 1e-2
+                assert got.stride() == want.stride()
+                np.testing.assert_allclose(numbers(got), numbers(want), rtol=2e-2 if rough > 0.1 else 1e-4, atol=rough)
+                if dtype != "complex64":
+                    want, got = each.cummax(dim), given(each).cummax(dim)
+                    np.testing.assert_array_equal(got[1].numpy(), want[1].numpy())
+                    np.testing.assert_array_equal(numbers(got[0]), numbers(want[0]))
+
+
+WAYS = {
+    "contiguous": lambda t: t.contiguous(), "transposed": lambda t: t.transpose(-1, -2).contiguous(),
+    "turned": lambda t: t.transpose(0, -1).clone(), "flip": lambda t: t.flip(-1), "flip all": lambda t: t.flip(0, -1),
+    "roll": lambda t: t.roll(2, -1), "tril": lambda t: t.tril(1), "triu": lambda t: t.triu(-3),
+    "nothing": lambda t: t.tril(-1000), "everything": lambda t: t.triu(-(2**62)),
+    "one number a row": lambda t: t * t[..., :1], "across": lambda t: t.transpose(-1, -2) + t.transpose(-1, -2).contiguous(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copies_of_strided_tensors(way):
+    for shape in [(3, 5), (17, 33), (70, 65), (300, 520), (2, 40, 50), (3, 100, 290), (4, 3, 64, 70)]:
+        for dtype in (torch.float32, torch.float64, torch.uint8, torch.int16, torch.complex128):
+            plain = torch.randint(0, 10, shape).to(dtype)
+            for x in (plain, plain.transpose(-1, -2), plain[..., ::2], plain.transpose(0, -1)):
+                want, got = WAYS[way](x), WAYS[way](given(x))
+                np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_powers_of_floats():
+    x = np.concatenate([np.float32(10) ** np.linspace(-38, 38, 2001).astype(np.float32),
+                        np.array([0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 2, -2, 1e-42], np.float32)])
+    y = np.array([0, -0.0, 1.7, -1.7, 0.3, 3, 5, -5, 7.5, 100, -100, 0.01, np.inf, -np.inf, np.nan, 1e30, -1e30], np.float32)
+    x, y = (each.copy() for each in np.meshgrid(x, y))
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(np.float64), y.astype(np.float64))
+        rounded = exact.astype(np.float32)
+        got = (k.from_numpy(x) ** k.from_numpy(y)).numpy()
+        near = np.abs(got - exact) <= 0.51 * np.spacing(np.abs(rounded))
+    assert ((got == rounded) | (np.isnan(got) & np.isnan(rounded)) | near).all()
+
+
+BITS = """
+import hashlib, kindling as k
+k.manual_seed(0)
+F, digest = k.nn.functional, hashlib.sha256()
+for dtype in (k.float32, k.float64, k.bfloat16):
+    for shape in ((7, 5), (40, 300), (3, 9000), (2, 33, 65)):
+        x = k.randn(shape).to(dtype)
+        for y in (x, x.transpose(0, -1)):
+            for z in (y.softmax(-1), y.log_softmax(0), F.layer_norm(y, y.shape[-1:]), y.cumsum(-1), y.cumprod(0), y.t() if y.dim() == 2 else y,
+                      y.flip(-1), y.abs() ** 1.7, F.gelu(y), y.exp(), y.sum(-1), y.amax(0), y.var(-1), y.logsumexp(-1)):
+                digest.update(z.double().contiguous().numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_every_instruction_set_and_thread_count_gives_the_same_bits(tmp_path):
+    seen, home = set(), os.path.dirname(os.path.dirname(os.path.abspath(k.__file__)))
+    for isa in ("baseline", "avx2", "avx512"):
+        for threads in ("1", "3"):
+            environment = dict(os.environ, KINDLING_ISA=isa, OMP_NUM_THREADS=threads, PYTHONPATH=home)
+            seen.add(subprocess.run([sys.executable, "-c", BITS], env=environment, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    assert len(seen) == 1 and len(seen.pop().strip()) == hashlib.sha256().digest_size * 2
