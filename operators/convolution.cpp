@@ -129,6 +129,7 @@ Tensor plain(const Tensor& input, const Tensor& weight, const Tensor& bias, IntL
 Tensor padded_by_name(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, Text padding, IntList dilation, int64_t groups, int64_t dims) {
     if (padding == "valid") return plain(input, weight, bias, stride, {0}, dilation, false, {0}, groups, dims);
     KINDLING_CHECK(Runtime, padding == "same", "Invalid padding string: '%s'", std::string(padding).c_str());
+    KINDLING_CHECK(Runtime, weight.dim() == dims + 2, "Expected %ldD weight for conv%ldd, but got weight of size: %s", dims + 2, dims, str(weight.sizes()).c_str());
     Sizes both, extra;
     bool even = true;
     for (int i = 0; i < dims; i++) {
