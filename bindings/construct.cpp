@@ -426,7 +426,7 @@ static void read_options(const char* function, PyObject* dtype, PyObject* device
         options.device = default_device.device;
         options.has_device = true;
     }
-    if (requires_grad) options.requires_grad = PyObject_IsTrue(requires_grad) == 1;
+    if (requires_grad) options.requires_grad = truth_of(requires_grad);
 }
 static PyObject* finish(const Tensor& made, const MakeOptions& options) {
     Tensor result = options.has_device ? to_options(made, DType::None, true, options.device, false, MemoryFormat::Preserve) : made;
@@ -529,7 +529,7 @@ static PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
         Ref<Storage> storage = Storage::adopt(static_cast<char*>(view->buf) + offset, static_cast<size_t>(count * item), release_view, view);
         guard.view = nullptr;
         Tensor result = make_tensor(storage, 0, IntList(&count, 1), IntList(&one, 1), dtype);
-        if (slots[4] && PyObject_IsTrue(slots[4]) == 1) result.requires_grad_(true);
+        if (slots[4] && truth_of(slots[4])) result.requires_grad_(true);
         return wrap(result);
     });
 }

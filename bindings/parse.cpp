@@ -208,6 +208,7 @@ static Fit convert_list(const Argument& argument, PyObject* object, Value& value
             if (!PyBool_Check(item(i))) return Fit::No;
             bools[i] = item(i) == Py_True;
         }
+        if (argument.list_size && size != static_cast<size_t>(argument.list_size)) return Fit::No; // a mask has its length
         value = Value(Span<bool>(bools, size));
         return Fit::Yes;
     }

@@ -87,6 +87,12 @@ template <class F> int guarded_int(F&& body) {
 }
 /// Throws Error(Python): the Python error that is set passes through C++ code.
 [[noreturn]] void throw_python();
+/// Python's truth of an object; throws what its __bool__ raises.
+inline bool truth_of(PyObject* object) {
+    int truth = PyObject_IsTrue(object);
+    if (truth < 0) throw_python();
+    return truth;
+}
 /// `call` for a PyObject* result that must not be null in C++ code.
 inline PyObject* checked(PyObject* object) { if (!object) throw_python(); return object; }
 

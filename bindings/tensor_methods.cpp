@@ -85,7 +85,7 @@ METHOD(tolist) { NO_ARGUMENTS("tolist") return tensor_to_list(self); }
 METHOD(numpy) {
     PyObject* slots[1];
     if (!read_arguments("numpy", args, nargs, kwnames, {"force"}, slots)) return nullptr;
-    bool force = slots[0] && PyObject_IsTrue(slots[0]) == 1;
+    bool force = slots[0] && truth_of(slots[0]);
     Tensor tensor = tensor_of(self);
     if (force) {
         static constinit Known conj{"resolve_conj", "", nullptr}, neg{"resolve_neg", "", nullptr};
@@ -159,7 +159,7 @@ METHOD(to) {
             at = 2;
         }
     }
-    bool non_blocking = slots[at] && PyObject_IsTrue(slots[at]) == 1, copy = slots[at + 1] && PyObject_IsTrue(slots[at + 1]) == 1;
+    bool non_blocking = slots[at] && truth_of(slots[at]), copy = slots[at + 1] && truth_of(slots[at + 1]);
     return converted(self, to_options(tensor_of(self), dtype, has_device, device, copy, format_argument("to", slots[at + 2]), non_blocking));
 }
 
@@ -202,7 +202,7 @@ METHOD(new_tensor) {
     if (slots[1] && slots[1] != Py_None && !dtype_of_object(slots[1], dtype)) fail(ErrorKind::Type, "new_tensor(): argument 'dtype' must be torch.dtype");
     if (slots[2] && slots[2] != Py_None && !device_of_object(slots[2], device)) return nullptr;
     Tensor result = to_options(tensor_of_data(slots[0], dtype, false), DType::None, true, device, false, MemoryFormat::Preserve);
-    if (slots[3] && PyObject_IsTrue(slots[3]) == 1) result.requires_grad_(true);
+    if (slots[3] && truth_of(slots[3])) result.requires_grad_(true);
     return wrap(result);
 }
 METHOD(new) {

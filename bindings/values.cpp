@@ -2,6 +2,7 @@
 #include "bindings/python.h"
 
 #include <new>
+#include <stdexcept>
 
 #include "bindings/types.h"
 
@@ -39,6 +40,8 @@ PyObject* set_error() {
         PyErr_SetString(class_of(error.kind()), error.what());
     } catch (const std::bad_alloc&) {
         PyErr_SetString(class_of(ErrorKind::OutOfMemory), "not enough memory: the system gave none for a list or header");
+    } catch (const std::length_error&) {
+        PyErr_SetString(class_of(ErrorKind::OutOfMemory), "not enough memory: a list longer than any memory");
     } catch (const std::exception& error) {
         PyErr_Format(class_of(ErrorKind::Internal), "internal error: %s. Please report it.", error.what());
     } catch (...) {

@@ -12,31 +12,34 @@ void* (*release_lock)() = nullptr;
 void (*retake_lock)(void*) = nullptr;
 
 /// A kernel never sees a tensor without data beside one with: only numbers (0-d tensors) mix with the meta device, and
-/// what copies or indexes into it. Derivatives hand shapes on as meta tensors: the arguments called `shape`, and the input
-/// of nll_loss_backward, which reads no more of it.
+/// what copies or indexes into it. A library kernel answers on its first tensor's device, so there a number cannot come
+/// first. Derivatives hand shapes on as meta tensors: the arguments called `shape`, and the input of nll_loss_backward,
+/// which reads no more of it.
 [[gnu::cold]] static void check_devices(const Operator& op, const Value* arguments) {
     if (op.body != Body::Kernel && op.body != Body::Pointwise) return;
     const std::string& name = op.schema->name;
-    if (name == "copy_" || name == "copy" || name.compare(0, 3, "set") == 0) return;
-    const Value* first = nullptr;
-    bool mixed = false, meta = op.list_count > 0;
-    auto look = [&](const TensorImpl* tensor) { mixed = mixed || (tensor && !tensor->is_meta() && tensor->ndim > 0); };
-    for (int i = 0; i < op.tensor_count; i++) {
-        const Value& v = arguments[op.tensor_positions[i]];
-        if (v.tag != Value::Tag::Tensor) continue;
-        if (!first) first = &v;
-        look(v.tensor);
-        std::string_view called = op.schema->arguments[op.tensor_positions[i]].name;
-        if (v.tensor->is_meta() && !(called == "shape" || (name == "nll_loss_backward" && called == "self"))) meta = true;
+    if (name == "copy_" || name == "copy") return;
+    if (op.has(trait::ShapeByValue) && op.body == Body::Kernel)
+        fail(ErrorKind::NotImplemented, "aten::%s: the shape of its result depends on values, which Meta tensors do not have", name.c_str());
+    const TensorImpl* first = nullptr;
+    bool mixed = false, meta = op.list_count > 0, late = false;
+    auto look = [&](const TensorImpl* tensor, bool shape_only) {
+        if (!first && !shape_only) first = tensor;
+        if (!tensor->is_meta()) mixed = mixed || tensor->ndim > 0;
+        else if (!shape_only) meta = true, late = late || !first->is_meta();
+    };
+    for (int at = 0; at < static_cast<int>(op.argument_count()); at++) {
+        const Value& v = arguments[at];
+        const Argument& argument = op.schema->arguments[static_cast<size_t>(at)];
+        if (v.tag == Value::Tag::Tensor) {
+            std::string_view called = argument.name;
+            look(v.tensor, called == "shape" || (name == "nll_loss_backward" && called == "self"));
+        } else if (v.tag == Value::Tag::TensorList && !(name.compare(0, 5, "index") == 0 && first && first->is_meta())) {
+            for (uint32_t j = 0; j < v.size; j++)
+                if (v.tensors[j].defined()) look(v.tensors[j].impl(), false);
+        }
     }
-    bool indexes = name.compare(0, 5, "index") == 0 && first && first->tensor->is_meta();
-    for (int i = 0; i < op.list_count && !indexes; i++) {
-        const Value& v = arguments[op.list_positions[i]];
-        if (v.tag != Value::Tag::TensorList) continue;
-        for (uint32_t j = 0; j < v.size; j++)
-            if (v.tensors[j].defined()) look(v.tensors[j].impl());
-    }
-    if (mixed && meta)
+    if ((mixed && meta) || (late && (op.body == Body::Kernel || op.form == Form::Inplace)))
         fail(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found at least two devices, meta and cpu!", name.c_str());
 }
 

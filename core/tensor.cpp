@@ -97,8 +97,13 @@ void resize_tensor(const Tensor& out, IntList sizes, IntList strides) {
     out.impl()->set_shape(sizes, strides);
 }
 
-int64_t Tensor::size(int64_t dim) const { return impl_->shape[wrap_dim(dim, impl_->ndim)]; }
-int64_t Tensor::stride(int64_t dim) const { return impl_->strides()[wrap_dim(dim, impl_->ndim)]; }
+// Numbers have no dimension to ask about, though wrap_dim lets 0 and -1 pass for them (sum(dim=0) of a number is fine).
+static int64_t real_dim(int64_t dim, int64_t ndim) {
+    KINDLING_CHECK(Index, ndim > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
+    return wrap_dim(dim, ndim);
+}
+int64_t Tensor::size(int64_t dim) const { return impl_->shape[real_dim(dim, impl_->ndim)]; }
+int64_t Tensor::stride(int64_t dim) const { return impl_->strides()[real_dim(dim, impl_->ndim)]; }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
     if (format == MemoryFormat::ChannelsLast) return impl_->channels_last;

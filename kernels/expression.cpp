@@ -111,10 +111,11 @@ Immediate Immediate::of(DType type, std::complex<double> value) {
         case DType::Bool: put(result, static_cast<uint8_t>(value != 0.0)); break;
         default: {
             double real = value.real();
-            bool high = is_unsigned(type) && real >= 9223372036854775808.0;
-            KINDLING_ASSERT(real == real);
-            put_integer(result, type,
-                        high ? static_cast<uint64_t>(real) : static_cast<uint64_t>(static_cast<int64_t>(real)));
+            constexpr double half_range = 9223372036854775808.0;
+            uint64_t bits = uint64_t{1} << 63;  // what the processor gives for NaN and what is out of range
+            if (is_unsigned(type) && real >= half_range && real < 2 * half_range) bits = static_cast<uint64_t>(real);
+            else if (real >= -half_range && real < half_range) bits = static_cast<uint64_t>(static_cast<int64_t>(real));
+            put_integer(result, type, bits);
         }
     }
     return result;
@@ -248,7 +249,9 @@ void Expression::verify() const {
                 break;
             default:
                 for (int k = 0; k < fact.operands; k++) {
-                    check(allowed(fact.rule, type(k)), i, "is not defined for its dtype");
+                    if (!allowed(fact.rule, type(k)))
+                        fail(ErrorKind::NotImplemented, "\"%s_cpu\" not implemented for '%s'",
+                             fact.name, scalar_type_name(type(k)));
                     check(type(k) == type(0), i, "has operands of different dtypes");
                 }
                 check(node.type == result_type(fact, type(0)), i, "has the wrong dtype");

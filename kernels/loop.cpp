@@ -368,6 +368,7 @@ constexpr int64_t parallel_elements = 32768;
 /// From memory to memory without a tile, where one step does it all. False if this kernel is not of that kind.
 bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     if (kernel.output_count != 1 || plain_layout(kernel, kernel.operands[0]) != 1) return false;
+    KINDLING_ASSERT(item_size(kernel.operands[0].type) == item_size(kernel.expression->output_type(0)));
     int64_t size = 1;
     for (int d = 0; d < kernel.ndim; d++) size *= kernel.sizes[d];
     char* out = static_cast<char*>(kernel.operands[0].data);
@@ -430,6 +431,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
     bool* may_be_direct = arena.take<bool>(outputs);
     for (int k = 0; k < outputs; k++) {
         const LoopOperand& operand = kernel.operands[k];
+        KINDLING_ASSERT(item_size(operand.type) == item_size(kernel.expression->output_type(k)));
         streams[k].set(operand.data, static_cast<int>(item_size(operand.type)), order.ndim, order.sizes,
                        ordered_strides(order, operand, arena), arena.take<int64_t>(3 * order.ndim + 1));
         streams[k].seek(begin);

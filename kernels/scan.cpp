@@ -40,7 +40,7 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
             case DType::UInt16: return advance_extreme<uint16_t>(scan, state, indices, values, out, n, at);
             case DType::UInt32: return advance_extreme<uint32_t>(scan, state, indices, values, out, n, at);
             case DType::UInt64: return advance_extreme<uint64_t>(scan, state, indices, values, out, n, at);
-            default: fail(ErrorKind::Internal, "internal error: a running extreme of %s", name(type));
+            default: fail(ErrorKind::NotImplemented, "\"cummax_helper_cpu\" not implemented for '%s'", scalar_type_name(type));
         }
     }
     if (scan == Scan::LogSumExp) {

@@ -55,7 +55,9 @@ DType common_type(std::initializer_list<const Sym*> values) {
     for (const Sym* x : values)
         if (x->is_node()) {
             DType promoted = type == DType::None ? x->dtype() : promote(type, x->dtype());
-            KINDLING_ASSERT(promoted != DType::None);
+            KINDLING_CHECK(Runtime, promoted != DType::None,
+                           "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
+                           scalar_type_name(type), scalar_type_name(x->dtype()));
             type = promoted;
         }
     for (const Sym* x : values)

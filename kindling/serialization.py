@@ -215,7 +215,8 @@ def _accelerator_restore(storage, location):
 
 
 def _validated_device(location, name):
-    module = getattr(torch, name, None)
+    # No search for a module on a file's word: those that are not ours are there if a program has put them there.
+    module = getattr(torch, name) if name in ("cuda", "xpu", "mps", "mtia") else vars(torch).get(name)
     if module is None or not module.is_available():
         raise RuntimeError(
             f"Attempting to deserialize object on a {name.upper()} device but torch.{name}.is_available() is False. "

@@ -239,7 +239,7 @@ OPERATORS(arithmetic) {
             int64_t n = decimals.integer();
             if (category(x.dtype()) < 2) return x;
             double power = 1;
-            for (int64_t i = 0; i < (n < 0 ? -n : n); i++) power *= 10;
+            for (int64_t i = 0; i < 400 && (n < 0 ? -i > n : i < n); i++) power *= 10; // infinite long before
             if (n == 0) return round(x);
             return n > 0 ? round(x * power) / like(x, power) : round(x / like(x, power)) * power;
         }),

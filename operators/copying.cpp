@@ -159,6 +159,9 @@ OPERATORS(copying) {
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
             KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
+            KINDLING_CHECK(Runtime, source->device == self.device(), "Attempted to set the storage of a tensor on device \"%s\" to a storage on different device \"%s\".  This is no longer allowed; the devices must match.",
+                           name(self.device().type), name(source->device.type));
+            for (int64_t step : strides) KINDLING_CHECK(Runtime, step >= 0, "set_: Negative strides are not supported at the moment, got strides: %s", str(strides).c_str());
             checked_numel(size);
             size_t bytes = checked_bytes(size, strides, storage_offset, self.element_size());
             KINDLING_CHECK(Runtime, bytes <= source->bytes || source->resizable,

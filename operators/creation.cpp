@@ -26,6 +26,22 @@ Tensor like(const Tensor& self, DType dtype, const std::optional<Device>& device
     return make_tensor(self.sizes(), strides, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
 }
 
+/// RuntimeError as torch where a number has no place in a dtype: too large, NaN or a fraction beyond an integer's range.
+/// Negative whole numbers wrap around in unsigned dtypes.
+void check_fits(const Scalar& value, DType dtype) {
+    bool good = is_complex(dtype) || !value.is_complex();
+    double x = value.to_double(), largest = dtype == DType::Float16 ? 65504.0 : dtype == DType::BFloat16 ? 3.3895313892515355e38 : 3.4028234663852886e38;
+    if (is_floating(dtype)) {
+        good = good && (dtype == DType::Float64 || !(std::abs(x) > largest) || std::isinf(x));
+    } else if (is_integral(dtype)) {
+        bool whole = !value.is_float() && !value.is_complex();
+        double width = std::ldexp(1.0, static_cast<int>(item_size(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1));
+        double low = !is_unsigned(dtype) ? -width : whole ? 1 - width : 0;
+        good = good && (whole || x == x) && x >= low && (whole && item_size(dtype) == 8 ? is_unsigned(dtype) || value.kind() != Scalar::Kind::UInt : x <= width - 1 && x < width);
+    }
+    KINDLING_CHECK(Runtime, good, "value cannot be converted to type %s without overflow", name(dtype));
+}
+
 Tensor filled(Tensor tensor, const Scalar& value) {
     if (!tensor.is_meta()) fill_(tensor, value);
     tensor.storage()->version.store(0);   // a fresh tensor has not been written to yet
@@ -316,7 +332,7 @@ OPERATORS(creation) {
     declare("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {
         doc("One number everywhere, in place"), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Scalar& value) {
-            KINDLING_CHECK(Runtime, !value.is_complex() || self.is_complex(), "value cannot be converted to type %s without overflow", name(self.dtype()));
+            check_fits(value, self.dtype());
             check_overlap(self, nullptr, 0);
             if (!self.is_meta()) {
                 DType dtype = self.dtype();
@@ -325,6 +341,7 @@ OPERATORS(creation) {
                 });
                 Immediate number = value.is_complex()      ? Immediate::of(value_type(self.dtype()), value.to_complex())
                                    : value.is_float()      ? Immediate::of(value_type(self.dtype()), value.to_double())
+                                   : value.kind() == Scalar::Kind::UInt ? Immediate::of(value_type(self.dtype()), static_cast<uint64_t>(value.to_int()))
                                                            : Immediate::of(value_type(self.dtype()), value.to_int());
                 TensorImpl* header = self.impl();
                 run_loop(expression, self.sizes(), &header, 1, nullptr, 0, &number);

@@ -61,10 +61,10 @@ OPERATORS(maths) {
             if (order < 0) fail(ErrorKind::Runtime, "polygamma(n, x) does not support negative n.");
             if (order == 0) return digamma(x);
             double factorial = 1;
-            for (int64_t i = 2; i <= order; i++) factorial *= static_cast<double>(i);
-            return zeta(like(x, static_cast<double>(order + 1)), x) * like(x, order % 2 ? factorial : -factorial);
+            for (int64_t i = 2; i <= order && i <= 171; i++) factorial *= static_cast<double>(i);
+            return zeta(like(x, static_cast<double>(order) + 1), x) * like(x, order % 2 ? factorial : -factorial);
         }),
-        derivative("self", GIVEN(Tensor grad, int64_t n, Tensor self) { return mul(grad, polygamma(n + 1, self)); }),
+        derivative("self", GIVEN(Tensor grad, int64_t n, Tensor self) { return mul(grad, polygamma(n == INT64_MAX ? n : n + 1, self)); }),
     });
     declare("special_polygamma(int n, Tensor self) -> Tensor", {
         doc("The n-th derivative of digamma"),
@@ -153,6 +153,7 @@ OPERATORS(maths) {
         doc("Complex numbers from two real tensors"), in(space::Torch), promotes(Promotion::Same),
         pointwise([](auto a, auto b) {
             if (a.dtype() != b.dtype()) fail(ErrorKind::Runtime, "Expected object of scalar type %s but got scalar type %s for second argument", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+            if (!is_floating(a.dtype()) || a.dtype() == DType::BFloat16) fail(ErrorKind::Runtime, "Expected both inputs to be Half, Float or Double tensors but got %s and %s", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
             return make_complex(a, b);
         }),
         derivative("real", GIVEN(Tensor grad) { return real(grad); }),
@@ -160,7 +161,11 @@ OPERATORS(maths) {
     });
     declare("polar(Tensor abs, Tensor angle) -> Tensor", {
         doc("Complex numbers from modulus and angle"), flags(trait::AutocastFloat), in(space::Torch), promotes(Promotion::Same),
-        pointwise([](auto r, auto t) { return make_complex(r * cos(t), r * sin(t)); }),
+        pointwise([](auto r, auto t) {
+            if (r.dtype() != t.dtype()) fail(ErrorKind::Runtime, "Expected object of scalar type %s but got scalar type %s for second argument", scalar_type_name(r.dtype()), scalar_type_name(t.dtype()));
+            if (!is_floating(r.dtype()) || r.dtype() == DType::BFloat16) fail(ErrorKind::Runtime, "Expected both inputs to be Half, Float or Double tensors but got %s and %s", scalar_type_name(r.dtype()), scalar_type_name(t.dtype()));
+            return make_complex(r * cos(t), r * sin(t));
+        }),
         derivative("abs", GIVEN(Tensor grad, Tensor angle) { return add(mul(real(grad), cos(angle)), mul(imag(grad), sin(angle))); }),
         derivative("angle", GIVEN(Tensor grad, Tensor abs, Tensor angle) {
             return mul(abs, sub(mul(imag(grad), cos(angle)), mul(real(grad), sin(angle))));

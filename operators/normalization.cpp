@@ -196,6 +196,10 @@ OPERATORS(normalization) {
         kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"batch_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             int64_t n = input.dim();
+            KINDLING_CHECK(Runtime, n >= 2, "Expected 2D or more input to batch_norm, but got %s", str(input.sizes()).c_str());
+            KINDLING_CHECK(Runtime, training || (running_mean.defined() && running_var.defined()), "Expected running_mean and running_var to be defined when training is False");
+            for (const Tensor* each : {&weight, &bias, &running_mean, &running_var})
+                KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == input.size(1) && is_floating(each->dtype())), "batch_norm: expected floating weight, bias and statistics of %ld elements, got %s of %ld", input.size(1), kindling::name(each->dtype()), each->numel());
             Tensor mean_, rstd;
             if (training) {
                 Normalized all = normalized(input, dim_mask({}, n) & ~uint64_t{2}, along(weight, n, 1), along(bias, n, 1), eps);

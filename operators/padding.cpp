@@ -46,7 +46,7 @@ struct Padding {
 
 Padding padding_of(Fill fill, IntList sizes, IntList pad, int dims) {
     int64_t rank = static_cast<int64_t>(sizes.size());
-    KINDLING_CHECK(Runtime, pad.size() == 2 * static_cast<size_t>(dims), "padding size is expected to be %d, but got: %zu", 2 * dims, pad.size());
+    KINDLING_CHECK(Runtime, dims >= 1 && dims <= 3 && pad.size() == 2 * static_cast<size_t>(dims), "padding size is expected to be %d, but got: %zu", 2 * dims, pad.size());
     bool fits = fill == Fill::Circular ? rank > dims : rank == dims + 1 || rank == dims + 2;
     for (int64_t d = rank == dims + 2 ? 1 : 0; fits && d < rank; d++) fits = sizes[static_cast<size_t>(d)] > 0 || fill == Fill::Circular;
     KINDLING_CHECK(Runtime, fits, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", dims + 1, dims + 2, str(sizes).c_str());
@@ -57,6 +57,8 @@ Padding padding_of(Fill fill, IntList sizes, IntList pad, int dims) {
     for (int i = 0; i < dims; i++) {
         size_t d = static_cast<size_t>(rank - dims + i);
         int64_t size = sizes[d], before = pad[static_cast<size_t>(2 * (dims - 1 - i))], after = pad[static_cast<size_t>(2 * (dims - 1 - i) + 1)];
+        for (int64_t each : {before, after})
+            KINDLING_CHECK(Runtime, each > -(int64_t{1} << 40) && each < int64_t{1} << 40, "a padding of %ld is out of range", each);
         if (fill == Fill::Reflect)
             KINDLING_CHECK(Runtime, before < size && after < size, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (%ld, %ld) at dimension %zu of input %s", before, after, d, str(sizes).c_str());
         if (fill == Fill::Circular) {
@@ -131,7 +133,9 @@ Tensor padded(Fill fill, const Tensor& self, IntList pad, int dims) {
 }
 
 Tensor pad_gradient(Fill fill, const Tensor& grad, IntList sizes, IntList pad) {
-    Padding p = padding_of(fill, sizes, pad, static_cast<int>(pad.size() / 2));
+    KINDLING_CHECK(Runtime, fill == Fill::Reflect || fill == Fill::Replicate || fill == Fill::Circular, "_pad_backward: there is no fill %d", static_cast<int>(fill));
+    Padding p = padding_of(fill, sizes, pad, static_cast<int>(std::min<size_t>(pad.size() / 2, 4)));
+    KINDLING_CHECK(Runtime, grad.sizes() == IntList(p.out), "_pad_backward: expected a gradient of shape %s, got %s", str(p.out).c_str(), str(grad.sizes()).c_str());
     check_summable(grad.dtype(), "pad_backward");
     Tensor g = contiguous(to(grad, sum_type(grad.dtype()))), result = zeros(sizes, g.dtype(), std::nullopt, grad.device());
     if (!result.is_meta() && result.numel())
@@ -167,6 +171,10 @@ struct Blocks {
 Blocks blocks_of(IntList image, IntList kernel, IntList dilation, IntList padding, IntList stride) {
     Blocks b{};
     size_t rank = image.size();
+    for (IntList list : {kernel, dilation, padding, stride}) {
+        KINDLING_CHECK(Runtime, list.size() == 1 || list.size() == 2, "im2col and col2im expect one or two numbers for kernel_size, dilation, padding and stride, got %s", str(list).c_str());
+        for (int64_t each : list) KINDLING_CHECK(Runtime, each < int64_t{1} << 31, "im2col and col2im: %ld is out of range", each);
+    }
     b.batch = rank == 4 ? image[0] : 1;
     b.channels = image[rank - 3];
     for (size_t i = 0; i < 2; i++) {
@@ -390,8 +398,10 @@ template <class T> void ctc_backward(const Alignment& a, const T* probs, const T
 std::vector<int64_t> integers(const Tensor& list) {
     KINDLING_CHECK(Runtime, !is_floating(list.dtype()) && !list.is_complex(), "input_lengths and target_lengths must be integral");
     Tensor dense = contiguous(to(list, DType::Int64));
-    const int64_t* data = dense.data_ptr<int64_t>();
-    return std::vector<int64_t>(data, data + dense.numel());
+    std::vector<int64_t> result(static_cast<size_t>(dense.numel()));
+    KINDLING_CHECK(NotImplemented, !list.is_meta(), "Cannot read lengths from a meta tensor; no data!");
+    for (size_t i = 0; i < result.size(); i++) result[i] = dense.data_ptr<int64_t>()[i];
+    return result;
 }
 
 Tensor ctc(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) {

@@ -61,6 +61,18 @@ bool promotes(const Operator& op, const Argument& argument) {
     return op.promotion == Promotion::WithScalars || std::strstr(op.functional->overload(), "Scalar") != nullptr;
 }
 
+/// NotImplementedError in the operator's name where the expression needs a primitive that is not there for a dtype.
+void check_defined(const Operator& op, const Expression& expression) {
+    for (const Node& node : expression.nodes) {
+        if (node.primitive == Primitive::Select || node.primitive == Primitive::MakeComplex) continue; // have rules of their own
+        for (int k = 0; k < operand_count(node.primitive); k++) {
+            DType type = expression.nodes[static_cast<size_t>(node.operands[k])].type;
+            KINDLING_CHECK(NotImplemented, primitive_allows(node.primitive, type), "\"%s_cpu\" not implemented for '%s'", op.functional->name(),
+                           scalar_type_name(type));
+        }
+    }
+}
+
 void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
     ResultType result_type;
     DType first = DType::None;
@@ -106,6 +118,7 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
     plan.expression = build_expression(body, symbols, types, inner, result);
     if (op.result_dtype == DType::None && is_half(compute) && plan.expression.output_type(0) == DType::Float32)
         plan.expression = build_expression(body, symbols, types, inner, compute);
+    check_defined(op, plan.expression);
 }
 
 struct Call {

@@ -99,6 +99,10 @@ std::tuple<Tensor, Tensor> max_pooled(const Tensor& self, const Window& w, bool 
 }
 
 Tensor max_gradient(const Tensor& grad, IntList sizes, const Tensor& indices, int dims) {
+    KINDLING_CHECK(Runtime, dims >= 1 && grad.dim() >= dims && grad.dim() == static_cast<int64_t>(sizes.size()) && grad.sizes() == indices.sizes() && indices.dtype() == DType::Int64,
+                   "max_pool%dd_backward: a gradient of shape %s does not fit an input of shape %s and int64 indices of shape %s", dims, str(grad.sizes()).c_str(), str(sizes).c_str(), str(indices.sizes()).c_str());
+    for (size_t d = 0; d + static_cast<size_t>(dims) < sizes.size(); d++)
+        KINDLING_CHECK(Runtime, sizes[d] == grad.sizes()[d], "max_pool%dd_backward: a gradient of shape %s does not fit an input of shape %s", dims, str(grad.sizes()).c_str(), str(sizes).c_str());
     Tensor g = contiguous(grad), at_ = contiguous(indices), result = make_tensor(sizes, grad.dtype(), grad.device());
     if (result.is_meta() || !result.numel()) return result;
     int64_t planes = 1, in_space = 1, out_space = 1;
@@ -332,6 +336,7 @@ OPERATORS(pooling) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64");
             KINDLING_CHECK(Runtime, output_size.size() == 3, "There should be exactly three elements (depth, height, width) in output_size, but got %zu elements.", output_size.size());
             KINDLING_CHECK(Runtime, self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (%s) but got indices tensor with shape: %s", str(self.sizes()).c_str(), str(indices.sizes()).c_str());
+            KINDLING_CHECK(Runtime, self.dim() == 4 || self.dim() == 5, "Input to max_unpooling3d should be a 4d or 5d Tensor, but got a tensor with %ld dimensions.", self.dim());
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead, flat = lead, rows = lead;
             for (int64_t size : output_size) result.push_back(size);
             flat.push_back(output_size[0] * output_size[1] * output_size[2]);

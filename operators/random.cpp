@@ -73,6 +73,7 @@ Tensor integers(int64_t low, int64_t high, IntList size, Generator* generator, D
 void check_random_range(const Tensor& self, int64_t from, int64_t to) {
     KINDLING_CHECK(Runtime, from < to, "random_ expects 'from' to be less than 'to', but got from=%ld >= to=%ld", from, to);
     DType dtype = self.dtype();
+    KINDLING_CHECK(NotImplemented, !is_complex(dtype), "\"random_from_to\" not implemented for '%s'", scalar_type_name(dtype));
     if (is_floating(dtype) || dtype == DType::Int64 || dtype == DType::UInt64) return;
     int bits = static_cast<int>(8 * item_size(dtype));
     int64_t top = dtype == DType::Bool ? 1 : (int64_t{1} << (bits - !is_unsigned(dtype))) - 1, bottom = is_unsigned(dtype) || dtype == DType::Bool ? 0 : -top - 1;
@@ -303,7 +304,8 @@ OPERATORS(random) {
     declare("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Gamma numbers of shape self and rate 1"), in(space::Torch), random_numbers(),
         kernel([](const Tensor& self, Generator* generator) {
-            Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype());
+            Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype(), self.device());
+            if (result.is_meta()) return result;
             library::standard_gamma(result.data(), alpha.data(), self.dtype(), self.numel(), chosen(generator));
             return result;
         }),
@@ -312,7 +314,9 @@ OPERATORS(random) {
     declare("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", {
         doc("d(sample)/d(shape) of a gamma number"), in(space::Torch), not_differentiable(),
         kernel([](const Tensor& self, const Tensor& output) {
-            Tensor alpha = contiguous(self), sample = contiguous(output), result = make_tensor(self.sizes(), self.dtype());
+            KINDLING_CHECK(Runtime, output.sizes() == self.sizes() && output.dtype() == self.dtype(), "_standard_gamma_grad: expected output of shape %s and dtype %s, got %s of %s", str(self.sizes()).c_str(), name(self.dtype()), str(output.sizes()).c_str(), name(output.dtype()));
+            Tensor alpha = contiguous(self), sample = contiguous(output), result = make_tensor(self.sizes(), self.dtype(), self.device());
+            if (result.is_meta()) return result;
             library::standard_gamma_gradient(result.data(), alpha.data(), sample.data(), self.dtype(), self.numel());
             return result;
         }),
@@ -331,7 +335,9 @@ OPERATORS(random) {
     declare("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Dirichlet numbers; the last dimension is one distribution"), in(space::Torch), random_numbers(), not_differentiable(),
         kernel([](const Tensor& self, Generator* generator) {
-            Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype());
+            KINDLING_CHECK(Index, self.dim() > 0, "_sample_dirichlet: expected at least one dimension, got a 0-d tensor");
+            Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype(), self.device());
+            if (result.is_meta()) return result;
             int64_t width = self.size(-1);
             if (self.numel()) library::dirichlet(result.data(), alpha.data(), self.dtype(), self.numel() / width, width, chosen(generator));
             return result;
@@ -340,7 +346,8 @@ OPERATORS(random) {
     declare("poisson(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Poisson numbers of rate self"), in(space::Torch), random_numbers(), no_out(),
         kernel([](const Tensor& self, Generator* generator) {
-            Tensor rate = contiguous(self), result = make_tensor(self.sizes(), self.dtype());
+            Tensor rate = contiguous(self), result = make_tensor(self.sizes(), self.dtype(), self.device());
+            if (result.is_meta()) return result;
             library::poisson(result.data(), rate.data(), self.dtype(), self.numel(), chosen(generator));
             return result;
         }),
@@ -350,7 +357,9 @@ OPERATORS(random) {
         doc("Binomial numbers"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
         kernel([](const Tensor& count, const Tensor& prob, Generator* generator) {
             Sizes sizes = broadcast_sizes(count.sizes(), prob.sizes(), "binomial");
-            Tensor n = contiguous(expand(count, sizes)), p = contiguous(expand(prob, sizes)), result = make_tensor(sizes, count.dtype());
+            KINDLING_CHECK(Runtime, count.dtype() == prob.dtype(), "binomial: expected count and prob of one dtype, got %s and %s", scalar_type_name(count.dtype()), scalar_type_name(prob.dtype()));
+            Tensor n = contiguous(expand(count, sizes)), p = contiguous(expand(prob, sizes)), result = make_tensor(sizes, count.dtype(), count.device());
+            if (result.is_meta()) return result;
             library::binomial(result.data(), n.data(), p.data(), count.dtype(), result.numel(), chosen(generator));
             return result;
         }),

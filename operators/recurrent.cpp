@@ -53,6 +53,12 @@ void check_gates(const char* name, const Tensor& input_gates, const Tensor& hidd
                    "%s: expected floating gates and state of one dtype, got %s, %s and %s", name, kindling::name(input_gates.dtype()), kindling::name(hidden_gates.dtype()), kindling::name(state.dtype()));
 }
 
+void check_like(const char* name, const Tensor& state, std::initializer_list<const Tensor*> others) {
+    for (const Tensor* other : others)
+        KINDLING_CHECK(Runtime, other->sizes() == state.sizes() && other->dtype() == state.dtype(), "%s: expected %s of dtype %s, got %s of %s", name,
+                       str(state.sizes()).c_str(), kindling::name(state.dtype()), str(other->sizes()).c_str(), kindling::name(other->dtype()));
+}
+
 /// Gates in torch's order (input, forget, cell, output); the workspace keeps them after their functions.
 std::tuple<Tensor, Tensor, Tensor> lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx) {
     check_gates("_thnn_fused_lstm_cell", input_gates, hidden_gates, cx, 4);
@@ -74,6 +80,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm_gates(const Tensor& input_gates, const T
 }
 
 std::tuple<Tensor, Tensor> lstm_gates_gradient(const Tensor& grad_hy, const Tensor& grad_cy, const Tensor& cx, const Tensor& cy, const Tensor& workspace) {
+    check_gates("_thnn_fused_lstm_cell_backward_impl", workspace, workspace, cx, 4);
+    check_like("_thnn_fused_lstm_cell_backward_impl", cx, {&grad_hy, &grad_cy, &cy});
     int64_t rows = cx.size(0), width = cx.size(1);
     DType type = cx.dtype(), inside = value_type(type);
     Tensor gates = make_tensor({rows, 4 * width}, type, cx.device()), grad_cx = make_tensor({rows, width}, type, cx.device());
@@ -109,6 +117,7 @@ std::tuple<Tensor, Tensor> gru_gates(const Tensor& input_gates, const Tensor& hi
 }
 
 std::tuple<Tensor, Tensor, Tensor> gru_gates_gradient(const Tensor& grad, const Tensor& workspace) {
+    check_gates("_thnn_fused_gru_cell_backward", workspace, workspace, grad, 5);
     int64_t rows = grad.size(0), width = grad.size(1);
     DType type = grad.dtype(), inside = value_type(type);
     Tensor input = make_tensor({rows, 3 * width}, type, grad.device()), hidden = make_tensor({rows, 3 * width}, type, grad.device());

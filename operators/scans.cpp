@@ -157,6 +157,7 @@ OPERATORS(scans) {
     declare("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", {
         doc("The integral by the trapezoid rule"), in(space::Torch), alias("trapz"), no_out(),
         composition([](const Tensor& y, const Tensor& x, int64_t dim) {
+            KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
             int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
             if (n == 0) { Sizes sizes = y.sizes(); sizes.erase(static_cast<size_t>(d)); return zeros(sizes, y.dtype()); }
             Tensor grid = x;
@@ -174,6 +175,7 @@ OPERATORS(scans) {
     declare("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", {
         doc("The integral by the trapezoid rule, at a fixed distance"), in(space::Torch), alias("trapz"), no_out(),
         composition([](const Tensor& y, const Scalar& dx, int64_t dim) {
+            KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
             int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
             KINDLING_CHECK(Runtime, y.dtype() != DType::Bool, "trapezoid: received a bool input for `y`, but bool is not supported");
             if (n == 0) { Sizes sizes = y.sizes(); sizes.erase(static_cast<size_t>(d)); return zeros(sizes, y.dtype()); }
@@ -184,6 +186,7 @@ OPERATORS(scans) {
     declare("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", {
         doc("The running integral by the trapezoid rule, at a fixed distance"), in(space::Torch), no_out(),
         composition([](const Tensor& y, const Scalar& dx, int64_t dim) {
+            KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
             int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
             KINDLING_CHECK(Runtime, y.dtype() != DType::Bool, "cumulative_trapezoid: received a bool input for `y`, but bool is not supported");
             Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
@@ -193,6 +196,7 @@ OPERATORS(scans) {
     declare("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", {
         doc("The running integral by the trapezoid rule"), in(space::Torch), no_out(),
         composition([](const Tensor& y, const Tensor& x, int64_t dim) {
+            KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
             int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
             Tensor grid = x;
             if (x.dim() == 1) {

@@ -25,7 +25,7 @@ struct Options {
 template <class Shape> Tensor window(const char* name, int64_t length, bool periodic, Options options, Shape shape) {
     DType dtype = options.dtype == DType::None ? default_dtype() : options.dtype;
     KINDLING_CHECK(Runtime, is_floating(dtype), "%s expects floating point dtypes, got: %s", name, scalar_type_name(dtype));
-    KINDLING_CHECK(Runtime, length >= 0, "%s requires non-negative window_length, got window_length=%ld", name, length);
+    KINDLING_CHECK(Runtime, length >= 0 && length < INT64_MAX, "%s requires non-negative window_length, got window_length=%ld", name, length);
     if (length == 0) return empty({0}, dtype, options.layout, options.device, options.pin_memory);
     if (length == 1) return ones({1}, dtype, options.layout, options.device, options.pin_memory);
     int64_t whole = periodic ? length + 1 : length;

@@ -102,8 +102,8 @@ Tensor sliced(const Tensor& self, int64_t dim, int64_t start, int64_t end, int64
     Sizes sizes = self.sizes(), strides = self.strides();
     size_t d = static_cast<size_t>(dim);
     int64_t offset = self.storage_offset() + start * strides[d];
-    sizes[d] = (end - start + step - 1) / step;
-    strides[d] *= step;
+    sizes[d] = end > start ? (end - start - 1) / step + 1 : 0;
+    if (__builtin_mul_overflow(strides[d], step, &strides[d])) strides[d] = 0; // no second element could be that far away
     return make_view(self, sizes, strides, offset);
 }
 
@@ -128,6 +128,18 @@ int64_t diagonal_length(IntList sizes, int64_t offset, size_t dim1, size_t dim2)
     int64_t rows = sizes[dim1], columns = sizes[dim2];
     int64_t length = offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns);
     return length > 0 ? length : 0;
+}
+
+/// Whether sizes, strides and offset that a caller gives stay in the memory there is.
+void check_strided(const Tensor& self, IntList size, IntList stride, int64_t offset) {
+    KINDLING_CHECK(Runtime, size.size() == stride.size(), "mismatch in length of strides and shape");
+    for (int64_t step : stride) KINDLING_CHECK(Runtime, step >= 0, "as_strided: Negative strides are not supported at the moment, got strides: %s", str(stride).c_str());
+    KINDLING_CHECK(Runtime, offset >= 0, "Tensor: invalid storage offset %ld", offset);
+    checked_numel(size);
+    size_t bytes = checked_bytes(size, stride, offset, self.element_size());
+    KINDLING_CHECK(Runtime, bytes <= self.storage()->bytes, "setStorage: sizes %s, strides %s, storage offset %ld, and "
+                   "itemsize %zu requiring a storage size of %zu are out of bounds for storage of size %zu", str(size).c_str(),
+                   str(stride).c_str(), offset, self.element_size(), bytes, self.storage()->bytes);
 }
 
 /// The whole memory a strided view may touch, as a flat tensor of gradients: as_strided's derivative.
@@ -201,7 +213,10 @@ OPERATORS(views) {
     });
     declare("_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)", {
         doc("view with the strides worked out already"), in(space::Hidden),
-        view([](const Tensor& self, IntList size, IntList stride) { return make_view(self, size, stride, self.storage_offset()); }),
+        view([](const Tensor& self, IntList size, IntList stride) {
+            check_strided(self, size, stride, self.storage_offset());
+            return make_view(self, size, stride, self.storage_offset());
+        }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", {
@@ -534,14 +549,7 @@ OPERATORS(views) {
         doc("Any sizes, strides and offset over the same memory"), has_inplace(),
         view([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
             int64_t offset = storage_offset.value_or(self.storage_offset());
-            KINDLING_CHECK(Runtime, size.size() == stride.size(), "mismatch in length of strides and shape");
-            for (int64_t step : stride) KINDLING_CHECK(Runtime, step >= 0, "as_strided: Negative strides are not supported at the moment, got strides: %s", str(stride).c_str());
-            KINDLING_CHECK(Runtime, offset >= 0, "Tensor: invalid storage offset %ld", offset);
-            checked_numel(size);
-            size_t bytes = checked_bytes(size, stride, offset, self.element_size());
-            KINDLING_CHECK(Runtime, bytes <= self.storage()->bytes, "setStorage: sizes %s, strides %s, storage offset %ld, and "
-                           "itemsize %zu requiring a storage size of %zu are out of bounds for storage of size %zu", str(size).c_str(),
-                           str(stride).c_str(), offset, self.element_size(), bytes, self.storage()->bytes);
+            check_strided(self, size, stride, offset);
             return make_view(self, size, stride, offset);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
@@ -678,6 +686,7 @@ OPERATORS(views) {
     declare("_neg_view(Tensor(a) self) -> Tensor(a)", {
         doc("The negative, worked off when it is used"), in(space::Torch | space::Method), keeps_conj(),
         view([](const Tensor& self) {
+            KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
             Tensor result = make_view(self, self.sizes(), self.strides(), self.storage_offset());
             result.impl()->key ^= key::Neg;
             return result;
@@ -715,6 +724,8 @@ OPERATORS(views) {
         doc("Splits along the second dimension (the first of a vector)"),
         composition([](const Tensor& self, int64_t sections) {
             KINDLING_CHECK(Runtime, self.dim() >= 1, "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with %ld dimensions!", self.dim());
+            int64_t dim = self.dim() == 1 ? 0 : 1;
+            KINDLING_CHECK(Runtime, sections > 0 && self.size(dim) % sections == 0, "torch.hsplit attempted to split along dimension %ld, but the size of the dimension %ld is not divisible by the split_size %ld!", dim, self.size(dim), sections);
             return tensor_split(self, sections, self.dim() == 1 ? 0 : 1);
         }),
     });
@@ -760,6 +771,7 @@ OPERATORS(views) {
         composition([](const Tensor& self, int64_t sections, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with %ld dims", self.dim());
             KINDLING_CHECK(Runtime, sections > 0, "number of sections must be larger than 0, got %ld", sections);
+            KINDLING_CHECK(Runtime, sections <= int64_t{1} << 24, "tensor_split: %ld sections are too many", sections);
             std::vector<Tensor> pieces;
             int64_t size = self.size(dim), start = 0;
             for (int64_t i = 0; i < sections; i++) {

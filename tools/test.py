@@ -21,6 +21,9 @@ PYTHON_TESTS = [ROOT / "tests" / "python", ROOT / "tests" / "parity"]
 # Folders of the builds, inside BUILD.
 WHEEL = "test-wheel"
 SANITIZED = "sanitized-wheel"
+THREADS = "sanitized-threads"
+# What tests/conformance/record.py writes.
+CALLS = BUILD / "calls.pickle"
 JOBS = str(len(os.sched_getaffinity(0)))
 
 
@@ -75,11 +78,11 @@ def cpp(tally):
     ctest(tally, "C++ tests", BUILD / WHEEL)
 
 
-def ctest(tally, name, folder, env=None):
+def ctest(tally, name, folder, env=None, *options):
     report = folder / "ctest.xml"
     report.unlink(missing_ok=True)
     command = [Path(tool("cmake")).parent / "ctest", "--output-on-failure", "--output-junit", report, "-j", JOBS]
-    status = call(*command, cwd=folder, env=env)
+    status = call(*command, *options, cwd=folder, env=env)
     count(tally, name, report, status)
 
 
@@ -124,13 +127,18 @@ def install(tally, python=sys.executable, build=WHEEL, **settings):
     return status == 0
 
 
-def pytest(tally, name, *options, python=sys.executable, env=None):
+def pytest(tally, name, *options, python=sys.executable, env=None, paths=PYTHON_TESTS, limit=None):
     report = BUILD / "pytest.xml"
     report.unlink(missing_ok=True)
     # Not from the source folder: an interpreter started there would import the package's sources.
     command = [python, "-m", "pytest", "-q", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT, "--junitxml", report]
-    status = call(*command, *options, *PYTHON_TESTS, cwd=BUILD, env=env)
-    count(tally, name, report, status)
+    try:
+        status = call(*command, *options, *paths, cwd=BUILD, env=env, timeout=limit)
+    except subprocess.TimeoutExpired:
+        status = "no end"
+    # Nothing of a file may be wanted with these options, which pytest calls an error.
+    if status != 5:
+        count(tally, name, report, status)
 
 
 def python_tests(tally):
@@ -198,48 +206,116 @@ def documents(tally):
     tally.add("examples in the documents", good, bad)
 
 
-def sanitized(tally):
-    """C++ and Python tests of ours under address and undefined-behaviour sanitizers (no torch in the process)."""
-    runtime = [
-        subprocess.run([os.environ.get("CXX", "g++"), f"-print-file-name={name}"], capture_output=True, text=True)
-        for name in ("libasan.so", "libubsan.so", "libstdc++.so")
-    ]
-    env = {
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+def gcc_library(name):
+    """Where the compiler has one of its run-time libraries."""
+    command = [os.environ.get("CXX", "g++"), f"-print-file-name={name}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def sanitized_environment():
+    """What a process needs that is to run the sanitized package in an ordinary interpreter."""
+    return {
+        # Memory too large to have is an error that the tests ask for, not a fault.
+        # Leaks are not looked for here: the interpreter and torch leave thousands of blocks behind at exit by design, and
+        # what a Python program leaks of ours is a reference that a Python object holds, which is reachable. The C++ tests
+        # look for them.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        # The sanitizers' run time must be the first library of the process; libstdc++ is there so that they find its
+        # __cxa_throw.
+        "LD_PRELOAD": " ".join(map(gcc_library, ("libasan.so", "libubsan.so", "libstdc++.so"))),
+        # Python objects in blocks of their own, so that the use of a freed one is seen.
+        "PYTHONMALLOC": "malloc",
+        "KINDLING_SANITIZED": "1",
     }
+
+
+def sanitized_install(tally):
+    """An environment with the sanitized package; all else in it is that of .venv-test. Returns its interpreter, or None."""
     venv = ROOT / ".venv-sanitize"
     python = venv / "bin" / "python"
     if not python.exists():
         call(sys.executable, "-m", "venv", venv)
-    packages = [line for line in (ROOT / "tools" / "test-requirements.txt").read_text().split() if "torch" not in line]
-    call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    own = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=True, cwd=BUILD).stdout.strip()
+    # Its own packages come first, so it sees the sanitized Kindling and the other's torch.
+    Path(own, "test-packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
     define = {"KINDLING_SANITIZE": "address,undefined"}
-    if install(tally, python, SANITIZED, define=define, SKBUILD_CMAKE_BUILD_TYPE="RelWithDebInfo"):
-        ctest(tally, "C++ tests under sanitizers", BUILD / SANITIZED, env)
-        env["LD_PRELOAD"] = " ".join(done.stdout.strip() for done in runtime)
-        env["KINDLING_SANITIZED"] = "1"
-        pytest(tally, "Python tests under sanitizers", "-m", "not slow and not timing", python=python, env=env)
-        replay(tally, python, env)
+    return python if install(tally, python, SANITIZED, define=define, SKBUILD_CMAKE_BUILD_TYPE="RelWithDebInfo") else None
+
+
+def sanitized(tally):
+    """C++ and Python tests of ours under address and undefined-behaviour sanitizers, then those of threads under theirs."""
+    python = sanitized_install(tally)
+    if python:
+        # What the process keeps on purpose (declarations, kernels made of them) is reachable from globals, so every leak
+        # that is reported is one.
+        ctest(tally, "C++ tests under sanitizers", BUILD / SANITIZED, {
+            "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1",
+            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        })
+        env = sanitized_environment()
+        sanitized_python(tally, python, env)
+        if recorded(tally):
+            replay(tally, python, env)
+            status = call(python, ROOT / "tests" / "fuzz" / "arguments.py", "--count", "60000", "--calls", CALLS,
+                          "--isas", ",".join(ISAS), cwd=BUILD, env=env)
+            tally.add("random arguments under sanitizers", int(not status), int(bool(status)))
+    threads(tally)
+
+
+def sanitized_python(tally, python, env):
+    """The Python tests, each file in a process of its own: what ends one process hides no other file's faults, and torch's
+    loader, whose workers are forked, does not see the threads that other tests have left."""
+    total = Tally()
+    for path in sorted(file for folder in PYTHON_TESTS for file in folder.glob("test_*.py")):
+        pytest(total, path.stem, "-m", "not slow and not timing", python=python, env=env, paths=[path], limit=3600)
+    tally.add("Python tests under sanitizers", total.passed, total.failed)
+
+
+def threads(tally):
+    """The C++ tests that start threads, under the thread sanitizer. Python is left out: it would be the only thing seen."""
+    folder = BUILD / THREADS
+    tests = ("test_runtime_threads", "test_runtime_allocator", "test_autograd", "test_concurrency")
+    cache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    cmake = tool("cmake")
+    status = call(cmake, "-S", ROOT, "-B", folder, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", *cache,
+                  "-DKINDLING_SANITIZE=thread", "-DKINDLING_TESTS=ON", "-DKINDLING_PYTHON=OFF",
+                  "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DPython3_EXECUTABLE={sys.executable}")
+    status = status or call(cmake, "--build", folder, "--target", *tests)
+    tally.add("build for the thread sanitizer", int(not status), int(bool(status)))
+    if status == 0:
+        ctest(tally, "C++ tests of threads under sanitizers", folder, {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
+              "-R", f"^({'|'.join(tests)})$")
+
+
+def recorded(tally):
+    """Calls of PyTorch's test databases, recorded by torch in a process without sanitizers."""
+    status = call(sys.executable, ROOT / "tests" / "conformance" / "record.py", CALLS, cwd=BUILD)
+    tally.add("recording conformance inputs", int(not status), int(bool(status)))
+    return status == 0
 
 
 def replay(tally, python, env):
-    """Calls of PyTorch's test databases, recorded by torch here and repeated there without it."""
-    folder, calls, log = ROOT / "tests" / "conformance", BUILD / "calls.pickle", BUILD / "calls.log"
-    if call(sys.executable, folder / "record.py", calls, cwd=BUILD):
-        tally.add("recording conformance inputs", 0, 1)
-        return
-    status = call(python, folder / "replay.py", calls, "--module", "kindling", "--log", log, cwd=BUILD, env=env)
+    """The recorded calls, repeated without torch in the process."""
+    log = BUILD / "calls.log"
+    status = call(python, ROOT / "tests" / "conformance" / "replay.py", CALLS, "--module", "kindling", "--log", log,
+                  cwd=BUILD, env=env)
     tally.add("conformance inputs under sanitizers", int(not status), int(bool(status)), log.read_text().strip())
 
 
 def fuzz(tally):
-    """A million damaged checkpoints, where the ordinary tests take ten thousand; random kernels for both executors."""
+    """A million damaged checkpoints and a million calls, where the ordinary tests take ten thousand of each; random kernels for
+    both executors."""
     status = call(sys.executable, ROOT / "tests" / "fuzz" / "checkpoints.py", "--count", "1000000", cwd=BUILD)
     tally.add("damaged checkpoints", int(not status), int(bool(status)))
     # The program built along with the wheel, where the ordinary tests take three thousand kernels.
     status = call(next((BUILD / WHEEL).rglob("test_native_fuzz")), "300000", str(int(time.time())), cwd=BUILD)
     tally.add("native kernels against tiles", int(not status), int(bool(status)))
+    if recorded(tally):
+        status = call(sys.executable, ROOT / "tests" / "fuzz" / "arguments.py", "--count", "1000000", "--calls", CALLS,
+                      "--isas", ",".join(ISAS), cwd=BUILD)
+        tally.add("random arguments", int(not status), int(bool(status)))
 
 
 STEPS = {

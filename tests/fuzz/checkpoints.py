@@ -281,7 +281,8 @@ def main():
             kindling.load_safetensors(io.BytesIO(data))
         else:
             touch(kindling.load(io.BytesIO(data)), 10**6)
-    for name in ("cuda", "xpu", "mps", "hpu", "mtia"):  # devices that a changed name may ask for
+    # Devices that a changed name may ask for, and the refusal of sparse tensors.
+    for name in ("cuda", "xpu", "mps", "mtia", "sparse_compressed_tensor"):
         getattr(kindling, name, None)
     for number in range(1000):
         attempt(make(number, args.seed + 1, corpus))

@@ -1,6 +1,5 @@
 """Tests see the installed package, not the source folder beside them (which has no compiled part)."""
 
-import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -12,13 +11,6 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNELS = re.compile(r"test_(op|kernel|linalg|random|tensor|nn|autograd)")
 
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
-
-
-def pytest_ignore_collect(collection_path):
-    """Without torch (under sanitizers), leave out the files that compare with it throughout."""
-    if collection_path.suffix != ".py" or importlib.util.find_spec("torch"):
-        return None
-    return bool(re.search(r"^(import torch\b|from torch\b)", collection_path.read_text(), re.M)) or None
 
 
 def pytest_collection_modifyitems(items):
