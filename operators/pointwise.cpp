@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/dispatch.h"
+#include "kernels/tile.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
 

@@ -44,6 +44,7 @@ Window window(const Tensor& input, IntList kernel, IntList stride, IntList paddi
         p.stride[i] = stride.empty() ? p.kernel[i] : at(stride, i);
         p.padding[i] = at(padding, i);
         p.dilation[i] = at(dilation, i);
+        for (int64_t each : {p.kernel[i], p.stride[i], p.padding[i], p.dilation[i]}) KINDLING_CHECK(Runtime, each <= INT32_MAX, "integer out of range");
         KINDLING_CHECK(Runtime, p.kernel[i] > 0, "kernel size should be greater than zero, but got %s", str(kernel).c_str());
         KINDLING_CHECK(Runtime, p.stride[i] > 0, "stride should not be zero");
         KINDLING_CHECK(Runtime, p.dilation[i] > 0, "dilation should be greater than zero, but got %s", str(dilation).c_str());

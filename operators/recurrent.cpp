@@ -296,9 +296,11 @@ Tensor padded(const Stack& s, const Tensor& input, Tensor& hx, Tensor& cx, Tenso
 
 std::vector<int64_t> integers(const Tensor& list) {
     KINDLING_CHECK(Runtime, list.dim() == 1 && list.dtype() == DType::Int64, "expected a 1D tensor of int64, got %s", str(list).c_str());
+    KINDLING_CHECK(NotImplemented, !list.is_meta(), "Cannot read lengths from a meta tensor; no data!");
     Tensor dense = contiguous(list);
-    const int64_t* data = dense.data_ptr<int64_t>();
-    return std::vector<int64_t>(data, data + dense.numel());
+    std::vector<int64_t> result(static_cast<size_t>(dense.numel()));
+    for (size_t i = 0; i < result.size(); i++) result[i] = dense.data_ptr<int64_t>()[i];
+    return result;
 }
 
 Tensor packed(const Stack& s, const Tensor& data, const Tensor& batch_sizes, Tensor& hx, Tensor& cx, TensorList params) {
