@@ -42,6 +42,11 @@ void check_fits(const Scalar& value, DType dtype) {
     KINDLING_CHECK(Runtime, good, "value cannot be converted to type %s without overflow", name(dtype));
 }
 
+void check_strides(IntList size, IntList stride) {
+    KINDLING_CHECK(Runtime, size.size() == stride.size(), "dimensionality of sizes (%zu) must match dimensionality of strides (%zu)", size.size(), stride.size());
+    for (int64_t step : stride) KINDLING_CHECK(Runtime, step >= 0, "Negative strides are not supported at the moment, got strides: %s", str(stride).c_str());
+}
+
 Tensor filled(Tensor tensor, const Scalar& value) {
     if (!tensor.is_meta()) fill_(tensor, value);
     tensor.storage()->version.store(0);   // a fresh tensor has not been written to yet
@@ -112,7 +117,7 @@ OPERATORS(creation) {
     declare("empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uninitialised memory with the given strides"), not_differentiable(), no_out(),
         kernel([](IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            KINDLING_CHECK(Runtime, size.size() == stride.size(), "dimensionality of sizes (%zu) must match dimensionality of strides (%zu)", size.size(), stride.size());
+            check_strides(size, stride);
             return make_tensor(size, stride, or_default(dtype), or_default(device));
         }),
     });
@@ -189,6 +194,7 @@ OPERATORS(creation) {
     declare("new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uninitialised memory with the given strides"), in(space::Method), not_differentiable(), no_out(),
         kernel([](const Tensor& self, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            check_strides(size, stride);
             return make_tensor(size, stride, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
         }),
     });

@@ -22,10 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import namedtuple
 from pathlib import Path
 
 import kindling as t
 
+Argument = namedtuple("Argument", "name type is_list is_optional has_default kwarg_only is_write default_value")
 DTYPES = [t.float32, t.float64, t.float16, t.bfloat16, t.complex64, t.complex128, t.int8, t.int16, t.int32, t.int64,
           t.uint8, t.uint16, t.uint32, t.uint64, t.bool]
 FLOATS = [0.0, -0.0, 0.5, 1.0, -1.0, 2.5, 1e-30, 1e30, -1e308, float("inf"), float("-inf"), float("nan")]
@@ -186,7 +188,7 @@ class Draw:
             return self.anything()
         if argument.is_optional and rng.random() < 0.4:
             return None
-        if argument.has_default_value() and argument.default_value is not None and rng.random() < 0.3:
+        if argument.has_default and argument.default_value is not None and rng.random() < 0.3:
             return argument.default_value
         if argument.is_list:
             if kind == "int":
@@ -241,7 +243,8 @@ def operators():
         packet = getattr(t.ops.aten, name)
         for overload in sorted(packet.overloads()):
             call = getattr(packet, overload)
-            found.append((f"{name}.{overload}", call, call._schema.arguments))
+            fields = t._C._schema_text(name, "" if overload == "default" else overload)[1]
+            found.append((f"{name}.{overload}", call, [Argument(*each) for each in fields]))
     return found
 
 
@@ -265,7 +268,7 @@ def drawn(rng, entry):
         return overload, [x, draw.index()] + ([draw.tensor() if rng.random() < 0.5 else draw.number()] if name == "[]=" else []), {}
     args, kwargs = [], {}
     for argument in schema:
-        if argument.has_default_value() and rng.random() < 0.4:
+        if argument.has_default and rng.random() < 0.4:
             continue
         value = draw.value(argument)
         if argument.kwarg_only or kwargs or len(args) < schema.index(argument):
