@@ -195,7 +195,7 @@ OPERATORS(embedding) {
             Tensor k = key, v = value;
             if (enable_gqa) {
                 int64_t heads = query.size(-3), groups = key.size(-3);
-                KINDLING_CHECK(Runtime, heads % groups == 0, "Number of heads in key and value must divide the number of heads in query");
+                KINDLING_CHECK(Runtime, groups && value.size(-3) && heads % groups == 0, "Number of heads in key and value must divide the number of heads in query");
                 if (groups != heads) {
                     k = repeat_interleave(key, heads / groups, -3);
                     v = repeat_interleave(value, heads / value.size(-3), -3);
