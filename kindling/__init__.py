@@ -98,10 +98,8 @@ _found = {}
 
 def _where(name):
     """The file of ours that defines ``name``, if one does."""
-    if not _found:
-        for file, names in _FILES.items():
-            for each in names.split():
-                _found[each] = file
+    if not _found:      # in one step: other threads see all of it or nothing
+        _found.update({each: file for file, names in _FILES.items() for each in names.split()})
     return _found.get(name)
 
 

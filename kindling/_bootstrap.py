@@ -98,7 +98,7 @@ def explained(error, folder, platform=sys.platform):
             remedy = f"install kindling with this interpreter: {sys.executable} -m pip install kindling"
         else:
             cause = "it is not there: this is the source folder, or a build that did not finish"
-            remedy = "start the program in another folder, or build: pip install ."
+            remedy = "start the program in another folder, or build with `pip install .`"
     elif "undefined symbol" in text or "symbol not found" in text.lower():
         cause = text
         remedy = f"{facts['library']} and _C come from different builds: remove the older one and reinstall kindling"
