@@ -25,6 +25,7 @@ write = posix.write
 lost = 0
 number = 0
 spans = {}  # number -> name, of the imports under way
+before = {}  # number -> counts when it began, in the run for details
 stacks = {}  # thread -> stack of span numbers
 tables = {}  # of long code objects: where lines begin
 boot, files = bootstrap.__dict__, external.__dict__
@@ -86,32 +87,44 @@ def line_of(frame):
 
 
 def find_and_load(name, import_):
-    global lost, number
+    # Few locals, and the rest in calls: this frame lies on the stack once for each import around another. (3.11 and later
+    # map and unmap a page of frames each time a call crosses its end: larger frames have loops cross it sooner.)
     if name in modules:
         if detail:  # importlib.import_module does not pass by __import__
             detail.again(name, getframe().f_back)
         return real_find_and_load(name, import_)
+    me = opened(name, getframe().f_back)  # C code may import with no Python frame below
+    try:
+        result = real_find_and_load(name, import_)
+    except BaseException as error:
+        failure(me, error)
+        raise
+    closed(me, result)
+    return result
+
+
+def opened(name, frame):
+    global lost, number
     start = now()
     number = me = number + 1
     thread = ident()
     stack = stacks.get(thread)
     if stack is None:
         stack = stacks[thread] = [0]
-    importer, line, file = caller(getframe().f_back)  # C code may import with no Python frame below
-    before = detail.begin() if detail else None
+    importer, line, file = caller(frame)
+    if detail:
+        before[me] = detail.begin()
     emit("B", me, stack[-1], thread, name, importer, line, start - lost, len(modules), start, file)
     stack.append(me)
     spans[me] = name
     lost += now() - start
-    try:
-        result = real_find_and_load(name, import_)
-    except BaseException as error:
-        at = now()
-        failure(me, error, at - lost)
-        del spans[stack.pop()]
-        lost += now() - at
-        raise
+    return me
+
+
+def closed(me, result):
+    global lost
     at = now()
+    stack = stacks[ident()]
     del spans[stack.pop()]
     try:
         space = result.__dict__ if type(result) is module_type else object.__getattribute__(result, "__dict__")
@@ -123,9 +136,8 @@ def find_and_load(name, import_):
         where = loader = ""
     if registrations and len(stack) == 1:
         keep_last()
-    emit("E", me, at - lost, at, len(modules), where, loader, detail.end(before) if detail else None)
+    emit("E", me, at - lost, at, len(modules), where, loader, detail.end(before.pop(me)) if detail else None)
     lost += now() - at
-    return result
 
 
 def chain(error):
@@ -143,7 +155,10 @@ def chain(error):
     return found
 
 
-def failure(me, error, at):
+def failure(me, error):
+    global lost
+    start = now()
+    del spans[stacks[ident()].pop()]
     causes = chain(error)
     if not causes:
         try:
@@ -155,7 +170,8 @@ def failure(me, error, at):
         text = f"{type(error).__name__}: {error}"
     except Exception:
         text = type(error).__name__
-    emit("F", me, at, len(modules), causes, text, str(getattr(error, "name", "") or ""))
+    emit("F", me, start - lost, len(modules), causes, text, str(getattr(error, "name", "") or ""))
+    lost += now() - start
 
 
 def timed(kind, real, spec_of):
