@@ -47,11 +47,14 @@ private:
     void* state_;
 };
 
-// Typed calls used by the generated C++ functions.
-Tensor call_tensor(uint16_t index, Value* arguments);
-void call_many(uint16_t index, Value* arguments, Tensor* results, int count);
-std::vector<Tensor> call_list(uint16_t index, Value* arguments);
-Value call_value(uint16_t index, Value* arguments);
-void call_void(uint16_t index, Value* arguments);
+// Calls of the generated C++ functions: the operator's number, a letter for each argument (tools/generate.py has them),
+// and the arguments, numbers as they are, all others by address. One reader of letters in place of boxing in 2,000
+// functions.
+Tensor call_tensor(int index, const char* letters, ...);
+/// Each `r` in front stands for the address of a Tensor that takes a result.
+void call_many(int index, const char* letters, ...);
+std::vector<Tensor> call_list(int index, const char* letters, ...);
+Value call_value(int index, const char* letters, ...);
+void call_void(int index, const char* letters, ...);
 
 }  // namespace kindling

@@ -294,27 +294,45 @@ def required(arguments, skip_self=False):
     return count - (1 if skip_self else 0)
 
 
+# How core/dispatch.cpp is told what an argument is: a letter each, behind an "o" for an optional one.
+LETTERS = {"const Tensor&": "t", "const Scalar&": "s", "Scalar": "s", "int64_t": "i", "double": "d", "bool": "b", "Text": "T",
+           "DType": "D", "Layout": "L", "Device": "V", "MemoryFormat": "M", "Generator*": "G", "const Ref<Storage>&": "R",
+           "const Value&": "v", "TensorList": "l", "IntList": "I", "Span<double>": "F", "Span<bool>": "B", "Span<Scalar>": "S"}
+
+
+def passed(argument):
+    """(letters, C++ expression) of an argument as it goes through `...`: numbers as they are, the others by address."""
+    kind, name = cpp_type(argument["type"]), cpp_name(argument["name"])
+    optional = re.fullmatch(r"std::optional<(.*)>", kind)
+    if optional:
+        return "o" + LETTERS[optional[1]], "&" + name
+    letter = LETTERS[kind]
+    if letter in "idG":
+        return letter, name
+    if letter in "bDLM":
+        return letter, f"int({name})"
+    return letter, "&" + name
+
+
 def body_text(result, results, arguments, number):
-    names = [cpp_name(argument["name"]) for argument in arguments]
-    values = ", ".join(f"Value({name})" for name in names)
-    lines = [f"    Value arguments_[] = {{{values}}};"] if names else ["    Value arguments_[1];"]
+    letters, given = zip(*map(passed, arguments)) if arguments else ((), ())
+    call = ", ".join([str(number), '"' + "".join(letters) + '"', *given])
     if result == "void":
-        lines.append(f"    call_void({number}, arguments_);")
-    elif result == "Tensor":
-        lines.append(f"    return call_tensor({number}, arguments_);")
-    elif result == "std::vector<Tensor>":
-        lines.append(f"    return call_list({number}, arguments_);")
-    elif result.startswith("std::tuple<"):
-        count = len(results)
+        return f"    call_void({call});"
+    if result == "Tensor":
+        return f"    return call_tensor({call});"
+    if result == "std::vector<Tensor>":
+        return f"    return call_list({call});"
+    if result.startswith("std::tuple<"):
         if "std::vector" in result or "int64_t" in result or "double" in result:
             return None
-        lines += [f"    Tensor results_[{count}];", f"    call_many({number}, arguments_, results_, {count});",
-                  "    return {" + ", ".join(f"std::move(results_[{i}])" for i in range(count)) + "};"]
-    else:
-        convert = {"bool": ".integer != 0", "int64_t": ".integer", "double": ".real", "Scalar": ".scalar()",
-                   "DType": ".dtype"}[result]
-        lines.append(f"    return call_value({number}, arguments_){convert};")
-    return "\n".join(lines)
+        places = ", ".join(f"&std::get<{place}>(results_)" for place in range(len(results)))
+        number, rest = call.split(", ", 1)
+        letters, *given = rest.split(", ", 1)
+        call = ", ".join([number, f'"{"r" * len(results)}{letters[1:]}', places, *given])
+        return f"    {result} results_;\n    call_many({call});\n    return results_;"
+    convert = {"bool": ".integer != 0", "int64_t": ".integer", "double": ".real", "Scalar": ".scalar()", "DType": ".dtype"}[result]
+    return f"    return call_value({call}){convert};"
 
 
 def write(folder, name, text):

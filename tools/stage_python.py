@@ -16,20 +16,21 @@ from pathlib import Path
 
 ARCHIVE = "_archive.zip"
 
-# Loaded by `import kindling`, by `kindling run`, or before the first training step of a small network is finished.
+# Loaded by `import kindling`, by `kindling run`, or to build a small network and run it forward.
 # tests/python/test_archive.py asks a fresh interpreter whether the list is whole and has nothing beside.
 FILES = """
-__init__ __main__ _alias _as_torch.torch.__init__ _cli _runner _tensor_str random
-autograd.__init__ autograd.grad_mode cuda.__init__
-nn.__init__ nn._reduction nn.functional nn.init nn.parameter
-nn._functional.__init__ nn._functional.activation nn._functional.loss
+__init__ __main__ _alias _as_torch.torch.__init__ _cli _runner
+nn.__init__ nn.functional nn.init nn.parameter nn._functional.__init__ nn._functional.activation
 nn.modules.__init__ nn.modules.activation nn.modules.container nn.modules.linear nn.modules.module
-optim.__init__ optim.adam optim.adamw optim.optimizer optim.sgd
+optim.__init__
 utils.__init__ utils.hooks
 """.split()
 
-# A type checker reads no archive: a module in it has this beside it, which is what its own source says of its types.
+# A type checker reads no archive: a package in it, and a module of a package of files, has this in its place. For the
+# checker it stands for the modules below it too.
 STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
+
+SMALL = 1500  # bytes of source that are compiled in less time than an entry of the archive is worth
 
 UNCHECKED_HASH = (1).to_bytes(4, "little") + bytes(8)  # the source in the archive is never newer
 DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same sources
@@ -60,8 +61,10 @@ def main(package, stub, output):
                 continue
             named = f"{package.name}/{path}"
             archive.writestr(zipfile.ZipInfo(str(path), DATE), text, zipfile.ZIP_DEFLATED, 9)
-            archive.writestr(zipfile.ZipInfo(f"{path}c", DATE), bytecode(text, named), zipfile.ZIP_DEFLATED, 9)
-            if not any(part.startswith("_") for part in (*path.parts[:-1], path.stem.removeprefix("__init__"))):
+            if len(text) >= SMALL:
+                archive.writestr(zipfile.ZipInfo(f"{path}c", DATE), bytecode(text, named), zipfile.ZIP_DEFLATED, 9)
+            private = any(part.startswith("_") for part in (*path.parts[:-1], path.stem.removeprefix("__init__")))
+            if not private and (path.stem == "__init__" or path.parent / "__init__.py" in plain):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.with_suffix(".pyi").write_text(STUB)
     (output / "py.typed").touch()

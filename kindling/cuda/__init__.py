@@ -2,9 +2,6 @@
 
 Nothing here opens a driver or contacts a device.
 """
-import kindling as _kindling
-
-__path__.append(_kindling.__path__[1] + "/cuda")
 
 _MESSAGE = "Torch not compiled with CUDA enabled"
 _SUBMODULES = ("amp", "memory", "nccl", "nvtx", "random", "streams")
