@@ -69,7 +69,6 @@ def size(files):
 
 
 @pytest.mark.timing
-@pytest.mark.xfail(reason="9 MB: the library is 4.6, bytecode 2.4, Python 1.3; docs/performance.md", strict=True)
 def test_size():
     mine = size(metadata.files("kindling"))
     assert mine <= PACKAGE_LIMIT
