@@ -44,6 +44,7 @@ public:
         choose_sizes();
         for (int k = 0; k < kernel.output_count + kernel.input_count; k++) set_operand(k);
         take_buffers();
+        if (!strips_) plan_whole();
     }
 
     void run(int64_t begin, int64_t end) {
@@ -51,7 +52,8 @@ public:
         for (int64_t row = begin; row < end;) {
             int64_t rows = at_once_ < end - row ? at_once_ : end - row;
             if (space_.across && rows > inner - row % inner) rows = inner - row % inner;
-            run_rows(row, rows);
+            if (strips_) run_strips(row, rows);
+            else run_whole(row, rows);
             row += rows;
         }
     }
@@ -70,10 +72,14 @@ private:
     int64_t at_once_, strip_;
     bool all_elements_;     // what is one number a row is read as if it were not: it is folded
     bool strips_;           // a row at a time, in several strips
+    int16_t* element_inputs_;  // slots to be read for each tile
+    int element_input_count_ = 0;
+    int16_t* row_inputs_;
+    int row_input_count_ = 0;
+    uint8_t* splats_;       // of each step on elements: its operands that are one number
     char* fold_levels_ = nullptr;
 
     const TileSlot& slot(int s) const { return program_.slots[static_cast<size_t>(s)]; }
-    bool kept_whole(int s) const { return !strips_ || slot(s).crosses; }
 
     bool lies_along(const LoopOperand& operand) const {
         for (int d = space_.kept_dims; d < space_.order.ndim; d++)
@@ -209,26 +215,92 @@ private:
         }
     }
 
-    /// Input slots for elements [at, at + count) of the tile.
-    void read(int64_t row, int64_t rows, int64_t at, int64_t count) {
+    /// Everything that is the same for all tiles.
+    void plan_whole() {
+        element_inputs_ = arena_.take<int16_t>(static_cast<int64_t>(program_.slots.size()));
+        row_inputs_ = arena_.take<int16_t>(static_cast<int64_t>(program_.slots.size()));
+        splats_ = arena_.take<uint8_t>(static_cast<int64_t>(program_.steps.size()));
         for (size_t i = 0; i < program_.slots.size(); i++) {
-            if (program_.slots[i].kind != TileSlot::Input || extents_[i] != Extent::Element) continue;
-            RowOperand& operand = operands_[kernel_.output_count + program_.slots[i].which];
-            Stream& stream = operand.elements;
-            if (stream.mode == Stream::Repeated) {  // a tensor of one number that is folded
-                stream.gather(buffers_[i], count);
-                pointers_[i] = buffers_[i];
+            if (extents_[i] == Extent::Element) pointers_[i] = buffers_[i];
+            if (program_.slots[i].kind != TileSlot::Input) continue;
+            if (extents_[i] != Extent::Element) {
+                row_inputs_[row_input_count_++] = static_cast<int16_t>(i);
                 continue;
             }
-            stream.seek(row * space_.length + at);
-            if (stream.direct(count)) {
-                pointers_[i] = stream.at;
-                continue;
-            }
-            pointers_[i] = buffers_[i];
-            if (strips_) stream.gather(buffers_[i], count);
-            else transfer<false>(operand, row, rows, buffers_[i]);
+            const LoopOperand& memory = kernel_.operands[kernel_.output_count + program_.slots[i].which];
+            bool same = true;
+            for (int d = 0; d < space_.kept_dims; d++) same &= memory.strides[space_.order.dims[d]] == 0;
+            if (same) read(static_cast<int>(i), 0, at_once_, 0, at_once_ * space_.length);
+            else element_inputs_[element_input_count_++] = static_cast<int16_t>(i);
         }
+        for (size_t i = 0; i < program_.steps.size(); i++) {
+            splats_[i] = 0;
+            for (int k = 0; k < program_.steps[i].operand_count; k++) {
+                const Extent extent = extents_[program_.steps[i].operands[k]];
+                splats_[i] |= static_cast<uint8_t>((extent == Extent::Once || (extent == Extent::Row && at_once_ == 1)) << k);
+            }
+        }
+    }
+
+    /// Whole rows in one tile: the steps one after the other.
+    void run_whole(int64_t row, int64_t rows) {
+        const int64_t n = space_.length, count = rows * n;
+        for (int i = 0; i < row_input_count_; i++) read_numbers(row_inputs_[i], row, rows);
+        for (int i = 0; i < element_input_count_; i++) read(element_inputs_[i], row, rows, 0, count);
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int s = program_.outputs[static_cast<size_t>(k)];
+            if (extents_[s] != Extent::Element || slot(s).kind != TileSlot::Buffer) continue;
+            Stream& stream = operands_[k].elements;
+            stream.seek(row * n);
+            pointers_[s] = stream.direct(count) ? stream.at : buffers_[s];
+        }
+        for (size_t i = 0; i < program_.steps.size(); i++) {
+            const TileStep& step = program_.steps[i];
+            if (step.fold) {
+                step.fold(values_[step.out], pointers_[step.operands[0]], rows, n);
+                widen(step.out, rows);
+            } else if (extents_[step.out] == Extent::Row) {
+                run_row_step(step, rows);
+            } else if (extents_[step.out] == Extent::Element) {
+                step.function(pointers_[step.out], pointers_[step.operands[0]],
+                              step.operand_count > 1 ? pointers_[step.operands[1]] : nullptr,
+                              step.operand_count > 2 ? pointers_[step.operands[2]] : nullptr, count * step.scale, splats_[i]);
+            }
+        }
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int s = program_.outputs[static_cast<size_t>(k)];
+            if (extents_[s] != Extent::Element) continue;
+            operands_[k].elements.seek(row * n);
+            if (pointers_[s] != operands_[k].elements.at) transfer<true>(operands_[k], row, rows, pointers_[s]);
+        }
+        write_numbers(row, rows);
+    }
+
+    void read_numbers(int s, int64_t row, int64_t rows) {
+        Stream& stream = operands_[kernel_.output_count + slot(s).which].elements;
+        stream.seek(row);
+        if (rows == 1) std::memcpy(values_[s], stream.at, static_cast<size_t>(stream.item));
+        else stream.gather(values_[s], rows);
+        widen(s, rows);
+    }
+
+    /// An input slot for elements [at, at + count) of the tile.
+    void read(int s, int64_t row, int64_t rows, int64_t at, int64_t count) {
+        RowOperand& operand = operands_[kernel_.output_count + slot(s).which];
+        Stream& stream = operand.elements;
+        if (stream.mode == Stream::Repeated) {  // a tensor of one number that is folded
+            stream.gather(buffers_[s], count);
+            pointers_[s] = buffers_[s];
+            return;
+        }
+        stream.seek(row * space_.length + at);
+        if (stream.direct(count)) {
+            pointers_[s] = stream.at;
+            return;
+        }
+        pointers_[s] = buffers_[s];
+        if (strips_) stream.gather(buffers_[s], count);
+        else transfer<false>(operand, row, rows, buffers_[s]);
     }
 
     void run_row_step(const TileStep& step, int64_t rows) {
@@ -250,29 +322,24 @@ private:
             const int s = step.operands[k];
             from[k] = pointers_[s];
             if (extents_[s] == Extent::Once || (extents_[s] == Extent::Row && at_once_ == 1)) splat |= 1u << k;
-            else if (strips_ && slot(s).kind == TileSlot::Buffer && slot(s).crosses)
+            else if (slot(s).kind == TileSlot::Buffer && slot(s).crosses)
                 from[k] = buffers_[s] + at * slot(s).item_size;
         }
         char* out = pointers_[step.out];
         if (!out) {
             out = buffers_[step.out];
-            if (strips_ && slot(step.out).crosses) out += at * step.item_size;
+            if (slot(step.out).crosses) out += at * step.item_size;
             pointers_[step.out] = out;
         }
         step.function(out, from[0], from[1], from[2], count * step.scale, splat);
     }
 
-    void run_rows(int64_t row, int64_t rows) {
-        const int64_t n = space_.length, whole = rows * n, strip = strips_ ? strip_ : whole;
-        for (size_t i = 0; i < program_.slots.size(); i++) {
-            const TileSlot& each = program_.slots[i];
-            if (each.kind != TileSlot::Input || extents_[i] == Extent::Element) continue;
-            Stream& stream = operands_[kernel_.output_count + each.which].elements;
-            stream.seek(row);
-            if (rows == 1) std::memcpy(values_[i], stream.at, static_cast<size_t>(stream.item));
-            else stream.gather(values_[i], rows);
-            widen(static_cast<int>(i), rows);
-        }
+    /// A row level by level, each strip by strip.
+    void run_strips(int64_t row, int64_t rows) {
+        const int64_t whole = space_.length, strip = strip_;
+        for (size_t i = 0; i < program_.slots.size(); i++)
+            if (program_.slots[i].kind == TileSlot::Input && extents_[i] != Extent::Element)
+                read_numbers(static_cast<int>(i), row, rows);
         const int step_count = static_cast<int>(program_.steps.size());
         int first = 0;
         for (int level = 0; level < program_.level_count; level++) {
@@ -286,7 +353,9 @@ private:
             for (int64_t at = 0; at < whole; at += strip, strips++) {
                 const int64_t count = whole - at < strip ? whole - at : strip;
                 const int merges = __builtin_ctzll(~strips);
-                if (strips_ || level == 0) read(row, rows, at, count);
+                for (size_t i = 0; i < program_.slots.size(); i++)
+                    if (program_.slots[i].kind == TileSlot::Input && extents_[i] == Extent::Element)
+                        read(static_cast<int>(i), row, rows, at, count);
                 aim_outputs(level, row, at, count);
                 for (int i = first; i < last; i++) {
                     const TileStep& step = program_.steps[static_cast<size_t>(i)];
@@ -295,12 +364,8 @@ private:
                         continue;
                     }
                     const char* values = pointers_[step.operands[0]];
-                    if (strips_ && slot(step.operands[0]).kind == TileSlot::Buffer && slot(step.operands[0]).crosses)
+                    if (slot(step.operands[0]).kind == TileSlot::Buffer && slot(step.operands[0]).crosses)
                         values = buffers_[step.operands[0]] + at * slot(step.operands[0]).item_size;
-                    if (!strips_) {
-                        step.fold(values_[step.out], values, rows, n);
-                        continue;
-                    }
                     // Strips are powers of two of blocks: each is a whole subtree of the pairwise order.
                     char* levels = fold_levels_ + i * 64 * 16;
                     step.fold(levels + 16 * depth, values, 1, count);
@@ -310,21 +375,23 @@ private:
                     }
                 }
                 depth += 1 - merges;
-                write(level, row, rows, at, count);
+                write(level, row, at, count);
             }
             for (int i = first; i < last; i++) {
                 const TileStep& step = program_.steps[static_cast<size_t>(i)];
                 if (!step.fold) continue;
-                if (strips_) {
-                    char* levels = fold_levels_ + i * 64 * 16;
-                    for (int m = depth - 1; m > 0; m--)
-                        step.function(levels + 16 * (m - 1), levels + 16 * (m - 1), levels + 16 * m, nullptr, step.scale, 0);
-                    std::memcpy(values_[step.out], levels, step.item_size);
-                }
+                char* levels = fold_levels_ + i * 64 * 16;
+                for (int m = depth - 1; m > 0; m--)
+                    step.function(levels + 16 * (m - 1), levels + 16 * (m - 1), levels + 16 * m, nullptr, step.scale, 0);
+                std::memcpy(values_[step.out], levels, step.item_size);
                 widen(step.out, rows);
             }
             first = last;
         }
+        write_numbers(row, rows);
+    }
+
+    void write_numbers(int64_t row, int64_t rows) {
         for (int k = 0; k < kernel_.output_count; k++) {
             const int s = program_.outputs[static_cast<size_t>(k)];
             if (extents_[s] == Extent::Element) continue;
@@ -358,23 +425,21 @@ private:
         for (int k = 0; k < kernel_.output_count; k++) {
             const int s = program_.outputs[static_cast<size_t>(k)];
             if (extents_[s] != Extent::Element || slot(s).level != level || slot(s).kind != TileSlot::Buffer) continue;
-            if (pointers_[s] || (strips_ && slot(s).crosses)) continue;
+            if (pointers_[s] || slot(s).crosses) continue;
             Stream& stream = operands_[k].elements;
             stream.seek(row * space_.length + at);
             if (stream.direct(count)) pointers_[s] = stream.at;
         }
     }
 
-    void write(int level, int64_t row, int64_t rows, int64_t at, int64_t count) {
+    void write(int level, int64_t row, int64_t at, int64_t count) {
         for (int k = 0; k < kernel_.output_count; k++) {
             const int s = program_.outputs[static_cast<size_t>(k)];
             if (extents_[s] != Extent::Element || slot(s).level != level) continue;
             RowOperand& operand = operands_[k];
             const char* from = pointers_[s];
             operand.elements.seek(row * space_.length + at);
-            if (from == operand.elements.at) continue;
-            if (strips_) operand.elements.scatter(from, count);
-            else transfer<true>(operand, row, rows, const_cast<char*>(from));
+            if (from != operand.elements.at) operand.elements.scatter(from, count);
         }
     }
 };
