@@ -27,7 +27,7 @@ number = 0
 spans = {}  # number -> name, of the imports under way
 before = {}  # number -> counts when it began, in the run for details
 stacks = {}  # thread -> stack of span numbers
-tables = {}  # of long code objects: where lines begin
+tables = {}  # of long code objects: where lines begin, or how often one was asked for so far
 boot, files = bootstrap.__dict__, external.__dict__
 module_type = type(sys)
 real_find_and_load = bootstrap._find_and_load
@@ -71,8 +71,11 @@ def line_of(frame):
     if at < 4000:
         return frame.f_lineno
     code = frame.f_code
-    table = tables.get(id(code))
-    if table is None:
+    table = tables.get(id(code), 0)
+    if type(table) is int:
+        if table < 50:  # a table costs as much as so many looks
+            tables[id(code)] = table + 1
+            return frame.f_lineno
         rows = [(start, line) for start, _, line in code.co_lines() if line is not None]
         table = tables[id(code)] = code, [row[0] for row in rows], [row[1] for row in rows]
     _, starts, lines = table
