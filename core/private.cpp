@@ -160,6 +160,21 @@ void call_private(const Operator& op, Value* arguments, Value* results) {
             return found.kernel(one, arguments, results);
         }
     }
+    const Operator* functional = op.form == Form::Inplace ? op.functional : nullptr;
+    if (const AddedKernels* added = functional && functional != &op ? functional->added.load(std::memory_order_acquire) : nullptr)
+        if (added->layers[static_cast<int>(layer_of(device.type))].kernel && functional->schema->results.size() == 1) {
+            // The in-place form of an operator that has a kernel there: its result, copied into self.
+            Value made;
+            thread_state.exclude &= ~static_cast<uint32_t>(key::Private);
+            kindling::call(*functional, arguments, &made);
+            Tensor result = made.take_tensor(), self = Tensor::share(arguments[0].tensor);
+            KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
+                           str(self.sizes()).c_str(), str(result.sizes()).c_str());
+            copy_between_devices(self, result);
+            self.bump_version();
+            results[0] = Value::own(std::move(self));
+            return;
+        }
     std::string_view name = op.name();
     if (op.body == Body::View || makes_memory_only(op)) return op.kernel(op, arguments, results);
     bool copies = name == "copy_" || name == "_to_copy" || name == "clone" || name == "copy" || name == "_local_scalar_dense";

@@ -92,6 +92,7 @@ _FILES = {
     "amp.grad_scaler": "GradScaler",
     "_ops": "ops classes",
     "_lowrank": "svd_lowrank pca_lowrank",
+    "_deprecated": "qr cholesky lu chain_matmul symeig solve lstsq eig matrix_rank",
 }
 _found = {}
 

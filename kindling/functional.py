@@ -103,9 +103,9 @@ def meshgrid(*tensors, indexing=None):
     if len(tensors) == 0:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
-        import warnings
+        from kindling._warn import once
 
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2)
+        once("torch.meshgrid", "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, 2)
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')

@@ -282,7 +282,13 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
     return register if func is None else register(func)
 
 
-impl_abstract = register_fake
+def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
+    """The old name of :func:`register_fake`. Deprecated."""
+    from kindling._warn import once
+
+    once("torch.library.impl_abstract", "`torch.library.impl_abstract` was renamed to `torch.library.register_fake`. Please use that instead; we "
+         "will remove `torch.library.impl_abstract` in a future version of PyTorch.", FutureWarning, 2)
+    return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):

@@ -135,3 +135,23 @@ def test_deprecated_names_of_torch():
             assert (getattr(kindling, name), getattr(kindling, name)) == (False, False)
         assert len(caught) == 1 and f"'{name}' is deprecated, please use 'torch.backends." in str(caught[0].message)
     assert threading.main_thread().is_alive()
+
+
+@pytest.mark.parametrize("call, replacement", [("chain_matmul(a, a)", "torch.linalg.multi_dot"), ("meshgrid(a[0], a[0])", "indexing"),
+                                               ("library.impl_abstract('aten::abs')", "torch.library.register_fake")])
+def test_deprecated_functions_warn_once_as_torch_does(call, replacement):
+    from kindling import _warn
+
+    _warn._given.clear()
+    scope = {"a": kindling.eye(3)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            eval("kindling." + call, {"kindling": kindling, **scope})
+    assert len(caught) == 1 and replacement in str(caught[0].message)
+
+
+def test_removed_functions_say_what_to_call():
+    for name in ("symeig", "solve", "lstsq", "eig", "matrix_rank"):
+        with pytest.raises(RuntimeError, match="is now removed.*torch.linalg"):
+            getattr(kindling, name)(kindling.eye(2))

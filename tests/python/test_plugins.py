@@ -52,6 +52,7 @@ v = x.t()[1:]                                         # views need none
 v.copy_(torch.full((2, 2), 9.))                       # a write through one
 print(x.cpu().tolist(), v.is_contiguous(), v.shape)
 print(x.sum().item(), torch.relu(x).device)
+w = torch.ones(2, device="toy"); w.add_(2).mul_(w); w += 1; print(w.cpu().tolist(), w._version)
 x.fill_(2.); print(x.cpu().tolist()[0], x.clone().device, x.to(torch.float64).dtype)
 print(torch.ones(2).tin().device, torch.nn.Linear(2, 2).toy().weight.device)
 try: torch.mm(x, x.t())
@@ -59,7 +60,7 @@ except NotImplementedError as e: print(str(e).partition(". ")[0])
 """, packages()) == [
         "toy:0 True False tin 2", "tensor([[0., 1., 2.],", "        [3., 4., 5.]], device='toy:0')", "toy:1 toy:1 toy:0",
         "[[0.0, 3.0, 6.0], [9.0, 12.0, 15.0]] toy:0 toy", "[[0.0, 9.0, 9.0], [3.0, 9.0, 9.0]] False torch.Size([2, 2])", "39.0 toy:0",
-        "[2.0, 2.0, 2.0] toy:0 torch.float64", "tin:0 toy:0",
+        "[10.0, 10.0] 3", "[2.0, 2.0, 2.0] toy:0 torch.float64", "tin:0 toy:0",
         "Could not run 'aten::mm' with arguments from the 'PrivateUse1' backend"]
 
 
