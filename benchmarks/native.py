@@ -1,46 +1,16 @@
-"""Native kernels beside tiles: time from a kernel's first sight to its first result, and the speed of fused expressions.
+"""Fused expressions by tiles and by native code: the time of tiles, and over it that of native code throughout
+(KINDLING_NATIVE=1) and where it is chosen (the default). How long compiling takes is `test_native --time` of the C++ tests.
 
-    python benchmarks/native.py [--growth] [--speed]
+    python benchmarks/native.py
 
-Each figure comes from a process of its own (the executor is chosen by KINDLING_NATIVE when kindling is loaded).
+Each column comes from a process of its own.
 """
 
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
-
-SIZES = (20, 50, 100, 200, 500, 1000)
-
-
-def median(values):
-    return sorted(values)[len(values) // 2]
-
-
-def child(what):
-    import kindling as torch
-
-    torch.set_num_threads(1)
-    if what == "growth":
-        print(json.dumps(growth(torch)))
-    else:
-        print(json.dumps(speed(torch)))
-
-
-def growth(torch):
-    """Microseconds that kernels took to compile, by how many steps they have, from the trace."""
-    x = torch.linspace(-2, 2, 1000)
-    parameters = [x.clone() for _ in range(8)]
-    for approximate in ("none", "tanh"):
-        torch.nn.functional.gelu(x, approximate=approximate)
-    optimiser = torch.optim.AdamW([p.requires_grad_() for p in parameters], foreach=True)
-    for p in parameters:
-        p.grad = torch.ones_like(p)
-    optimiser.step()
-    return {}
-
 
 CASES = {
     "gelu": lambda F, x, g: F.gelu(x),
@@ -86,36 +56,24 @@ def speed(torch):
     return result
 
 
-def run(what, **settings):
+def run(**settings):
+    command = [sys.executable, os.path.abspath(__file__), "--child"]
     environment = {**os.environ, **settings}
-    command = [sys.executable, os.path.abspath(__file__), "--child", what]
     return json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def main():
-    wanted = [a for a in sys.argv[1:] if a in ("--growth", "--speed")] or ["--growth", "--speed"]
-    if "--growth" in wanted:
-        with tempfile.TemporaryDirectory() as folder:
-            trace = os.path.join(folder, "trace")
-            run("growth", KINDLING_NATIVE="1", KINDLING_TRACE_KERNELS=trace)
-            with open(trace) as file:
-                kernels = file.read().split("\n\n")
-        print("lanes  bytes of code  microseconds")
-        for kernel in kernels:
-            if "compiled in" not in kernel:
-                continue
-            lanes = kernel.split("\nlanes\n")[1].split("assembly\n")[0].count("=")
-            last = kernel.rstrip().rsplit("\n", 1)[1].split()
-            print(f"{lanes:5}  {last[1]:>13}  {last[-2]:>12}")
-    if "--speed" in wanted:
-        tiles, native = run("speed", KINDLING_NATIVE="0"), run("speed", KINDLING_NATIVE="1")
-        print(f"{'case':28} {'tiles, us':>10} {'native, us':>10} {'ratio':>6}")
-        for name in tiles:
-            print(f"{name:28} {tiles[name]:10.2f} {native[name]:10.2f} {tiles[name] / native[name]:6.2f}")
+    if sys.argv[1:] == ["--child"]:
+        import kindling as torch
+
+        torch.set_num_threads(1)
+        print(json.dumps(speed(torch)))
+        return
+    tiles, native, mixed = run(KINDLING_NATIVE="0"), run(KINDLING_NATIVE="1"), run(KINDLING_NATIVE="auto")
+    print(f"{'case':28} {'tiles, us':>10} {'native':>8} {'chosen':>8}")
+    for name in tiles:
+        print(f"{name:28} {tiles[name]:10.2f} {tiles[name] / native[name]:8.2f} {tiles[name] / mixed[name]:8.2f}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--child"]:
-        child(sys.argv[2])
-    else:
-        main()
+    main()

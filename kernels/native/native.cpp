@@ -59,7 +59,8 @@ Mode mode() {
     uint8_t have = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
     if (have == 255) [[unlikely]] {
         const char* wish = std::getenv("KINDLING_NATIVE");
-        set_native(wish && !std::strcmp(wish, "1") ? Mode::Always : Mode::Off);
+        set_native(!wish ? Mode::Worth : !std::strcmp(wish, "0") ? Mode::Off
+                   : !std::strcmp(wish, "1") ? Mode::Always : Mode::Worth);
         have = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
     }
     return static_cast<Mode>(have);

@@ -7,8 +7,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -243,9 +245,43 @@ void test_many() {
     CHECK(a[0] == b[0]);
 }
 
+/// Not a test: microseconds from an expression never seen before to its first result, by its number of operations.
+void time_compilation() {
+    set_native(NativeMode::Always);
+    std::printf("operations  median us  us an operation\n");
+    int unseen = 0;
+    for (int operations : {1, 20, 50, 100, 200, 500, 1000}) {
+        std::vector<double> times;
+        for (int turn = 0; turn < 31; turn++) {
+            ExpressionBuilder builder;
+            Sym x = builder.input(DType::Float32), y = builder.input(DType::Float32);
+            for (int i = 0; i < operations; i++) {
+                Sym next = i % 4 == 0 ? x * y : i % 4 == 1 ? x + (++unseen * 1e-6) : i % 4 == 2 ? x - y : max(x, y);
+                y = x;
+                x = next;
+            }
+            builder.output(x);
+            Expression expression = builder.finish();
+            std::vector<std::vector<float>> in{ramp(100), ramp(100, 1)}, out{std::vector<float>(100)};
+            timespec begin, end;
+            clock_gettime(CLOCK_MONOTONIC, &begin);
+            run_flat(expression, out, in);
+            clock_gettime(CLOCK_MONOTONIC, &end);
+            times.push_back(static_cast<double>(end.tv_sec - begin.tv_sec) * 1e6 +
+                            static_cast<double>(end.tv_nsec - begin.tv_nsec) * 1e-3);
+        }
+        std::sort(times.begin(), times.end());
+        std::printf("%10d  %9.1f  %15.2f\n", operations, times[15], times[15] / operations);
+    }
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+    if (count > 1 && !std::strcmp(arguments[1], "--time")) {
+        time_compilation();
+        return 0;
+    }
     if (isa() == Isa::Baseline) {
         set_native(NativeMode::Always);
         Expression expression = silu(0.5);
