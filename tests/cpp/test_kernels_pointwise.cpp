@@ -476,6 +476,9 @@ void test_instruction_sets_agree() {
                         if (!same && is_floating(shown))
                             same = std::isnan(from_memory(shown, &want[static_cast<size_t>(i)]).real()) &&
                                    std::isnan(from_memory(shown, &got[static_cast<size_t>(i)]).real());
+                        if (!same && primitive == Primitive::Pow && type == DType::Float32)  // left in double for its cast
+                            same = static_cast<float>(from_memory(shown, &want[static_cast<size_t>(i)]).real()) ==
+                                   static_cast<float>(from_memory(shown, &got[static_cast<size_t>(i)]).real());
                         if (!same)
                             std::fprintf(stderr, "%s %s differs with %s\n", name(primitive), name(type),
                                          name(static_cast<Isa>(which)));
