@@ -121,7 +121,7 @@ def command_of(words):
 
 def main(argv):
     """Run the command; leaves through SystemExit with its status."""
-    from kindling.startup import cold, measure, model, record, registrations, stacks
+    from kindling.startup import cold, measure, record, registrations, stacks
 
     modules = reports()
     options = parse(argv, modules)
@@ -153,15 +153,33 @@ def main(argv):
         improve = getattr(module, "improve", None)
         if improve and any(name in options.given for name, _, _ in module.OPTIONS):
             improve(data, options, program)
+    try:
+        status = _write(data, options, modules)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head`
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise SystemExit(141) from None
+    except OSError as error:
+        complain(f"a report can't be written: {error}")
+    if data["exit"]["timed_out"]:
+        raise SystemExit(124)
+    raise SystemExit(data["exit"]["status"] or status)
+
+
+def _write(data, options, modules):
+    """All reports that were asked for; the first status that is not 0."""
+    from kindling.startup import model
+
     status = 0
     if options.json:
         model.save(data, options.json)
-    for module in modules:
+    for module in sorted(modules, key=lambda module: not module.__name__.endswith(".terminal")):
         terminal = module.__name__.endswith(".terminal")
         if (terminal and not options.quiet and options.json != "-") or (
             not terminal and any(name in options.given for name, _, _ in module.OPTIONS)
         ):
-            status = module.write(data, options) or status
-    if data["exit"]["timed_out"]:
-        raise SystemExit(124)
-    raise SystemExit(data["exit"]["status"] or status)
+            result = module.write(data, options)
+            status = status or result or 0
+    return status

@@ -330,6 +330,14 @@ def test_errors_are_one_line(tmp_path, words, environ, text):
     assert len(said) == 1 and said[0].startswith(b"kindling startup: ") and text in said[0]
 
 
+def test_reports_that_cannot_be_written(tmp_path):
+    for words in (["--json", tmp_path / "no" / "file"], ["--write-budget", tmp_path / "no" / "file"]):
+        command = [sys.executable, "-m", "kindling", "startup", "--repeat", "1", "--quiet", *words, "-c", "1"]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        assert "a report can't be written: [Errno 2]" in done.stderr
+
+
 def test_import_kindling_loads_nothing_of_it():
     code = "import sys, kindling, kindling.nn; print([name for name in sys.modules if name.startswith('kindling.startup')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -497,6 +505,14 @@ def test_own_toml_reader_agrees_with_the_standard_one(planted):
             budget.read_subset(text)
         with pytest.raises(ValueError):
             tomllib.loads(text)
+
+
+def test_documented_budget_is_one():
+    from kindling.startup.formats import budget
+
+    text = (Path(__file__).parents[2] / "docs" / "startup" / "budget.md").read_text()
+    (source,) = re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S)
+    assert set(budget.check(budget.read_subset(source))) == set(budget.TABLES)
 
 
 def test_eager_import():
