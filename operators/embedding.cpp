@@ -181,6 +181,10 @@ OPERATORS(embedding) {
         doc("The gradients of attention, its weights computed anew block by block"), in(space::Torch), no_out(), not_differentiable(),
         kernel([](const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out, const Tensor& logsumexp, double, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
             DType wide = value_type(query.dtype());
+            KINDLING_CHECK(Runtime, is_floating(query.dtype()) && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && out.dim() == 4 && grad_out.sizes() == out.sizes() &&
+                           logsumexp.numel() == query.size(0) * query.size(1) * query.size(2) && out.numel() == logsumexp.numel() * value.size(3) && logsumexp.dtype() == wide,
+                           "_scaled_dot_product_flash_attention_for_cpu_backward: gradient %s, output %s and logsumexp %s do not fit query %s and value %s",
+                           str(grad_out).c_str(), str(out).c_str(), str(logsumexp).c_str(), str(query).c_str(), str(value).c_str());
             Tensor grads[3] = {zeros(query.sizes(), wide), zeros(key.sizes(), wide), zeros(value.sizes(), wide)};
             attend(query, key, value, attn_mask, is_causal, scale, to(out, wide), logsumexp, to(grad_out, wide), grads);
             return std::tuple<Tensor, Tensor, Tensor>(to(grads[0], query.dtype()), to(grads[1], key.dtype()), to(grads[2], value.dtype()));

@@ -211,6 +211,8 @@ OPERATORS(losses) {
     declare("_cross_entropy_backward(Tensor grad, Tensor self, Tensor target, Tensor largest, Tensor log_sum, Tensor count, int reduction, SymInt ignore_index) -> Tensor", {
         doc("The gradient of _cross_entropy"), in(space::Hidden), no_out(), not_differentiable(),
         kernel([](const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum, const Tensor& count, int64_t reduction, int64_t ignore_index) {
+            KINDLING_CHECK(Runtime, is_floating(self.dtype()) && is_floating(grad.dtype()) && is_floating(log_sum.dtype()) && largest.dtype() == log_sum.dtype(),
+                           "_cross_entropy_backward: expected floating tensors, got %s, %s and %s", name(grad.dtype()), name(self.dtype()), name(log_sum.dtype()));
             return softmax_nll_gradient(grad, self, target, largest, log_sum, count, reduction, ignore_index);
         }),
     });
