@@ -1,8 +1,8 @@
 // The native side of `kindling startup`: a library for the dynamic loader's audit interface (LD_AUDIT, rtld-audit(7)).
 //
 // It notes when each shared library is looked for, mapped and relocated, and times each of its static constructors. For
-// that it points DT_INIT and DT_INIT_ARRAY of a library, still writable when la_objopen is called, at a thunk of its own,
-// which later calls the originals one by one with the clock in between.
+// that it points DT_INIT and DT_INIT_ARRAY of a library, still writable when la_objopen is called, at a thunk of its
+// own, which later calls the originals one by one with the clock in between.
 //
 // Freestanding: the loader gives an audit library its own name space, so a C library would be loaded a second time for
 // it, which costs more than all the rest. Hence system calls, and no function of libc. Records go into a mapped file
@@ -31,34 +31,34 @@ enum Kind : uint32_t { SEARCH = 1, OPEN, ACTIVITY, INIT, INIT_END, PREINIT, CLOS
 
 struct Header {
     char magic[8];
-    int64_t owner;  // the process that records; children inherit the variables and the mapping, but stay out
+    int64_t owner; // the process that records; children inherit the variables and the mapping, but stay out
     uint64_t used;
     uint64_t capacity;
     uint64_t dropped;
-    uint64_t threads;  // set by who made the file: note each pthread_create, which costs a look at every binding to libc
-    uint64_t hertz;  // likewise: samples of the main thread's stack a second, or 0
+    uint64_t threads; // set by who made the file: note each pthread_create, which costs a look at every binding to libc
+    uint64_t hertz;   // likewise: samples of the main thread's stack a second, or 0
     uint64_t unused;
 };
 
 struct Record {
     uint32_t kind;
-    uint32_t bytes;  // with what follows: a name, or constructors
+    uint32_t bytes; // with what follows: a name, or constructors
     uint32_t thread;
     uint32_t slot;
     uint64_t time;
-    uint64_t value;  // OPEN: load address; ACTIVITY: flag; INIT: number of constructors
+    uint64_t value; // OPEN: load address; ACTIVITY: flag; INIT: number of constructors
     uint64_t faults;
 };
 
 struct Constructor {
-    uint64_t offset;    // from the load address
-    uint64_t duration;  // ns; 0 until it has returned
+    uint64_t offset;   // from the load address
+    uint64_t duration; // ns; 0 until it has returned
 };
 
 using Function = void (*)(int, char**, char**);
 
 struct Library {
-    Function entry;  // what DT_INIT_ARRAY points at: the thunk
+    Function entry; // what DT_INIT_ARRAY points at: the thunk
     uintptr_t address;
     Function init;
     const Function* array;
@@ -131,7 +131,7 @@ int start_thread(void* thread, const void* attributes, void* (*function)(void*),
 constexpr uint64_t STACK_BYTES = 64 << 10;
 uintptr_t stack_end;
 
-struct Action {  // as the kernel has it
+struct Action { // as the kernel has it
     uintptr_t handler;
     unsigned long flags;
     uintptr_t restorer;
@@ -143,13 +143,15 @@ extern "C" __attribute__((visibility("hidden"))) void kindling_startup_return();
 void sample(int, siginfo_t*, void* context) {
     const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
     uint64_t stack = uint64_t(registers[REG_RSP]) & ~uint64_t(7);
-    if (stack >= stack_end) return;  // on another stack than the thread's own
+    if (stack >= stack_end) return; // on another stack than the thread's own
     uint64_t bytes = stack_end - stack < STACK_BYTES ? stack_end - stack : STACK_BYTES;
     const int kept[] = {REG_RSP, REG_RBP, REG_RBX, REG_R12, REG_R13, REG_R14, REG_R15};
     if (Record* record = add(SAMPLE, NO_SLOT, uint64_t(registers[REG_RIP]), sizeof(kept) / sizeof(int) * 8 + bytes)) {
         auto* words = reinterpret_cast<uint64_t*>(record + 1);
-        for (int each : kept) *words++ = uint64_t(registers[each]);
-        for (uint64_t at = 0; at < bytes; at += 8) *words++ = *reinterpret_cast<const uint64_t*>(stack + at);
+        for (int each : kept)
+            *words++ = uint64_t(registers[each]);
+        for (uint64_t at = 0; at < bytes; at += 8)
+            *words++ = *reinterpret_cast<const uint64_t*>(stack + at);
     }
     // The recorder in Python notes its stack for SIGVTALRM, once it has asked for that signal.
     Action there;
@@ -173,20 +175,22 @@ void start_sampling() {
 }
 
 bool same(const char* a, const char* b) {
-    while (*a && *a == *b) a++, b++;
+    while (*a && *a == *b)
+        a++, b++;
     return *a == *b;
 }
 
 bool contains(const char* text, const char* word) {
     for (; *text; text++) {
         const char *a = text, *b = word;
-        while (*b && *a == *b) a++, b++;
+        while (*b && *a == *b)
+            a++, b++;
         if (!*b) return true;
     }
     return false;
 }
 
-}  // namespace
+} // namespace
 
 // One thunk a library, all the same call: the return address tells which.
 asm(".text\n.balign 16\n"
@@ -200,8 +204,8 @@ asm(".text\n.balign 16\n"
     "kindling_startup_return: mov $15, %eax\nsyscall\n");
 extern "C" __attribute__((visibility("hidden"))) const char kindling_startup_thunks[];
 
-extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_init(int count, char** words, char** environ,
-                                                                                  const char* back) {
+extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_init(int count, char** words,
+                                                                                  char** environ, const char* back) {
     uint32_t slot = uint32_t(back - kindling_startup_thunks) / THUNK_BYTES - 1;
     Library& library = libraries[slot];
     if (library.init && !library.ran_init) {
@@ -232,15 +236,16 @@ extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_ini
     add(INIT_END, slot, 0, 0, true);
 }
 
-extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;  // by the linker: where this file lies
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start; // by the linker: where this file lies
 
 // The library's own DT_INIT: the only place where an audit library without a C library meets the environment.
 extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_begin(int, char**, char** environ) {
-    stack_end = reinterpret_cast<uintptr_t>(environ) & ~uintptr_t(7);  // they lie at the outer end of the stack
+    stack_end = reinterpret_cast<uintptr_t>(environ) & ~uintptr_t(7); // they lie at the outer end of the stack
     const char wanted[] = "KINDLING_STARTUP_NATIVE=";
     for (; *environ; environ++) {
         const char *a = *environ, *b = wanted;
-        while (*b && *a == *b) a++, b++;
+        while (*b && *a == *b)
+            a++, b++;
         if (*b) continue;
         long file = call(SYS_open, reinterpret_cast<long>(a), O_RDWR | O_CLOEXEC);
         if (file < 0) return;
@@ -256,7 +261,8 @@ extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_beg
             return;
         }
         const char magic[8] = {'k', 's', 't', 'a', 'r', 't', '0', '1'};
-        for (int index = 0; index < 8; index++) there->magic[index] = magic[index];
+        for (int index = 0; index < 8; index++)
+            there->magic[index] = magic[index];
         there->used = sizeof(Header);
         there->capacity = uint64_t(bytes);
         header = there;
@@ -277,13 +283,14 @@ EXPORT unsigned la_objopen(struct link_map* map, Lmid_t, uintptr_t* cookie) {
     *cookie = NO_SLOT;
     const char* name = map->l_name ? map->l_name : "";
     uint32_t length = 0;
-    while (name[length]) length++;
+    while (name[length])
+        length++;
     // The loader's and the kernel's own objects are set up already and write protected.
     bool fixed = contains(name, "linux-vdso") || contains(name, "linux-gate") || contains(name, "/ld-linux");
     uint32_t slot = recording() && !fixed ? opened : NO_SLOT;
     if (slot < SLOTS) {
         Library& library = libraries[slot];
-        ElfW(Dyn)*init = nullptr, *array = nullptr, *size = nullptr;
+        ElfW(Dyn)* init = nullptr, *array = nullptr, *size = nullptr;
         for (auto* entry = const_cast<ElfW(Dyn)*>(map->l_ld); entry->d_tag != DT_NULL; entry++) {
             if (entry->d_tag == DT_INIT) init = entry;
             if (entry->d_tag == DT_INIT_ARRAY) array = entry;
@@ -291,8 +298,8 @@ EXPORT unsigned la_objopen(struct link_map* map, Lmid_t, uintptr_t* cookie) {
         }
         opened++;
         library.address = map->l_addr;
-        library.entry = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(kindling_startup_thunks) +
-                                                   slot * THUNK_BYTES);
+        library.entry =
+            reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(kindling_startup_thunks) + slot * THUNK_BYTES);
         if (array && size && size->d_un.d_val >= sizeof(Function)) {
             library.array = reinterpret_cast<const Function*>(map->l_addr + array->d_un.d_ptr);
             library.count = uint32_t(size->d_un.d_val / sizeof(Function));
@@ -307,15 +314,15 @@ EXPORT unsigned la_objopen(struct link_map* map, Lmid_t, uintptr_t* cookie) {
     }
     if (Record* record = add(OPEN, slot < SLOTS ? slot : NO_SLOT, map->l_addr, length + 1)) {
         auto* text = reinterpret_cast<char*>(record + 1);
-        for (uint32_t index = 0; index <= length; index++) text[index] = name[index];
+        for (uint32_t index = 0; index <= length; index++)
+            text[index] = name[index];
     }
     // Bindings are shown (la_symbind64) of names in the C library only: pthread_create is there, and they are few.
     if (!header->threads) return 0;
     return LA_FLG_BINDFROM | (contains(name, "/libc.so") || contains(name, "/libpthread") ? LA_FLG_BINDTO : 0);
 }
 
-EXPORT uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, uintptr_t*, uintptr_t*, unsigned* flags,
-                              const char* name) {
+EXPORT uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, uintptr_t*, uintptr_t*, unsigned* flags, const char* name) {
     *flags |= LA_SYMB_NOPLTENTER | LA_SYMB_NOPLTEXIT;
     if (name[0] != 'p' || !same(name, "pthread_create")) return symbol->st_value;
     real_start = reinterpret_cast<StartThread>(symbol->st_value);
