@@ -1,5 +1,5 @@
-// kernels/arithmetic.h: what the primitives without a mathematical function compute, over a vector as in vector.h or over
-// what the native executor records with (native/record.h).
+// kernels/arithmetic.h: what the primitives without a mathematical function compute, over a vector as in vector.h or
+// over what the native executor records with (native/record.h).
 #pragma once
 #include "kernels/vector.h"
 

@@ -131,10 +131,12 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
     const int half = row.flags & RegHalf ? bytes / 2 : bytes;
     auto vector = [&](int which, int length) { return register_name(which, length < 16 ? 16 : length); };
     auto mask_name = [](int which) { return format("k%d", which); };
-    std::string first = row.flags & Masks ? (row.flags & ToGeneral ? format("r%d", reg) : mask_name(reg))
+    std::string first = row.flags & Masks            ? (row.flags & ToGeneral ? format("r%d", reg) : mask_name(reg))
                         : evex && row.flags & ToMask ? mask_name(reg)
-                                                      : vector(reg, row.flags & Scalar && row.element && fraction == 0 &&
-                                                                            row.opcode != 0x18 && row.opcode != 0x19 ? 16 : half);
+                                                     : vector(reg, row.flags & Scalar && row.element && fraction == 0 &&
+                                                                           row.opcode != 0x18 && row.opcode != 0x19
+                                                                       ? 16
+                                                                       : half);
     if (row.flags & ToGeneral) {
         first = general_names[reg];
         first = reg < 8 ? "e" + first.substr(1) : first + "d";
@@ -142,9 +144,11 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
     std::string last;
     const int rm_bytes = row.flags & Scalar ? row.element : row.flags & Extract ? 16 : bytes >> fraction;
     if (memory) {
-        last = place.repeated ? std::string(memory_name(row.element)) + " BCST " : std::string(memory_name(rm_bytes)) + " PTR ";
+        last = place.repeated ? std::string(memory_name(row.element)) + " BCST "
+                              : std::string(memory_name(rm_bytes)) + " PTR ";
         last += address(place);
-        if (place.repeated && row.flags & RegHalf && bytes < 64) last += format("{1to%d}", bytes / 8);  // else its length is unknown
+        if (place.repeated && row.flags & RegHalf && bytes < 64)
+            last += format("{1to%d}", bytes / 8); // else its length is unknown
     } else if (row.flags & FromGeneral) {
         last = general_names[place.reg];
         last = place.reg < 8 ? "e" + last.substr(1) : last + "d";

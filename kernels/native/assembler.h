@@ -187,7 +187,12 @@ struct Place {
     int32_t offset = 0;
 
     static Place of(int reg) { Place place; place.reg = static_cast<int8_t>(reg); return place; }
-    static Place at(General base, int32_t offset) { Place place; place.base = base; place.offset = offset; return place; }
+    static Place at(General base, int32_t offset) {
+        Place place;
+        place.base = base;
+        place.offset = offset;
+        return place;
+    }
     static Place at(General base, General index, int scale) {
         Place place;
         place.base = base;

@@ -429,7 +429,8 @@ void LaneProgram::verify(int slot_count) const {
             if (evex) check(mask == operand.mask, i, mask ? "needs a mask" : "needs numbers");
             int width = lane.op == LaneOp::Call ? lane.immediate : row.from ? row.from : lane.width;
             if (!mask) check(operand.width == width, i, "has an operand of another width");
-            else if (!evex) check(operand.width == (row.how == How::Fix ? 8 : lane.width), i, "has a mask of another width");
+            else if (!evex)
+                check(operand.width == (row.how == How::Fix ? 8 : lane.width), i, "has a mask of another width");
         }
     }
     for (const LaneStore& store : stores) {

@@ -221,6 +221,8 @@ private:
     int shift(LaneType type, bool left, int a, int b);
 };
 
-constexpr int width_of(LaneType type) { return type == LaneType::F32 || type == LaneType::I32 || type == LaneType::U32 ? 4 : 8; }
+constexpr int width_of(LaneType type) {
+    return type == LaneType::F32 || type == LaneType::I32 || type == LaneType::U32 ? 4 : 8;
+}
 
 }  // namespace kindling::native

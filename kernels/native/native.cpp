@@ -1,6 +1,7 @@
 // kernels/native/native.cpp: when a kernel is compiled, where its code is kept, how it runs.
 #include "kernels/native/native.h"
 
+#include <sched.h>
 #include <time.h>
 
 #include <cstdio>
@@ -231,7 +232,8 @@ NativeState* state_of(const TileProgram& program) {
 }
 
 const NativeVariant* variant_of(const NativeState& state, const TileProgram& program, const uint8_t* repeated) {
-    for (const NativeVariant* variant = __atomic_load_n(&state.first, __ATOMIC_ACQUIRE); variant; variant = variant->next)
+    for (const NativeVariant* variant = __atomic_load_n(&state.first, __ATOMIC_ACQUIRE); variant;
+         variant = variant->next)
         if (!std::memcmp(variant->repeated.data(), repeated, program.slots.size())) return variant;
     return nullptr;
 }
@@ -315,7 +317,10 @@ void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, ch
 void delete_native(NativeState* state) {
     if (!state) return;
     Cache& kernels = cache();
-    std::lock_guard<std::mutex> lock(kernels.mutex);
+    // After a fork the lock may be held by a thread that is not here: then the code stays.
+    std::unique_lock<std::mutex> lock(kernels.mutex, std::defer_lock);
+    for (int i = 0; i < 10000 && !lock.try_lock(); i++) sched_yield();
+    if (!lock.owns_lock()) return;
     while (NativeVariant* variant = state->first) {
         state->first = variant->next;
         if (variant->kernel) release(variant->kernel, kernels);

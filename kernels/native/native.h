@@ -20,8 +20,8 @@ int64_t native_frame(const NativeKernel& kernel);
 /// Elements 0 to n: `pointers` has the memory of every slot that is read or written.
 void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame);
 
-/// Off (KINDLING_NATIVE=0), when a kernel proves worth it, or for everything that has a native form (KINDLING_NATIVE=1).
-/// Settled by the environment at first use.
+/// Off (KINDLING_NATIVE=0), when a kernel proves worth it, or for everything that has a native form
+/// (KINDLING_NATIVE=1). Settled by the environment at first use.
 enum class NativeMode : uint8_t { Off, Worth, Always };
 void set_native(NativeMode mode);
 

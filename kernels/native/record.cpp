@@ -128,7 +128,8 @@ int maths_float(Primitive primitive, const int* operands) {
 #undef X
         case Primitive::Sin: return convert<float>(maths::sine_for_float<Wide, false>(convert<double>(a))).lane;
         case Primitive::Cos: return convert<float>(maths::sine_for_float<Wide, true>(convert<double>(a))).lane;
-        case Primitive::Pow: return maths::pow_for_float(convert<double>(a), convert<double>(b)).lane;  // left in double
+        case Primitive::Pow:
+            return maths::pow_for_float(convert<double>(a), convert<double>(b)).lane; // left in double
         default: return none;
     }
 }
@@ -256,7 +257,8 @@ private:
             case TileMove::BFloat16ToFloat: return (Recorded<uint32_t>(raw(slot), nullptr) << 16u).lane;
             case TileMove::FloatToHalf: return lanes_.to_half(raw(slot));
             case TileMove::RoundHalf: return lanes_.half_round_trip(raw(slot));
-            case TileMove::FloatToBFloat16: return (rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)) >> 16u).lane;
+            case TileMove::FloatToBFloat16:
+                return (rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)) >> 16u).lane;
             case TileMove::RoundBFloat16: return rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)).lane;
         }
         return none;

@@ -237,7 +237,8 @@ void test_many() {
     }
     longer.output(y);
     Expression large = longer.finish();
-    std::vector<std::vector<float>> two{ramp(100), ramp(100, 1)}, a{std::vector<float>(100)}, b{std::vector<float>(100)};
+    std::vector<std::vector<float>> two{ramp(100), ramp(100, 1)}, a{std::vector<float>(100)},
+        b{std::vector<float>(100)};
     set_native(NativeMode::Off);
     run_flat(large, a, two);
     set_native(NativeMode::Always);

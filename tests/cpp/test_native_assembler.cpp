@@ -113,7 +113,8 @@ void test_forms(bool evex) {
                     if (is_evex && !(row.flags & FromMask)) {
                         bool zero = k & 1 && !(row.flags & ToMask);
                         bool may_zero = !(row.flags & Store) || !zero;
-                        if (may_zero) assembler.emit(form, bytes, reg, source, Place::of(other), immediate, k + 1, zero);
+                        if (may_zero)
+                            assembler.emit(form, bytes, reg, source, Place::of(other), immediate, k + 1, zero);
                     }
                 }
                 if (register_only) continue;
@@ -193,7 +194,8 @@ void test_distances() {
 
 int main() {
     if (std::system("objdump --version > /dev/null 2>&1") != 0) {
-        std::fprintf(stderr, "test_native_assembler: not run, because there is no objdump (binutils) to compare with\n");
+        std::fprintf(stderr,
+                     "test_native_assembler: not run, because there is no objdump (binutils) to compare with\n");
         return 0;
     }
     test_forms(false);

@@ -104,7 +104,8 @@ bool same(DType type, const char* a, const char* b) {
 Sym random_value(const std::vector<Sym>& values) {
     // Later values more often: chains rather than bushes.
     size_t n = values.size();
-    size_t at = chance(60) && n > 4 ? n - 1 - static_cast<size_t>(below(4)) : static_cast<size_t>(below(static_cast<int>(n)));
+    size_t at =
+        chance(60) && n > 4 ? n - 1 - static_cast<size_t>(below(4)) : static_cast<size_t>(below(static_cast<int>(n)));
     return values[at];
 }
 
@@ -188,7 +189,8 @@ Memory random_memory(DType type, const std::vector<int64_t>& sizes, bool output,
     std::vector<size_t> order;
     for (size_t d = 0; d < sizes.size(); d++) order.push_back(d);
     if (chance(30))
-        for (size_t d = 1; d < sizes.size(); d++) std::swap(order[d], order[static_cast<size_t>(below(static_cast<int>(d) + 1))]);
+        for (size_t d = 1; d < sizes.size(); d++)
+            std::swap(order[d], order[static_cast<size_t>(below(static_cast<int>(d) + 1))]);
     int64_t stride = item * (chance(15) ? 1 + below(3) : 1);
     for (size_t k = order.size(); k-- > 0;) {
         size_t d = order[k];
@@ -216,7 +218,8 @@ bool try_one(uint64_t seed, bool show) {
     if (expression.nodes.empty()) return true;
     std::vector<int64_t> sizes;
     int ndim = 1 + below(3);
-    for (int d = 0; d < ndim; d++) sizes.push_back(chance(3) ? 0 : chance(15) ? 1 : 1 + below(ndim == 1 ? 600 : ndim == 2 ? 70 : 18));
+    for (int d = 0; d < ndim; d++)
+        sizes.push_back(chance(3) ? 0 : chance(15) ? 1 : 1 + below(ndim == 1 ? 600 : ndim == 2 ? 70 : 18));
     if (chance(4)) sizes[0] *= 40;
     uint64_t reduced = 0;
     std::vector<Combine> combines;
@@ -241,7 +244,8 @@ bool try_one(uint64_t seed, bool show) {
     for (const Node& node : expression.nodes)
         if (node.primitive == Primitive::Scalar) {
             Immediate& value = scalars[static_cast<size_t>(node.index())];
-            value = category(node.type) >= 2 ? Immediate::of(node.type, number()) : Immediate::of(node.type, below(9) - 3);
+            value =
+                category(node.type) >= 2 ? Immediate::of(node.type, number()) : Immediate::of(node.type, below(9) - 3);
         }
     std::vector<Memory> memories;
     for (DType type : output_types) memories.push_back(random_memory(type, sizes, true, reduced));
@@ -299,18 +303,21 @@ bool try_one(uint64_t seed, bool show) {
         bool good = true;
         for (int64_t e = 0; e < total && good; e++) {
             int64_t flat = e, offset = a.offset;
-            for (size_t d = sizes.size(); d-- > 0; flat /= sizes[d]) at[d] = flat % sizes[d], offset += at[d] * a.strides[d];
+            for (size_t d = sizes.size(); d-- > 0; flat /= sizes[d])
+                at[d] = flat % sizes[d], offset += at[d] * a.strides[d];
             good = same(a.type, &a.bytes[static_cast<size_t>(offset)], &b.bytes[static_cast<size_t>(offset)]);
             std::memset(&left[static_cast<size_t>(offset)], 0, static_cast<size_t>(item));
             std::memset(&right[static_cast<size_t>(offset)], 0, static_cast<size_t>(item));
             if (!good && show) {
-                std::fprintf(stderr, "seed %llu, %s: operand %zu (%s), element %lld:", static_cast<unsigned long long>(seed),
+                std::fprintf(stderr,
+                             "seed %llu, %s: operand %zu (%s), element %lld:", static_cast<unsigned long long>(seed),
                              name(isa()), k, name(a.type), static_cast<long long>(e));
                 for (const std::vector<char>* bytes : {&a.bytes, &b.bytes}) {
                     std::fprintf(stderr, bytes == &a.bytes ? " tile" : " native");
                     for (int64_t i = item; i-- > 0;)
-                        std::fprintf(stderr, "%s%02x", i == item - 1 ? " " : "",
-                                     static_cast<unsigned>(static_cast<uint8_t>((*bytes)[static_cast<size_t>(offset + i)])));
+                        std::fprintf(
+                            stderr, "%s%02x", i == item - 1 ? " " : "",
+                            static_cast<unsigned>(static_cast<uint8_t>((*bytes)[static_cast<size_t>(offset + i)])));
                 }
                 std::fprintf(stderr, "\n%s", expression.to_string().c_str());
                 for (const Memory& memory : memories) {
