@@ -56,7 +56,9 @@ struct MissingNode final : GradNode {
     explicit MissingNode(const Operator& op) : GradNode(Kind::Other), text("NotImplemented"), operation(op.name()) {}
     const char* name() const override { return text.c_str(); }
     void apply(Backward&) override {
-        fail(ErrorKind::Runtime, "derivative for aten::%s is not implemented", operation.c_str());
+        bool own = operation.find("::") != std::string::npos;
+        fail(ErrorKind::Runtime, "derivative for %s%s is not implemented%s", own ? "" : "aten::", operation.c_str(),
+             own ? ": no autograd formula was registered for it; torch.library.register_autograd adds one" : "");
     }
 };
 /// What is written does not depend on what was there: uniform_, and comparisons in place.

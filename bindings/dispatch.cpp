@@ -70,7 +70,7 @@ static void take_result(const Argument& argument, PyObject* object, Value& resul
     if (argument.type == Type::Tensor) {
         if (object == Py_None) result = Value();
         else if (is_tensor(object)) result = Value::own(tensor_of(object));
-        else fail(ErrorKind::Type, "Unable to cast %s to Tensor: __torch_dispatch__ must return what the operator returns", Py_TYPE(object)->tp_name);
+        else fail(ErrorKind::Type, "Unable to cast %s to Tensor: an implementation in Python must return what the operator's schema says", Py_TYPE(object)->tp_name);
         return;
     }
     Arena arena;

@@ -112,7 +112,7 @@ class Library:
     tensor([2.])
     """
 
-    _spaces = {}
+    _spaces = {"aten": "kindling"}
 
     def __init__(self, ns, kind, dispatch_key=""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):

@@ -184,6 +184,22 @@ def test_opcheck_finds_what_is_wrong():
         kindling.library.opcheck(liar, (x.detach(),))
 
 
+def test_wrong_implementations():
+    library = kindling.library.Library("kwrong", "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    library.define("g(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match="Could not run 'kwrong::f' with arguments from the 'CPU' backend"):
+        kindling.ops.kwrong.f(kindling.ones(1))
+    library.impl("f", lambda x: 3, "CPU")
+    with pytest.raises(TypeError, match="Unable to cast int to Tensor"):
+        kindling.ops.kwrong.f(kindling.ones(1))
+    library.impl("g", lambda x: x * 2, "CPU")
+    with pytest.raises(RuntimeError, match="derivative for kwrong::g is not implemented: no autograd formula"):
+        kindling.ops.kwrong.g(kindling.ones(2, requires_grad=True)).sum().backward()
+    with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY"):
+        kindling.library.Library("aten", "DEF")
+
+
 def test_table():
     table = kindling.dispatch.table(kindling.ops.aten.add.Tensor)
     assert table.name == "aten::add.Tensor" and {row[0] for row in table} >= {"CPU", "Meta", "Autograd"}
