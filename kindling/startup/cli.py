@@ -119,9 +119,37 @@ def command_of(words):
     return {"kind": "script", "what": kind, "arguments": words[1:]}
 
 
+def deliver(data, options, modules):
+    """Write the JSON and the reports that were asked for; the first status of theirs that is not 0."""
+    from kindling.startup import formats, model
+
+    status = 0
+    try:
+        if options.json:
+            model.save(data, options.json)
+        for module in sorted(modules, key=lambda module: not module.__name__.endswith(".terminal")):
+            terminal = module.__name__.endswith(".terminal")
+            if (terminal and not options.quiet and options.json != "-") or (
+                not terminal and any(name in options.given for name, _, _ in module.OPTIONS)
+            ):
+                result = module.write(data, options)
+                status = status or result or 0
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head`
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise SystemExit(141) from None
+    except formats.Refused as error:
+        complain(str(error))
+    except OSError as error:
+        complain(f"a report can't be written: {error}")
+    return status
+
+
 def main(argv):
     """Run the command; leaves through SystemExit with its status."""
-    from kindling.startup import cold, measure, record, registrations, stacks
+    from kindling.startup import cold, formats, measure, record, registrations, stacks
 
     modules = reports()
     options = parse(argv, modules)
@@ -129,7 +157,10 @@ def main(argv):
     for module in modules:
         run = getattr(module, "standalone", None)
         if run and any(name in options.given for name, _, _ in module.OPTIONS):
-            status = run(options)
+            try:
+                status = run(options)
+            except formats.Refused as error:
+                complain(str(error))
             if status is not None:
                 raise SystemExit(status)
     command = command_of(options.words)
@@ -152,34 +183,11 @@ def main(argv):
     for module in modules:
         improve = getattr(module, "improve", None)
         if improve and any(name in options.given for name, _, _ in module.OPTIONS):
-            improve(data, options, program)
-    try:
-        status = _write(data, options, modules)
-        sys.stdout.flush()
-    except BrokenPipeError:  # `| head`
-        import os
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise SystemExit(141) from None
-    except OSError as error:
-        complain(f"a report can't be written: {error}")
+            try:
+                improve(data, options, program)
+            except (measure.StartupError, formats.Refused) as error:
+                complain(str(error))
+    status = deliver(data, options, modules)
     if data["exit"]["timed_out"]:
         raise SystemExit(124)
     raise SystemExit(data["exit"]["status"] or status)
-
-
-def _write(data, options, modules):
-    """All reports that were asked for; the first status that is not 0."""
-    from kindling.startup import model
-
-    status = 0
-    if options.json:
-        model.save(data, options.json)
-    for module in sorted(modules, key=lambda module: not module.__name__.endswith(".terminal")):
-        terminal = module.__name__.endswith(".terminal")
-        if (terminal and not options.quiet and options.json != "-") or (
-            not terminal and any(name in options.given for name, _, _ in module.OPTIONS)
-        ):
-            result = module.write(data, options)
-            status = status or result or 0
-    return status

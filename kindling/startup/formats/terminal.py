@@ -3,6 +3,7 @@
 import sys
 
 from kindling.startup import model
+from kindling.startup.formats import limits, title
 
 OPTIONS = [
     ("--above", "TIME", "only what costs more than TIME, such as 100ms or 0.2s (default 1ms)"),
@@ -10,24 +11,9 @@ OPTIONS = [
 ]
 
 
-def milliseconds(text):
-    """Milliseconds of ``100ms``, ``0.2s``, ``50us`` or a bare number; ValueError for anything else."""
-    for suffix, factor in (("ms", 1.0), ("us", 1e-3), ("s", 1e3), ("", 1.0)):
-        if text.endswith(suffix):
-            return float(text[: len(text) - len(suffix)]) * factor
-
-
 def write(data, options):
     """Print it to stdout."""
-    try:
-        above = milliseconds(options.given.get("--above", "1ms"))
-        top = int(options.given.get("--top", "15"))
-    except ValueError as error:
-        sys.stderr.write(f"kindling startup: --above and --top need numbers: {error}\n")
-        return 2
-    out = sys.stdout.write
-    out(text(data, above, top))
-    return 0
+    sys.stdout.write(text(data, *limits(options, 1.0, 15)))
 
 
 def text(data, above, top):
@@ -76,9 +62,9 @@ def text(data, above, top):
         from kindling.startup import stacks
 
         lines += stacks.text(data["native_stacks"], top)
-    for title, key, form in SMALL:
+    for name, key, form in SMALL:
         if data[key]:
-            say(f"\n{title}")
+            say(f"\n{name}")
             for row in data[key][:top]:
                 say("  " + form(row))
     for note in data["notes"]:
@@ -99,9 +85,23 @@ SMALL = [
 
 
 def heading(data):
-    command, leave = data["command"], data["exit"]
-    words = ([command["kind"]] if command["kind"] in ("-c", "-m") else []) + [command["what"], *command["arguments"]]
-    yield f"kindling startup: {' '.join(words)[:100]}  (Python {data['python']['version']})"
+    leave = data["exit"]
+    if not data["python"]["version"]:
+        yield f"kindling startup: {title(data)[:100]}, a log of imports"
+        yield f"  {len(data['modules'])} imports {data['total_ms']:.1f} ms"
+    else:
+        yield from heading_of_run(data, leave)
+    share = data["shares"]
+    if share["packages"]:
+        yield (f"  {', '.join(share['packages'])}: {share['own']:.1f}, other packages {share['external']:.1f}, "
+               f"standard library {share['standard']:.1f} ms")  # fmt: skip
+    chain = data["longest_chain"]
+    if chain["depth"] > 1:
+        yield f"  deepest chain {chain['depth']}: {' > '.join(chain['names'][:4])}{' > ...' * (chain['depth'] > 4)}"
+
+
+def heading_of_run(data, leave):
+    yield f"kindling startup: {title(data)[:100]}  (Python {data['python']['version']})"
     if leave["timed_out"]:
         yield f"  stopped after {leave['timeout_s']:g} s"
     elif leave["signal"]:
@@ -125,19 +125,12 @@ def heading(data):
     imports = sum(row["self_ms"] for row in data["modules"])
     yield (f"  interpreter start {data['start_ms']:.1f}, {len(data['modules'])} imports {imports:.1f}, "
            f"program itself {data['main_ms']:.1f}, exit {data['leave_ms']:.1f} ms")  # fmt: skip
-    share = data["shares"]
-    if share["packages"]:
-        yield (f"  {', '.join(share['packages'])}: {share['own']:.1f}, other packages {share['external']:.1f}, "
-               f"standard library {share['standard']:.1f} ms")  # fmt: skip
-    chain = data["longest_chain"]
-    if chain["depth"] > 1:
-        yield f"  deepest chain {chain['depth']}: {' > '.join(chain['names'][:4])}{' > ...' * (chain['depth'] > 4)}"
 
 
 def table(lines, title, rows, total):
     if rows:
         lines.append(f"\n{title} (ms, % of total)")
         for row in rows:
-            where = row.get("importer", row.get("first_importer"))
+            where = row.get("importer", row.get("first_importer")) + (f":{row['line']}" if row["line"] else "")
             percent = 100 * row["self_ms"] / total if total else 0
-            lines.append(f"{row['self_ms']:10.2f} {percent:6.1f}%  {row['name']}  ({where}:{row['line'] or ''})")
+            lines.append(f"{row['self_ms']:10.2f} {percent:6.1f}%  {row['name']}  ({where})")
