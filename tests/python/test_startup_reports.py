@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+import re
+import shutil
+import subprocess
 
 import pytest
 
 from kindling.startup import cli, importtime, spans
-from kindling.startup.formats import diff, tables, terminal, traces
+from kindling.startup.formats import diff, html, tables, terminal, traces
 
 LOG = """\
 import time: self [us] | cumulative | imported package
@@ -246,7 +249,6 @@ def test_log_of_newer_python_with_cached_imports():
 
 
 def test_log_of_this_interpreter(tmp_path, capsys):
-    import subprocess
     import sys
 
     done = subprocess.run(
@@ -295,3 +297,100 @@ def test_errors_are_one_line(stored, tmp_path, capsys, words, error):
     assert run(*[word.format(folder=tmp_path, stored=stored) for word in words]) == 2
     found = capsys.readouterr().err
     assert error in found and found.count("\n") == 1
+
+
+# The page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+browser = pytest.mark.skipif(not CHROMIUM, reason="no Chromium to look at the page with")
+
+
+def look(path, folder, fragment=""):
+    """The page's elements as a browser has them after its script ran, and what it complained of."""
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+               "--disable-background-networking", "--disable-component-update", "--disable-sync",
+               f"--user-data-dir={folder / 'profile'}", "--window-size=1200,900", "--enable-logging=stderr",
+               "--dump-dom", f"{path.as_uri()}#{fragment}"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def part(dom, name):
+    """The text inside the element with this id."""
+    found = re.search(rf'id="{name}"[^>]*>(.*?)</(?:section|span|main|header|h1)>|$', dom, re.S)
+    return re.sub(r"<[^>]*>", "", found[1] or "") if found else ""
+
+
+def drawn(dom):
+    """{name: width} of the boxes that are drawn with a name on them."""
+    boxes = re.findall(
+        r'<div class="n[^"]*"[^>]*style="left: ?[\d.]+px; top: ?\d+px; width: ?([\d.]+)px;[^>]*>([^<]*)<', dom
+    )
+    return {name.split("  ")[0]: float(width) for width, name in boxes if name}
+
+
+@pytest.fixture
+def page(data, tmp_path):
+    data["modules"][-1]["name"] = "</script><b>odd"
+    path = tmp_path / "page.html"
+    path.write_text(html.page(data), encoding="utf-8")
+    return path
+
+
+def test_page_needs_nothing_from_elsewhere(data, stored):
+    for text in (html.page(data), html.page(data, data, "old.json")):
+        assert not re.search(r"https?:|src=|<link|@import|url\(", text)
+        assert text.count("</script>") == 2
+
+
+@browser
+def test_page_draws_imports(page, tmp_path):
+    dom, complaints = look(page, tmp_path)
+    assert not complaints
+    boxes = drawn(dom)
+    whole = boxes["-c import app | `"]
+    assert boxes["slow"] / whole == pytest.approx(5 / 22, abs=0.01)
+    assert boxes["(interpreter start)"] / whole == pytest.approx(10 / 22, abs=0.01)
+    assert boxes["planted_constructor"] / whole == pytest.approx(0.75 / 22, abs=0.01)
+    assert "&lt;/script&gt;&lt;b&gt;odd" in dom
+
+
+@browser
+def test_page_zooms_searches_and_shows_what_is_under_the_pointer(page, tmp_path):
+    dom, complaints = look(page, tmp_path, "zoom=heavy&q=slow&hover=heavy.core&theme=dark")
+    assert not complaints and 'data-theme="dark"' in dom
+    boxes = drawn(dom)
+    assert boxes["heavy"] == boxes["app"] and "(exit)" not in boxes
+    assert boxes["slow"] / boxes["heavy"] == pytest.approx(5 / 8, abs=0.01)
+    assert "app › heavy" in re.sub(r"<[^>]*>", "", dom)
+    assert "1 found, 5.0 ms (22.7%)" in part(dom, "found")
+    tip = re.sub(r"<[^>]*>", " ", dom[dom.index('id="tip"') : dom.index("<script type")])
+    assert (
+        "2.0 ms (9.1%), itself 0.25 ms" in tip and "first imported by heavy:3" in tip and "/site/heavy/core.py" in tip
+    )
+
+
+@browser
+def test_page_by_package_and_by_library(page, tmp_path):
+    boxes = drawn(look(page, tmp_path, "view=packages")[0])
+    assert boxes["slow"] / boxes["(standard library)"] == pytest.approx(5 / 1.25, rel=0.02)
+    boxes = drawn(look(page, tmp_path, "view=libraries")[0])
+    assert boxes["core.so"] / boxes["all libraries"] == pytest.approx(1.75 / 2.5, abs=0.01)
+    assert boxes["planted_constructor"] / boxes["core.so"] == pytest.approx(0.75 / 1.75, abs=0.01)
+
+
+@browser
+def test_page_of_a_comparison(data, stored, tmp_path):
+    rows = {row["name"]: row for row in data["modules"]}
+    rows["slow"]["self_ms"] += 3.0
+    rows["heavy"]["self_ms"] -= 1.0
+    path = tmp_path / "diff.html"
+    path.write_text(html.page(data, json.loads(stored.read_text()), "old.json"), encoding="utf-8")
+    dom, complaints = look(path, tmp_path, "hover=slow")
+    assert not complaints
+    style = {
+        name: re.search(rf"--h: ?(\d+); --a: ?([\d.]+)[^>]*>{name} ", dom).groups() for name in ("slow", "heavy", "app")
+    }
+    assert style["slow"] == ("6", "0.90") and style["heavy"][0] == "212" and style["app"][1] == "0"
+    assert "change +3.0 ms" in dom
