@@ -37,9 +37,9 @@ def digits():
     """Training and test sets: 8x8 grey images scaled to 0..1, with their labels."""
     from sklearn.datasets import load_digits
 
-    data = load_digits()
-    images = torch.from_numpy(data.images).float().unsqueeze(1) / 16
-    labels = torch.from_numpy(data.target).long()
+    pixels, targets = load_digits(return_X_y=True)
+    images = torch.from_numpy(pixels).float().view(-1, 1, 8, 8) / 16
+    labels = torch.from_numpy(targets).long()
     order = torch.randperm(len(images))
     test, train = order[:297], order[297:]
     return TensorDataset(images[train], labels[train]), TensorDataset(images[test], labels[test])

@@ -1,6 +1,7 @@
 """Tests see the installed package, not the source folder beside them (which has no compiled part)."""
 
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Files whose numbers depend on the instruction set; ./test runs them again for each.
 KERNELS = re.compile(r"test_(op|kernel|linalg|random|tensor|nn|autograd)")
+
+# A shell that runs us in the background has interrupts ignored, and processes started from here would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
 
