@@ -220,6 +220,8 @@ def _rebuild(name):
     def make(args, budget):
         import kindling as torch
         budget.spend(256)
+        if "device" in name or "wrapper" in name:  # the one text among their arguments is the device
+            args = [_make_device((each,), budget) if type(each) is str else each for each in args]
         if name.startswith("_rebuild_device_tensor") and isinstance(args[0], torch.Tensor):
             # Converting copies: a view that repeats its elements must not grow into more than was stored.
             if args[0].numel() * args[0].element_size() > args[0].untyped_storage().nbytes():
