@@ -182,7 +182,7 @@ def main(argv):
         complain(str(error))
     for module in modules:
         improve = getattr(module, "improve", None)
-        if improve and any(name in options.given for name, _, _ in module.OPTIONS):
+        if improve and (getattr(module, "ALWAYS", False) or any(name in options.given for name, _, _ in module.OPTIONS)):
             try:
                 improve(data, options, program)
             except (measure.StartupError, formats.Refused) as error:

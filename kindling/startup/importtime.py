@@ -134,6 +134,7 @@ def measurement(path, entries, cached, heads, broken):
         "present_at_start": [], "longest_chain": record.longest_chain(rows), "shares": record.shares(rows),
         "libraries": [], "threads": [], "cycles": [], "failed": [], "probes": [],
         "cached_imports": [{"importer": importer, "name": name, "times": count} for (importer, name), count in times.items()],
-        "marks": [], "eviction": None, "registrations": None, "native_stacks": None, "memory": {}, "advice": [],
+        "marks": [], "eviction": None, "registrations": None, "native_stacks": None, "memory": {}, "advice": [], "tried": [],
+        "environment": [],
         "notes": notes,
     }  # fmt: skip

@@ -107,6 +107,8 @@ def build(program, runs, best, details, command):
         "native_stacks": None,
         "memory": {key: int(value.split()[0]) for key, value in detail.status.items() if value.endswith("kB")},
         "advice": [],
+        "tried": [],
+        "environment": [],
         "notes": notes,
     }  # fmt: skip
     if first.timed_out:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -394,3 +395,92 @@ def test_page_of_a_comparison(data, stored, tmp_path):
     }
     assert style["slow"] == ("6", "0.90") and style["heavy"][0] == "212" and style["app"][1] == "0"
     assert "change +3.0 ms" in dom
+
+
+# Advice
+
+
+TREE = {
+    "__init__": "from planted_advice import light\ntry:\n    import planted_advice.optional\nexcept ImportError: pass\n",
+    "light": "from planted_advice.heavy import work, Kind\nfrom planted_advice.needed import Base\n"
+    "class Light(Base): pass\ndef later(): return work(Kind)\n",
+    "heavy": "import atexit, os, signal, time, warnings\ntime.sleep(0.15)\nos.environ['PLANTED_BY_HEAVY'] = '1'\n"
+    "warnings.simplefilter('ignore')\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\natexit.register(int)\n"
+    "class Kind: pass\ndef work(kind): return kind()\n",
+    "needed": "import time\ntime.sleep(0.15)\nclass Base: pass\n",
+    "optional": "import time\ntime.sleep(0.15)\n",
+}
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    folder = tmp_path / "planted_advice"
+    folder.mkdir()
+    for name, text in TREE.items():
+        (folder / f"{name}.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    return tmp_path
+
+
+def advice(folder, *words):
+    path = folder / "advice.json"
+    assert run("--no-native", "--quiet", "--repeat", "1", "--json", path, *words) == 0
+    return json.loads(path.read_text())
+
+
+def test_advice_by_trying(tree):
+    made = advice(tree, "-c", "import planted_advice")
+    found = {row["module"]: row for row in made["advice"]}
+    assert {"planted_advice.heavy", "planted_advice.optional"} <= set(found)
+    heavy = found["planted_advice.heavy"]
+    assert (heavy["kind"], heavy["importer"], heavy["line"]) == ("defer", "planted_advice.light", 1)
+    assert heavy["chain"] == ["__main__", "planted_advice", "planted_advice.light", "planted_advice.heavy"]
+    for effect in ("PLANTED_BY_HEAVY", "handler of signal 10", "warning filters", "1 functions called at exit"):
+        assert any(effect in line for line in heavy["effects"]), effect
+    # Its class is a base class: to put it off gains nothing, and the report says where it was used.
+    assert "planted_advice.needed" not in found
+    tried = {row["module"]: row for row in made["tried"]}
+    needed = tried["planted_advice.needed"]
+    assert (needed["outcome"], needed["used_by"], needed["line"]) == ("used", "planted_advice.light", 3)
+
+
+def test_no_advice(tree):
+    made = advice(tree, "--no-advice", "-c", "import planted_advice")
+    assert made["advice"] == made["tried"] == []
+
+
+def test_advice_on_environment_variables(tree, capsys, monkeypatch):
+    from kindling.startup.formats import advice as report
+
+    monkeypatch.setattr(report, "VARIABLES", [
+        ("PLANTED_QUICK", "1", "planted_probe", None, "does not probe"),
+        ("PLANTED_DEVICE", "1", "planted_probe", "/dev/no-such-device", "hides it"),
+        ("PLANTED_OTHER", "1", "planted_other", None, "is of no concern"),
+    ])  # fmt: skip
+    (tree / "planted_probe.py").write_text(
+        "import os, time\nif not os.environ.get('PLANTED_QUICK'): time.sleep(0.25)\n"
+    )
+    made = advice(tree, "--advise", "-c", "import planted_probe")
+    assert [row["name"] for row in made["environment"]] == ["PLANTED_QUICK", "PLANTED_DEVICE"]
+    assert "no device here" in made["environment"][1]["reason"] and made["environment"][1]["saving_ms"] is None
+    (row,) = made["advice"]
+    assert (row["kind"], row["module"], row["line"]) == ("environment", "PLANTED_QUICK=1", None)
+    text = report.text(made)
+    assert "PLANTED_DEVICE=1  hides it (no device here" in text
+
+
+def test_deferred_imports_behave(tree):
+    """A program on which everything is put off runs to the same end."""
+    from kindling.startup import deferral, measure
+
+    code = (
+        "import planted_advice as a, sys\n"
+        "assert type(a.light.later()).__name__ == 'Kind'\n"
+        "from planted_advice.optional import time as clock\n"
+        "assert clock.sleep is sys.modules['time'].sleep and planted_path in sys.path\n"
+    ).replace("planted_path", repr(str(tree)))
+    names = ["planted_advice.heavy", "planted_advice.optional"]
+    program = measure.Program(["-c", code], native=False)
+    done, lines = deferral.Trials(program, 0, 1).run(names)
+    assert [line[1] for line in lines if line[0] == "used"] == names
+    assert done.status == 0
