@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from kindling.startup import cli, importtime, spans
+from kindling.startup import cli, deferral, importtime, measure, spans
 from kindling.startup.formats import diff, html, tables, terminal, traces
 
 LOG = """\
@@ -469,10 +469,33 @@ def test_advice_on_environment_variables(tree, capsys, monkeypatch):
     assert "PLANTED_DEVICE=1  hides it (no device here" in text
 
 
+def test_stand_ins(tree):
+    """What a program may do with a name of a module that was put off, without a difference to see."""
+    (tree / "planted_things.py").write_text(
+        "class Box:\n    def __class_getitem__(cls, key): return ('box', key)\n    def __init__(self, *a): self.a = a\n"
+        "number, text, table, name = 6, 'text', {'key': 1}, 'key'\ndef double(x): return 2 * x\n"
+        "class Fault(Exception): pass\n"
+    )
+    for line in (
+        "assert Box[int] == ('box', int) and isinstance(Box(1), Box) and issubclass(Box, Box)",
+        "class Inner(Box): pass\nassert Inner(3).a == (3,) and Inner.__mro__[1].__name__ == 'Box'",
+        "assert number + 1 == 7 and 1 + number == 7 and number * number == 36 and -number == -6 and number > 5",
+        "assert double(number) == 12 and [10, 20, 30, 40, 50, 60, 70][number] == 70 and list(range(number))[-1] == 5",
+        "assert text == 'text' and len(text) == 4 and f'{text:>5}' == ' text' and text[1] == 'e' and 'x' in text",
+        "assert table[name] == 1 and {**table} == {'key': 1} and list(table) == ['key'] and {name: 2}['key'] == 2",
+        "assert (Box | None) and str(number) == '6' and bool(table) and hash(text) == hash('text')",
+        "double.mark = 5\nimport planted_things as p\nassert p.double.mark == 5 and 'number' in dir(p) and p.number == 6",
+        "try: raise Fault('x')\nexcept Exception as error: assert isinstance(error, Fault)",
+    ):
+        code = f"from planted_things import Box, number, text, table, name, double, Fault\n{line}\n"
+        program = measure.Program(["-c", code], native=False)
+        done, lines = deferral.Trials(program, 0, 1).run(["planted_things"])
+        assert done.status == 0, line
+        assert [(entry[0], entry[3], entry[4] != "1") for entry in lines] == [("used", "__main__", True)]
+
+
 def test_deferred_imports_behave(tree):
     """A program on which everything is put off runs to the same end."""
-    from kindling.startup import deferral, measure
-
     code = (
         "import planted_advice as a, sys\n"
         "assert type(a.light.later()).__name__ == 'Kind'\n"
@@ -484,3 +507,17 @@ def test_deferred_imports_behave(tree):
     done, lines = deferral.Trials(program, 0, 1).run(names)
     assert [line[1] for line in lines if line[0] == "used"] == names
     assert done.status == 0
+
+
+def test_tool_that_writes_the_examples(data, monkeypatch):
+    import importlib.util
+    from pathlib import Path
+
+    path = Path(__file__).resolve().parents[2] / "tools" / "startup_examples.py"
+    spec = importlib.util.spec_from_file_location("startup_examples", path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    text = "\n".join(tool.example("made", "no-such-distribution", data, ""))
+    assert '    kindling startup -c "import app"' in text and "| 8.50 | 38.6 | `app` | `__main__` |" in text
+    assert "### Libraries" in text and "1 in 0.75 ms" in text and "`gone`" in text
+    assert sum(spent for _, spent in tool.parts(data)) == pytest.approx(9.75)

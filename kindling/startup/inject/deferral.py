@@ -93,13 +93,16 @@ class _StandIn:
         return (_real(self),)
 
     def __instancecheck__(self, value):
-        return isinstance(value, _real(self))
+        return isinstance(_real(value) if type(value) is _StandIn else value, _real(self))
 
     def __subclasscheck__(self, value):
-        return issubclass(value, _real(self))
+        return issubclass(_real(value) if type(value) is _StandIn else value, _real(self))
 
     def __bool__(self):
         return bool(_real(self))
+
+    def __getitem__(self, key):  # of a class, too
+        return _real(self)[_real(key) if type(key) is _StandIn else key]
 
     def __hash__(self):
         return hash(_real(self))
@@ -130,10 +133,9 @@ def _operator(name):
 
 
 for _name in """eq ne lt le gt ge or ror and rand xor add radd sub rsub mul rmul truediv rtruediv floordiv mod pow matmul neg
-                getitem setitem delitem iter len contains enter exit str repr format int float index fspath next await
+                setitem delitem iter len contains enter exit str repr format int float index fspath next await
                 aiter""".split():  # fmt: skip
     setattr(_StandIn, f"__{_name}__", _operator(f"__{_name}__"))
-_StandIn.__class_getitem__ = None
 
 
 class _Loader:
@@ -218,10 +220,11 @@ if _path:
 else:
     _environ.pop("PYTHONPATH", None)
 sys.meta_path.insert(0, _Finder)
-_self = sys.modules.pop(__name__)  # kept alive
+_self = sys.modules.pop(__name__)
 sys.path_importer_cache.pop(__file__.rpartition("/")[0], None)
 try:
     import sitecustomize  # noqa: F401
 except ImportError as _error:
     if _error.name != "sitecustomize":
         raise
+sys.modules.setdefault(__name__, _self)  # the import system looks for it when this has run
