@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import time
 import xml.etree.ElementTree as xml
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -128,7 +129,7 @@ def install(tally, python=sys.executable, build=WHEEL, **settings):
 
 
 def pytest(tally, name, *options, python=sys.executable, env=None, paths=PYTHON_TESTS, limit=None):
-    report = BUILD / "pytest.xml"
+    report = BUILD / f"pytest-{re.sub(r'[^0-9a-z]+', '-', name.lower())}.xml"
     report.unlink(missing_ok=True)
     # Not from the source folder: an interpreter started there would import the package's sources.
     command = [python, "-m", "pytest", "-q", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT, "--junitxml", report]
@@ -267,10 +268,16 @@ def sanitized(tally):
 def sanitized_python(tally, python, env):
     """The Python tests, each file in a process of its own: what ends one process hides no other file's faults, and torch's
     loader, whose workers are forked, does not see the threads that other tests have left."""
-    total = Tally()
-    for path in sorted(file for folder in PYTHON_TESTS for file in folder.glob("test_*.py")):
+
+    def run(path):
+        total = Tally()
         pytest(total, path.stem, "-m", "not slow and not timing", python=python, env=env, paths=[path], limit=3600)
-    tally.add("Python tests under sanitizers", total.passed, total.failed)
+        return total
+
+    files = sorted((file for folder in PYTHON_TESTS for file in folder.glob("test_*.py")), key=lambda file: -file.stat().st_size)
+    with ThreadPoolExecutor(int(JOBS)) as pool:
+        totals = list(pool.map(run, files))
+    tally.add("Python tests under sanitizers", sum(t.passed for t in totals), sum(t.failed for t in totals))
 
 
 def threads(tally):
