@@ -59,7 +59,7 @@ def improve(data, options, program):
         return
     if not thorough and any(name.endswith("budget") for name in options.given):
         return
-    deferral.advise(program, data, 120.0 if thorough else 8.0, 5 if thorough else 3)
+    deferral.advise(program, data, 120.0 if thorough else 15.0, 5 if thorough else 3)
     if thorough:
         data["environment"] = environment(data, program)
         for row in data["environment"]:
