@@ -59,7 +59,7 @@ def improve(data, options, program):
         return
     if not thorough and any(name.endswith("budget") for name in options.given):
         return
-    deferral.advise(program, data, 120.0 if thorough else 15.0, 5 if thorough else 3)
+    deferral.advise(program, data, 120.0 if thorough else 15.0, 3)
     if thorough:
         data["environment"] = environment(data, program)
         for row in data["environment"]:
@@ -69,7 +69,7 @@ def improve(data, options, program):
         data["advice"].sort(key=lambda row: -row["saving_ms"])
 
 
-def environment(data, program, rounds=5):
+def environment(data, program, rounds=3):
     """Each variable of the table that concerns the program: ``{"name", "value", "what", "saving_ms", "reason"}``, where
     ``reason`` says why it could not be measured."""
     packages = {row["package"] for row in data["modules"] if not row["failed"]}
