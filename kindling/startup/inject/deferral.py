@@ -60,7 +60,7 @@ def _load(module, name):
     if type(module) is _Deferred:
         loader = _states[id(module)]
         frame = sys._getframe(1)
-        while frame is not None and frame.f_globals is globals():
+        while frame is not None and (frame.f_globals is globals() or "importlib" in frame.f_globals.get("__name__", "")):
             frame = frame.f_back
         space = frame.f_globals.get("__name__", "") if frame is not None else ""
         _Module.__setattr__(module, "__class__", _Module)
