@@ -123,7 +123,9 @@ def install(tally, python=sys.executable, build=WHEEL, **settings):
         (wheel,) = wheels.glob("kindling-*.whl")
         os.environ["KINDLING_WHEEL"] = str(wheel)
         status = call(*pip, "uninstall", "--yes", "--quiet", "kindling", cwd=BUILD)
-        status = status or call(*pip, "install", "--no-input", wheel, cwd=BUILD)
+        # An environment beside our own sees our packages too, and would take our Kindling for the wanted one.
+        own = () if python == sys.executable else ("--ignore-installed", "--no-deps")
+        status = status or call(*pip, "install", "--no-input", *own, wheel, cwd=BUILD)
     tally.add("installation", int(not status), int(bool(status)), f"{time.monotonic() - started:.0f} s")
     return status == 0
 

@@ -1,5 +1,6 @@
 """Tests see the installed package, not the source folder beside them (which has no compiled part)."""
 
+import os
 import re
 import signal
 import sys
@@ -16,6 +17,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+
+
+def pytest_sessionstart():
+    if os.environ.get("KINDLING_SANITIZED"):
+        import kindling._C
+
+        # The environment of the sanitized package sees the ordinary one too.
+        assert Path(kindling._C.__file__).is_relative_to(sys.prefix), kindling._C.__file__
 
 
 def pytest_collection_modifyitems(items):

@@ -13,6 +13,9 @@ import pytest
 
 from kindling.startup import model, parse
 
+# Times, and the loader as it is without the libraries of a sanitizer before all others.
+pytestmark = pytest.mark.timing
+
 COMPILER = shutil.which("c++") or shutil.which("g++")
 NATIVE = """
 #include <Python.h>
