@@ -124,7 +124,7 @@ def install(tally, python=sys.executable, build=WHEEL, **settings):
         os.environ["KINDLING_WHEEL"] = str(wheel)
         status = call(*pip, "uninstall", "--yes", "--quiet", "kindling", cwd=BUILD)
         # An environment beside our own sees our packages too, and would take our Kindling for the wanted one.
-        own = () if python == sys.executable else ("--ignore-installed", "--no-deps")
+        own = () if python == sys.executable else ("--ignore-installed",)
         status = status or call(*pip, "install", "--no-input", *own, wheel, cwd=BUILD)
     tally.add("installation", int(not status), int(bool(status)), f"{time.monotonic() - started:.0f} s")
     return status == 0
