@@ -312,7 +312,8 @@ def look(path, folder, fragment=""):
                "--disable-background-networking", "--disable-component-update", "--disable-sync",
                f"--user-data-dir={folder / 'profile'}", "--window-size=1200,900", "--enable-logging=stderr",
                "--dump-dom", f"{path.as_uri()}#{fragment}"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}  # a sanitizer is not for the browser
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
     assert done.returncode == 0, done.stderr
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
