@@ -110,7 +110,7 @@ struct Operator {
 const Operator& load_operator(uint16_t index);
 extern const Operator* operator_table[];
 inline const Operator& operator_at(uint16_t index) {
-    const Operator* op = operator_table[index];
+    const Operator* op = __atomic_load_n(&operator_table[index], __ATOMIC_ACQUIRE);  // another thread may be loading it
     return op ? *op : load_operator(index);
 }
 /// All forms and overloads called `name` ("add", "add_", "linalg_qr"); empty if there are none.

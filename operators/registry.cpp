@@ -121,7 +121,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
     op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(trait::Atomic | trait::NotDifferentiable);
     if (!op->schema->arguments.empty() && op->schema->arguments[0].mutated) op->form = Form::Inplace;
     place_tensors(*op);
-    operator_table[op->index] = op;
+    __atomic_store_n(&operator_table[op->index], op, __ATOMIC_RELEASE);
 
     auto make_form = [&](Form form, const char* schema, Kernel kernel) {
         Operator* made = new Operator;
@@ -141,7 +141,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         made->derivative_count = op->derivative_count;
         made->doc = op->doc;
         place_tensors(*made);
-        operator_table[made->index] = made;
+        __atomic_store_n(&operator_table[made->index], made, __ATOMIC_RELEASE);
     };
     bool scalar = op->body == Body::Pointwise;
     if (forms[declaration] & HasInplace)
@@ -167,7 +167,7 @@ static void load_family(int number) {
 const Operator& load_operator(uint16_t index) {
     KINDLING_ASSERT(index < 3 * declaration_count);
     load_family(family_of[index / 3]);
-    const Operator* op = operator_table[index];
+    const Operator* op = __atomic_load_n(&operator_table[index], __ATOMIC_ACQUIRE);
     KINDLING_ASSERT(op);
     return *op;
 }

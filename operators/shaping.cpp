@@ -425,9 +425,13 @@ OPERATORS(shaping) {
             KINDLING_CHECK(Runtime, count <= self.dim(), "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %zu while the input has %ld dimensions.", pad.size(), self.dim());
             Sizes sizes = self.sizes();
             for (int64_t i = 0; i < count; i++) {
-                int64_t d = self.dim() - 1 - i, size = sizes[static_cast<size_t>(d)] + pad[static_cast<size_t>(2 * i)] + pad[static_cast<size_t>(2 * i + 1)];
+                int64_t d = self.dim() - 1 - i, before = pad[static_cast<size_t>(2 * i)], after = pad[static_cast<size_t>(2 * i + 1)], size;
+                bool fits = before != INT64_MIN && after != INT64_MIN && !__builtin_add_overflow(sizes[static_cast<size_t>(d)], before, &size) &&
+                            !__builtin_add_overflow(size, after, &size);
+                KINDLING_CHECK(Runtime, fits, "constant_pad_nd: dimension %ld of size %ld with the padding %ld and %ld has no size that fits 64 bits",
+                               d, sizes[static_cast<size_t>(d)], before, after);
                 KINDLING_CHECK(Runtime, size >= 0, "The input size %ld, plus negative padding %ld and %ld resulted in a negative output size, which is invalid. Check dimension %ld of your input.",
-                               sizes[static_cast<size_t>(d)], pad[static_cast<size_t>(2 * i)], pad[static_cast<size_t>(2 * i + 1)], d);
+                               sizes[static_cast<size_t>(d)], before, after, d);
                 sizes[static_cast<size_t>(d)] = size;
             }
             Sizes strides = format_strides(sizes, self.suggest_memory_format());

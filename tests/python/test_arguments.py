@@ -88,6 +88,8 @@ FOUND = [
     "torch.zeros(2).round(decimals=1 << 40)",
     "torch.polygamma(1 << 62, torch.ones(2))",
     "torch.hsplit(torch.ones(2, 4), 2**63 - 1)",
+    "F.pad(torch.ones(2), (1, 2**63 - 1))",
+    "F.pad(torch.ones(2), (-2**63, 2**63 - 1))",
     # the meta device beside memory
     "torch.zeros(2, dtype=torch.int32).bitwise_or_(torch.tensor(1, device='meta'))",
     # dtypes that do not fit one another
