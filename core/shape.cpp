@@ -59,7 +59,7 @@ Sizes contiguous_strides(IntList sizes) {
     int64_t step = 1;
     for (size_t i = sizes.size(); i-- > 0;) {
         strides[i] = step;
-        step *= sizes[i] > 1 ? sizes[i] : 1;
+        if (__builtin_mul_overflow(step, sizes[i] > 1 ? sizes[i] : 1, &step)) checked_numel(sizes);  // returns if it is empty
     }
     return strides;
 }

@@ -67,12 +67,19 @@ static bool channels_last_contiguous(const int64_t* sizes, const int64_t* stride
 void TensorImpl::refresh() {
     const int64_t *size = shape, *stride = shape + ndim;
     int64_t count = 1;
-    bool plain = true;
+    bool plain = true, overflow = false;
     for (int i = ndim; i-- > 0;) {
         if (size[i] != 1) {
             plain &= stride[i] == count;
-            count *= size[i];
+            overflow |= __builtin_mul_overflow(count, size[i], &count);
         }
+    }
+    if (overflow) [[unlikely]] {
+        Sizes asked(IntList(size, ndim));
+        for (int i = 0; i < ndim; i++) shape[i] = 0;  // should the count be refused, the header is still in order
+        count = numel = 0;
+        checked_numel(asked);
+        for (int i = 0; i < ndim; i++) shape[i] = asked[static_cast<size_t>(i)];
     }
     numel = count;
     contiguous = plain || count == 0;

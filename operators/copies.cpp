@@ -109,7 +109,7 @@ OPERATORS(copies) {
             std::vector<Tensor> rows;
             for (const Tensor& each : tensors) {
                 KINDLING_CHECK(Runtime, dim >= -each.dim() && dim < each.dim(), "_chunk_cat expects dim < ndim for all input tensors");
-                int64_t d = wrap_dim(dim, each.dim()), size = each.size(d), padded = (size + num_chunks - 1) / num_chunks * num_chunks;
+                int64_t d = wrap_dim(dim, each.dim()), size = each.size(d), padded = size + (num_chunks - size % num_chunks) % num_chunks;
                 KINDLING_CHECK(Runtime, each.numel() > 0, "_chunk_cat expects non-empty tensor");
                 Sizes pad(static_cast<size_t>(2 * (each.dim() - d))), shape;
                 pad[pad.size() - 1] = padded - size;

@@ -83,7 +83,9 @@ Tensor arange_into(const Scalar& start, const Scalar& end, const Scalar& step, D
     int64_t count;
     if (is_integral(dtype) && start.is_integral() && end.is_integral() && step.is_integral()) {
         int64_t s = step.to_int(), sign = s > 0 ? 1 : -1;
-        count = (end.to_int() - start.to_int() + s - sign) / s;
+        __int128 whole = (static_cast<__int128>(end.to_int()) - start.to_int() + s - sign) / s;
+        KINDLING_CHECK(Runtime, whole <= INT64_MAX, "invalid size, possible overflow?");
+        count = static_cast<int64_t>(whole);
     } else {
         double size = std::ceil((last - first) / stride);
         KINDLING_CHECK(Runtime, size >= 0 && size <= 9.2e18, "invalid size, possible overflow?");

@@ -267,7 +267,8 @@ OPERATORS(shaping) {
             Tensor open = unsqueeze(source, d + 1);
             wide = open.sizes();
             wide[static_cast<size_t>(d + 1)] = repeats;
-            sizes[static_cast<size_t>(d)] *= repeats;
+            KINDLING_CHECK(Runtime, !__builtin_mul_overflow(sizes[static_cast<size_t>(d)], repeats, &sizes[static_cast<size_t>(d)]),
+                           "repeat_interleave: dimension %ld of size %ld repeated %ld times has no size that fits 64 bits", d, source.size(d), repeats);
             return reshape(clone(expand(open, wide), MemoryFormat::Contiguous), sizes);
         }),
     });

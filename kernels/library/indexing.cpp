@@ -86,11 +86,18 @@ template <class F> void along(const Along& w, F f) {
     }
 }
 
-template <class T> T added(T a, T b) { return static_cast<T>(a + b); }
+// Whole numbers wrap around, as in every other kernel.
+template <class T> T added(T a, T b) {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    else return static_cast<T>(a + b);
+}
 inline bool added(bool a, bool b) { return a || b; }
 inline Half added(Half a, Half b) { return to_half(to_float(a) + to_float(b)); }
 inline BFloat16 added(BFloat16 a, BFloat16 b) { return to_bfloat16(to_float(a) + to_float(b)); }
-template <class T> T multiplied(T a, T b) { return static_cast<T>(a * b); }
+template <class T> T multiplied(T a, T b) {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    else return static_cast<T>(a * b);
+}
 inline bool multiplied(bool a, bool b) { return a && b; }
 inline Half multiplied(Half a, Half b) { return to_half(to_float(a) * to_float(b)); }
 inline BFloat16 multiplied(BFloat16 a, BFloat16 b) { return to_bfloat16(to_float(a) * to_float(b)); }

@@ -90,6 +90,10 @@ FOUND = [
     "torch.hsplit(torch.ones(2, 4), 2**63 - 1)",
     "F.pad(torch.ones(2), (1, 2**63 - 1))",
     "F.pad(torch.ones(2), (-2**63, 2**63 - 1))",
+    "torch.arange(-2**63, 2**63 - 1, 1)",
+    "torch.ones(1).expand(2**62, 4)",
+    "torch.ones(2).repeat_interleave(2**63 - 1)",
+    "torch.zeros(2, dtype=torch.int64).index_add(0, torch.tensor([0, 0]), torch.tensor([2**63 - 1, 4]))",
     # the meta device beside memory
     "torch.zeros(2, dtype=torch.int32).bitwise_or_(torch.tensor(1, device='meta'))",
     # dtypes that do not fit one another
