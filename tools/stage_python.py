@@ -45,6 +45,11 @@ def bytecode(text, name):
     return MAGIC_NUMBER + UNCHECKED_HASH + marshal.dumps(compile(text, name, "exec", dont_inherit=True))
 
 
+def has_bytecode(path, size):
+    """Whether the archive has the bytecode of this module too, or its source alone."""
+    return size >= SMALL and (path.parts[0] != COMMAND or path.stem == "__init__")
+
+
 def main(package, stub, output):
     package, output = Path(package), Path(output)
     shutil.rmtree(output, ignore_errors=True)
@@ -65,7 +70,7 @@ def main(package, stub, output):
                 continue
             named = f"{package.name}/{path}"
             archive.writestr(zipfile.ZipInfo(str(path), DATE), text, zipfile.ZIP_DEFLATED, 9)
-            if len(text) >= SMALL and (path.parts[0] != COMMAND or path.stem == "__init__"):
+            if has_bytecode(path, len(text)):
                 archive.writestr(zipfile.ZipInfo(f"{path}c", DATE), bytecode(text, named), zipfile.ZIP_DEFLATED, 9)
             private = any(part.startswith("_") for part in (*path.parts[:-1], path.stem.removeprefix("__init__")))
             if not private and (path.stem == "__init__" or path.parent / "__init__.py" in plain):
