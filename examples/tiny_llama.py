@@ -17,7 +17,7 @@ def arguments():
             ("dim", 128, "width"), ("layers", 4, "depth"), ("heads", 4, "of queries"), ("kv-heads", 2, "of keys and values"),
             ("context", 96, "bytes the model sees"), ("batch", 12, "sequences a step"), ("lr", 4e-3, "highest learning rate"),
             ("warmup", 100, "steps"), ("dropout", 0.02, "chance"), ("weight-decay", 0.1, "of matrices, not of norms"),
-            ("eval-every", 200, "steps between held-out losses and checkpoints"), ("checkpoint", "tiny_llama.pt", "file"),
+            ("eval-every", 200, "steps between held-out losses and checkpoints, 0 for none"), ("checkpoint", "tiny_llama.pt", "file"),
             ("prompt", "def ", "what the sample begins with"), ("sample", 400, "bytes to write after it"),
             ("temperature", 0.7, "of sampling"), ("top-k", 40, "bytes to choose from"),
             ("text", os.path.dirname(os.__file__), "folder of .py files to learn"), ("backend", "inductor", "for --compile")):
@@ -228,7 +228,7 @@ def main():
                   f"{len(train):,} bytes of Python, loss {losses[-1]:.4f}", flush=True)
         if total is None and step >= args.warmup:  # from here on the schedule needs to know where it ends
             total = step + max(1, int((args.seconds - spent) / spent * (step - first)))
-        if step % args.eval_every == 0 and step != total:
+        if args.eval_every and step % args.eval_every == 0 and step != total:
             curve.append((step, evaluate(model, windows[::8])))
             checkpoint()
         speed, left = (step - first) / spent, (total - step) * spent / (step - first) if total else args.seconds - spent
