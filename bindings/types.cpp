@@ -158,25 +158,27 @@ PyObject* device_object(Device device) {
 }
 bool is_device(PyObject* object) { return Py_TYPE(object) == device_type; }
 
+/// The device type of this name, a named plug-in's included; false if nobody knows it now.
+static bool find_device_type(const char* text, size_t length, DeviceType& found) {
+    for (int i = 0; i < device_type_count; i++) {
+        auto type = static_cast<DeviceType>(i);
+        if (is_private(type) && type != DeviceType::Private && !private_device(type).name[0]) continue;
+        if (strlen(name(type)) != length || memcmp(name(type), text, length) != 0) continue;
+        found = type;
+        return true;
+    }
+    return false;
+}
+
 static bool parse_device(const char* text, Device& device) {
     const char* colon = strchr(text, ':');
     size_t length = colon ? static_cast<size_t>(colon - text) : strlen(text);
-    auto look = [&] {
-        for (int i = 0; i < device_type_count; i++) {
-            auto type = static_cast<DeviceType>(i);
-            if (is_private(type) && type != DeviceType::Private && !private_device(type).name[0]) continue;
-            if (strlen(name(type)) != length || memcmp(name(type), text, length) != 0) continue;
-            device.type = type;
-            return true;
-        }
-        return false;
-    };
-    if (!look()) {   // perhaps a plug-in brings it
+    if (!find_device_type(text, length, device.type)) {   // perhaps a plug-in brings it
         PyObject* load = import("kindling._devices", "_load_plugins");
         PyObject* trouble = load ? PyObject_CallFunction(load, "s#", text, static_cast<Py_ssize_t>(length)) : nullptr;
         Py_XDECREF(load);
         if (!trouble) return false;
-        bool found = look();
+        bool found = find_device_type(text, length, device.type);
         if (!found)
             PyErr_Format(PyExc_RuntimeError, "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
                          "mps, meta, hpu, mtia, %s device type at start of device string: %s%U", name(DeviceType::Private),
@@ -194,6 +196,14 @@ static bool parse_device(const char* text, Device& device) {
     }
     device.index = static_cast<int8_t>(index);
     return true;
+}
+
+/// _C._is_device_type(name): whether a device has this name now, without a look for plug-ins.
+static PyObject* is_device_type(PyObject*, PyObject* text) {
+    Py_ssize_t length;
+    const char* name = PyUnicode_AsUTF8AndSize(text, &length);
+    DeviceType type;
+    return name ? PyBool_FromLong(find_device_type(name, static_cast<size_t>(length), type)) : nullptr;
 }
 
 bool device_of_object(PyObject* object, Device& device, bool raise) {
@@ -702,6 +712,7 @@ bool init_types(PyObject* module) {
                                       {"_set_default_device", set_default_device, METH_O, nullptr},
                                       {"_default_device_scope", default_device_scope, METH_NOARGS, nullptr},
                                       {"_get_default_device", get_default_device, METH_NOARGS, nullptr},
+                                      {"_is_device_type", is_device_type, METH_O, nullptr},
                                       {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;
 }

@@ -182,16 +182,12 @@ def _make_size(args, budget):
     return torch.Size(sizes)
 
 
-_DEVICES = ("cpu", "meta", "cuda", "mps", "xpu", "hpu", "mtia", "xla", "ipu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
-            "maia", "lazy", "vulkan", "privateuseone")
-
-
 def _make_device(args, budget):
     import kindling as torch
     if not 1 <= len(args) <= 2 or type(args[0]) is not str or len(args) == 2 and type(args[1]) is not int:
         raise error("torch.device is called with arguments that no saved device has")
     kind = args[0].partition(":")[0]
-    if kind not in _DEVICES and all(kind != name for name, _, _ in torch._C._private_devices()):
+    if not torch._C._is_device_type(kind):
         # An unknown device has plug-ins looked up and run: a file must not bring that about.
         raise error(f"the file names the device {kind!r}, which is unknown here. If a plug-in brings it, call "
                     "torch._import_device_backends() first")

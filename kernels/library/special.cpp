@@ -249,30 +249,22 @@ double airy_ai(double x) {
     return ((c + s) * p + (s - c) * q) / root(pi * root(-x));
 }
 
-double chebyshev_t(double x, double given) {
-    int64_t n = whole(given);
-    if (n < 0) return 0;
-    if (size(x) == 1) return x > 0 || n % 2 == 0 ? 1 : -1;
-    if (n > 6 && size(x) < 1) return cos(count(n) * acos(x));
+// Past the ends of the interval, which each polynomial answers itself: by angles inside it from degree `from` + 1 on.
+double first_kind(double x, int64_t n, int64_t from) {
+    if (n > from && size(x) < 1) return cos(count(n) * acos(x));
     if (n == 0) return 1;
     return doubling(1, x, x + x, n);
 }
-double chebyshev_u(double x, double given) {
-    int64_t n = whole(given);
-    if (n < 0) return 0;
-    if (size(x) == 1) return x > 0 || n % 2 == 0 ? count(n + 1) : -count(n + 1);
-    if (n > 8 && size(x) < 1) {
+double second_kind(double x, int64_t n, int64_t from) {
+    if (n > from && size(x) < 1) {
         double angle = acos(x), sine = sin(angle);
         return sine != 0 ? sin(count(n + 1) * angle) / sine : count(n + 1) * cos(count(n + 1) * angle) / x;
     }
     if (n == 0) return 1;
     return doubling(1, x + x, x + x, n);
 }
-double chebyshev_v(double x, double given) {
-    int64_t n = whole(given);
-    if (n < 0) return 0;
-    if (size(x) == 1) return x > 0 ? 1 : n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
-    if (n > 8 && size(x) < 1) {
+double third_kind(double x, int64_t n, int64_t from) {
+    if (n > from && size(x) < 1) {
         double angle = acos(x);
         if (sin(angle / 2) != 1) return cos((count(n) + 0.5) * angle) / cos(angle / 2);
         return n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
@@ -280,17 +272,40 @@ double chebyshev_v(double x, double given) {
     if (n == 0) return 1;
     return doubling(1, x + x - 1, x + x, n);
 }
+/// `at_one`: the value where the angle is too small for the quotient.
+double fourth_kind(double x, int64_t n, int64_t from, double at_one) {
+    if (n > from && size(x) < 1) {
+        double angle = acos(x);
+        if (cos(angle / 2) != 1) return sin((count(n) + 0.5) * angle) / sin(angle / 2);
+        return at_one;
+    }
+    if (n == 0) return 1;
+    return doubling(1, x + x + 1, x + x, n);
+}
+
+double chebyshev_t(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (size(x) == 1) return x > 0 || n % 2 == 0 ? 1 : -1;
+    return first_kind(x, n, 6);
+}
+double chebyshev_u(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (size(x) == 1) return x > 0 || n % 2 == 0 ? count(n + 1) : -count(n + 1);
+    return second_kind(x, n, 8);
+}
+double chebyshev_v(double x, double given) {
+    int64_t n = whole(given);
+    if (n < 0) return 0;
+    if (size(x) == 1) return x > 0 ? 1 : n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
+    return third_kind(x, n, 8);
+}
 double chebyshev_w(double x, double given) {
     int64_t n = whole(given);
     if (n < 0) return 0;
     if (size(x) == 1) return x > 0 ? count(n + n + 1) : n % 2 == 0 ? 1 : -1;
-    if (n > 8 && size(x) < 1) {
-        double angle = acos(x);
-        if (cos(angle / 2) != 1) return sin((count(n) + 0.5) * angle) / sin(angle / 2);
-        return x > 0 ? count(n + n + 1) : n % 2 == 0 ? 1 : -1;
-    }
-    if (n == 0) return 1;
-    return doubling(1, x + x + 1, x + x, n);
+    return fourth_kind(x, n, 8, count(n + n + 1));
 }
 double hermite_h(double x, double given) {
     int64_t n = whole(given);
@@ -325,51 +340,28 @@ double shifted_chebyshev_t(double x, double given) {
     if (n < 0) return 0;
     if (x == 1) return 1;
     if (x == 0) return n % 2 == 0 ? 1 : -1;
-    double y = x + x - 1;
-    if (n > 6 && size(y) < 1) return cos(count(n) * acos(y));
-    if (n == 0) return 1;
-    return doubling(1, y, y + y, n);
+    return first_kind(x + x - 1, n, 6);
 }
 double shifted_chebyshev_u(double x, double given) {
     int64_t n = whole(given);
     if (n < 0) return 0;
     if (x == 1) return count(n + 1);
     if (x == 0) return n % 2 == 0 ? count(n + 1) : -count(n + 1);
-    double y = x + x - 1;
-    if (n > 6 && size(y) < 1) {
-        double angle = acos(y), sine = sin(angle);
-        return sine != 0 ? sin(count(n + 1) * angle) / sine : count(n + 1) * cos(count(n + 1) * angle) / y;
-    }
-    if (n == 0) return 1;
-    return doubling(1, y + y, y + y, n);
+    return second_kind(x + x - 1, n, 6);
 }
 double shifted_chebyshev_v(double x, double given) {
     int64_t n = whole(given);
     if (n < 0) return 0;
     if (x == 1) return 1;
     if (x == 0) return n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
-    double y = x + x - 1;
-    if (n > 6 && size(y) < 1) {
-        double angle = acos(y);
-        if (sin(angle / 2) != 1) return cos((count(n) + 0.5) * angle) / cos(angle / 2);
-        return n % 2 == 0 ? count(n + n + 1) : -count(n + n + 1);
-    }
-    if (n == 0) return 1;
-    return doubling(1, y + y - 1, y + y, n);
+    return third_kind(x + x - 1, n, 6);
 }
 double shifted_chebyshev_w(double x, double given) {
     int64_t n = whole(given);
     if (n < 0) return 0;
     if (x == 1) return count(n + n + 1);
     if (x == 0) return n % 2 == 0 ? 1 : -1;
-    double y = x + x - 1;
-    if (n > 4 && size(y) < 1) {
-        double angle = acos(y);
-        if (cos(angle / 2) != 1) return sin((count(n) + 0.5) * angle) / sin(angle / 2);
-        return n % 2 == 0 ? 1 : -1;
-    }
-    if (n == 0) return 1;
-    return doubling(1, y + y + 1, y + y, n);
+    return fourth_kind(x + x - 1, n, 4, n % 2 == 0 ? 1 : -1);
 }
 
 double gamma_lower(double a, double x) {
