@@ -153,5 +153,5 @@ def __dir__():
 
 _C._VariableFunctions = _sys.modules[__name__]  # torch's module of operator functions
 
-if "os" in _sys.modules and "KINDLING_EAGER_IMPORT" in _sys.modules["os"].environ:
-    _import("kindling._eager").load(_sys.modules[__name__], _sys.modules["os"].environ["KINDLING_EAGER_IMPORT"])
+if "KINDLING_EAGER_IMPORT" in _os.environ:
+    _import("kindling._eager").load(_sys.modules[__name__], _os.environ["KINDLING_EAGER_IMPORT"])
