@@ -109,9 +109,9 @@ inline constexpr float tanhf[] = {-3.333333317e-1f, 1.333330353e-1f, -5.39592533
 // erf(x) / x over z = x^2, |x| <= 1
 inline constexpr float erff[] = {1.128379166f, -3.761262667e-1f, 1.128359472e-1f, -2.685421201e-2f, 5.189087423e-3f,
     -8.016864287e-4f, 7.875875063e-5f};
-// -log(erfc(x)) over y = x - 2.5, 1 <= x <= 4
-inline constexpr float erfcf[] = {7.806815273f, 5.352680674f, 9.438937036e-1f, 1.085854164e-2f, -2.165303549e-3f,
-    4.201225235e-4f, -7.729137615e-5f, 1.33150144e-5f, -1.637151415e-6f};
+// erfc(x)^(1/8) over y = x - 2.5, 1 <= x <= 4
+inline constexpr float erfcf_root[] = {3.768728574e-1f, -2.521471484e-1f, 3.989866089e-2f, 1.035477538e-2f,
+    -3.897412968e-3f, -2.219960329e-4f, 1.498484966e-4f};
 // 2 / pi after the point, 64 bits a word, behind a word of zeros
 inline constexpr unsigned long long two_over_pi[] = {0x0, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
     0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x6492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,

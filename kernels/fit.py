@@ -1,11 +1,48 @@
-"""Writes coefficients.h: polynomials fitted by Chebyshev interpolation in high precision (needs mpmath; run by hand)."""
+"""Writes coefficients.h: polynomials fitted in high precision (needs mpmath; run by hand).
+
+By Chebyshev interpolation, or, where a weight says how much an error matters at x, by Remez's exchange."""
 import mpmath as mp
 
 mp.mp.dps = 60
 out = ["// kernels/coefficients.h: written by fit.py. Lowest power first.", "#pragma once", "", "namespace kindling::coefficients {", ""]
 
 
-def fit(name, note, f, low, high, degree, ctype="double"):
+def exchange(f, weight, low, high, degree):
+    """The polynomial whose largest weighted error is least: errors at degree + 2 points, of alternating sign, are made
+    equal, then the points move to where the errors are largest."""
+    count = degree + 2
+    grid = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * i / 800) for i in range(801)]
+    points = [grid[800 * i // (count - 1)] for i in range(count)]
+    wanted, weights = [f(x) for x in grid], [weight(x) for x in grid]
+    best, powers = None, None
+    for _ in range(25):
+        rows = mp.matrix(count, count)
+        for i, x in enumerate(points):
+            for j in range(degree + 1):
+                rows[i, j] = x**j
+            rows[i, degree + 1] = (-1) ** i / weight(x)
+        solved = list(mp.lu_solve(rows, mp.matrix([f(x) for x in points])))[:-1]
+        errors = [(mp.polyval(solved[::-1], x) - y) * w for x, y, w in zip(grid, wanted, weights)]
+        worst = max(map(abs, errors))
+        if best is None or worst < best:
+            best, powers = worst, solved
+        extremes = []
+        for i, error in enumerate(errors):
+            if not extremes or (error > 0) != (errors[extremes[-1]] > 0):
+                extremes.append(i)
+            elif abs(error) > abs(errors[extremes[-1]]):
+                extremes[-1] = i
+        while len(extremes) > count:
+            extremes.pop(0 if abs(errors[extremes[0]]) < abs(errors[extremes[-1]]) else -1)
+        moved = [grid[i] for i in extremes]
+        if len(moved) < count or moved == points:
+            break
+        points = moved
+    print(f"weighted error {mp.nstr(best, 3)} of:", end=" ")
+    return powers
+
+
+def fit(name, note, f, low, high, degree, ctype="double", weight=None):
     low, high = mp.mpf(low), mp.mpf(high)
     n = degree + 1
     nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * n)) for i in range(n)]
@@ -20,6 +57,8 @@ def fit(name, note, f, low, high, degree, ctype="double"):
         shifted = [mp.mpf(0)] + powers[:-1]
         powers = [s - nodes[i] * p for s, p in zip(shifted, powers)]
         powers[0] += table[i]
+    if weight:
+        powers = exchange(f, weight, low, high, degree)
     worst = mp.mpf(0)
     for i in range(200):
         x = low + (high - low) * i / 199
@@ -79,7 +118,8 @@ fit("log_for_float", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambd
 fit("exp_for_float", "(e^r - 1) / r for |r| <= ln(2)/2", at_zero(lambda r: mp.expm1(r) / r, 1), -0.3467, 0.3467, 7)
 fit("tanhf", "(tanh(x) - x) / x^3 over z = x^2, |x| <= 0.625", at_zero(lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 3), 0, 0.3907, 5, "float")
 fit("erff", "erf(x) / x over z = x^2, |x| <= 1", at_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), 0, 1, 6, "float")
-fit("erfcf", "-log(erfc(x)) over y = x - 2.5, 1 <= x <= 4", lambda y: -mp.log(mp.erfc(y + 2.5)), -1.5, 1.5, 8, "float")
+fit("erfcf_root", "erfc(x)^(1/8) over y = x - 2.5, 1 <= x <= 4", lambda y: mp.erfc(y + 2.5) ** 0.125, -1.5, 1.5, 6, "float",
+    weight=lambda y: 8 * mp.erfc(y + 2.5) ** 0.875)
 
 # 2/pi in 64-bit words, most significant first, after a word of zeros
 words = ["0x0"]

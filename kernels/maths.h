@@ -513,12 +513,21 @@ template <class V> KINDLING_INLINE V tanhf(const V& x) {
     V result = choose(a < 0.625f, with_sign(x + x * z * polynomial(z, coefficients::tanhf), x), large);
     return choose(x != x, x, result);
 }
-/// 4 ulp.
+/// 3.5 ulp. One polynomial with the coefficients of either side of 1: erf(x) / x, or the eighth root of erfc(x).
 template <class V> KINDLING_INLINE V erff(const V& x) {
-    V a = absolute(x), bounded = at_most(a, 4.0f);
-    V large = with_sign(1.0f - expf(-polynomial(V(bounded - 2.5f), coefficients::erfcf)), x);
-    V result = choose(a < 1.0f, x * polynomial(V(x * x), coefficients::erff), large);
-    return choose(x != x, x, result);
+    using namespace coefficients;
+    V a = at_most(absolute(x), 4.0f);
+    auto near = a < 1.0f;
+    V t = choose(near, x * x, a - 2.5f), square = t * t;
+    auto both = [&](int i) { return choose(near, all<V>(coefficients::erff[i]), all<V>(erfcf_root[i])); };
+    V even = both(6), odd = both(5);
+    even = even * square + both(4);
+    odd = odd * square + both(3);
+    even = even * square + both(2);
+    odd = odd * square + both(1);
+    even = even * square + both(0);
+    V p = even + t * odd, second = p * p, fourth = second * second;
+    return choose(near, x * p, with_sign(1.0f - fourth * fourth, x));
 }
 
 }  // namespace kindling::KINDLING_ISA_NAMESPACE::maths
