@@ -364,6 +364,9 @@ int plain_layout(const LoopKernel& kernel, const LoopOperand& operand) {
 }
 
 constexpr int64_t parallel_elements = 32768;
+/// Bytes of the tile that a large result goes through on its way past the cache. More of them, up to a page, and loads
+/// would wait for stores to addresses that end in the same bits.
+constexpr int64_t past_cache_tile = 1024;
 
 /// From memory to memory without a tile, where one step does it all. False if this kernel is not of that kind.
 bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
@@ -378,11 +381,16 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
         if (slot.kind != TileSlot::Input || plain_layout(kernel, inputs[slot.which]) != 1) return false;
         const char* in = static_cast<const char*>(inputs[slot.which].data);
         if (in == out) return true;
-        if (size * slot.item_size <= 1 << 20) std::memcpy(out, in, static_cast<size_t>(size * slot.item_size));
-        else
-            parallel(size * slot.item_size, 1 << 18, [&](int64_t begin, int64_t end) {
-                std::memcpy(out + begin, in + begin, static_cast<size_t>(end - begin));
-            });
+        const int64_t bytes = size * slot.item_size;
+        if (bytes <= 1 << 20) {
+            copy_bytes(out, in, bytes);
+            return true;
+        }
+        const bool past_cache = passes_cache(bytes);
+        parallel(bytes, 1 << 18, [&](int64_t begin, int64_t end) {
+            (past_cache ? copy_past_cache : copy_bytes)(out + begin, in + begin, end - begin);
+            if (past_cache) end_past_cache();
+        });
         return true;
     }
     if (!program.one_step) return false;
@@ -414,9 +422,118 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     int64_t items[3] = {};
     for (int k = 0; k < step.operand_count; k++)
         items[k] = splat >> k & 1 ? 0 : program.slots[static_cast<size_t>(step.operands[k])].item_size;
+    const bool in_place = from[0] == out || from[1] == out || from[2] == out;
+    if (in_place || !passes_cache(size * step.item_size)) {
+        parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
+            step.function(out + begin * step.item_size, from[0] + begin * items[0], from[1] + begin * items[1],
+                          from[2] + begin * items[2], (end - begin) * step.scale, splat);
+        });
+        return true;
+    }
+    // By way of a tile that stays in the first cache.
     parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
-        step.function(out + begin * step.item_size, from[0] + begin * items[0], from[1] + begin * items[1],
-                      from[2] + begin * items[2], (end - begin) * step.scale, splat);
+        alignas(64) char tile[past_cache_tile];
+        const int64_t most = past_cache_tile / step.item_size;
+        for (int64_t at = begin; at < end; at += most) {
+            const int64_t n = end - at < most ? end - at : most;
+            step.function(tile, from[0] + at * items[0], from[1] + at * items[1], from[2] + at * items[2], n * step.scale,
+                          splat);
+            copy_past_cache(out + at * step.item_size, tile, n * step.item_size);
+        }
+        end_past_cache();
+    });
+    return true;
+}
+
+/// One step over rows of memory, no tile between: the output's rows and most inputs' lie one element after the other or
+/// repeat a number, and only what is left is gathered, in short pieces. False if this kernel is not of that kind.
+bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order) {
+    if (!program.one_step || kernel.output_count != 1 || order.ndim == 0) return false;
+    // Pieces are short so that the reads of several inputs alternate: memory is then asked for all of them at once.
+    constexpr int64_t gather_piece = 256, room = gather_piece * 16, longest = 16384;
+    const TileStep& step = program.steps[0];
+    const LoopOperand& out = kernel.operands[0];
+    const int last = order.ndim - 1, count = step.operand_count;
+    const int64_t n = order.sizes[last], rows = order.size / n;
+    if (out.strides[order.dims[last]] != step.item_size) return false;
+    enum Read : uint8_t { Constant, Number, Direct, Gather };
+    struct Side { const char* data; const int64_t* strides; int item; Read read; } sides[3] = {};
+    alignas(64) char splats[3][splat_bytes];
+    unsigned splat = 0;
+    bool gathers = false, numbers = false;
+    for (int k = 0; k < count; k++) {
+        const TileSlot& slot = program.slots[static_cast<size_t>(step.operands[k])];
+        if (slot.kind != TileSlot::Input) {
+            fill_splat(splats[k], slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)]
+                                                  : kernel.scalars + ~slot.which, slot.item_size);
+            splat |= 1u << k;
+            continue;
+        }
+        const LoopOperand& input = kernel.operands[1 + slot.which];
+        const int64_t stride = input.strides[order.dims[last]];
+        sides[k] = {static_cast<const char*>(input.data), input.strides, slot.item_size,
+                    stride == slot.item_size ? Direct : stride == 0 ? Number : Gather};
+        if (stride == 0) splat |= 1u << k, numbers = true;
+        if (sides[k].read != Gather) continue;
+        gathers = true;
+        for (int d = 0; d < last; d++)  // rows that lie across memory are better turned many at once
+            if (input.strides[order.dims[d]] == slot.item_size && order.sizes[d] >= 16) return false;
+    }
+    // Short rows cost more one by one than gathered into a tile, many at once.
+    if (n < (gathers ? 128 : numbers ? 32 : 256) || splat == (1u << count) - 1) return false;
+    const bool past_cache = passes_cache(order.size * step.item_size) && [&] {
+        for (int k = 0; k < count; k++)
+            if (sides[k].data == out.data) return false;
+        return true;
+    }();
+    const int64_t piece = gathers ? gather_piece : past_cache ? past_cache_tile / step.item_size : longest;
+    const int64_t parts = (n + longest - 1) / longest;
+    const int64_t grain = n >= parallel_elements ? 1 : parallel_elements / n;
+    parallel(rows * parts, grain, [&](int64_t begin, int64_t end) {
+        alignas(64) char repeated[3][splat_bytes], gathered[3][room], tile[room];
+        const char *at[3], *from[3];
+        char* to = nullptr;
+        for (int k = 0; k < 3; k++) from[k] = splats[k];
+        const int64_t neighbours = last ? order.sizes[last - 1] : 1;
+        int64_t left = 0;  // rows until the pointers have to be found anew
+        for (int64_t task = begin; task < end; task++) {
+            const int64_t first = parts == 1 ? 0 : task % parts * longest, stop = n - first < longest ? n : first + longest;
+            if (left == 0) {
+                int64_t which = parts == 1 ? task : task / parts;
+                if (parts == 1) left = neighbours - which % neighbours;
+                else left = 1;
+                to = static_cast<char*>(out.data);
+                for (int k = 0; k < count; k++) at[k] = sides[k].data;
+                for (int d = last - 1; d >= 0; which /= order.sizes[d], d--) {
+                    const int64_t place = which % order.sizes[d];
+                    to += place * out.strides[order.dims[d]];
+                    for (int k = 0; k < count; k++)
+                        if (sides[k].data) at[k] += place * sides[k].strides[order.dims[d]];
+                }
+            }
+            for (int k = 0; k < count; k++)
+                if (sides[k].read == Number) fill_splat(repeated[k], at[k], sides[k].item), from[k] = repeated[k];
+            for (int64_t i = first; i < stop; i += piece) {
+                const int64_t m = stop - i < piece ? stop - i : piece;
+                for (int k = 0; k < count; k++) {
+                    if (sides[k].read == Direct) {
+                        from[k] = at[k] + i * sides[k].item;
+                    } else if (sides[k].read == Gather) {
+                        const int64_t item = sides[k].item, stride = sides[k].strides[order.dims[last]];
+                        find_plane_copy(sides[k].item)({gathered[k], at[k] + i * stride, {1, m}, {0, item}, {0, stride}});
+                        from[k] = gathered[k];
+                    }
+                }
+                char* place = to + i * step.item_size;
+                step.function(past_cache ? tile : place, from[0], from[1], from[2], m * step.scale, splat);
+                if (past_cache) copy_past_cache(place, tile, m * step.item_size);
+            }
+            if (--left == 0) continue;
+            to += out.strides[order.dims[last - 1]];
+            for (int k = 0; k < count; k++)
+                if (sides[k].data) at[k] += sides[k].strides[order.dims[last - 1]];
+        }
+        if (past_cache) end_past_cache();
     });
     return true;
 }
@@ -428,7 +545,8 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
     const int outputs = kernel.output_count;
     Stream* streams = arena.take<Stream>(outputs);
     void** direct = arena.take<void*>(outputs);
-    bool* may_be_direct = arena.take<bool>(outputs);
+    bool *may_be_direct = arena.take<bool>(outputs), *past_cache = arena.take<bool>(outputs);
+    bool any_past_cache = false;
     for (int k = 0; k < outputs; k++) {
         const LoopOperand& operand = kernel.operands[k];
         KINDLING_ASSERT(item_size(operand.type) == item_size(kernel.expression->output_type(k)));
@@ -440,21 +558,32 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
         if (!program.steps.empty() && program.steps.back().out != program.outputs[static_cast<size_t>(k)])
             for (int i = 0; i < kernel.input_count; i++)
                 if (kernel.operands[outputs + i].data == operand.data) may_be_direct[k] = false;
+        past_cache[k] = streams[k].run_stride() == streams[k].item && passes_cache(order.size * streams[k].item);
+        for (int i = 0; i < kernel.input_count; i++)  // what was just read is in the cache to be written
+            if (kernel.operands[outputs + i].data == operand.data) past_cache[k] = false;
+        any_past_cache |= past_cache[k];
     }
     runner.seek(begin);
     for (int64_t at = begin; at < end;) {
         int64_t n = runner.within_rows(end - at < runner.tile() ? end - at : runner.tile());
         for (int k = 0; k < outputs; k++)
-            direct[k] =
-                may_be_direct[k] && (streams[k].direct(n) || (n == 1 && order.size == 1)) ? streams[k].at : nullptr;
+            direct[k] = may_be_direct[k] && !past_cache[k] && (streams[k].direct(n) || (n == 1 && order.size == 1))
+                            ? streams[k].at : nullptr;
         runner.run(n, direct);
         for (int k = 0; k < outputs; k++) {
             const void* from = runner.output(k, n);
-            if (from == streams[k].at) streams[k].skip(n);
-            else streams[k].scatter(from, n);
+            if (from == streams[k].at) {
+                streams[k].skip(n);
+            } else if (past_cache[k] && streams[k].direct(n)) {
+                copy_past_cache(streams[k].at, from, n * streams[k].item);
+                streams[k].skip(n);
+            } else {
+                streams[k].scatter(from, n);
+            }
         }
         at += n;
     }
+    if (any_past_cache) end_past_cache();
 }
 
 }  // namespace
@@ -466,6 +595,10 @@ void run_pointwise(const LoopKernel& kernel) {
     RunArena arena;
     LoopOrder order = order_dims(kernel, ~uint64_t{0}, true, arena);
     if (order.size == 0) return;
+    if (program.one_step && !native_always()) {
+        merge_dims(order, 0, order.ndim, kernel);
+        if (run_one_step(kernel, program, order)) return;
+    }
     int64_t grain = parallel_elements / (1 + static_cast<int64_t>(program.steps.size()) / 4);
     parallel(order.size, grain, [&](int64_t begin, int64_t end) { run_range(kernel, program, order, begin, end); });
 }

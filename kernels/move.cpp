@@ -6,6 +6,17 @@
 
 namespace kindling {
 
+void copy_bytes(void* to, const void* from, int64_t bytes) { KINDLING_BY_ISA(copy_bytes, to, from, bytes); }
+void copy_past_cache(void* to, const void* from, int64_t bytes) { KINDLING_BY_ISA(copy_past_cache, to, from, bytes); }
+void end_past_cache() { __builtin_ia32_sfence(); }
+
+bool passes_cache(int64_t bytes) {
+    // With what is read this is more than the last cache of most processors' cores. (What the system says of its size
+    // counts the caches of all processors, also of those that a virtual machine is not on.)
+    constexpr int64_t least = 32 << 20;
+    return bytes >= least;
+}
+
 PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, item); }
 ColumnScan find_column_scan(bool product, DType type) { return KINDLING_BY_ISA(find_column_scan, product, type); }
 
@@ -48,6 +59,7 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     const int64_t band = rows * row <= 65536 ? rows : 16384 / row > 64 ? 16384 / row : 64;
     const int64_t bands = (rows + band - 1) / band;
     PlaneCopy copy = find_plane_copy(item);
+    const bool past_cache = passes_cache(order.size * item);
     parallel(others * bands, 1 + 65536 / (row * band), [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; task++) {
             const int64_t first = task % bands * band;
@@ -56,7 +68,8 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
                        static_cast<const char*>(in.data) + first * from_strides[plane],
                        {rows - first < band ? rows - first : band, row},
                        {to_strides[plane], to_strides[ndim - 1]},
-                       {from_strides[plane], from_strides[ndim - 1]}};
+                       {from_strides[plane], from_strides[ndim - 1]},
+                       past_cache};
             for (int d = ndim - 2; d >= 0; d--) {
                 if (d == plane) continue;
                 part.to += which % sizes[d] * to_strides[d];
@@ -65,6 +78,7 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
             }
             copy(part);
         }
+        if (past_cache) end_past_cache();
     });
     return true;
 }

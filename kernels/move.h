@@ -12,6 +12,7 @@ struct Plane {
     char* to;
     const char* from;
     int64_t sizes[2], to_strides[2], from_strides[2];
+    bool past_cache = false;  // as copy_past_cache, where rows are copied as they lie
 };
 using PlaneCopy = void (*)(const Plane& plane);
 
@@ -21,6 +22,8 @@ using ColumnScan = void (*)(void* state, void* values, int64_t steps, int64_t li
 
 #define KINDLING_DECLARE_MOVES(NAMESPACE)                                                                             \
     namespace NAMESPACE {                                                                                             \
+    void copy_bytes(void* to, const void* from, int64_t bytes);                                                       \
+    void copy_past_cache(void* to, const void* from, int64_t bytes);                                                  \
     PlaneCopy find_plane_copy(int item);                                                                              \
     ColumnScan find_column_scan(bool product, DType type);                                                            \
     }
@@ -28,6 +31,15 @@ KINDLING_DECLARE_MOVES(isa_baseline)
 KINDLING_DECLARE_MOVES(isa_avx2)
 KINDLING_DECLARE_MOVES(isa_avx512)
 #undef KINDLING_DECLARE_MOVES
+/// What memcpy does. (memcpy itself takes string instructions from some length on, which some processors run at a
+/// twentieth of the speed where source and target lie differently within a cache line.)
+void copy_bytes(void* to, const void* from, int64_t bytes);
+/// The same for a target that is not read soon: it goes to memory without being read into the caches first. The calling
+/// thread runs end_past_cache() before it tells another one of the result.
+void copy_past_cache(void* to, const void* from, int64_t bytes);
+void end_past_cache();
+/// Whether a result of so many bytes would push itself out of the caches before anyone reads it.
+bool passes_cache(int64_t bytes);
 /// For elements of 1, 2, 4, 8 or 16 bytes.
 PlaneCopy find_plane_copy(int item);
 ColumnScan find_column_scan(bool product, DType type);

@@ -14,12 +14,9 @@ template <class T> KINDLING_INLINE void put(char* to, const char* from) {
 }
 
 /// Bytes one after the other; short runs without a call.
-KINDLING_INLINE void copy_bytes(char* to, const char* from, int64_t bytes) {
+KINDLING_INLINE void copy_row(char* to, const char* from, int64_t bytes) {
+    if (bytes > 512) return copy_bytes(to, from, bytes);
     using V = Vec<uint8_t, 16>;
-    if (bytes > 512) {
-        std::memcpy(to, from, static_cast<size_t>(bytes));
-        return;
-    }
     if (bytes >= 16) {
         int64_t at = 0;
         for (; at + 16 <= bytes; at += 16) store(to + at, load<V>(from + at));
@@ -30,6 +27,16 @@ KINDLING_INLINE void copy_bytes(char* to, const char* from, int64_t bytes) {
     if (bytes & 4) put<uint32_t>(to, from), to += 4, from += 4;
     if (bytes & 2) put<uint16_t>(to, from), to += 2, from += 2;
     if (bytes & 1) *to = *from;
+}
+
+KINDLING_INLINE void store_past_cache(char* to, const Vec<uint8_t, width>& value) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), bit_cast<__m512i>(value));
+#elif defined(__AVX2__)
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), bit_cast<__m256i>(value));
+#else
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), bit_cast<__m128i>(value));
+#endif
 }
 
 template <class T> struct Mover {
@@ -129,7 +136,8 @@ template <class T> struct Mover {
             }
         } else if (from_inner == item) {
             for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0])
-                copy_bytes(to, from, inner * item);
+                if (p.past_cache) copy_past_cache(to, from, inner * item);
+                else copy_row(to, from, inner * item);
             return;
         } else if constexpr (sizeof(T) <= 8) {
             constexpr auto order = std::make_integer_sequence<int, lanes>();
@@ -169,6 +177,40 @@ template <class T> struct Mover {
 };
 
 }  // namespace
+
+void copy_bytes(void* target, const void* source, int64_t bytes) {
+    using W = Vec<uint8_t, width>;
+    char* to = static_cast<char*>(target);
+    const char *from = static_cast<const char*>(source), *end = from + bytes;
+    if (bytes < width) return copy_row(to, from, bytes);
+    const W last = load<W>(end - width);
+    char* last_to = to + bytes - width;
+    for (; end - from >= 4 * width; from += 4 * width, to += 4 * width) {
+        const W a = load<W>(from), b = load<W>(from + width), c = load<W>(from + 2 * width), d = load<W>(from + 3 * width);
+        store(to, a), store(to + width, b), store(to + 2 * width, c), store(to + 3 * width, d);
+    }
+    for (; end - from >= width; from += width, to += width) store(to, load<W>(from));
+    store(last_to, last);
+}
+
+void copy_past_cache(void* target, const void* source, int64_t bytes) {
+    using W = Vec<uint8_t, width>;
+    char* to = static_cast<char*>(target);
+    const char* from = static_cast<const char*>(source);
+    if (bytes < 512) return copy_bytes(to, from, bytes);
+    // Whole cache lines only: parts of one would go to memory one by one.
+    const int64_t head = -reinterpret_cast<intptr_t>(to) & 63;
+    copy_row(to, from, head);
+    to += head, from += head, bytes -= head;
+    for (; bytes >= 256; bytes -= 256, from += 256, to += 256) {
+        W values[256 / width];
+#pragma GCC unroll 16
+        for (int i = 0; i < 256 / width; i++) values[i] = load<W>(from + i * width);
+#pragma GCC unroll 16
+        for (int i = 0; i < 256 / width; i++) store_past_cache(to + i * width, values[i]);
+    }
+    copy_bytes(to, from, bytes);
+}
 
 PlaneCopy find_plane_copy(int item) {
     switch (item) {

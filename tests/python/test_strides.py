@@ -1,0 +1,94 @@
+"""Operators over strided, broadcast, reversed and unaligned operands give the bits that they give over contiguous copies."""
+import pytest
+
+import kindling
+
+DTYPES = [kindling.float32, kindling.float64, kindling.bfloat16, kindling.int64, kindling.uint8, kindling.complex64]
+# Rows on both sides of every length at which kernels change their way.
+WIDTHS = [1, 31, 32, 127, 128, 255, 256, 257, 1000]
+
+
+def numbers(*size, dtype):
+    values = kindling.arange(1, kindling.Size(size).numel() + 1).remainder(119).reshape(size)
+    return values.to(dtype)
+
+
+def layouts(width, dtype):
+    """Pairs of operands of 5 x width, neither of them both contiguous."""
+    base = numbers(7, 3 * width + 5, dtype=dtype)
+    other = numbers(5, width, dtype=dtype)
+    yield "every second", base[:5, :2 * width:2], base[1:6, 1:2 * width + 1:2]
+    yield "every third", base[:5, :3 * width:3], other
+    yield "cut rows", base[:5, 1:width + 1], base[2:7, 3:width + 3]
+    yield "one row", other, base[0, 2:width + 2]
+    yield "one column", base[:5, 4:5], other
+    yield "a column and a row", base[:5, 4:5].expand(5, width), base[0, :width]
+    yield "reversed", other.flip(1), base[:5, :width]
+    yield "across", numbers(width, 5, dtype=dtype).t(), other
+    yield "one number", base[3, 3], base[:5, :width]
+
+
+def same(a, b):
+    assert a.dtype == b.dtype and a.shape == b.shape
+    assert kindling.equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_two_operands(dtype):
+    for width in WIDTHS:
+        for _, a, b in layouts(width, dtype):
+            a, b = kindling.broadcast_tensors(a, b)
+            x, y = a.clone(memory_format=kindling.contiguous_format), b.clone(memory_format=kindling.contiguous_format)
+            same(a + b, x + y)
+            same(a * b, x * y)
+            same(kindling.where(a == b, a, b), kindling.where(x == y, x, y))
+            same(a.neg(), x.neg())
+            same(a * 3, x * 3)
+            same(a.to(kindling.complex128), x.to(kindling.complex128))
+            out = kindling.zeros(5, 2 * width, dtype=dtype)[:, ::2]
+            same(kindling.add(a, b, out=out), x + y)
+            changed = kindling.zeros(5, width + 3, dtype=dtype)
+            changed[:, 2:width + 2] += a
+            same(changed[:, 2:width + 2], x)
+            assert not changed[:, :2].any() and not changed[:, width + 2:].any()
+
+
+def test_many_dimensions():
+    a = numbers(3, 4, 5, 600, dtype=kindling.float32)
+    b = numbers(4, 1, 600, dtype=kindling.float32)
+    rows = [[[x + b[j, 0] for x in a[i, j]] for j in range(4)] for i in range(3)]
+    same(a + b, kindling.stack([kindling.stack([kindling.stack(r) for r in p]) for p in rows]))
+    same(a[::2, :, 1:4, ::2] * b[:, :, ::2], (a[::2, :, 1:4, ::2].contiguous() * b[:, :, ::2].contiguous()))
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 63, 64, 65, 511, 512, 513, 1023, 4099, 70001])
+def test_copies_of_any_offset(size):
+    base = numbers(size + 200, dtype=kindling.uint8)
+    for start in (0, 1, 12, 63, 64):
+        for to in (0, 3, 32, 65):
+            target = kindling.zeros(size + 200, dtype=kindling.uint8)
+            target[to:to + size] = base[start:start + size]
+            same(target[to:to + size], base[start:start + size].clone())
+            assert not target[:to].any() and not target[to + size:].any()
+
+
+def test_large_results():
+    """Results that go to memory past the cache, whole lines and parts of them."""
+    n = (33 << 20) // 4 + 13
+    a, b = kindling.arange(n, dtype=kindling.float32), kindling.arange(n, 0, -1).float()
+    for result, part in [(a + b, lambda x, y: x + y), (a * 2.0, lambda x, y: x * 2.0), (a.clone(), lambda x, y: x),
+                         (a.double(), lambda x, y: x.double()), (kindling.addcmul(a, b, b), lambda x, y: kindling.addcmul(x, y, y)),
+                         (kindling.lerp(a, b, 0.25), lambda x, y: kindling.lerp(x, y, 0.25))]:
+        for start in range(0, n, 1 << 20):
+            same(result[start:start + (1 << 20)], part(a[start:start + (1 << 20)], b[start:start + (1 << 20)]))
+    wide, row = a[:8192 * 1055].view(1055, 8192), b[:8191]
+    sums = wide[:, 1:] + row
+    for i in range(0, 1055, 50):
+        same(sums[i], wide[i, 1:].clone() + row)
+    joined = kindling.cat([wide[:, :3000], wide[:, 1:5200], wide[:, 7000:]], 1)
+    same(joined[:, :3000], wide[:, :3000])
+    same(joined[:, 3000:8199], wide[:, 1:5200])
+    same(joined[:, 8199:], wide[:, 7000:])
+    before = a[5].item()
+    a += 1.0                    # in place: the same memory is read and written
+    assert a[5].item() == before + 1 and a[n - 1].item() == n
