@@ -251,6 +251,9 @@ void GraphTask::call(Entry& entry, Tensor* gradients, size_t count, Tensor* resu
             int32_t event, inner;
             ~End() { if (event >= 0) { end_event(inner); end_event(event); } }
         } end{event, inner};
+        bool meta = false;
+        for (size_t i = 0; i < count; i++) meta |= gradients[i].defined() && gradients[i].is_meta();
+        MadeOn device(meta && node->kind != GradNode::Kind::Python ? DeviceType::Meta : DeviceType::CPU);
         node->apply(backward);
     }
     if (!options.keep_graph) node->release_saved();

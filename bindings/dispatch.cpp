@@ -101,6 +101,7 @@ void take_python_results(const Operator& op, PyObject* result, Value* arguments,
 
 static void python_dispatch(const Operator& op, Value* arguments, Value* results) {
     Lock lock;
+    MadeOn cpu(DeviceType::CPU);
     const Schema& schema = *op.schema;
     size_t count = schema.arguments.size(), positional = schema.positional;
     PyObject* overloaded[32];

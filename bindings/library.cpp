@@ -12,6 +12,7 @@ bool is_default(const Argument& argument, const Value& value);
 /// A kernel that calls Python: arguments in order, keyword-only ones by name; those at their default are left out at the end.
 static void python_kernel(const Operator& op, Value* arguments, Value* results) {
     Lock lock;
+    MadeOn cpu(DeviceType::CPU);
     const Schema& schema = *op.schema;
     PyObject* slots[65];
     PyObject** stack = slots + 1;     // vectorcall may use the place in front

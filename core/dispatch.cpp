@@ -17,11 +17,9 @@ void (*retake_lock)(void*) = nullptr;
 /// A kernel never sees a tensor without data beside one with: only numbers (0-d tensors) mix with the meta device, and
 /// what copies or indexes into it. A library kernel answers on its first tensor's device, so there a number cannot come
 /// first. Derivatives hand shapes on as meta tensors: the arguments called `shape`, and the input of nll_loss_backward,
-/// which reads no more of it.
-[[gnu::cold]] static void check_devices(const Operator& op, const Value* arguments) {
-    if (op.body != Body::Kernel && op.body != Body::Pointwise) return;
+/// which reads no more of it. Returns whether more than a shape is meta.
+[[gnu::cold]] static bool on_meta(const Operator& op, const Value* arguments) {
     const std::string& name = op.schema->name;
-    if (name == "copy_" || name == "copy") return;
     if (op.has(trait::ShapeByValue) && op.body == Body::Kernel)
         fail(ErrorKind::NotImplemented, "aten::%s: the shape of its result depends on values, which Meta tensors do not have", name.c_str());
     const TensorImpl* first = nullptr;
@@ -37,13 +35,16 @@ void (*retake_lock)(void*) = nullptr;
         if (v.tag == Value::Tag::Tensor) {
             std::string_view called = argument.name;
             look(v.tensor, called == "shape" || (name == "nll_loss_backward" && called == "self"));
-        } else if (v.tag == Value::Tag::TensorList && !(name.compare(0, 5, "index") == 0 && first && first->is_meta())) {
+        } else if (v.tag == Value::Tag::TensorList && !(name.find("index") != name.npos && first && first->is_meta())) {
             for (uint32_t j = 0; j < v.size; j++)
                 if (v.tensors[j].defined()) look(v.tensors[j].impl(), false);
         }
     }
+    bool checked = (op.body == Body::Kernel || op.body == Body::Pointwise) && name != "copy_" && name != "copy";
+    if (!checked) return meta;
     if ((mixed && meta) || (late && (op.body == Body::Kernel || op.form == Form::Inplace)))
         fail(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found at least two devices, meta and cpu!", name.c_str());
+    return meta;
 }
 
 uint32_t key_word(const Operator& op, const Value* arguments) {
@@ -63,7 +64,8 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
         if (v.tag == Value::Tag::Device && is_private(v.device.type)) word |= key::Private;
     }
     // What a Python subclass wraps has no data of its own, and its __torch_dispatch__ comes first.
-    if (word & key::Meta && !((word | (thread_state.include & ~thread_state.exclude)) & (key::Dispatch | key::Mode))) [[unlikely]] check_devices(op, arguments);
+    if (word & key::Meta && !((word | (thread_state.include & ~thread_state.exclude)) & (key::Dispatch | key::Mode))) [[unlikely]]
+        if (!on_meta(op, arguments)) word &= ~static_cast<uint32_t>(key::Meta);
     return word;
 }
 
@@ -113,6 +115,10 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
 }
 
 void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* results) {
+    if (word & key::Meta && !(word & (key::Dispatch | key::Mode)) && thread_state.made_on != DeviceType::Meta) {
+        MadeOn meta(DeviceType::Meta);
+        return call_layers(op, word, arguments, results);
+    }
     if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);
     if (op.composite) return op.kernel(op, arguments, results);

@@ -7,6 +7,15 @@
 
 namespace KINDLING_VISIBLE kindling {
 
+/// How many pieces of `size` > 0 cover `count` >= 0.
+constexpr int64_t pieces_of(int64_t count, int64_t size) { return count / size + (count % size != 0); }
+/// The distance of `step` strides; 0 where that does not fit 64 bits, for no memory has a second element that far away.
+inline int64_t stepped(int64_t stride, int64_t step) { return __builtin_mul_overflow(stride, step, &stride) ? 0 : stride; }
+/// An offset `count` strides on; not moved where that does not fit 64 bits, which only an empty tensor comes to.
+inline int64_t advanced(int64_t offset, int64_t stride, int64_t count) {
+    int64_t result;
+    return __builtin_mul_overflow(stride, count, &result) || __builtin_add_overflow(offset, result, &result) ? offset : result;
+}
 /// Product of sizes; RuntimeError on overflow or a negative size.
 int64_t checked_numel(IntList sizes);
 /// Bytes from the storage's start to the end of the last element; RuntimeError on overflow.

@@ -25,8 +25,8 @@ enum : uint32_t {
     Profile = 1u << 11,        // thread only: a profiler writes down what is called
     Function = 1u << 16,       // Python only: a subclass with its own __torch_function__
 };
-/// What makes a kernel call leave the straight path. Meta does not: kernels stop after allocating.
-inline constexpr uint32_t slow = Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile;
+/// What makes a kernel call leave the straight path. Kernels of meta tensors stop after allocating.
+inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile;
 }  // namespace key
 
 enum class Layout : uint8_t { Strided, Sparse, SparseCsr, Jagged };
@@ -83,7 +83,8 @@ struct TensorImpl : RefCounted {
     int64_t* strides() { return shape + ndim; }
     IntList sizes() const { return {shape, ndim}; }
     IntList strides() const { return {shape + ndim, ndim}; }
-    void* data() const { return static_cast<char*>(storage->data) + offset * static_cast<int64_t>(item_size(dtype)); }
+    /// Of an empty tensor nobody reads, and its offset may be anything: hence no pointer arithmetic.
+    void* data() const { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(storage->data) + static_cast<uint64_t>(offset) * item_size(dtype)); }
     bool is_meta() const { return device.type == DeviceType::Meta; }
 
     /// Sets sizes and strides, then everything derived from them.

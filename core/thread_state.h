@@ -1,7 +1,10 @@
 // core/thread_state.h: what is on and off in this thread, and guards for it.
 #pragma once
+#include <optional>
+
 #include "core/dtype.h"
 #include "core/export.h"
+#include "core/storage.h"
 
 namespace KINDLING_VISIBLE kindling {
 
@@ -17,6 +20,7 @@ struct ThreadState {
     bool multithreaded_backward = true;
     uint8_t autocast_dtype = static_cast<uint8_t>(DType::BFloat16);
     bool autocast_cache = true;
+    DeviceType made_on = DeviceType::CPU;  // where operators make a tensor when no device is given
     int dispatch_modes = 0;      // how many TorchDispatchModes are on the stack
     int function_modes = 0;
     int skip_torch_function = 0; // DisableTorchFunction(Subclass)
@@ -39,6 +43,19 @@ struct GradMode {
     GradMode(const GradMode&) = delete;
     bool before;
 };
+/// While operators and derivatives work on meta tensors, what they make on the way (zeros, arange, ...) is meta as well; in
+/// Python code called from there, a new tensor lies on the CPU again.
+class MadeOn {
+public:
+    explicit MadeOn(DeviceType type) : before_(thread_state.made_on) { thread_state.made_on = type; }
+    ~MadeOn() { thread_state.made_on = before_; }
+    MadeOn(const MadeOn&) = delete;
+
+private:
+    DeviceType before_;
+};
+inline Device or_default(const std::optional<Device>& device) { return device.value_or(Device{thread_state.made_on}); }
+
 struct NoGradGuard : GradMode { NoGradGuard() : GradMode(false) {} };
 
 }  // namespace kindling

@@ -62,16 +62,27 @@ Tensor powers(const Tensor& x, int64_t count) {
     return cat({first, cumprod(expand(unsqueeze(to(x, dtype), -1), tail), -1)}, -1);
 }
 
-void combine(int64_t n, int64_t r, bool repeats, std::vector<int64_t>& now, std::vector<int64_t>& all) {
-    if (static_cast<int64_t>(now.size()) == r) {
-        all.insert(all.end(), now.begin(), now.end());
-        return;
+/// How many ways there are to take `taken` out of `n`; INT64_MAX where they are more.
+int64_t binomial(__int128 n, __int128 taken) {
+    taken = std::min(taken, n - taken);
+    __int128 count = taken >= 0;
+    for (__int128 i = 1; i <= taken && count < INT64_MAX; i++) count = count * (n - taken + i) / i;
+    return static_cast<int64_t>(std::min<__int128>(count, INT64_MAX));
+}
+
+/// All choices of r of the numbers below n, in order, one in each row.
+Tensor choices(int64_t n, int64_t r, bool repeats, Device device) {
+    int64_t count = repeats && n == 0 ? 0 : repeats ? binomial(static_cast<__int128>(n) + r - 1, r) : binomial(n, r), step = repeats ? 0 : 1;
+    Tensor result = make_tensor({count, r}, DType::Int64, device);
+    if (result.is_meta() || count == 0) return result;
+    int64_t* row = result.data_ptr<int64_t>();
+    for (int64_t j = 0; j < r; j++) row[j] = j * step;
+    for (int64_t i = 1; i < count; i++, row += r) {
+        int64_t last = r - 1;    // the last number of the row before that can still grow
+        while (row[last] == n - 1 - (r - 1 - last) * step) last--;
+        for (int64_t j = 0; j < r; j++) row[r + j] = j < last ? row[j] : row[last] + 1 + (j - last) * step;
     }
-    for (int64_t i = now.empty() ? 0 : now.back() + (repeats ? 0 : 1); i < n; i++) {
-        now.push_back(i);
-        combine(n, r, repeats, now, all);
-        now.pop_back();
-    }
+    return result;
 }
 
 }  // namespace
@@ -189,11 +200,8 @@ OPERATORS(contractions) {
             KINDLING_CHECK(Runtime, self.dim() == 1, "Expect a 1D vector, but got shape %s", str(self.sizes()).c_str());
             KINDLING_CHECK(Runtime, r >= 0, "Expect a non-negative number, but got %ld", r);
             if (r == 0) return empty({0}, self.dtype(), std::nullopt, self.device());
-            std::vector<int64_t> now, all;
-            combine(self.size(0), r, with_replacement, now, all);
-            Tensor places = make_tensor({static_cast<int64_t>(all.size())}, DType::Int64);
-            if (!all.empty()) std::memcpy(places.data(), all.data(), all.size() * sizeof(int64_t));
-            return reshape(index_select(self, 0, places), {static_cast<int64_t>(all.size()) / r, r});
+            Tensor places = choices(self.size(0), r, with_replacement, self.device());
+            return reshape(index_select(self, 0, reshape(places, {-1})), places.sizes());
         }),
     });
 }

@@ -1,4 +1,6 @@
 // operators/convolution.cpp: convolutions and their transposes.
+#include <algorithm>
+
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/convolution.h"
@@ -35,6 +37,10 @@ Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
         KINDLING_CHECK(Runtime, at(padding, i) >= 0, "negative padding is not supported");
         KINDLING_CHECK(Runtime, at(dilation, i) > 0, "dilation should be greater than zero");
         if (transposed) KINDLING_CHECK(Runtime, at(output_padding, i) >= 0, "negative output_padding is not supported");
+        // Below, sizes are multiplied by these and added up in 64 bits.
+        int64_t largest = std::max({at(stride, i), at(padding, i), at(dilation, i), transposed ? at(output_padding, i) : 0});
+        KINDLING_CHECK(Runtime, largest <= INT32_MAX, "conv%ldd: a stride, padding or dilation of %ld is out of range", dims, largest);
+        KINDLING_CHECK(Runtime, std::max(input.size(i + 2), weight.size(i + 2)) <= INT64_MAX >> 34, "conv%ldd: input %s and weight %s are too large", dims, str(input.sizes()).c_str(), str(weight.sizes()).c_str());
     }
     Shape shape;
     library::Convolution& c = shape.c;

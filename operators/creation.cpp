@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/thread_state.h"
 #include "generated/functions.h"
 #include "operators/cached.h"
 #include "operators/declare.h"
@@ -10,13 +11,10 @@
 
 namespace kindling {
 
-extern Device default_device;  // bindings' set_default_device
-constinit Device default_device{};
-
 namespace {
 
+using kindling::or_default;
 DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
-Device or_default(const std::optional<Device>& device) { return device.value_or(default_device); }
 
 Tensor like(const Tensor& self, DType dtype, const std::optional<Device>& device, const std::optional<MemoryFormat>& format) {
     MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);

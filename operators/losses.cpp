@@ -72,6 +72,7 @@ std::tuple<Tensor, Tensor> nll(const Tensor& self, const Tensor& target, const T
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"nll_loss_out_frame\" not implemented for '%s'", scalar_type_name(self.dtype()));
     KINDLING_CHECK(Runtime, !weight.defined() || weight.dtype() == self.dtype(), "expected scalar type %s but found %s", scalar_type_name(self.dtype()), weight.defined() ? scalar_type_name(weight.dtype()) : "");
     Nll n = view_of(self, target, weight);
+    if (self.is_meta()) return {empty(reduction == 0 && self.dim() > 1 ? target.sizes() : IntList(), self.dtype()), empty({}, self.dtype())};
     DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
     Tensor x = contiguous(to(n.input, wide)), t = contiguous(to(n.target, DType::Int64)), w = weight.defined() ? contiguous(to(weight, wide)) : Tensor();
     Tensor each = reduction == 0 ? make_tensor(self.dim() > 1 ? target.sizes() : IntList(), wide) : Tensor();
@@ -83,10 +84,19 @@ std::tuple<Tensor, Tensor> nll(const Tensor& self, const Tensor& target, const T
     return {full({}, Scalar(reduction == 1 ? total / weights : total), self.dtype()), total_weight};
 }
 
+/// The rows of the fused pair below: its one caller picks them, yet anybody may name it.
+void check_rows(const Tensor& self, const Tensor& target, const char* operation) {
+    bool fits = (self.dtype() == DType::Float32 || self.dtype() == DType::Float64) && self.dim() == 2 && target.dim() == 1 && self.size(0) == target.size(0) && self.size(1) > 0 &&
+                (target.dtype() == DType::Int64 || target.dtype() == DType::UInt8);
+    KINDLING_CHECK(Runtime, fits, "%s: expected rows of floats or doubles and a class for each, got %s %s and %s %s", operation, name(self.dtype()), str(self.sizes()).c_str(), name(target.dtype()), str(target.sizes()).c_str());
+    KINDLING_CHECK(NotImplemented, !self.is_meta() && !target.is_meta(), "%s: Meta tensors have no values", operation);
+}
+
 /// What softmax and nll_loss come to together, from rows read once: the loss, each row's largest value and the logarithm
 /// of its sum of exp(x - largest), and how many targets counted.
 std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_nll(const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore) {
     DType dtype = self.dtype();
+    check_rows(self, target, "_cross_entropy");
     int64_t rows = self.size(0), classes = self.size(1);
     Tensor largest = make_tensor({rows, 1}, dtype), log_sum = make_tensor({rows, 1}, dtype), t = contiguous(to(target, DType::Int64));
     const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
@@ -132,7 +142,10 @@ Tensor softmax_nll_gradient(const Tensor& grad, const Tensor& self, const Tensor
         T *slope = slopes.data_ptr<T>(), *to = result.data_ptr<T>(), counted = reduction == 1 ? *count.data_ptr<T>() : T(1);
         for (int64_t i = 0; i < rows; i++)
             if (fill) slope[i] = place[i] == ignore ? T(0) : g[i * step] / counted;
-            else if (place[i] != ignore) to[i * classes + place[i]] -= slope[i];
+            else if (place[i] != ignore) {
+                KINDLING_CHECK(Index, place[i] >= 0 && place[i] < classes, "Target %ld is out of bounds.", place[i]);
+                to[i * classes + place[i]] -= slope[i];
+            }
     };
     auto both = [&](bool fill) {
         if (dtype == DType::Float64) each(double(), fill);
@@ -211,8 +224,10 @@ OPERATORS(losses) {
     declare("_cross_entropy_backward(Tensor grad, Tensor self, Tensor target, Tensor largest, Tensor log_sum, Tensor count, int reduction, SymInt ignore_index) -> Tensor", {
         doc("The gradient of _cross_entropy"), in(space::Hidden), no_out(), not_differentiable(),
         kernel([](const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum, const Tensor& count, int64_t reduction, int64_t ignore_index) {
-            KINDLING_CHECK(Runtime, is_floating(self.dtype()) && is_floating(grad.dtype()) && is_floating(log_sum.dtype()) && largest.dtype() == log_sum.dtype(),
-                           "_cross_entropy_backward: expected floating tensors, got %s, %s and %s", name(grad.dtype()), name(self.dtype()), name(log_sum.dtype()));
+            check_rows(self, target, "_cross_entropy_backward");
+            bool fits = grad.sizes() == (reduction == 0 ? target.sizes() : IntList()) && count.numel() == 1 && largest.sizes() == IntList({self.size(0), 1}) && log_sum.sizes() == largest.sizes();
+            for (const Tensor* each : {&grad, &largest, &log_sum, &count}) fits = fits && each->dtype() == self.dtype() && !each->is_meta();
+            KINDLING_CHECK(Runtime, fits, "_cross_entropy_backward: grad %s, largest %s, log_sum %s and count %s do not fit self %s", str(grad.sizes()).c_str(), str(largest.sizes()).c_str(), str(log_sum.sizes()).c_str(), str(count.sizes()).c_str(), str(self.sizes()).c_str());
             return softmax_nll_gradient(grad, self, target, largest, log_sum, count, reduction, ignore_index);
         }),
     });

@@ -123,6 +123,12 @@ OPERATORS(normalization) {
         doc("The gradient of (input - mean) * rstd * weight, where mean and rstd are the input's own over `dim`"), in(space::Hidden), no_out(), not_differentiable(),
         kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, IntList dim) {
             uint64_t mask = dim_mask(dim, input.dim());
+            KINDLING_CHECK(Runtime, mask && is_floating(input.dtype()), "_normalized_backward: expected floating numbers and at least one dimension to normalise over, got %s %s", name(input.dtype()), str(input.sizes()).c_str());
+            for (const Tensor* each : {&grad, &mean, &rstd, &weight})
+                if (each->defined()) {
+                    KINDLING_CHECK(Runtime, is_floating(each->dtype()), "_normalized_backward: expected floating numbers, got %s", name(each->dtype()));
+                    expanded_strides(each->sizes(), each->strides(), input.sizes());  // refuses what does not broadcast
+                }
             DType dtype = input.dtype(), inside = value_type(dtype), wt = weight.defined() ? weight.dtype() : DType::None;
             Tensor result = make_tensor(input.sizes(), preserved_strides(input.sizes(), input.strides(), input.impl()->non_overlapping_dense), dtype, input.device());
             if (result.is_meta() || !result.numel()) return result;
@@ -215,7 +221,7 @@ OPERATORS(normalization) {
             mean_ = running_mean;
             rstd = rsqrt(add(running_var, number(eps)));
             Tensor result = scaled(input, along(mean_, n, 1), along(rstd, n, 1), along(weight, n, 1), along(bias, n, 1));
-            Tensor none = make_tensor({0}, value_type(input.dtype()));
+            Tensor none = empty({0}, value_type(input.dtype()));
             return std::tuple<Tensor, Tensor, Tensor>(result, none, none);
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2, Wanted wanted) {

@@ -327,7 +327,7 @@ Alignment alignment(const Tensor& log_probs, const Tensor& targets, IntList inpu
     if (targets.dim() == 1) KINDLING_CHECK(Runtime, at == targets.numel(), "Expected tensor to have size %ld at dimension 0, but got size %ld for argument #2 'targets' (while checking arguments for ctc_loss_cpu)", at, targets.numel());
     else KINDLING_CHECK(Runtime, targets.size(0) == a.batch && targets.size(1) >= a.longest, "Expected tensor to have size at least %ld at dimension 1, but got size %ld for argument #2 'targets' (while checking arguments for ctc_loss_cpu)", a.longest, targets.size(1));
     a.width = 2 * a.longest + 1;
-    for (int64_t b = 0; b < a.batch; b++)
+    for (int64_t b = 0; b < a.batch && !targets.is_meta(); b++)
         for (int64_t s = 0; s < a.lengths[static_cast<size_t>(b)]; s++) {
             int64_t label = a.label(b, 2 * s + 1);
             KINDLING_CHECK(Index, label >= 0 && label < a.classes, "ctc_loss: target %ld is out of range for %ld classes", label, a.classes);
@@ -409,8 +409,8 @@ Tensor ctc(const Tensor& log_probs, const Tensor& targets, IntList input_lengths
     Tensor loss = std::get<0>(_ctc_loss(batched ? log_probs : unsqueeze(log_probs, 1), targets, input_lengths, target_lengths, blank, zero_infinity));
     if (zero_infinity) loss = where(eq(loss, Scalar(std::numeric_limits<double>::infinity())), wrap_number(Scalar(0)), loss);
     if (reduction == 1) {
-        Tensor lengths = make_tensor({static_cast<int64_t>(target_lengths.size())}, DType::Int64);
-        for (size_t i = 0; i < target_lengths.size(); i++) lengths.data_ptr<int64_t>()[i] = std::max<int64_t>(target_lengths[i], 1);
+        Tensor lengths = make_tensor({static_cast<int64_t>(target_lengths.size())}, DType::Int64, loss.device());
+        for (size_t i = 0; i < target_lengths.size() && !lengths.is_meta(); i++) lengths.data_ptr<int64_t>()[i] = std::max<int64_t>(target_lengths[i], 1);
         return mean(div(loss, to(lengths, loss.dtype())));
     }
     if (reduction == 2) return sum(loss);
@@ -563,7 +563,9 @@ OPERATORS(padding) {
         doc("Minus the log of the probability of each target over all alignments, and the forward variables"), in(space::Torch), no_out(),
         kernel([](const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank, bool) {
             Alignment a = alignment(log_probs, targets, input_lengths, target_lengths, blank);
-            Tensor probs = contiguous(log_probs), loss = make_tensor({a.batch}, probs.dtype()), alpha = make_tensor({a.batch, a.steps, a.width}, probs.dtype());
+            Tensor probs = contiguous(log_probs), loss = make_tensor({a.batch}, probs.dtype(), probs.device());
+            Tensor alpha = make_tensor({a.batch, a.steps, a.width}, probs.dtype(), probs.device());
+            if (probs.is_meta()) return std::tuple<Tensor, Tensor>(loss, alpha);
             if (probs.dtype() == DType::Float64) ctc_forward(a, probs.data_ptr<double>(), loss.data_ptr<double>(), alpha.data_ptr<double>());
             else ctc_forward(a, probs.data_ptr<float>(), loss.data_ptr<float>(), alpha.data_ptr<float>());
             return std::tuple<Tensor, Tensor>(loss, alpha);
@@ -576,7 +578,8 @@ OPERATORS(padding) {
         doc("Gradient of _ctc_loss by the backward variables"), in(space::Torch), no_out(),
         kernel([](const Tensor& grad, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, const Tensor& neg_log_likelihood, const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
             Alignment a = alignment(log_probs, targets, input_lengths, target_lengths, blank);
-            Tensor probs = contiguous(log_probs), g = contiguous(grad), loss = contiguous(neg_log_likelihood), alpha = contiguous(log_alpha), result = make_tensor(probs.sizes(), probs.dtype());
+            Tensor probs = contiguous(log_probs), g = contiguous(grad), loss = contiguous(neg_log_likelihood), alpha = contiguous(log_alpha), result = make_tensor(probs.sizes(), probs.dtype(), probs.device());
+            if (result.is_meta()) return result;
             if (probs.dtype() == DType::Float64) ctc_backward(a, probs.data_ptr<double>(), g.data_ptr<double>(), loss.data_ptr<double>(), alpha.data_ptr<double>(), zero_infinity, result.data_ptr<double>());
             else ctc_backward(a, probs.data_ptr<float>(), g.data_ptr<float>(), loss.data_ptr<float>(), alpha.data_ptr<float>(), zero_infinity, result.data_ptr<float>());
             return result;

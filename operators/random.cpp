@@ -1,5 +1,6 @@
 // operators/random.cpp: what draws from a generator; torch's numbers for the same seed.
 #include "core/dispatch.h"
+#include "core/thread_state.h"
 #include "generated/functions.h"
 #include "kernels/library/random.h"
 #include "operators/declare.h"
@@ -9,7 +10,6 @@
 
 namespace kindling {
 
-extern Device default_device;
 
 namespace {
 
@@ -41,6 +41,7 @@ template <class F> Tensor fill_with(const Tensor& self, F fill) {
     return self;
 }
 
+using kindling::or_default;
 DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
 
 Tensor normal_into(const Tensor& self, double mean, double deviation, Generator* generator) {
@@ -66,7 +67,7 @@ Tensor uniform_into(const Tensor& self, double from, double to, Generator* gener
 }
 
 Tensor integers(int64_t low, int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Device> device) {
-    Tensor result = make_tensor(size, dtype == DType::None ? DType::Int64 : dtype, device.value_or(default_device));
+    Tensor result = make_tensor(size, dtype == DType::None ? DType::Int64 : dtype, or_default(device));
     return random_(result, low, high, generator);
 }
 
@@ -209,7 +210,7 @@ OPERATORS(random) {
     declare("rand(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uniform numbers in [0, 1)"), random_numbers(), not_differentiable(),
         kernel([](IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return uniform_into(make_tensor(size, or_default(dtype), device.value_or(default_device)), 0, 1, generator);
+            return uniform_into(make_tensor(size, or_default(dtype), or_default(device)), 0, 1, generator);
         }),
         example("torch.rand(2, 3)"),
     });
@@ -222,7 +223,7 @@ OPERATORS(random) {
     declare("randn(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Normal numbers with mean 0 and variance 1"), random_numbers(), not_differentiable(),
         kernel([](IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return normal_into(make_tensor(size, or_default(dtype), device.value_or(default_device)), 0, 1, generator);
+            return normal_into(make_tensor(size, or_default(dtype), or_default(device)), 0, 1, generator);
         }),
     });
     declare("randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
@@ -259,7 +260,7 @@ OPERATORS(random) {
         doc("0 to n - 1 in random order"), random_numbers(), not_differentiable(),
         kernel([](int64_t n, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, n >= 0, "n must be non-negative, got%ld", n);
-            Tensor result = make_tensor({n}, dtype == DType::None ? DType::Int64 : dtype, device.value_or(default_device));
+            Tensor result = make_tensor({n}, dtype == DType::None ? DType::Int64 : dtype, or_default(device));
             if (!result.is_meta() && n) library::fill_permutation(result.data(), result.dtype(), n, chosen(generator));
             return result;
         }),

@@ -393,7 +393,9 @@ OPERATORS(shaping) {
         composition([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
             int64_t ndim = self.dim() + 1, a = wrap_dim(dim1, ndim), b = wrap_dim(dim2, ndim);
             KINDLING_CHECK(Runtime, a != b, "diagonal dimensions cannot be identical %ld, %ld", dim1, dim2);
-            int64_t length = self.size(-1) + std::abs(offset);
+            int64_t length;
+            bool fits = offset != INT64_MIN && !__builtin_add_overflow(self.size(-1), std::abs(offset), &length);
+            KINDLING_CHECK(Runtime, fits, "diag_embed: an offset of %ld is out of range", offset);
             Sizes sizes;
             int64_t next = 0;
             for (int64_t d = 0; d < ndim; d++) sizes.push_back(d == a || d == b ? length : self.size(next++));

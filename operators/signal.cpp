@@ -68,7 +68,8 @@ Tensor extended(const Tensor& x, int64_t amount, Text mode) {
     KINDLING_CHECK(Runtime, mode == "reflect" || mode == "replicate" || mode == "circular", "Unrecognised padding mode %s", std::string(mode).c_str());
     int64_t n = x.size(-1);
     if (mode == "reflect") KINDLING_CHECK(Runtime, amount < n, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (%ld, %ld) at dimension %ld of input %s", amount, amount, x.dim(), str(x.sizes()).c_str());
-    Tensor places = make_tensor({n + 2 * amount}, DType::Int64);
+    Tensor places = make_tensor({n + 2 * amount}, DType::Int64, x.device());
+    if (places.is_meta()) return index_select(x, -1, places);
     int64_t* place = places.data_ptr<int64_t>();
     for (int64_t i = 0; i < n + 2 * amount; i++) {
         int64_t at = i - amount;

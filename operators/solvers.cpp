@@ -62,10 +62,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     bool has_rank = method != "gels", has_values = method == "gelsd" || method == "gelss";
     DType dtype = self.dtype();
     if (self.is_meta()) {
-        Sizes sizes = with(batch, {n});
+        Sizes sizes = with(batch, {n}), rest = m > n ? batch : Sizes{0};  // as if of full rank
         if (!vector) sizes.push_back(width);
+        if (!vector && m > n) rest.push_back(width);
         auto none = [&](IntList shape, DType type) { return make_tensor(shape, type, self.device()); };
-        return {none(sizes, dtype), none({0}, to_real(dtype)), has_rank ? none(batch, DType::Int64) : none({0}, DType::Int64),
+        return {none(sizes, dtype), none(rest, to_real(dtype)), has_rank ? none(batch, DType::Int64) : none({0}, DType::Int64),
                 has_values ? none(with(batch, {k}), to_real(dtype)) : none({0}, to_real(dtype))};
     }
     // LAPACK's answer takes the place of b, which therefore has room for max(m, n) rows.

@@ -88,8 +88,8 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
         KINDLING_CHECK(Runtime, sorter.sizes() == boundaries.sizes(), "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor %s and got sorter tensor %s", str(boundaries.sizes()).c_str(), str(sorter.sizes()).c_str());
         KINDLING_CHECK(Runtime, sorter.dtype() == DType::Int64, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s", scalar_type_name(sorter.dtype()));
     }
-    Tensor result = make_tensor(values.sizes(), DType::Int64);
-    if (result.numel()) {
+    Tensor result = make_tensor(values.sizes(), DType::Int64, boundaries.device());
+    if (result.numel() && !result.is_meta()) {
         Tensor b = contiguous(boundaries), v = contiguous(values), s = sorter.defined() ? contiguous(sorter) : Tensor();
         int64_t width = b.size(-1), rows = shared ? 1 : b.numel() / std::max<int64_t>(width, 1), each = shared ? v.numel() : v.size(-1);
         if (!shared && width == 0) rows = v.numel() / each;

@@ -332,6 +332,7 @@ OPERATORS(statistics) {
             result.push_back(segments);
             for (int64_t i = d + 1; i < data.dim(); i++) { flat.push_back(data.size(i)); tail.push_back(data.size(i)); result.push_back(data.size(i)); }
             flat[0] = outer;
+            if (data.is_meta() || given.is_meta()) return empty(result, data.dtype());
             Tensor rows = reshape(data, flat), each = contiguous(to(reshape(counts, {outer, segments}), DType::Int64));
             const int64_t* length = each.data_ptr<int64_t>();
             std::vector<Tensor> pieces;

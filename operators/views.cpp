@@ -81,7 +81,7 @@ Tensor selected(const Tensor& self, int64_t dim, int64_t index) {
                    "select(): index %ld out of range for tensor of size %s at dimension %ld", index, str(self.sizes()).c_str(), dim);
     if (index < 0) index += size;
     Sizes sizes = self.sizes(), strides = self.strides();
-    int64_t offset = self.storage_offset() + index * strides[static_cast<size_t>(dim)];
+    int64_t offset = advanced(self.storage_offset(), strides[static_cast<size_t>(dim)], index);
     sizes.erase(static_cast<size_t>(dim));
     strides.erase(static_cast<size_t>(dim));
     return make_view(self, sizes, strides, offset);
@@ -101,9 +101,9 @@ Tensor sliced(const Tensor& self, int64_t dim, int64_t start, int64_t end, int64
     clamp_slice(self.size(dim), start, end);
     Sizes sizes = self.sizes(), strides = self.strides();
     size_t d = static_cast<size_t>(dim);
-    int64_t offset = self.storage_offset() + start * strides[d];
+    int64_t offset = advanced(self.storage_offset(), strides[d], start);
     sizes[d] = end > start ? (end - start - 1) / step + 1 : 0;
-    if (__builtin_mul_overflow(strides[d], step, &strides[d])) strides[d] = 0; // no second element could be that far away
+    strides[d] = stepped(strides[d], step);
     return make_view(self, sizes, strides, offset);
 }
 
@@ -488,8 +488,8 @@ OPERATORS(views) {
             KINDLING_CHECK(Runtime, a != b, "diagonal dimensions cannot be identical %ld, %ld", dim1, dim2);
             Sizes sizes = self.sizes(), strides = self.strides();
             int64_t length = diagonal_length(sizes, offset, static_cast<size_t>(a), static_cast<size_t>(b));
-            int64_t step = strides[static_cast<size_t>(a)] + strides[static_cast<size_t>(b)], start = self.storage_offset();
-            if (length) start += offset >= 0 ? offset * strides[static_cast<size_t>(b)] : -offset * strides[static_cast<size_t>(a)];
+            int64_t step = advanced(strides[static_cast<size_t>(a)], strides[static_cast<size_t>(b)], 1), start = self.storage_offset();
+            if (length) start = offset >= 0 ? advanced(start, strides[static_cast<size_t>(b)], offset) : advanced(start, strides[static_cast<size_t>(a)], -offset);
             for (int64_t dim : {std::max(a, b), std::min(a, b)}) {
                 sizes.erase(static_cast<size_t>(dim));
                 strides.erase(static_cast<size_t>(dim));
@@ -523,7 +523,7 @@ OPERATORS(views) {
             int64_t stride = self.dim() ? strides[static_cast<size_t>(dim)] : 1;
             if (self.dim()) {
                 sizes[static_cast<size_t>(dim)] = (length - size) / step + 1;
-                strides[static_cast<size_t>(dim)] = stride * step;
+                strides[static_cast<size_t>(dim)] = stepped(stride, step);
             }
             sizes.push_back(size);
             strides.push_back(stride);
@@ -564,8 +564,8 @@ OPERATORS(views) {
             int64_t size = self.size(dim);
             KINDLING_CHECK(Runtime, split_size > 0 || size == 0, "split_size can only be 0 if dimension size is 0, but got dimension size of %ld", size);
             std::vector<Tensor> pieces;
-            int64_t count = split_size ? std::max<int64_t>((size + split_size - 1) / split_size, 1) : 1;
-            for (int64_t i = 0; i < count; i++) pieces.push_back(sliced(self, dim, i * split_size, std::min((i + 1) * split_size, size), 1));
+            int64_t count = split_size ? std::max<int64_t>(pieces_of(size, split_size), 1) : 1;
+            for (int64_t i = 0; i < count; i++) pieces.push_back(sliced(self, dim, i * split_size, i + 1 < count ? (i + 1) * split_size : size, 1));
             return pieces;
         }),
         derivative("self", GIVEN(TensorList grads, Tensor self_shape, int64_t split_size, int64_t dim) {
@@ -619,7 +619,7 @@ OPERATORS(views) {
         composition([](const Tensor& self, int64_t chunks, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
             KINDLING_CHECK(Runtime, chunks > 0, "chunk expects `chunks` to be greater than 0, got: %ld", chunks);
-            int64_t size = self.size(dim), piece = (size + chunks - 1) / chunks;
+            int64_t size = self.size(dim), piece = pieces_of(size, chunks);
             if (piece == 0 && size == 0) {
                 std::vector<int64_t> sizes(static_cast<size_t>(chunks), 0);
                 return split_with_sizes(self, sizes, dim);

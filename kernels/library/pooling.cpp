@@ -55,6 +55,15 @@ constexpr M lowest() {
         return std::numeric_limits<M>::lowest();
 }
 
+// Integers wrap around.
+template <class M>
+inline M wrapped_sum(M a, M b) {
+    if constexpr (std::is_integral_v<M>)
+        return static_cast<M>(static_cast<std::make_unsigned_t<M>>(a) + static_cast<std::make_unsigned_t<M>>(b));
+    else
+        return a + b;
+}
+
 // A window along one dimension: `count` places from `begin`, `step` apart, all inside the input.
 struct Window {
     int64_t begin, end, step;
@@ -193,7 +202,7 @@ void run_average(const Pooling& p, const Shape& s, const char* kernel, const voi
                     for (int64_t y = b.begin; y < b.end; ++y) {
                         const M* row = from + (x * s.in[1] + y) * s.in[2];
                         for (int64_t z = c.begin; z < c.end; ++z)
-                            sum += row[z];
+                            sum = wrapped_sum(sum, row[z]);
                     }
                 to[place] = sum / static_cast<M>(divisor(a, b, c));
             });
@@ -220,7 +229,7 @@ void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, 
                     for (int64_t y = b.begin; y < b.end; ++y) {
                         M* row = sums + (x * s.in[1] + y) * s.in[2];
                         for (int64_t z = c.begin; z < c.end; ++z)
-                            row[z] += share;
+                            row[z] = wrapped_sum(row[z], share);
                     }
             });
             out.finish(target, s.in_space);

@@ -1,9 +1,10 @@
 """Replays the calls that record.py wrote, without torch in the process; made for builds under sanitizers.
 
-    python replay.py FILE --module kindling [--ops REGEX] [--log LAST]
+    python replay.py FILE --module kindling [--ops REGEX] [--log LAST] [--meta]
 
 A wrong answer or a refusal is counted and does not fail the run: conform.py judges those. What fails it is a process
-that dies; --log names a file that holds the call under way, so that the dead can be asked.
+that dies; --log names a file that holds the call under way, so that the dead can be asked. With --meta, what fails it
+as well is a call whose result from meta tensors has another shape, dtype, stride or device.
 """
 import argparse
 import functools
@@ -106,6 +107,53 @@ class Player:
             return "accepted, wrongly"
         return "same" if expected is not None and self.same(result, expected) else "different"
 
+    def play_meta(self, path, kind, args, kwargs, _):
+        """The same for a call whose tensors are all meta: it makes the shapes, dtypes and strides that the call itself makes,
+        or says that it needs values. Anything else begins with !."""
+        try:
+            function = self.resolve(path)
+            args, kwargs = self.thaw(args), self.thaw(kwargs)
+            self.shadowed = 0
+            shadows, shadow_words = self.meta(args), self.meta(kwargs)
+            if not self.shadowed or "device" in kwargs:
+                return "no tensors"
+            self.module.manual_seed(0)
+            result = function(*args, **kwargs)
+        except Exception:
+            return "refused anyway"
+        try:
+            shadow = function(*shadows, **shadow_words)
+            difference = self.meta_difference(result, shadow)
+        except Exception as problem:
+            # What a meta tensor cannot do is read an element or make a shape out of values.
+            if re.search("Meta tensors do not have|meta tensors?(; no data)?|no data!", str(problem)) and "two devices" not in str(problem):
+                return "needs values"
+            return f"!{path}: {type(problem).__name__}: {problem}"
+        return f"!{path}: {difference}" if difference else "same"
+
+    def meta(self, value):
+        if isinstance(value, self.module.Tensor):
+            self.shadowed += 1
+            size = value.untyped_storage().nbytes() // max(value.element_size(), 1)
+            base = self.module.empty(size, dtype=value.dtype, device="meta")
+            shadow = base.as_strided(value.shape, value.stride(), value.storage_offset())
+            return shadow.requires_grad_() if value.requires_grad else shadow
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self.meta, value)) if type(value) in (list, tuple) else value
+        return {name: self.meta(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+    def meta_difference(self, mine, meta):
+        if isinstance(mine, self.module.Tensor):
+            if meta.device.type != "meta":
+                return f"its result is on {meta.device}"
+            form, other = [(x.dtype, x.shape, x.stride() if x.numel() > 1 else None) for x in (mine, meta)]
+            return None if form == other else f"{form} but with meta tensors {other}"
+        if isinstance(mine, (list, tuple)):
+            if len(mine) != len(meta):
+                return f"{len(mine)} results but with meta tensors {len(meta)}"
+            return next(filter(None, map(self.meta_difference, mine, meta)), None)
+        return None
+
     def differentiate(self, result):
         if isinstance(result, self.module.Tensor):
             if result.requires_grad:
@@ -121,6 +169,7 @@ def main():
     parser.add_argument("--module", required=True)
     parser.add_argument("--ops", default="")
     parser.add_argument("--log")
+    parser.add_argument("--meta", action="store_true", help="with meta tensors: the shapes must be those of the calls themselves")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with open(options.file, "rb") as file:
@@ -135,10 +184,14 @@ def main():
             log.seek(0)
             log.write(f"{number} {record[0]} {record[1]}".ljust(200))
             log.flush()
-        tally[player.play(*record)] += 1
+        word = (player.play_meta if options.meta else player.play)(*record)
+        tally[word] += 1
     if "torch" in sys.modules and options.module != "torch":
         sys.exit("torch is in the process")
-    print(", ".join(f"{count} {word}" for word, count in tally.most_common()))
+    print(", ".join(f"{count} {word}" for word, count in tally.most_common() if word[0] != "!"))
+    faults = [word[1:] for word in tally if word[0] == "!"]
+    if faults:
+        sys.exit("\n".join(faults))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,67 @@
+"""Meta tensors: every operator of PyTorch's database makes from them what it makes from values, in shape, dtype and strides."""
+import subprocess
+import sys
+from pathlib import Path
+
+import kindling as torch
+import pytest
+
+CONFORMANCE = Path(__file__).resolve().parents[1] / "conformance"
+
+
+def test_every_operator_of_the_database(tmp_path):
+    calls = tmp_path / "calls.pickle"
+    subprocess.run([sys.executable, "-W", "ignore", CONFORMANCE / "record.py", calls, "--samples", "2", "--dtypes", "float32"],
+                   cwd=tmp_path, check=True, capture_output=True)
+    replay = [sys.executable, CONFORMANCE / "replay.py", calls, "--module", "kindling", "--meta"]
+    done = subprocess.run(replay, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    same = int(done.stdout.partition(" same")[0].rpartition(" ")[2])
+    assert same > 1000
+
+
+def test_what_an_operator_makes_on_the_way_is_meta_as_well():
+    x = torch.empty(3, 5, device="meta", requires_grad=True)
+    y = x.gather(1, torch.zeros(3, 1, dtype=torch.int64, device="meta")).sum()  # its gradient begins with zeros
+    y.backward()
+    assert x.grad.device.type == "meta" and x.grad.shape == (3, 5)
+    loss = torch.nn.functional.cross_entropy(x, torch.empty(3, dtype=torch.int64, device="meta"))
+    assert loss.device.type == "meta" and loss.shape == ()
+
+
+def test_python_below_an_operator_makes_tensors_on_the_cpu():
+    seen = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            seen.append(torch.zeros(1).device.type)
+            return gradient * 2
+
+    x = torch.empty(3, device="meta", requires_grad=True)
+    x.register_hook(lambda gradient: seen.append(torch.zeros(1).device.type))
+    Double.apply(x).sum().backward()
+
+    @torch.library.custom_op("test_meta::scale", mutates_args=())
+    def scale(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @scale.register_fake
+    def _(x):
+        seen.append(torch.ones(1).device.type)
+        return torch.empty_like(x)
+
+    assert scale(torch.empty(2, device="meta")).device.type == "meta"
+    assert seen == ["cpu"] * 3
+    assert torch.zeros(2).device.type == "cpu"
+
+
+def test_values_are_asked_for_in_vain():
+    x = torch.empty(4, device="meta")
+    for call in (x.nonzero, lambda: x[x > 0], x.unique, lambda: x.sum().item(), x.tolist):
+        with pytest.raises((RuntimeError, NotImplementedError), match="[Mm]eta"):
+            call()
