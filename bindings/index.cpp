@@ -105,7 +105,7 @@ static Tensor tensor_of_sequence(PyObject* object) {
 /// Applies what gives views; the rest goes into `indices` (undefined where a dimension is taken whole).
 static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count, std::vector<Tensor>& indices) {
     Tensor result = self;
-    int64_t specified = 0, dim = 0, shown = 0;
+    int64_t specified = 0, dim = 0, shown = 0, covered = 0;  // covered: dimensions of masks beyond their first
     std::vector<Object> converted(static_cast<size_t>(count));
     auto item = [&](Py_ssize_t i) { return converted[static_cast<size_t>(i)] ? converted[static_cast<size_t>(i)].get() : items[i]; };
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -115,9 +115,13 @@ static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count
     }
     KINDLING_CHECK(Index, specified <= self.dim(), "too many indices for tensor of dimension %lld", static_cast<long long>(self.dim()));
     auto record = [&](Tensor index) {
-        if (indices.size() <= static_cast<size_t>(dim)) indices.resize(static_cast<size_t>(dim) + 1);
-        indices[static_cast<size_t>(dim)] = static_cast<Tensor&&>(index);
-        dim++;
+        const auto place = static_cast<size_t>(dim - covered);
+        if (indices.size() <= place) indices.resize(place + 1);
+        const bool mask = index.dtype() == DType::Bool || index.dtype() == DType::UInt8;
+        const int64_t dims = mask && index.dim() > 1 ? index.dim() : 1;
+        indices[place] = static_cast<Tensor&&>(index);
+        dim += dims;
+        covered += dims - 1;
     };
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject* object = item(i);

@@ -23,14 +23,29 @@ struct Places {
 
 Places prepare(const Tensor& self, TensorList given) {
     std::vector<Tensor> indices;
+    Sizes all_sizes = self.sizes(), all_strides = self.strides();
+    int64_t merged = 0;   // dimensions that a mask made one with the next
     for (const Tensor& index : given) {
         if (!index.defined()) { indices.emplace_back(); continue; }
         if (index.dtype() == DType::Bool || index.dtype() == DType::UInt8) {
             int64_t at = static_cast<int64_t>(indices.size());
             for (int64_t d = 0; d < index.dim(); d++)
-                KINDLING_CHECK(Index, at + d < self.dim() && index.size(d) == self.size(at + d),
+                KINDLING_CHECK(Index, at + d + merged < self.dim() && index.size(d) == self.size(at + d + merged),
                                "The shape of the mask %s at index %ld does not match the shape of the indexed tensor %s at index %ld",
-                               str(index.sizes()).c_str(), d, str(self.sizes()).c_str(), at + d);
+                               str(index.sizes()).c_str(), d, str(self.sizes()).c_str(), at + d + merged);
+            // Dimensions that lie as one are indexed as one: a place is one number.
+            bool as_one = index.dim() > 1;
+            for (auto d = static_cast<size_t>(at); as_one && d + 1 < static_cast<size_t>(at + index.dim()); d++)
+                as_one = all_strides[d] == all_strides[d + 1] * all_sizes[d + 1];
+            if (as_one) {
+                for (int64_t d = 1; d < index.dim(); d++, merged++) {
+                    all_sizes[static_cast<size_t>(at + 1)] *= all_sizes[static_cast<size_t>(at)];
+                    all_sizes.erase(static_cast<size_t>(at));
+                    all_strides.erase(static_cast<size_t>(at));
+                }
+                indices.push_back(reshape(nonzero(reshape(index, {-1})), {-1}));
+                continue;
+            }
             Tensor where = nonzero(index);
             if (index.dim() == 0) {           // a 0-d mask adds a dimension of size 0 or 1: handled by the caller's unsqueeze
                 indices.push_back(zeros({where.size(0)}, DType::Int64));
@@ -43,8 +58,8 @@ Places prepare(const Tensor& self, TensorList given) {
                        "tensors used as indices must be long, int, byte or bool tensors");
         indices.push_back(to(index, DType::Int64));
     }
-    KINDLING_CHECK(Index, static_cast<int64_t>(indices.size()) <= self.dim(), "too many indices for tensor of dimension %ld (got %zu)",
-                   self.dim(), indices.size());
+    KINDLING_CHECK(Index, indices.size() <= all_sizes.size(), "too many indices for tensor of dimension %ld (got %zu)",
+                   self.dim(), indices.size() + static_cast<size_t>(merged));
     Places places;
     bool started = false;
     for (const Tensor& index : indices) {
@@ -65,7 +80,7 @@ Places prepare(const Tensor& self, TensorList given) {
         if (index.defined() && !inside) runs++;
         inside = index.defined();
     }
-    int64_t ndim = self.dim();
+    auto ndim = static_cast<int64_t>(all_sizes.size());
     if (runs <= 1) {
         for (int64_t d = 0; d < ndim; d++) order.push_back(d);
         size_t first = 0;
@@ -82,8 +97,8 @@ Places prepare(const Tensor& self, TensorList given) {
     places.count = static_cast<int>(places.indices.size());
     Sizes sizes, strides;
     for (int64_t d : order) {
-        sizes.push_back(self.sizes()[static_cast<size_t>(d)]);
-        strides.push_back(self.strides()[static_cast<size_t>(d)]);
+        sizes.push_back(all_sizes[static_cast<size_t>(d)]);
+        strides.push_back(all_strides[static_cast<size_t>(d)]);
     }
     places.self = make_view(self, sizes, strides, self.storage_offset());
     for (int i = 0; i < places.first; i++) places.result.push_back(sizes[static_cast<size_t>(i)]);
@@ -216,28 +231,20 @@ void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Ten
     }
 }
 
-/// Checked values of an index along `dim`, contiguous.
-Tensor checked_index(const Tensor& self, int64_t dim, const Tensor& index, const char* operation) {
-    Tensor flat = contiguous(to(index, DType::Int64));
-    int64_t size = self.dim() ? self.size(dim) : 1;
-    const int64_t* values = flat.data_ptr<int64_t>();
-    for (int64_t i = 0; i < flat.numel(); i++)
-        KINDLING_CHECK(Runtime, values[i] >= 0 && values[i] < size, "index %ld is out of bounds for dimension %ld with size %ld in %s()", values[i], dim, size, operation);
-    return flat;
-}
-
 struct AlongCall {
     Tensor index;
     Sizes self_strides, other_strides, index_strides, sizes;
     library::Along along;
-    AlongCall(const Tensor& self, int64_t dim, const Tensor& given, const Tensor& other, const char* operation)
-        : index(checked_index(self, dim, given, operation)) {
+    AlongCall(const Tensor& self, int64_t dim, const Tensor& given, const Tensor& other) : index(to(given, DType::Int64)) {
         sizes = index.dim() ? Sizes(index.sizes()) : Sizes{1};
         index_strides = index.dim() ? Sizes(index.strides()) : Sizes{1};
         self_strides = self.dim() ? Sizes(self.strides()) : Sizes{1};
         other_strides = other.dim() ? Sizes(other.strides()) : Sizes{1};
         along = {self.dtype(), static_cast<int>(sizes.size()), static_cast<int>(dim), sizes.data(), index_strides.data(),
-                 self_strides.data(), other_strides.data(), index.data_ptr<int64_t>()};
+                 self_strides.data(), other_strides.data(), static_cast<const int64_t*>(index.data()), self.dim() ? self.size(dim) : 1};
+    }
+    void check(const int64_t* bad) const {
+        KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %d with size %ld", *bad, along.dim, along.bound);
     }
 };
 
@@ -246,9 +253,13 @@ Tensor gathered(const Tensor& self, int64_t dim, const Tensor& index) {
     check_along(self, dim, index, nullptr, "gather");
     Tensor result = make_tensor(index.sizes(), self.dtype(), self.device());
     if (result.is_meta() || !result.numel()) return result;
-    AlongCall call(self, dim, index, result, "gather");
-    Unlocked unlocked(result.numel() > 65536);
-    library::gather_along(call.along, self.data(), result.data());
+    AlongCall call(self, dim, index, result);
+    const int64_t* bad;
+    {
+        Unlocked unlocked(result.numel() > 65536);
+        bad = library::gather_along(call.along, self.data(), result.data());
+    }
+    call.check(bad);
     return result;
 }
 
@@ -257,9 +268,19 @@ void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const 
     check_along(result, dim, index, &source, operation);
     KINDLING_CHECK(Runtime, result.dtype() == source.dtype(), "%s(): Expected self.dtype to be equal to src.dtype", operation);
     if (result.is_meta() || !index.numel()) return;
-    AlongCall call(result, dim, index, source, operation);
-    Unlocked unlocked(index.numel() > 65536);
-    library::scatter_along(call.along, result.data(), source.data(), write);
+    if ((write == Write::Add || write == Write::Mul) && (result.dtype() == DType::Float16 || result.dtype() == DType::BFloat16)) {
+        Tensor wide = to(result, DType::Float32);   // rounded once, at the end
+        scatter_into(wide, dim, index, to(source, DType::Float32), write, operation);
+        copy_into(result, wide);
+        return;
+    }
+    AlongCall call(result, dim, index, source);
+    const int64_t* bad;
+    {
+        Unlocked unlocked(index.numel() > 65536);
+        bad = library::scatter_along(call.along, result.data(), source.data(), write);
+    }
+    call.check(bad);
 }
 
 Write reduce_mode(Text reduce, const char* operation) {
@@ -612,21 +633,9 @@ OPERATORS(indexing) {
         kernel([](const Tensor& self) {
             KINDLING_CHECK(NotImplemented, !self.is_meta(), "nonzero: the result's shape depends on values, which meta tensors do not have");
             Tensor mask = contiguous(self.dtype() == DType::Bool ? self : ne(self, Scalar(0)));
-            const bool* hit = mask.data_ptr<bool>();
-            int64_t count = 0, n = mask.numel(), ndim = self.dim();
-            for (int64_t i = 0; i < n; i++) count += hit[i];
-            Tensor result = make_tensor({count, ndim}, DType::Int64);
-            int64_t* out = result.data_ptr<int64_t>();
-            IntList sizes = self.sizes();
-            for (int64_t i = 0; i < n; i++) {
-                if (!hit[i]) continue;
-                int64_t rest = i;
-                for (int64_t d = ndim; d-- > 0;) {
-                    out[d] = rest % sizes[static_cast<size_t>(d)];
-                    rest /= sizes[static_cast<size_t>(d)];
-                }
-                out += ndim;
-            }
+            Tensor result = make_tensor({library::count_true(mask.data(), mask.numel()), self.dim()}, DType::Int64);
+            Unlocked unlocked(mask.numel() > 65536);
+            library::true_places(mask.data(), static_cast<int>(self.dim()), self.sizes().data(), result.data_ptr<int64_t>());
             return result;
         }),
     });

@@ -1,9 +1,15 @@
 #include "kernels/library/indexing.h"
 
+#include <emmintrin.h>
+
+#include <bit>
 #include <cstring>
 
 #include "kernels/library/dtype_switch.h"
 #include "kernels/library/scratch.h"
+#include "kernels/move.h"
+#include "kernels/tile.h"
+#include "runtime/threads.h"
 
 namespace kindling::library {
 namespace {
@@ -41,49 +47,29 @@ bool dense(int ndim, const int64_t* sizes, const int64_t* strides) {
     return true;
 }
 
-template <class T> void gather_typed(const Indexed& w, const void* tensor, void* out) {
-    const T* from = static_cast<const T*>(tensor);
-    T* to = static_cast<T*>(out);
-    int64_t block = product(w.after_dims, w.after_sizes);
-    bool whole = dense(w.after_dims, w.after_sizes, w.after_strides);
-    each(w.before_dims, w.before_sizes, w.before_strides, [&](int64_t start, int64_t row) {
-        T* target = to + row * w.count * block;
-        if (block == 1) {
-            for (int64_t i = 0; i < w.count; i++) target[i] = from[start + w.offsets[i]];
-        } else if (whole) {
-            for (int64_t i = 0; i < w.count; i++)
-                std::memcpy(static_cast<void*>(target + i * block), from + start + w.offsets[i], static_cast<size_t>(block) * sizeof(T));
-        } else {
-            for (int64_t i = 0; i < w.count; i++) {
-                const T* source = from + start + w.offsets[i];
-                T* place = target + i * block;
-                each(w.after_dims, w.after_sizes, w.after_strides, [&](int64_t a, int64_t b) { place[b] = source[a]; });
-            }
-        }
-    });
+/// Elements of `other` along one dimension, and theirs in `tensor`: element i is at index[i * index_step] * scale +
+/// i * tensor_step. All steps count elements.
+struct Line {
+    const int64_t* index;
+    int64_t index_step, bound, scale, tensor_step, other_step, count;
+};
+/// Does the line up to the first index that is not in [0, bound); where that is, or null.
+using LineFunction = const int64_t* (*)(void* tensor, void* other, const Line& line);
+
+template <class T, class F> inline const int64_t* over_line(void* tensor, void* other, const Line& line, F f) {
+    const int64_t* index = line.index;
+    T *to = static_cast<T*>(tensor), *from = static_cast<T*>(other);
+    const int64_t index_step = line.index_step, scale = line.scale, tensor_step = line.tensor_step, other_step = line.other_step;
+    const auto bound = static_cast<uint64_t>(line.bound);
+    for (int64_t i = 0; i < line.count; i++, index += index_step, to += tensor_step, from += other_step) {
+        if (static_cast<uint64_t>(*index) >= bound) [[unlikely]] return index;
+        f(to[*index * scale], *from);
+    }
+    return nullptr;
 }
 
-template <class F> void along(const Along& w, F f) {
-    int64_t counter[64] = {}, index = 0, tensor = 0, other = 0;
-    int64_t total = product(w.ndim, w.sizes);
-    if (w.ndim == 0) { f(w.index[0], int64_t{0}, int64_t{0}); return; }
-    const int64_t step = w.tensor_strides[w.dim], last = w.ndim - 1, length = w.sizes[last];
-    const int64_t index_step = w.index_strides[last], other_step = w.other_strides[last];
-    const int64_t tensor_step = last == w.dim ? 0 : w.tensor_strides[last];
-    for (int64_t n = 0; n < total; n += length) {
-        for (int64_t i = 0; i < length; i++)
-            f(w.index[index + i * index_step] * step, tensor + i * tensor_step, other + i * other_step);
-        for (int64_t d = last - 1; d >= 0; d--) {
-            index += w.index_strides[d];
-            other += w.other_strides[d];
-            if (d != w.dim) tensor += w.tensor_strides[d];
-            if (++counter[d] < w.sizes[d]) break;
-            index -= w.index_strides[d] * w.sizes[d];
-            other -= w.other_strides[d] * w.sizes[d];
-            if (d != w.dim) tensor -= w.tensor_strides[d] * w.sizes[d];
-            counter[d] = 0;
-        }
-    }
+template <class T> const int64_t* gather_line(void* tensor, void* other, const Line& line) {
+    return over_line<T>(tensor, other, line, [](T& a, T& b) { b = a; });
 }
 
 // Whole numbers wrap around, as in every other kernel.
@@ -109,88 +95,183 @@ template <class T> bool is_nan(T a) { return a != a; }
 inline bool is_nan(Half a) { return to_float(a) != to_float(a); }
 inline bool is_nan(BFloat16 a) { return to_float(a) != to_float(a); }
 
-/// Combines `count` elements of `to` with as many of `from`, in order; those at the places given, or from the first on.
-using Combine = void (*)(void* to, const int64_t* to_at, const void* from, const int64_t* from_at, int64_t count);
-
-template <class T, Write write>
-void combine(void* to, const int64_t* to_at, const void* from, const int64_t* from_at, int64_t count) {
-    T* target = static_cast<T*>(to);
-    const T* source = static_cast<const T*>(from);
-    for (int64_t i = 0; i < count; i++) {
-        T& a = target[to_at ? to_at[i] : i];
-        const T b = source[from_at ? from_at[i] : i];
+template <class T, Write write> const int64_t* write_line(void* tensor, void* other, const Line& line) {
+    return over_line<T>(tensor, other, line, [](T& a, T& b) {
         if constexpr (write == Write::Add) a = added(a, b);
         else if constexpr (write == Write::Mul) a = multiplied(a, b);
         else if constexpr (write == Write::Min) a = is_nan(b) || less(b, a) ? b : a;
         else if constexpr (write == Write::Max) a = is_nan(b) || less(a, b) ? b : a;
         else a = b;
-    }
+    });
 }
 
-Combine find_combine(DType dtype, Write write) {
-    Combine found = nullptr;
+LineFunction find_write(DType dtype, Write write) {
+    LineFunction found = nullptr;
     if (write == Write::Set) {
-        by_size(item_size(dtype), [&](auto type) { found = combine<decltype(type), Write::Set>; });
+        by_size(item_size(dtype), [&](auto type) { found = write_line<decltype(type), Write::Set>; });
         return found;
     }
     for_type(AllTypes{}, dtype, "index", [&](auto type) {
         using T = decltype(type);
         switch (write) {
-            case Write::Add: found = combine<T, Write::Add>; break;
-            case Write::Mul: found = combine<T, Write::Mul>; break;
-            case Write::Min: found = combine<T, Write::Min>; break;
-            default: found = combine<T, Write::Max>;
+            case Write::Add: found = write_line<T, Write::Add>; break;
+            case Write::Mul: found = write_line<T, Write::Mul>; break;
+            case Write::Min: found = write_line<T, Write::Min>; break;
+            default: found = write_line<T, Write::Max>;
         }
     });
     return found;
 }
 
-void combine_along(const Along& w, Combine run, bool gather, void* tensor, void* other) {
-    constexpr int64_t room = 256;
-    int64_t places[room], others[room], count = 0;
-    auto flush = [&] {
-        if (gather) run(other, others, tensor, places, count);
-        else run(tensor, places, other, others, count);
-        count = 0;
-    };
-    along(w, [&](int64_t place, int64_t rest, int64_t at) {
-        places[count] = rest + place;
-        others[count] = at;
-        if (++count == room) flush();
+LineFunction find_gather(DType dtype) {
+    LineFunction found = nullptr;
+    by_size(item_size(dtype), [&](auto type) { found = gather_line<decltype(type)>; });
+    return found;
+}
+
+constexpr int64_t parallel_elements = 32768;
+
+/// Line by line over the shape of the index; lines may run side by side if they do not meet in the tensor.
+const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* tensor, void* other) {
+    const auto bytes = static_cast<int64_t>(item_size(w.dtype));
+    Line line{w.index, 1, w.bound, w.tensor_strides[w.dim], 0, 1, 1};
+    int dims[64], ndim = 0;
+    for (int d = 0; d < w.ndim; d++)
+        if (w.sizes[d] != 1) dims[ndim++] = d;
+    if (ndim == 0) return run(tensor, other, line);
+    const int last = dims[--ndim];
+    line.index_step = w.index_strides[last];
+    line.tensor_step = last == w.dim ? 0 : w.tensor_strides[last];
+    line.other_step = w.other_strides[last];
+    line.count = w.sizes[last];
+    int64_t lines = 1;
+    for (int d = 0; d < ndim; d++) lines *= w.sizes[dims[d]];
+    if (lines == 0) return nullptr;
+    const int64_t row_bytes = w.bound * bytes;
+    const int64_t ahead = ndim && last == w.dim && w.tensor_strides[last] == 1 && row_bytes <= 16384 &&
+                                  line.count * 128 >= row_bytes ? row_bytes : 0;
+    const int64_t* bad = nullptr;
+    // Lines along the indexed dimension differ in another one; others all reach where its index says.
+    const int64_t grain = apart || last == w.dim ? 1 + parallel_elements / (line.count + 1) : lines;
+    parallel_for(0, lines, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t n = begin; n < end; n++) {
+            Line here = line;
+            int64_t left = n, at = 0, rest = 0;
+            for (int k = ndim; k-- > 0; left /= w.sizes[dims[k]]) {
+                const int d = dims[k];
+                const int64_t place = left % w.sizes[d];
+                here.index += place * w.index_strides[d];
+                rest += place * w.other_strides[d];
+                if (d != w.dim) at += place * w.tensor_strides[d];
+            }
+            // A row read in a mixed order is asked for in order, while the one before it is worked on.
+            if (ahead) {
+                const char* next = static_cast<const char*>(tensor) + (at + w.tensor_strides[dims[ndim - 1]]) * bytes;
+                if (n + 1 < end)
+                    for (int64_t b = 0; b < ahead; b += 64) __builtin_prefetch(next + b);
+            }
+            const int64_t* found = run(static_cast<char*>(tensor) + at * bytes, static_cast<char*>(other) + rest * bytes, here);
+            if (found) [[unlikely]] return __atomic_store_n(&bad, found, __ATOMIC_RELAXED);
+        }
     });
-    if (count) flush();
+    return bad;
 }
 
 }  // namespace
 
-void gather_places(const Indexed& where, const void* tensor, void* out) {
-    by_size(item_size(where.dtype), [&](auto kind) { gather_typed<decltype(kind)>(where, tensor, out); });
+void gather_places(const Indexed& w, const void* tensor, void* out) {
+    const auto bytes = static_cast<int64_t>(item_size(w.dtype));
+    const int64_t block = product(w.after_dims, w.after_sizes);
+    const bool whole = dense(w.after_dims, w.after_sizes, w.after_strides);
+    LineFunction run = find_gather(w.dtype);
+    Scratch<int64_t> after(whole ? 0 : block);
+    if (!whole) each(w.after_dims, w.after_sizes, w.after_strides, [&](int64_t a, int64_t b) { after[b] = a; });
+    each(w.before_dims, w.before_sizes, w.before_strides, [&](int64_t start, int64_t row) {
+        char* from = static_cast<char*>(const_cast<void*>(tensor)) + start * bytes;
+        char* to = static_cast<char*>(out) + row * w.count * block * bytes;
+        parallel_for(0, w.count, 1 + parallel_elements / block, [&](int64_t begin, int64_t end) {
+            if (block == 1) {
+                run(from, to + begin * bytes, {w.offsets + begin, 1, INT64_MAX, 1, 0, 1, end - begin});
+            } else if (whole) {
+                for (int64_t i = begin; i < end; i++) copy_bytes(to + i * block * bytes, from + w.offsets[i] * bytes, block * bytes);
+            } else {
+                for (int64_t i = begin; i < end; i++)
+                    run(from + w.offsets[i] * bytes, to + i * block * bytes, {after.data, 1, INT64_MAX, 1, 0, 1, block});
+            }
+        });
+    });
 }
 
-void write_places(const Indexed& where, void* tensor, const void* values, Write write) {
-    const Indexed& w = where;
-    Combine run = find_combine(w.dtype, write);
-    auto bytes = static_cast<int64_t>(item_size(w.dtype));
-    int64_t block = product(w.after_dims, w.after_sizes);
+void write_places(const Indexed& w, void* tensor, const void* values, Write write) {
+    const auto bytes = static_cast<int64_t>(item_size(w.dtype));
+    const int64_t block = product(w.after_dims, w.after_sizes);
+    bool whole = dense(w.after_dims, w.after_sizes, w.after_strides) && block > 1;
+    LineFunction run = find_write(w.dtype, write);
+    const TileCode add = whole && write == Write::Add ? find_tile(Primitive::Add, w.dtype) : TileCode();
+    if (write != Write::Set && !add.function) whole = false;
     // The places of a block's elements, if they are not one after the other.
-    bool whole = dense(w.after_dims, w.after_sizes, w.after_strides);
     Scratch<int64_t> after(whole ? 0 : block);
     if (!whole) each(w.after_dims, w.after_sizes, w.after_strides, [&](int64_t a, int64_t b) { after[b] = a; });
     each(w.before_dims, w.before_sizes, w.before_strides, [&](int64_t start, int64_t row) {
         char* to = static_cast<char*>(tensor) + start * bytes;
-        const char* from = static_cast<const char*>(values) + row * w.count * block * bytes;
-        if (block == 1) return run(to, w.offsets, from, nullptr, w.count);
-        for (int64_t i = 0; i < w.count; i++)
-            run(to + w.offsets[i] * bytes, whole ? nullptr : after.data, from + i * block * bytes, nullptr, block);
+        char* from = static_cast<char*>(const_cast<void*>(values)) + row * w.count * block * bytes;
+        if (block == 1) {
+            run(to, from, {w.offsets, 1, INT64_MAX, 1, 0, 1, w.count});
+            return;
+        }
+        for (int64_t i = 0; i < w.count; i++, from += block * bytes) {
+            char* place = to + w.offsets[i] * bytes;
+            if (!whole) run(place, from, {after.data, 1, INT64_MAX, 1, 0, 1, block});
+            else if (add.function) add.function(place, place, from, nullptr, block * add.scale, 0);
+            else copy_bytes(place, from, block * bytes);
+        }
     });
 }
 
-void gather_along(const Along& where, const void* tensor, void* out) {
-    combine_along(where, find_combine(where.dtype, Write::Set), true, const_cast<void*>(tensor), out);
+int64_t count_true(const void* mask, int64_t n) {
+    const char* at = static_cast<const char*>(mask);
+    const __m128i zero = _mm_setzero_si128(), one = _mm_set1_epi8(1);
+    __m128i sums = zero;
+    int64_t i = 0, count = 0;
+    for (; i + 16 <= n; i += 16)  // sums of zeros and ones, eight bytes at a time
+        sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_min_epu8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)), one), zero));
+    for (; i < n; i++) count += at[i] != 0;
+    return count + _mm_cvtsi128_si64(sums) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums));
 }
 
-void scatter_along(const Along& where, void* tensor, const void* values, Write write) {
-    combine_along(where, find_combine(where.dtype, write), false, tensor, const_cast<void*>(values));
+void true_places(const void* mask, int ndim, const int64_t* sizes, int64_t* out) {
+    const char* row = static_cast<const char*>(mask);
+    const int64_t columns = ndim ? sizes[ndim - 1] : 1, rows = product(ndim, sizes) / (columns ? columns : 1);
+    const int outer = ndim ? ndim - 1 : 0;
+    int64_t place[64] = {};
+    const __m128i zero = _mm_setzero_si128();
+    auto put = [&](int64_t column) {
+        for (int d = 0; d < outer; d++) out[d] = place[d];
+        if (ndim) out[outer] = column;
+        out += ndim;
+    };
+    for (int64_t r = 0; r < rows; r++, row += columns) {
+        int64_t i = 0;
+        for (; i + 16 <= columns; i += 16) {
+            const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + i));
+            unsigned hits = ~static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, zero))) & 0xFFFF;
+            for (; hits; hits &= hits - 1) put(i + std::countr_zero(hits));
+        }
+        for (; i < columns; i++)
+            if (row[i]) put(i);
+        for (int d = outer; d-- > 0;) {
+            if (++place[d] < sizes[d]) break;
+            place[d] = 0;
+        }
+    }
+}
+
+const int64_t* gather_along(const Along& where, const void* tensor, void* out) {
+    return over_lines(where, find_gather(where.dtype), true, const_cast<void*>(tensor), out);
+}
+
+const int64_t* scatter_along(const Along& where, void* tensor, const void* values, Write write) {
+    return over_lines(where, find_write(where.dtype, write), false, tensor, const_cast<void*>(values));
 }
 
 }  // namespace kindling::library

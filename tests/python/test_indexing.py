@@ -63,3 +63,46 @@ def test_copy_of_sizes_that_clash(target, source):
 
 def test_addmm_refuses_a_third_dimension():
     same("torch.addmm(torch.ones(5, 2, 2), torch.ones(2, 2), torch.ones(2, 2))", message=False)
+
+
+BATCH = "q = torch.arange(720.).reshape(6, 5, 4, 6)\nw = torch.arange(24).reshape(4, 6)\n"
+
+
+@pytest.mark.parametrize("statement", [
+    # Masks of several dimensions that lie as one, that do not, and beside other indices.
+    "q[q > 700]", "q[:, :, w % 5 == 0]", "q.transpose(2, 3)[:, :, (w % 5 == 0).t()]", "q[:, ::2][:, :, w % 7 == 1]", "q[..., ::2][:, :, w[:, ::2] > 9]",
+    "q[1, 2][w > 3]", "q[torch.arange(30).reshape(6, 5) % 4 == 0]", "q[torch.arange(30).reshape(6, 5) % 4 == 0, 1]", "q[w > 3]", "q[:, w > 3]",
+    "q[torch.arange(120).reshape(6, 5, 4) % 4 == 0, 1:3]", "q[w > 100, 0]", "q[:, :, w > 100]", "q[:, :, w > 3, 0]", "q[:, :, w % 2 == 0, None]",
+    "q[:, :, torch.arange(4), torch.arange(4)]", "q[torch.arange(5) > 2, :, :]", "q[..., w % 2 == 0]",
+    "q[torch.arange(30).reshape(6, 5) % 4 == 0, torch.arange(8) % 4]", "q[torch.arange(30).reshape(6, 5) % 4 == 0, ..., 1]", "q[1:4, torch.arange(20).reshape(5, 4) > 7, 2:4]",
+    "q[None, torch.arange(30).reshape(6, 5) % 4 == 0, None, 1]", "q[torch.arange(30).reshape(6, 5) % 4 == 0, 1] = 5\nq", "q[torch.arange(30).reshape(6, 5) % 4 == 0, w[0] > 2]",
+    "q[q % 3 == 0] = -1\nq", "q[:, :, w % 5 == 0] = torch.arange(5.)\nq", "q[:, :, w % 5 == 0] += 1\nq",
+    "q.transpose(0, 1)[torch.arange(30).reshape(5, 6) % 7 == 0] = 3\nq", "q.index_put_((w > 3,), torch.tensor(1.))",
+    "(q % 7 == 0).nonzero()", "(w > 100).nonzero()", "torch.zeros(3, 0, 2).nonzero()", "torch.tensor(1).nonzero()", "torch.tensor(0).nonzero()",
+    "(torch.arange(100) % 3 == 0).nonzero(as_tuple=True)", "(q.transpose(1, 3) % 7 == 0).nonzero()", "torch.tensor([0., float('nan'), -0., 2.]).nonzero()",
+    "(torch.arange(4000).reshape(40, 100) % 11 == 0).nonzero()", "q.masked_select(w % 5 == 0)",
+])
+def test_masks(statement):
+    same(statement, BATCH)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int64", "uint8", "bool", "complex64"])
+def test_along(dtype):
+    setup = BATCH + f"t = (torch.arange(40 * 300) % 101).reshape(40, 300).to(torch.{dtype})\ng = torch.arange(40 * 50).reshape(40, 50) * 7 % 40\nz = torch.zeros(40, 300, dtype=t.dtype)\n"
+    for read in ["t.gather(1, g)", "t.gather(0, g)", "t.t().gather(0, g.t())", "t.gather(1, g.t()[:40].t()[:, ::3])", "t[:1].gather(0, g[:1] * 0)",
+                 "t[:, :1].gather(1, g * 0)", "t.gather(1, g[:, :1])", "t.gather(0, g[:1])", "t.gather(1, g[:, :1].expand(40, 9))", "t[0].gather(0, g[0])",
+                 "t[0, 0].gather(0, g[0, 0] * 0)", "t.reshape(8, 5, 300).gather(1, g.reshape(8, 5, 50) % 5)", "t.gather(1, g[:0])"]:
+        same(read, setup)
+    for write in ["z.scatter(1, g, t)", "z.scatter_add(1, g, t)", "z.scatter_add(0, g, t)", "z.t().scatter_add(0, g.t(), t.t())",
+                  "z.scatter_add(1, g[:, :1].expand(40, 9), t)", "z[:, :1].scatter_add(1, g * 0, t)", "z.reshape(8, 5, 300).scatter_add(1, g.reshape(8, 5, 50) % 5, t.reshape(8, 5, 300))",
+                  "z.index_add(0, g[0, :40], t)", "z.index_add(1, g[0], t[:, :50])", "z[0].index_add(0, g[0], t[0, :50])", "z[:, ::2].index_add(0, g[0, :40], t[:, ::2])",
+                  "z.index_copy(0, torch.arange(39, -1, -1), t)", "z.index_put((g[0],), t[:1], accumulate=True)", "z.index_put((g[0, :40], g[1, :40]), t[0, :40], accumulate=True)",
+                  "z.index_select(0, g[0])", "t.t().index_select(0, g[0])", "t[g[0]]", "t[:, g[0]]", "t[:, ::3][g[0]]"]:
+        same(write, setup)
+
+
+@pytest.mark.parametrize("bad", ["-1", "300", "2 ** 40", "-2 ** 62"])
+def test_along_out_of_range(bad):
+    setup = f"t = torch.zeros(40, 300)\ng = torch.zeros(40, 50, dtype=torch.int64)\ng[37, 49] = {bad}\n"
+    for call in ["t.gather(1, g)", "t.scatter(1, g, t)", "t.scatter_add(1, g, t)", "t.scatter_(1, g, 1.)", "t.scatter_reduce(1, g, t, 'amax')"]:
+        same(call, setup)
