@@ -10,17 +10,7 @@ namespace kindling {
 namespace {
 
 bool any_requires_grad(const Operator& op, const Value* arguments) {
-    for (int i = 0; i < op.tensor_count; i++) {
-        const Value& v = arguments[op.tensor_positions[i]];
-        if (v.is_tensor() && requires_grad(v.tensor)) return true;
-    }
-    for (int i = 0; i < op.list_count; i++) {
-        const Value& v = arguments[op.list_positions[i]];
-        if (v.tag != Value::Tag::TensorList) continue;
-        for (uint32_t j = 0; j < v.size; j++)
-            if (v.tensors[j].defined() && requires_grad(v.tensors[j].impl())) return true;
-    }
-    return false;
+    return any_tensor(op, arguments, [](const TensorImpl* tensor) { return requires_grad(tensor); });
 }
 
 bool requires_grad(const Value& v) {

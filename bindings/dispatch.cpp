@@ -106,13 +106,7 @@ static void python_dispatch(const Operator& op, Value* arguments, Value* results
     size_t count = schema.arguments.size(), positional = schema.positional;
     PyObject* overloaded[32];
     int classes = 0;
-    for (int i = 0; i < op.tensor_count; i++)
-        if (arguments[op.tensor_positions[i]].tag == Value::Tag::Tensor) add_class(overloaded, classes, arguments[op.tensor_positions[i]].tensor);
-    for (int i = 0; i < op.list_count; i++) {
-        const Value& v = arguments[op.list_positions[i]];
-        if (v.tag != Value::Tag::TensorList) continue;
-        for (uint32_t j = 0; j < v.size; j++) add_class(overloaded, classes, v.tensors[j].impl());
-    }
+    each_tensor(op, arguments, [&](TensorImpl* tensor) { add_class(overloaded, classes, tensor); });
     // Arguments that have their default value are left out, as torch does.
     while (positional > 0 && is_default(schema.arguments[positional - 1], arguments[positional - 1])) positional--;
     Object args(checked(PyTuple_New(static_cast<Py_ssize_t>(positional)))), kwargs(checked(PyDict_New()));

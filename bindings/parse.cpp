@@ -897,18 +897,7 @@ static void raise_mismatch(const Overloads& overloads, PyObject* const* args, Py
 }
 
 static bool seen_overloaded(const Call& call) {
-    const Operator& op = *call.signature->op;
-    for (int i = 0; i < op.tensor_count; i++) {
-        const Value& v = call.values[op.tensor_positions[i]];
-        if (v.tag == Value::Tag::Tensor && (v.tensor->key & key::Function)) return true;
-    }
-    for (int i = 0; i < op.list_count; i++) {
-        const Value& v = call.values[op.list_positions[i]];
-        if (v.tag != Value::Tag::TensorList) continue;
-        for (uint32_t j = 0; j < v.size; j++)
-            if (v.tensors[j].defined() && (v.tensors[j].impl()->key & key::Function)) return true;
-    }
-    return false;
+    return any_tensor(*call.signature->op, call.values, [](const TensorImpl* tensor) { return (tensor->key & key::Function) != 0; });
 }
 
 static bool any_like(PyObject* const* args, Py_ssize_t count) {

@@ -56,19 +56,11 @@ static Tensor cast(TensorImpl* tensor, DType target) {
 /// The dtype that all of a promoting operator's arguments get, or None to leave them.
 static DType widest(const Operator& op, const Value* arguments) {
     DType target = lower_dtype();
-    auto look = [&](const TensorImpl* tensor) {
+    each_tensor(op, arguments, [&](const TensorImpl* tensor) {
         if (!eligible(tensor)) return;
         if (tensor->dtype == DType::Float32) target = DType::Float32;
         else KINDLING_CHECK(Runtime, tensor->dtype == lower_dtype() || target == DType::Float32, "Unexpected floating ScalarType in at::autocast::prioritize");
-    };
-    for (int i = 0; i < op.tensor_count; i++)
-        if (const Value& v = arguments[op.tensor_positions[i]]; v.tag == Value::Tag::Tensor) look(v.tensor);
-    for (int i = 0; i < op.list_count; i++) {
-        const Value& v = arguments[op.list_positions[i]];
-        if (v.tag != Value::Tag::TensorList) continue;
-        for (uint32_t j = 0; j < v.size; j++)
-            if (v.tensors[j].defined()) look(v.tensors[j].impl());
-    }
+    });
     return target;
 }
 

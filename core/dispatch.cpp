@@ -49,16 +49,7 @@ void (*retake_lock)(void*) = nullptr;
 
 uint32_t key_word(const Operator& op, const Value* arguments) {
     uint32_t word = 0;
-    for (int i = 0; i < op.tensor_count; i++) {
-        const Value& v = arguments[op.tensor_positions[i]];
-        if (v.tag == Value::Tag::Tensor) word |= key_of(v.tensor);
-    }
-    for (int i = 0; i < op.list_count; i++) {
-        const Value& v = arguments[op.list_positions[i]];
-        if (v.tag != Value::Tag::TensorList) continue;
-        for (uint32_t j = 0; j < v.size; j++)
-            if (v.tensors[j].defined()) word |= key_of(v.tensors[j].impl());
-    }
+    each_tensor(op, arguments, [&](const TensorImpl* tensor) { word |= key_of(tensor); });
     if (op.device_position != 0xff) [[unlikely]] {
         const Value& v = arguments[op.device_position];
         if (v.tag == Value::Tag::Device && is_private(v.device.type)) word |= key::Private;

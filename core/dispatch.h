@@ -6,6 +6,25 @@
 
 namespace KINDLING_VISIBLE kindling {
 
+/// Whether `test` holds for a tensor among the arguments and in their lists; the others are not asked.
+template <class Test> inline bool any_tensor(const Operator& op, const Value* arguments, Test test) {
+    for (int i = 0; i < op.tensor_count; i++) {
+        const Value& v = arguments[op.tensor_positions[i]];
+        if (v.tag == Value::Tag::Tensor && test(v.tensor)) return true;
+    }
+    for (int i = 0; i < op.list_count; i++) {
+        const Value& v = arguments[op.list_positions[i]];
+        if (v.tag != Value::Tag::TensorList) continue;
+        for (uint32_t j = 0; j < v.size; j++)
+            if (v.tensors[j].defined() && test(v.tensors[j].impl())) return true;
+    }
+    return false;
+}
+
+template <class Visit> inline void each_tensor(const Operator& op, const Value* arguments, Visit visit) {
+    any_tensor(op, arguments, [&](TensorImpl* tensor) { visit(tensor); return false; });
+}
+
 /// OR of the key words of all tensor arguments.
 uint32_t key_word(const Operator& op, const Value* arguments);
 

@@ -130,18 +130,24 @@ static bool makes_memory_only(const Operator& op) {
     return name.substr(0, 5) == "empty" || name.substr(0, 9) == "new_empty" || name == "resize_" || name.substr(0, 4) == "set_" || name == "alias";
 }
 
+/// The kernel added for a layer, if there is one.
+static bool run_added(const Operator& op, const AddedKernels& added, Layer layer, Value* arguments, Value* results) {
+    auto& found = added.layers[static_cast<int>(layer)];
+    if (!found.kernel) return false;
+    Operator one;   // what a kernel may ask of its operator
+    one.schema = op.schema;
+    one.form = op.form;
+    one.context = found.context;
+    found.kernel(one, arguments, results);
+    return true;
+}
+
 void call_private(const Operator& op, Value* arguments, Value* results) {
     Device device;
-    auto look = [&](const TensorImpl* impl) { if (impl->key & key::Private && !is_private(device.type)) device = impl->device; };
-    for (int i = 0; i < op.tensor_count; i++) {
-        const Value& v = arguments[op.tensor_positions[i]];
-        if (v.tag == Value::Tag::Tensor) look(v.tensor);
-    }
-    for (int i = 0; i < op.list_count; i++) {
-        const Value& v = arguments[op.list_positions[i]];
-        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size; j++)
-            if (v.tensors[j].defined()) look(v.tensors[j].impl());
-    }
+    any_tensor(op, arguments, [&](const TensorImpl* tensor) {
+        if (tensor->key & key::Private) device = tensor->device;
+        return is_private(device.type);
+    });
     bool by_argument = false;
     if (op.device_position != 0xff) {
         const Value& v = arguments[op.device_position];
@@ -150,14 +156,10 @@ void call_private(const Operator& op, Value* arguments, Value* results) {
     Exclude guard(key::Private);
     if (const AddedKernels* added = op.added.load(std::memory_order_acquire)) {
         for (Layer layer : {layer_of(device.type), Layer::Explicit, Layer::Implicit}) {
-            auto& found = added->layers[static_cast<int>(layer)];
-            if (!found.kernel) continue;
+            if (!added->layers[static_cast<int>(layer)].kernel) continue;
             thread_state.exclude &= ~static_cast<uint32_t>(key::Private);   // what the kernel calls is dispatched as ever
-            Operator one;
-            one.schema = op.schema;
-            one.form = op.form;
-            one.context = found.context;
-            return found.kernel(one, arguments, results);
+            run_added(op, *added, layer, arguments, results);
+            return;
         }
     }
     const Operator* functional = op.form == Form::Inplace ? op.functional : nullptr;
@@ -192,27 +194,11 @@ void call_added(const Operator& op, Value* arguments, Value* results) {
     bool meta = op.device_position != 0xff && arguments[op.device_position].tag == Value::Tag::Device &&
                 arguments[op.device_position].device.type == DeviceType::Meta;
     bool wants_grad = false;
-    auto look = [&](const TensorImpl* impl) {
-        meta |= impl->is_meta();
-        wants_grad |= (key_of(impl) & key::Autograd) != 0;
-    };
-    for (int i = 0; i < op.tensor_count; i++)
-        if (arguments[op.tensor_positions[i]].tag == Value::Tag::Tensor) look(arguments[op.tensor_positions[i]].tensor);
-    for (int i = 0; i < op.list_count; i++) {
-        const Value& v = arguments[op.list_positions[i]];
-        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size; j++)
-            if (v.tensors[j].defined()) look(v.tensors[j].impl());
-    }
-    auto run = [&](Layer layer) {
-        auto& found = added->layers[static_cast<int>(layer)];
-        if (!found.kernel) return false;
-        Operator one;
-        one.schema = op.schema;
-        one.form = op.form;
-        one.context = found.context;
-        found.kernel(one, arguments, results);
-        return true;
-    };
+    each_tensor(op, arguments, [&](const TensorImpl* tensor) {
+        meta |= tensor->is_meta();
+        wants_grad |= (key_of(tensor) & key::Autograd) != 0;
+    });
+    auto run = [&](Layer layer) { return run_added(op, *added, layer, arguments, results); };
     bool above = !(thread_state.exclude & key::Autograd);
     if (added->layers[static_cast<int>(Layer::Autograd)].kernel && above && thread_state.grad_mode && !thread_state.inference_mode) {
         if (wants_grad) {
