@@ -10,6 +10,7 @@
 namespace kindling {
 
 RowFold find_row_fold(Combine combine, DType type) { return KINDLING_BY_ISA(find_row_fold, combine, type); }
+LaneBlocksFold find_lane_fold(Combine combine, DType type) { return KINDLING_BY_ISA(find_lane_fold, combine, type); }
 
 DType accumulate_type(Combine combine, DType type) {
     switch (combine) {

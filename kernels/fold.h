@@ -17,8 +17,16 @@ inline constexpr int fold_block = 256;
 
 RowFold find_row_fold(Combine combine, DType type);
 
-#define KINDLING_DECLARE_FOLDS(NAMESPACE) \
-    namespace NAMESPACE { RowFold find_row_fold(Combine combine, DType type); }
+/// The rest of a fold whose lanes are there: `blocks` times 16 of them, `stride` bytes apart.
+using LaneBlocksFold = void (*)(void* out, const void* lanes, int64_t blocks, int64_t stride);
+/// Of float32 and float64: Sum, Prod, Min and Max. Null for others.
+LaneBlocksFold find_lane_fold(Combine combine, DType type);
+
+#define KINDLING_DECLARE_FOLDS(NAMESPACE)                               \
+    namespace NAMESPACE {                                               \
+    RowFold find_row_fold(Combine combine, DType type);                 \
+    LaneBlocksFold find_lane_fold(Combine combine, DType type);         \
+    }
 KINDLING_DECLARE_FOLDS(isa_baseline)
 KINDLING_DECLARE_FOLDS(isa_avx2)
 KINDLING_DECLARE_FOLDS(isa_avx512)

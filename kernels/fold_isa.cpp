@@ -93,15 +93,19 @@ template <class Op, class T> struct Fold {
         V lanes[vectors];
         Mask<V> bad[vectors];
         for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + k * in_vector), bad[k] = lanes[k] != lanes[k];
-        const T* last = x + n - items;  // read twice where n is no multiple: an extreme does not mind
-        for (int64_t at = items;; at += items) {
-            const T* from = x + at < last ? x + at : last;
+        alignas(64) T padded[items];
+        for (int64_t at = items; at < n; at += items) {
+            const T* from = x + at;
+            if (n - at < items) {
+                for (T& value : padded) value = Op::template identity<T>();
+                std::memcpy(padded, from, static_cast<size_t>(n - at) * sizeof(T));
+                from = padded;
+            }
             for (int k = 0; k < vectors; k++) {
                 V next = load<V>(from + k * in_vector);
                 lanes[k] = step(lanes[k], next);
                 bad[k] |= next != next;
             }
-            if (from == last) break;
         }
         for (int k = 0; k < vectors; k++) lanes[k] = bad[k] ? all<V>(std::numeric_limits<T>::quiet_NaN()) : lanes[k];
         for (int half = vectors / 2; half > 0; half /= 2)
@@ -144,6 +148,24 @@ template <class Op, class T> struct Fold {
         for (int half = vectors / 2; half > 0; half /= 2)
             for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
         halve<in_vector>(out, lanes[0]);
+    }
+
+    static KINDLING_INLINE void finish_lanes(T* out, const char* from) {
+        V lanes[vectors];
+        for (int k = 0; k < vectors; k++) lanes[k] = load<V>(from + k * static_cast<int>(sizeof(V)));
+        for (int half = vectors / 2; half > 0; half /= 2)
+            for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
+        halve<in_vector>(out, lanes[0]);
+    }
+    static void lane_blocks(void* out, const void* from, int64_t blocks, int64_t stride) {
+        PairwiseCounter<Number, Number (*)(const Number&, const Number&)> counter(merged);
+        for (int64_t b = 0; b < blocks; b++) {
+            Number number;
+            finish_lanes(number.parts, static_cast<const char*>(from) + b * stride);
+            counter.push(number);
+        }
+        Number total = counter.total();
+        std::memcpy(out, &total, sizeof total);
     }
 
     struct Number { T parts[Op::parts]; };
@@ -227,6 +249,19 @@ RowFold find_row_fold(Combine combine, DType type) {
         case Combine::Max:
         case Combine::Any:
             return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
+        default: return nullptr;
+    }
+}
+
+LaneBlocksFold find_lane_fold(Combine combine, DType type) {
+    const bool single = type == DType::Float32;
+    if (!single && type != DType::Float64) return nullptr;
+#define KINDLING_LANE_FOLD(OP) single ? Fold<OP, float>::lane_blocks : Fold<OP, double>::lane_blocks
+    switch (combine) {
+        case Combine::Sum: return KINDLING_LANE_FOLD(Add);
+        case Combine::Prod: return KINDLING_LANE_FOLD(Multiply);
+        case Combine::Min: return KINDLING_LANE_FOLD(Least);
+        case Combine::Max: return KINDLING_LANE_FOLD(Greatest);
         default: return nullptr;
     }
 }

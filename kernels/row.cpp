@@ -2,7 +2,8 @@
 //
 // A step of the program works on elements, on one number a row, or on numbers that never change. Short rows, and rows
 // across memory, go several at once: the tile then holds whole rows one after the other. A long row goes in strips:
-// what a later level reads again is kept for the whole row, the rest stays in a strip.
+// what a later level reads again is kept for the whole row, the rest stays in a strip. Where there is machine code, a
+// level is one loop over the row.
 #include "core/error.h"
 #include "kernels/executor.h"
 #include "kernels/fold.h"
@@ -41,13 +42,20 @@ public:
         operands_ = arena.take<RowOperand>(kernel.output_count + kernel.input_count);
         wide_ = arena.take<bool>(slots);
         set_extents();
-        choose_sizes();
+        native_ = find_native();
+        if (native_) at_once_ = space.rows < 64 ? space.rows : 64, strip_ = 0, strips_ = false;
+        else choose_sizes();
         for (int k = 0; k < kernel.output_count + kernel.input_count; k++) set_operand(k);
         take_buffers();
-        if (!strips_) plan_whole();
+        if (native_) plan_native();
+        else if (!strips_) plan_whole();
     }
 
     void run(int64_t begin, int64_t end) {
+        if (native_) {
+            run_native_rows(begin, end);
+            return;
+        }
         const int64_t inner = space_.kept_dims ? space_.order.sizes[space_.kept_dims - 1] : 1;
         for (int64_t row = begin; row < end;) {
             int64_t rows = at_once_ < end - row ? at_once_ : end - row;
@@ -78,6 +86,20 @@ private:
     int row_input_count_ = 0;
     uint8_t* splats_;       // of each step on elements: its operands that are one number
     char* fold_levels_ = nullptr;
+
+    /// Where an operand's elements of the present row are, and its strides from row to row.
+    struct Cursor {
+        int16_t slot;
+        int64_t item;
+        char* at;
+        const int64_t* strides;
+    };
+    const NativeRows* native_;
+    int16_t* number_steps_;  // what is one number a row and stored
+    int number_step_count_ = 0;
+    char *frame_, *folded_;
+    Cursor* cursors_;
+    int cursor_count_ = 0;
 
     const TileSlot& slot(int s) const { return program_.slots[static_cast<size_t>(s)]; }
 
@@ -130,6 +152,26 @@ private:
         if (!strips_) strip_ = at_once_ * n;
     }
 
+    /// Machine code, for rows whose elements lie one after the other; very short ones go many to a tile.
+    const NativeRows* find_native() const {
+        constexpr int64_t shortest = 64;
+        const LoopOrder& order = space_.order;
+        if (space_.across || all_elements_ || order.ndim - space_.kept_dims != 1) return nullptr;
+        if (space_.length < shortest && !native_always()) return nullptr;
+        for (size_t s = 0; s < program_.slots.size(); s++)
+            if (program_.slots[s].kind == TileSlot::Input && extents_[s] == Extent::Element &&
+                !in_one_piece(kernel_.operands[kernel_.output_count + program_.slots[s].which]))
+                return nullptr;
+        for (int k = 0; k < kernel_.output_count; k++)
+            if (extents_[program_.outputs[static_cast<size_t>(k)]] == Extent::Element && !in_one_piece(kernel_.operands[k]))
+                return nullptr;
+        static_assert(static_cast<int>(Extent::Row) == 1 && static_cast<int>(Extent::Element) == 2);
+        return find_native_rows(program_, reinterpret_cast<const uint8_t*>(extents_), order.size);
+    }
+    bool in_one_piece(const LoopOperand& operand) const {
+        return operand.strides[space_.order.dims[space_.kept_dims]] == static_cast<int64_t>(item_size(operand.type));
+    }
+
     void set_operand(int k) {
         const LoopOperand& memory = kernel_.operands[k];
         RowOperand& operand = operands_[k];
@@ -159,6 +201,8 @@ private:
                            each.which >= 0 ? &program_.constants[static_cast<size_t>(each.which)]
                                            : kernel_.scalars + ~each.which,
                            each.item_size);
+            } else if (native_ && extents_[s] == Extent::Element) {
+                buffers_[s] = nullptr;
             } else if (extents_[s] == Extent::Element) {
                 int which = each.kind == TileSlot::Input ? program_.gather_buffers[i] : each.which;
                 bool own = strips_ && each.crosses && each.kind == TileSlot::Buffer;
@@ -166,11 +210,11 @@ private:
                                   : shared + which * bytes(strip_, program_.buffer_item);
             } else {
                 values_[s] = arena_.take<char>(bytes(at_once_, each.item_size) + splat_bytes);
-                pointers_[s] = !wide_[s] || at_once_ == 1 ? arena_.take<char>(splat_bytes)
+                pointers_[s] = !wide_[s] || at_once_ == 1 || native_ ? arena_.take<char>(splat_bytes)
                                                           : arena_.take<char>(bytes(whole, each.item_size));
             }
         }
-        if (strips_) fold_levels_ = arena_.take<char>(static_cast<int64_t>(program_.steps.size()) * 64 * 16);
+        if (strips_ || (native_ && space_.length > native_fold_elements())) fold_levels_ = arena_.take<char>(static_cast<int64_t>(program_.steps.size()) * 64 * 16);
         for (const TileStep& step : program_.steps)
             if (extents_[step.out] == Extent::Once) {
                 step.function(values_[step.out], pointers_[step.operands[0]],
@@ -183,7 +227,7 @@ private:
 
     /// The numbers of rows made into what a step on elements reads.
     void widen(int s, int64_t rows) {
-        if (!wide_[s]) return;
+        if (!wide_[s] || native_) return;
         const int item = slot(s).item_size;
         if (at_once_ == 1) {
             fill_splat(pointers_[s], values_[s], item);
@@ -240,6 +284,129 @@ private:
                 splats_[i] |= static_cast<uint8_t>((extent == Extent::Once || (extent == Extent::Row && at_once_ == 1)) << k);
             }
         }
+    }
+
+    void plan_native() {
+        const LoopOrder& order = space_.order;
+        frame_ = arena_.take<char>(native_->frame);
+        folded_ = arena_.take<char>(16 * static_cast<int64_t>(program_.steps.size()) + 16);
+        cursors_ = arena_.take<Cursor>(kernel_.output_count + static_cast<int64_t>(program_.slots.size()));
+        row_inputs_ = arena_.take<int16_t>(static_cast<int64_t>(program_.slots.size()));
+        auto follow = [&](int slot, const LoopOperand& memory) {
+            cursors_[cursor_count_++] = {static_cast<int16_t>(slot), static_cast<int64_t>(item_size(memory.type)),
+                                         static_cast<char*>(memory.data), ordered_strides(order, memory, arena_)};
+        };
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int s = program_.outputs[static_cast<size_t>(k)];
+            if (extents_[s] == Extent::Element) follow(s, kernel_.operands[k]);
+        }
+        const int outputs = cursor_count_;
+        for (size_t i = 0; i < program_.slots.size(); i++) {
+            const int s = static_cast<int>(i);
+            if (slot(s).kind != TileSlot::Input) continue;
+            if (extents_[s] == Extent::Element) follow(s, kernel_.operands[kernel_.output_count + slot(s).which]);
+            else row_inputs_[row_input_count_++] = static_cast<int16_t>(s);
+        }
+        number_steps_ = arena_.take<int16_t>(static_cast<int64_t>(program_.steps.size()));
+        bool* stored = arena_.take<bool>(static_cast<int64_t>(program_.slots.size()));
+        for (size_t s = 0; s < program_.slots.size(); s++) stored[s] = false;
+        for (int16_t s : program_.outputs) stored[s] = true;
+        for (size_t i = program_.steps.size(); i-- > 0;) {
+            const TileStep& step = program_.steps[i];
+            if (step.fold || extents_[step.out] != Extent::Row || !stored[step.out]) continue;
+            for (int k = 0; k < step.operand_count; k++) stored[step.operands[k]] = true;
+            number_steps_[number_step_count_++] = static_cast<int16_t>(i);
+        }
+        // What is kept for a later level lies in the output if it is one.
+        for (int16_t s : native_->kept) {
+            bool is_output = false;
+            for (int c = 0; c < outputs; c++) is_output |= cursors_[c].slot == s;
+            if (!is_output) buffers_[s] = pointers_[s] = arena_.take<char>(space_.length * slot(s).item_size);
+        }
+    }
+
+    void run_native_rows(int64_t begin, int64_t end) {
+        const LoopOrder& order = space_.order;
+        int64_t* coordinates = arena_.take<int64_t>(space_.kept_dims + 1);
+        int64_t flat = begin;
+        for (int d = space_.kept_dims; d-- > 0;) {
+            coordinates[d] = flat % order.sizes[d];
+            flat /= order.sizes[d];
+            for (int c = 0; c < cursor_count_; c++) cursors_[c].at += coordinates[d] * cursors_[c].strides[d];
+        }
+        for (int64_t row = begin, r = 0, rows = 0; row < end; row++, r++) {
+            if ((row - begin) % at_once_ == 0) {
+                r = 0;
+                rows = end - row < at_once_ ? end - row : at_once_;
+                for (int i = 0; i < row_input_count_; i++) read_numbers(row_inputs_[i], row, rows);
+            }
+            run_native_row(r);
+            if (r == rows - 1) {  // the numbers of these rows
+                for (int i = number_step_count_; i-- > 0;)
+                    run_row_step(program_.steps[static_cast<size_t>(number_steps_[i])], rows);
+                write_numbers(row - r, rows);
+            }
+            for (int d = space_.kept_dims; d-- > 0;) {
+                for (int c = 0; c < cursor_count_; c++) cursors_[c].at += cursors_[c].strides[d];
+                if (++coordinates[d] < order.sizes[d]) break;
+                coordinates[d] = 0;
+                for (int c = 0; c < cursor_count_; c++) cursors_[c].at -= cursors_[c].strides[d] * order.sizes[d];
+            }
+        }
+    }
+
+    void aim(int64_t at) {
+        for (int c = 0; c < cursor_count_; c++) pointers_[cursors_[c].slot] = cursors_[c].at + at * cursors_[c].item;
+        if (at || space_.length > native_fold_elements())
+            for (int16_t s : native_->kept)
+                if (buffers_[s]) pointers_[s] = buffers_[s] + at * slot(s).item_size;
+    }
+
+    /// A row in one loop for each level; long ones in parts of a power of two of blocks, each a subtree of the fold.
+    void run_native_row(int64_t r) {
+        const int64_t n = space_.length, part = native_fold_elements();
+        const bool parts = n > part;
+        for (int i = 0; i < row_input_count_; i++) {
+            const int s = row_inputs_[i], item = slot(s).item_size;
+            fill_splat(pointers_[s], values_[s] + r * item, item);
+        }
+        if (!parts) aim(0);
+        for (const NativeRows::Level& loop : native_->levels) {
+            if (!loop.kernel) continue;
+            if (!parts) {
+                run_native(*loop.kernel, pointers_, n, frame_, folded_);
+                for (size_t f = 0; f < loop.folds.size(); f++) keep_folded(loop.folds[f], r, folded_ + 16 * f);
+                continue;
+            }
+            uint64_t count = 0;
+            int depth = 0;
+            for (int64_t at = 0; at < n; at += part, count++) {
+                aim(at);
+                run_native(*loop.kernel, pointers_, n - at < part ? n - at : part, frame_, folded_);
+                const int merges = __builtin_ctzll(~count);
+                for (size_t f = 0; f < loop.folds.size(); f++) {
+                    char* levels = fold_levels_ + f * 64 * 16;
+                    std::memcpy(levels + 16 * depth, folded_ + 16 * f, 16);
+                    for (int m = 0; m < merges; m++) merge_levels(loop.folds[f], levels, depth - 1 - m);
+                }
+                depth += 1 - merges;
+            }
+            for (size_t f = 0; f < loop.folds.size(); f++) {
+                char* levels = fold_levels_ + f * 64 * 16;
+                for (int m = depth - 1; m > 0; m--) merge_levels(loop.folds[f], levels, m - 1);
+                keep_folded(loop.folds[f], r, levels);
+            }
+        }
+    }
+    void merge_levels(int16_t s, char* levels, int into) {
+        for (const TileStep& step : program_.steps)
+            if (step.fold && step.out == s)
+                step.function(levels + 16 * into, levels + 16 * into, levels + 16 * (into + 1), nullptr, step.scale, 0);
+    }
+    void keep_folded(int16_t s, int64_t r, const char* from) {
+        const int item = slot(s).item_size;
+        std::memcpy(values_[s] + r * item, from, static_cast<size_t>(item));
+        fill_splat(pointers_[s], from, item);
     }
 
     /// Whole rows in one tile: the steps one after the other.

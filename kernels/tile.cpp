@@ -136,8 +136,9 @@ private:
             }
             case Primitive::RowSum: case Primitive::RowMax: {
                 bool sum = node.primitive == Primitive::RowSum;
+                const uint8_t combine = static_cast<uint8_t>(sum ? Combine::Sum : Combine::Max);
                 int16_t folded = emit(find_tile(sum ? Primitive::Add : Primitive::Max, type),
-                                      {TileTask::Fold, static_cast<uint8_t>(node.primitive), type, type}, item_size(type),
+                                      {TileTask::Fold, combine, type, type}, item_size(type),
                                       {slots_[static_cast<size_t>(node.operands[0])]});
                 program_.steps.back().fold = find_row_fold(sum ? Combine::Sum : Combine::Max, type);
                 KINDLING_ASSERT(program_.steps.back().fold);

@@ -23,7 +23,7 @@ using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n)
 struct TileTask {
     enum Kind : uint8_t { Compute, Cast, Move, Fold };
     Kind kind;
-    uint8_t which;   // a Primitive or a TileMove
+    uint8_t which;   // a Primitive, a TileMove or a Combine
     DType type, to;  // Compute: of the operands (Select: of its values; MakeComplex: of the result). Cast: from, to
 };
 

@@ -259,6 +259,11 @@ void Assembler::zero(General reg) {
     name = reg < 8 ? "e" + name.substr(1) : name + "d";
     if (listing) line(from, format("xor %s,%s", name.c_str(), name.c_str()));
 }
+void Assembler::test_low_byte_of_rax() {
+    const int from = here();
+    byte(0x84), byte(0xC0);
+    if (listing) line(from, "test al,al");
+}
 
 namespace {
 const char* condition_name(Condition condition) {

@@ -227,6 +227,7 @@ public:
     void compare(General a, General b);
     void compare(General a, int32_t value);
     void zero(General reg);
+    void test_low_byte_of_rax();                          // zero: the low byte of rax
     int jump(Condition condition);                        // forward; the place to bind
     int jump();
     void jump_back(Condition condition, int target);

@@ -39,7 +39,13 @@ class Emitter {
 public:
     Emitter(const LaneProgram& program, MachineCode& result, bool with_listing)
         : program_(program), result_(result), evex_(program.isa == Isa::Avx512), code_(evex_),
-          vector_(evex_ ? 64 : 32), registers_(evex_ ? 30 : 14), where_(program.values.size()) {
+          vector_(evex_ ? 64 : 32), registers_(evex_ ? 30 : 14), masks_(7), where_(program.values.size()) {
+        for (const LaneFold& fold : program.folds) {
+            registers_ -= copies();
+            if (!is_extreme(fold)) continue;
+            if (evex_) masks_ -= copies();
+            else registers_ -= copies();
+        }
         if (with_listing) code_.listing = &result.listing;
         code_.code.reserve(program.values.size() * 12 + 1024);
     }
@@ -50,12 +56,31 @@ public:
         prologue();
         for (int i : once_) value(i);
         forget_registers();
+        const int outer = code_.here();
+        start_folds();
         const int top = code_.here();
-        for (int i : each_) value(i);
-        for (const LaneStore& store : program_.stores) emit_store(store);
-        code_.add(Rax, program_.lanes);
-        code_.compare(Rax, Rsi);
-        code_.jump_back(Condition::Below, top);
+        const std::vector<Where> at_top = where_;
+        for (copy_ = 0; copy_ < copies(); copy_++) {
+            where_ = at_top;
+            for (int i : each_) value(i);
+            for (const LaneStore& store : program_.stores) emit_store(store);
+            for (const LaneFold& fold : program_.folds) emit_fold(fold);
+        }
+        code_.add(Rax, program_.turn());
+        if (program_.folds.empty()) {
+            code_.compare(Rax, Rsi);
+            code_.jump_back(Condition::Below, top);
+        } else {
+            static_assert(fold_block == 256);
+            code_.test_low_byte_of_rax();
+            const int block_ends = code_.jump(Condition::Zero);
+            code_.compare(Rax, Rsi);
+            code_.jump_back(Condition::Below, top);
+            code_.bind(block_ends);
+            store_folds();
+            code_.compare(Rax, Rsi);
+            code_.jump_back(Condition::Below, outer);
+        }
         epilogue();
         cold_code();
         while (code_.code.size() % 64) code_.code.push_back(0xCC);
@@ -81,11 +106,13 @@ private:
     MachineCode& result_;
     const bool evex_;
     Assembler code_;
-    const int vector_, registers_;
+    const int vector_;
+    int registers_, masks_;         // that values may have
+    int copy_ = 0;                  // of the loop's body, which goes by program_.turn() elements
     std::vector<Where> where_;
     std::vector<int> once_, each_;
     std::vector<int> after_;        // for each operand of each value: the position of the use after it
-    std::vector<int> store_after_;
+    std::vector<int> store_after_, fold_after_;
     std::vector<int> position_;
     int32_t in_register_[32];       // the value in each vector register, or -1
     int32_t in_mask_[8];
@@ -122,12 +149,18 @@ private:
         for (int i : each_) position_[static_cast<size_t>(i)] = at++;
         after_.assign(static_cast<size_t>(count) * 3, never_used);
         store_after_.assign(program_.stores.size(), never_used);
+        fold_after_.assign(program_.folds.size(), never_used);
         std::vector<int> next(static_cast<size_t>(count), never_used);
         last_use_.assign(static_cast<size_t>(count), -1);
         auto note = [&](size_t operand, int position) {
             if (next[operand] == never_used) last_use_[operand] = position;
             next[operand] = position;
         };
+        for (size_t f = program_.folds.size(); f-- > 0;) {
+            size_t folded = static_cast<size_t>(program_.folds[f].value);
+            fold_after_[f] = next[folded];
+            note(folded, at + static_cast<int>(program_.stores.size() + f));
+        }
         for (size_t s = program_.stores.size(); s-- > 0;) {
             size_t stored = static_cast<size_t>(program_.stores[s].value);
             store_after_[s] = next[stored];
@@ -165,7 +198,7 @@ private:
         for (int k = 0; k < size; k++) constants_.push_back(static_cast<uint8_t>(byte >> 8 * (k & 7)));
         return at;
     }
-    int32_t ones_ = -1, low_bytes_ = -1, low_words_ = -1;
+    int32_t ones_ = -1, low_bytes_ = -1, low_words_ = -1, all_lanes_ = -1;
 
     int32_t take_frame(int64_t size) {
         frame_ = (frame_ + 63) & ~int64_t{63};
@@ -221,7 +254,7 @@ private:
     }
     int take_mask() {
         int best = -1, farthest = -1;
-        for (int r = 1; r < 7; r++) {
+        for (int r = 1; r < masks_; r++) {
             if (in_mask_[r] < 0 && !(pinned_masks_ >> r & 1)) return r;
             if (pinned_masks_ >> r & 1) continue;
             if (where(in_mask_[r]).next > farthest) farthest = where(in_mask_[r]).next, best = r;
@@ -320,15 +353,17 @@ private:
         code_.move(Rbp, Rdx);
         constants_at_ = code_.load_address(Rbx);
         static constexpr General free[] = {Rcx, Rdx, R8, R9, R10, R11, R12, R13, R14};
+        const size_t free_count = sizeof free / sizeof *free - !program_.folds.empty();  // R14: the lanes of folds
         auto give = [&](int slot) {
             for (auto [known, reg] : pointers_)
                 if (known == slot) return;
-            if (pointers_.size() < sizeof free / sizeof *free) pointers_.push_back({slot, free[pointers_.size()]});
+            if (pointers_.size() < free_count) pointers_.push_back({slot, free[pointers_.size()]});
         };
         for (int i : each_)
             if (facts(lane(i).op).how == How::Leaf) give(static_cast<int>(lane(i).bits));
         for (const LaneStore& store : program_.stores) give(store.slot);
         load_pointers();
+        if (!program_.folds.empty()) code_.load(R14, Place::at(Rdi, 8 * argument(-1)));
         code_.zero(Rax);
     }
     void load_pointers() {
@@ -455,8 +490,114 @@ private:
                           : one.op == LaneOp::Load32 ? 4 : 8;
         General base = pointer(slot);
         int to = define(i);
-        code_.emit(form, bytes(one.width), to, 0,
-                   one.invariant ? Place::at(base, 0) : Place::at(base, Rax, scale));
+        code_.emit(form, bytes(one.width), to, 0, one.invariant ? Place::at(base, 0) : element(base, scale));
+    }
+    Place element(General base, int item) const {
+        Place place = Place::at(base, Rax, item);
+        place.offset = copy_ * program_.lanes * item;
+        return place;
+    }
+
+    // ---- folds: a register for each 16 / lanes lanes, from the highest down, then what says that a NaN was met
+
+    int copies() const { return program_.turn() / program_.lanes; }
+    static bool is_extreme(const LaneFold& fold) { return fold.combine == Combine::Min || fold.combine == Combine::Max; }
+    int accumulator(const LaneFold& which, int copy) const {
+        int reg = evex_ ? 30 : 14;
+        for (const LaneFold& fold : program_.folds) {
+            if (&fold == &which) break;
+            reg -= copies() * (is_extreme(fold) && !evex_ ? 2 : 1);
+        }
+        return reg - 1 - copy;
+    }
+    /// With AVX-512 the mask of lanes that met none, else a vector of those that did.
+    int met_nan(const LaneFold& which, int copy) const {
+        if (!evex_) return accumulator(which, copy) - copies();
+        int mask = 7;
+        for (const LaneFold& fold : program_.folds) {
+            if (&fold == &which) break;
+            if (is_extreme(fold)) mask -= copies();
+        }
+        return mask - 1 - copy;
+    }
+    static uint64_t number(const LaneFold& fold, double value) {
+        if (fold.width == 8) return bit_cast_to<uint64_t>(value);
+        const uint64_t word = bit_cast_to<uint32_t>(static_cast<float>(value));
+        return word << 32 | word;
+    }
+    template <class To, class From> static To bit_cast_to(From value) {
+        static_assert(sizeof(To) == sizeof(From));
+        To result;
+        std::memcpy(&result, &value, sizeof result);
+        return result;
+    }
+    static bool wide(const LaneFold& fold) { return fold.width == 8; }
+
+    void start_folds() {
+        for (const LaneFold& fold : program_.folds) {
+            const double identity = fold.combine == Combine::Sum   ? -0.0
+                                    : fold.combine == Combine::Prod ? 1
+                                    : fold.combine == Combine::Min  ? __builtin_inf()
+                                                                    : -__builtin_inf();
+            const int32_t at = raw_constant(number(fold, identity), vector_);
+            for (int copy = 0; copy < copies(); copy++) {
+                code_.emit(Form::MovUps, bytes(fold.width), accumulator(fold, copy), 0, Place::at(Rbx, at));
+                if (!is_extreme(fold)) continue;
+                const int none = met_nan(fold, copy);
+                if (evex_) {
+                    if (all_lanes_ < 0) all_lanes_ = raw_constant(~uint64_t{0}, 16);
+                    code_.emit(Form::KMov, 16, none, 0, Place::at(Rbx, all_lanes_));
+                } else {
+                    code_.emit(Form::XorPs, bytes(fold.width), none, none, Place::of(none));
+                }
+            }
+        }
+    }
+
+    void emit_fold(const LaneFold& fold) {
+        const size_t which = static_cast<size_t>(&fold - program_.folds.data());
+        const int reg = need(fold.value), into = accumulator(fold, copy_), size = bytes(fold.width);
+        Form form = wide(fold) ? Form::AddPd : Form::AddPs;
+        if (fold.combine == Combine::Prod) form = wide(fold) ? Form::MulPd : Form::MulPs;
+        if (fold.combine == Combine::Min) form = wide(fold) ? Form::MinPd : Form::MinPs;
+        if (fold.combine == Combine::Max) form = wide(fold) ? Form::MaxPd : Form::MaxPs;
+        code_.emit(form, size, into, into, Place::of(reg));
+        if (is_extreme(fold)) {
+            const int none = met_nan(fold, copy_);
+            const Form compare = wide(fold) ? Form::CmpPd : Form::CmpPs;
+            constexpr int ordered = 7, unordered = 3;
+            if (evex_) {
+                code_.emit(compare, size, none, reg, Place::of(reg), ordered, none);
+            } else {
+                code_.emit(compare, size, scratch(0), reg, Place::of(reg), unordered);
+                code_.emit(Form::OrPs, size, none, none, Place::of(scratch(0)));
+            }
+        }
+        where(fold.value).next = fold_after_[which];
+        release(fold.value);
+        pinned_ = pinned_masks_ = 0;
+    }
+
+    void store_folds() {
+        for (const LaneFold& fold : program_.folds) {
+            const int size = bytes(fold.width), index = static_cast<int>(&fold - program_.folds.data());
+            for (int copy = 0; copy < copies(); copy++) {
+                const int reg = accumulator(fold, copy);
+                if (is_extreme(fold)) {
+                    const Place nan = Place::at(Rbx, raw_constant(number(fold, __builtin_nan("")), vector_));
+                    if (evex_) {
+                        code_.emit(Form::MovUps, size, scratch(0), 0, nan);
+                        code_.emit(wide(fold) ? Form::BlendmPd : Form::BlendmPs, size, reg, scratch(0), Place::of(reg), 0,
+                                   met_nan(fold, copy));
+                    } else {
+                        code_.emit(Form::BlendvPs, size, reg, reg, nan, met_nan(fold, copy));
+                    }
+                }
+                code_.emit(Form::MovUpsStore, size, reg, 0,
+                           Place::at(R14, index * fold_area + copy * program_.lanes * fold.width));
+            }
+        }
+        code_.add(R14, 128);
     }
 
     void emit_store(const LaneStore& store) {
@@ -464,7 +605,7 @@ private:
         const int value = store.value;
         const Lane& one = lane(value);
         General base = pointer(store.slot);
-        const Place to = Place::at(base, Rax, store.item);
+        const Place to = element(base, store.item);
         const int lanes = program_.lanes;
         auto store_bytes = [&](int reg, int size) {
             if (size == 4) code_.emit(Form::MovDStore, 16, reg, 0, to);

@@ -354,10 +354,16 @@ void Recorder::store(int value, int slot, int item) {
     program_.stores.push_back({value, static_cast<int16_t>(slot), static_cast<uint8_t>(item)});
 }
 
+void Recorder::fold(Combine combine, LaneType type, int value, int slot) {
+    program_.folds.push_back({typed(type, value), static_cast<int16_t>(slot), combine,
+                              static_cast<uint8_t>(width_of(type))});
+}
+
 LaneProgram Recorder::finish() {
     std::vector<Lane>& values = program_.values;
     std::vector<int32_t> map(values.size(), -1);
     for (const LaneStore& store : program_.stores) map[static_cast<size_t>(store.value)] = 0;
+    for (const LaneFold& fold : program_.folds) map[static_cast<size_t>(fold.value)] = 0;
     for (size_t i = values.size(); i-- > 0;)
         if (map[i] == 0)
             for (int k = 0; k < values[i].operand_count; k++) map[static_cast<size_t>(values[i].operands[k])] = 0;
@@ -378,8 +384,20 @@ LaneProgram Recorder::finish() {
     }
     values.resize(kept);
     for (LaneStore& store : program_.stores) store.value = map[static_cast<size_t>(store.value)];
+    for (LaneFold& fold : program_.folds) fold.value = map[static_cast<size_t>(fold.value)];
     program_.lanes = (evex() ? 64 : 32) / (wide ? 8 : 4);
     return static_cast<LaneProgram&&>(program_);
+}
+
+bool LaneProgram::folds_fit() const {
+    const int copies = folds.empty() ? 0 : turn() / lanes;
+    int taken = 0, extremes = 0;
+    for (const LaneFold& fold : folds) {
+        taken += copies;
+        if (fold.combine == Combine::Min || fold.combine == Combine::Max) extremes += copies;
+    }
+    if (isa == Isa::Avx512) return taken <= 12 && extremes <= 2;
+    return taken + extremes <= 8;
 }
 
 std::string LaneProgram::to_string() const {
@@ -398,6 +416,10 @@ std::string LaneProgram::to_string() const {
     }
     for (const LaneStore& store : stores)
         text += format("store %%%d, slot %d, %d bytes\n", store.value, store.slot, store.item);
+    for (const LaneFold& fold : folds) {
+        static constexpr const char* names[] = {"sum", "prod", "min", "max"};
+        text += format("fold %%%d by %s, slot %d\n", fold.value, names[static_cast<int>(fold.combine)], fold.slot);
+    }
     return text;
 }
 
@@ -443,6 +465,12 @@ void LaneProgram::verify(int slot_count) const {
             case 2: check(!(lane.mask && evex) && lane.width <= 4, at, "is stored as two bytes"); break;
             default: check(!(lane.mask && evex) && lane.width == store.item, at, "is stored in another width");
         }
+    }
+    for (const LaneFold& fold : folds) {
+        size_t at = static_cast<size_t>(fold.value);
+        check(fold.value >= 0 && at < values.size(), at, "is folded but is none");
+        check(!values[at].mask && values[at].width == fold.width && fold.combine <= Combine::Max, at, "can't be folded");
+        check(!has_call && fold_lanes % lanes == 0, at, "is folded where it can't be");
     }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/isa.h"
+#include "kernels/fold.h"
 #include "kernels/native/assembler.h"
 #include "kernels/tile.h"
 
@@ -148,12 +149,26 @@ struct LaneStore {
     uint8_t item;
 };
 
+/// A fold: the 16 lanes of each block of 256 elements (kernels/fold.h) are left in memory, for find_lane_fold.
+struct LaneFold {
+    int32_t value;
+    int16_t slot;          // of the result
+    Combine combine;       // Sum, Prod, Min or Max
+    uint8_t width;
+};
+
 struct LaneProgram {
     Isa isa;
     int lanes = 0;
     bool has_fix = false, has_call = false;
     std::vector<Lane> values;
     std::vector<LaneStore> stores;
+    std::vector<LaneFold> folds;
+
+    /// Whether registers are left beside those that folds take.
+    bool folds_fit() const;
+    /// Elements in one turn of the loop: folds go by 16.
+    int turn() const { return folds.empty() ? lanes : fold_lanes; }
 
     std::string to_string() const;
     /// Throws an Internal error if an operand, a width or a slot is not in order.
@@ -201,6 +216,7 @@ public:
     bool lacking = false;                    // a body met a conversion that this instruction set has no form for
 
     void store(int value, int slot, int item);
+    void fold(Combine combine, LaneType type, int value, int slot);
     /// The program without what no store needs.
     LaneProgram finish();
 

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "kernels/native/emit.h"
+#include "kernels/native/levels.h"
 #include "kernels/native/memory.h"
 
 namespace kindling {
@@ -24,13 +25,18 @@ public:
     using Function = void (*)(char* const* pointers, int64_t n, char* frame);
     enum Kind : uint8_t { Fixed, Read, Written };
     struct Argument { int16_t slot; uint8_t item; Kind kind; };
+    struct Fold { TileFunction merge; LaneBlocksFold finish; uint8_t item; char identity[8]; };
 
     Function function;
     size_t size;
     int64_t frame;
-    int lanes;
+    int turn;               // elements in one turn of the loop
     int references;
     std::vector<Argument> arguments;
+    std::vector<Fold> folds;
+    int lanes_argument = -1;  // where the lanes of folds go
+
+    int copy_bytes() const { return folds.empty() ? 64 : 128; }  // of each argument, for the last elements
 };
 
 struct NativeVariant {
@@ -38,9 +44,17 @@ struct NativeVariant {
     NativeKernel* kernel;  // null: there is no native form
     std::vector<uint8_t> repeated;
 };
+struct NativeRowVariant {
+    NativeRowVariant* next;
+    std::vector<uint8_t> extents;
+    std::vector<NativeKernel*> kernels;
+    bool good;                   // there is a native form
+    NativeRows rows;
+};
 /// What a tile program has been used for, and its code.
 struct NativeState {
     NativeVariant* first = nullptr;
+    NativeRowVariant* first_rows = nullptr;
     int64_t work = 0;
     int count = 0;
 };
@@ -129,6 +143,7 @@ std::string text_of(const TileProgram& program) {
         text += format("slot %d = %s", step.out,
                        task.kind == TileTask::Move   ? moves[task.which]
                        : task.kind == TileTask::Cast ? "Cast"
+                       : task.kind == TileTask::Fold ? "Fold"
                                                      : name(static_cast<Primitive>(task.which)));
         for (int k = 0; k < step.operand_count; k++) text += format(k ? ", %d" : " %d", step.operands[k]);
         if (task.kind != TileTask::Move) text += format(": %s", name(task.type));
@@ -183,14 +198,31 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, Cache
         return nullptr;
     }
     NativeKernel* kernel = new NativeKernel{reinterpret_cast<NativeKernel::Function>(memory), code.bytes.size(),
-                                            code.frame, lanes.lanes, 0, {}};
+                                            code.frame, lanes.turn(), 0, {}, {}, -1};
     for (int16_t slot : code.arguments) {
+        if (slot < 0) {
+            kernel->lanes_argument = static_cast<int>(kernel->arguments.size());
+            kernel->arguments.push_back({0, 0, NativeKernel::Fixed});
+            continue;
+        }
         bool written = false;
         for (const native::LaneStore& store : lanes.stores) written |= store.slot == slot;
         kernel->arguments.push_back({slot, program.slots[static_cast<size_t>(slot)].item_size,
                                      written                                      ? NativeKernel::Written
                                      : repeated[static_cast<size_t>(slot)] ? NativeKernel::Fixed
                                                                                   : NativeKernel::Read});
+    }
+    for (const TileStep& step : program.steps) {
+        if (!step.fold) continue;
+        const Combine combine = static_cast<Combine>(step.task.which);
+        NativeKernel::Fold fold{step.function, find_lane_fold(combine, step.task.type), step.item_size, {}};
+        const double infinity = __builtin_inf();
+        const Immediate identity = Immediate::of(step.task.type, combine == Combine::Sum    ? -0.0
+                                                                 : combine == Combine::Prod ? 1
+                                                                 : combine == Combine::Min  ? infinity
+                                                                                            : -infinity);
+        std::memcpy(fold.identity, &identity, sizeof fold.identity);
+        kernel->folds.push_back(fold);
     }
     into.live += kernel->size;
     into.compiled++;
@@ -276,6 +308,60 @@ const NativeKernel* find_native(const TileProgram& program, const uint8_t* repea
     return variant->kernel;
 }
 
+static const NativeRowVariant* variant_of_rows(const NativeState& state, const uint8_t* extents) {
+    for (const NativeRowVariant* variant = __atomic_load_n(&state.first_rows, __ATOMIC_ACQUIRE); variant;
+         variant = variant->next)
+        if (!std::memcmp(variant->extents.data(), extents, variant->extents.size())) return variant;
+    return nullptr;
+}
+
+static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, Cache& kernels) {
+    std::vector<native::Level> levels;
+    NativeRows& rows = variant.rows;
+    if (!native::make_levels(program, variant.extents.data(), levels, rows.kept)) return false;
+    for (const native::Level& level : levels) {
+        rows.levels.push_back({nullptr, {}});
+        if (level.program.steps.empty()) continue;
+        NativeKernel* kernel = cached_kernel(level.program, level.repeated.data(), kernels);
+        if (!kernel) return false;
+        variant.kernels.push_back(kernel);
+        rows.levels.back().kernel = kernel;
+        for (const TileStep& step : level.program.steps)
+            if (step.fold) rows.levels.back().folds.push_back(step.out);
+        if (native_frame(*kernel) > rows.frame) rows.frame = native_frame(*kernel);
+    }
+    return true;
+}
+
+const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* extents, int64_t elements) {
+    const Mode how = mode();
+    if (how == Mode::Off || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
+    NativeState* state = state_of(program);
+    if (const NativeRowVariant* variant = variant_of_rows(*state, extents)) return variant->good ? &variant->rows : nullptr;
+    if (how == Mode::Worth) {
+        const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size());
+        if (__atomic_add_fetch(&state->work, more, __ATOMIC_RELAXED) < worth) return nullptr;
+    }
+    Cache& kernels = cache();
+    std::unique_lock<std::mutex> lock(kernels.mutex, std::defer_lock);
+    if (how == Mode::Always) lock.lock();
+    else if (!lock.try_lock()) return nullptr;
+    if (const NativeRowVariant* variant = variant_of_rows(*state, extents)) return variant->good ? &variant->rows : nullptr;
+    if (state->count >= most_variants) return nullptr;
+    NativeRowVariant* variant = new NativeRowVariant{
+        state->first_rows, std::vector<uint8_t>(extents, extents + program.slots.size()), {}, false, {}};
+    try {
+        variant->good = compile_rows(program, *variant, kernels);
+    } catch (...) {
+        for (NativeKernel* kernel : variant->kernels) release(kernel, kernels);
+        delete variant;
+        throw;
+    }
+    state->count++;
+    __atomic_store_n(&state->first_rows, variant, __ATOMIC_RELEASE);
+    return variant->good ? &variant->rows : nullptr;
+}
+
 int64_t native_kernel_count() {
     Cache& kernels = cache();
     std::lock_guard<std::mutex> lock(kernels.mutex);
@@ -283,35 +369,61 @@ int64_t native_kernel_count() {
 }
 
 int64_t native_frame(const NativeKernel& kernel) {
-    return kernel.frame + static_cast<int64_t>(kernel.arguments.size()) * (8 + 64) + 64;
+    return kernel.frame + static_cast<int64_t>(kernel.arguments.size()) * (8 + kernel.copy_bytes()) + 64 +
+           static_cast<int64_t>(kernel.folds.size()) * native::fold_area;
 }
 
-void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame) {
+int64_t native_fold_elements() { return native::most_fold_blocks * fold_block; }
+
+/// What is behind the lanes of folds: those of the last elements are put into the lanes of their block.
+static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t n, int64_t rest, char* folded) {
+    const int64_t blocks = (n + fold_block - 1) / fold_block;
+    for (size_t f = 0; f < kernel.folds.size(); f++, lanes += native::fold_area) {
+        const NativeKernel::Fold& fold = kernel.folds[f];
+        if (rest) {
+            char* last = lanes + 128 * (blocks - 1);
+            if (n - rest == (blocks - 1) * fold_block)
+                for (int i = 0; i < fold_lanes; i++) std::memcpy(last + i * fold.item, fold.identity, fold.item);
+            fold.merge(last, last, lanes + 128 * native::most_fold_blocks, nullptr, rest, 0);
+        }
+        fold.finish(folded + 16 * f, lanes, blocks, 128);
+    }
+}
+
+void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame, char* folded) {
     const size_t count = kernel.arguments.size();
+    const size_t copy_bytes = static_cast<size_t>(kernel.copy_bytes());
     char* copies = frame + kernel.frame;
-    char** arguments = reinterpret_cast<char**>(copies + 64 * count);
+    char* lanes = copies + copy_bytes * count;
+    char** arguments = reinterpret_cast<char**>(lanes + kernel.folds.size() * native::fold_area);
     for (size_t k = 0; k < count; k++) arguments[k] = pointers[kernel.arguments[k].slot];
-    const int64_t whole = n - n % kernel.lanes, rest = n - whole;
+    if (kernel.lanes_argument >= 0) arguments[kernel.lanes_argument] = lanes;
+    const int64_t whole = n - n % kernel.turn, rest = n - whole;
     if (whole) kernel.function(arguments, whole, frame);
-    if (!rest) return;
+    if (!rest) {
+        if (folded) finish_folds(kernel, lanes, n, 0, folded);
+        return;
+    }
     // The last elements go through copies, as many as there are lanes.
     for (size_t k = 0; k < count; k++) {
         const NativeKernel::Argument& argument = kernel.arguments[k];
         if (argument.kind == NativeKernel::Fixed) continue;
-        char* copy = copies + 64 * k;
+        char* copy = copies + copy_bytes * k;
         if (argument.kind == NativeKernel::Read) {
-            std::memset(copy, 0, 64);
+            std::memset(copy, 0, copy_bytes);
             std::memcpy(copy, arguments[k] + whole * argument.item, static_cast<size_t>(rest * argument.item));
         }
         arguments[k] = copy;
     }
-    kernel.function(arguments, kernel.lanes, frame);
+    if (kernel.lanes_argument >= 0) arguments[kernel.lanes_argument] = lanes + 128 * native::most_fold_blocks;
+    kernel.function(arguments, kernel.turn, frame);
     for (size_t k = 0; k < count; k++) {
         const NativeKernel::Argument& argument = kernel.arguments[k];
         if (argument.kind == NativeKernel::Written)
-            std::memcpy(pointers[argument.slot] + whole * argument.item, copies + 64 * k,
+            std::memcpy(pointers[argument.slot] + whole * argument.item, copies + copy_bytes * k,
                         static_cast<size_t>(rest * argument.item));
     }
+    if (folded) finish_folds(kernel, lanes, n, rest, folded);
 }
 
 void delete_native(NativeState* state) {
@@ -324,6 +436,11 @@ void delete_native(NativeState* state) {
     while (NativeVariant* variant = state->first) {
         state->first = variant->next;
         if (variant->kernel) release(variant->kernel, kernels);
+        delete variant;
+    }
+    while (NativeRowVariant* variant = state->first_rows) {
+        state->first_rows = variant->next;
+        for (NativeKernel* kernel : variant->kernels) release(kernel, kernels);
         delete variant;
     }
     delete state;

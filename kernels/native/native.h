@@ -17,8 +17,24 @@ class NativeKernel;
 const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements);
 /// Bytes of scratch memory, at a multiple of 64, that a run needs.
 int64_t native_frame(const NativeKernel& kernel);
-/// Elements 0 to n: `pointers` has the memory of every slot that is read or written.
-void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame);
+/// Elements 0 to n: `pointers` has the memory of every slot that is read or written. Of a program with folds, n is at
+/// most native_fold_elements(), the first element begins a block of the fold (kernels/fold.h), and what fold k comes to
+/// is written at `folded` + 16 * k.
+void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame, char* folded = nullptr);
+int64_t native_fold_elements();
+
+/// A row kernel as loops over a row, one for each level.
+struct NativeRows {
+    struct Level {
+        const NativeKernel* kernel;     // null: there is nothing to do for elements
+        std::vector<int16_t> folds;     // slots of what is folded
+    };
+    std::vector<Level> levels;
+    std::vector<int16_t> kept;          // slots of elements that one level writes and another reads
+    int64_t frame;
+};
+/// The same for a row kernel; `extents` says of each slot whether it is one number of the run, of a row or of an element.
+const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* extents, int64_t elements);
 
 /// Off (KINDLING_NATIVE=0), when a kernel proves worth it, or for everything that has a native form
 /// (KINDLING_NATIVE=1). Settled by the environment at first use.

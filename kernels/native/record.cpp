@@ -158,6 +158,13 @@ public:
 
     bool run() {
         for (const TileStep& step : program_.steps) {
+            if (step.fold) {
+                const Combine combine = static_cast<Combine>(step.task.which);
+                if (combine > Combine::Max || !(step.task.type == DType::Float32 || step.task.type == DType::Float64))
+                    return false;
+                lanes_.fold(combine, type_of(step.task.type), value(step.operands[0], step.task.type), step.out);
+                continue;
+            }
             int lane = record(step);
             if (lane < 0) return false;
             lane_of_[static_cast<size_t>(step.out)] = lane;
@@ -333,7 +340,8 @@ bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LanePr
     bool done = isa_recorded::StepRecorder(program, lanes).run();
     isa_recorded::recorder = nullptr;
     if (done) result = lanes.finish();
-    return done && !result.stores.empty();
+    return done && !(result.stores.empty() && result.folds.empty()) &&
+           (result.folds.empty() || (!result.has_call && result.folds_fit()));
 }
 
 }  // namespace kindling::native

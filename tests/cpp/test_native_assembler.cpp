@@ -162,6 +162,7 @@ void test_general() {
         assembler.call(reg);
     }
     assembler.vzeroupper();
+    assembler.test_low_byte_of_rax();
     assembler.ret();
     // The accumulator has short forms of its own; ours are the long ones, which read the same.
     compare(assembler, listing);

@@ -115,7 +115,7 @@ bool is_division(Primitive primitive) {
 }
 
 /// Grows an expression; the primitive that everything must contain comes first.
-Expression random_expression(Primitive wanted, int size, int most_outputs, bool folds) {
+Expression random_expression(Primitive wanted, int size, int most_outputs, bool folds, bool rows) {
     ExpressionBuilder builder;
     std::vector<Sym> values;
     int inputs = 1 + below(5);
@@ -130,6 +130,12 @@ Expression random_expression(Primitive wanted, int size, int most_outputs, bool 
         Primitive primitive = i == 0 ? wanted : static_cast<Primitive>(below(primitive_count));
         if (primitive == Primitive::RowSum || primitive == Primitive::RowMax) continue;  // of row kernels
         Sym x = random_value(values), y = random_value(values), z = random_value(values);
+        if (rows && chance(20) && is_floating(x.dtype()) && !is_complex(values[0].dtype())) {
+            x = x + cast(values[0], x.dtype());  // what is folded lies along the row
+            values.push_back(chance(60) ? row_sum(x) : row_max(x));
+            values.push_back(chance(50) ? y - like(y, 1) : values.back());
+            continue;
+        }
         if (chance(15)) y = like(x, below(7) - 2);
         DType met = operand_count(primitive) == 2 ? promote(x.dtype(), y.dtype()) : x.dtype();
         bool special = primitive == Primitive::Cast || primitive == Primitive::Select;
@@ -213,8 +219,8 @@ bool try_one(uint64_t seed, bool show) {
     state = seed;
     Primitive wanted = static_cast<Primitive>(below(primitive_count));
     int size = chance(20) ? 1 : chance(10) ? 100 + below(150) : 1 + below(30);
-    const bool folds = chance(20);
-    Expression expression = random_expression(wanted, size, folds ? 2 : 4, folds);
+    const bool folds = chance(20), rows = !folds && chance(30);
+    Expression expression = random_expression(wanted, size, folds ? 2 : 4, folds, rows);
     if (expression.nodes.empty()) return true;
     std::vector<int64_t> sizes;
     int ndim = 1 + below(3);
@@ -222,6 +228,12 @@ bool try_one(uint64_t seed, bool show) {
         sizes.push_back(chance(3) ? 0 : chance(15) ? 1 : 1 + below(ndim == 1 ? 600 : ndim == 2 ? 70 : 18));
     if (chance(4)) sizes[0] *= 40;
     uint64_t reduced = 0;
+    const uint64_t row = !rows       ? 0
+                         : chance(50) ? uint64_t{1} << (ndim - 1)
+                                      : 1 + static_cast<uint64_t>(below((1 << ndim) - 1));
+    if (rows)
+        for (const Node& node : expression.nodes)
+            if (node.primitive == Primitive::Index) return true;  // not in row kernels
     std::vector<Combine> combines;
     std::vector<DType> output_types;
     const int outputs = static_cast<int>(expression.outputs.size());
@@ -258,7 +270,7 @@ bool try_one(uint64_t seed, bool show) {
     }
     // Now and then an output is an input in place.
     int alias = -1;
-    if (!folds && chance(15))
+    if (!folds && !rows && chance(15))
         for (size_t i = 0; i < input_types.size() && alias < 0; i++) {
             bool whole = true;
             for (size_t d = 0; d < sizes.size(); d++)
@@ -282,6 +294,7 @@ bool try_one(uint64_t seed, bool show) {
         kernel.operands = operands.data();
         kernel.scalars = scalars.data();
         kernel.reduced = reduced;
+        kernel.row = row;
         kernel.combines = folds ? combines.data() : nullptr;
         run(kernel);
         return copy;

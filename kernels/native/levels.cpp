@@ -1,0 +1,95 @@
+// kernels/native/levels.cpp: which steps of a row kernel run in which of its loops over the row.
+#include "kernels/native/levels.h"
+
+#include <algorithm>
+
+namespace kindling::native {
+
+namespace {
+
+constexpr int too_dear = 5;  // instructions, about; from here on a value is kept
+
+/// What the step itself costs where it is done again.
+int cost_of(const TileStep& step) {
+    switch (step.task.kind) {
+        case TileTask::Move:
+            switch (static_cast<TileMove>(step.task.which)) {
+                case TileMove::HalfToFloat: case TileMove::BFloat16ToFloat: return 1;
+                case TileMove::RoundHalf: return 2;
+                default: return too_dear;
+            }
+        case TileTask::Cast: return is_floating(step.task.type) && is_floating(step.task.to) ? 1 : too_dear;
+        case TileTask::Compute:
+            if (!is_floating(step.task.type)) return too_dear;
+            switch (static_cast<Primitive>(step.task.which)) {
+                case Primitive::Add: case Primitive::Sub: case Primitive::Mul: case Primitive::Neg: case Primitive::Abs:
+                case Primitive::Fma: return 1;
+                default: return too_dear;
+            }
+        case TileTask::Fold: break;
+    }
+    return too_dear;
+}
+
+}  // namespace
+
+bool make_levels(const TileProgram& program, const uint8_t* extents, std::vector<Level>& levels,
+                 std::vector<int16_t>& kept) {
+    const size_t slot_count = program.slots.size(), step_count = program.steps.size();
+    std::vector<int> cost(slot_count, 0);
+    for (const TileStep& step : program.steps) {
+        if (step.fold || extents[step.out] != OfElement) continue;  // what is one number a row costs nothing
+        int sum = cost_of(step);
+        for (int k = 0; k < step.operand_count; k++) sum += cost[static_cast<size_t>(step.operands[k])];
+        cost[static_cast<size_t>(step.out)] = std::min(sum, too_dear);
+    }
+    std::vector<uint8_t> is_output(slot_count, 0), is_kept(slot_count, 0);
+    for (int16_t output : program.outputs) {
+        if (extents[output] != OfElement) continue;
+        const size_t slot = static_cast<size_t>(output);
+        if (program.slots[slot].kind != TileSlot::Buffer || is_output[slot]) return false;
+        is_output[slot] = 1;
+    }
+    levels.resize(static_cast<size_t>(program.level_count));
+    // From the last on: what a level keeps, later ones say.
+    for (int at = program.level_count; at-- > 0;) {
+        Level& level = levels[static_cast<size_t>(at)];
+        level.repeated.assign(slot_count, 0);
+        level.program.slots = program.slots;
+        level.program.constants = program.constants;
+        std::vector<uint8_t> wanted(slot_count, 0);
+        for (size_t i = step_count; i-- > 0;) {
+            const TileStep& step = program.steps[i];
+            if (step.level > at || (step.fold && step.level != at)) continue;
+            const size_t out = static_cast<size_t>(step.out);
+            if (step.fold) {
+                if (extents[step.operands[0]] != OfElement) return false;
+            } else {
+                const bool here = step.level == at && (is_output[out] || is_kept[out]);
+                if (!wanted[out] && !here) continue;
+                if (step.level != at && cost[out] >= too_dear) {
+                    is_kept[out] = 1;
+                    continue;
+                }
+                if (here) level.program.outputs.push_back(step.out);
+                wanted[out] = 2;  // made here
+            }
+            for (int k = 0; k < step.operand_count; k++)
+                if (!wanted[static_cast<size_t>(step.operands[k])]) wanted[static_cast<size_t>(step.operands[k])] = 1;
+            level.program.steps.push_back(step);
+        }
+        std::reverse(level.program.steps.begin(), level.program.steps.end());
+        for (size_t s = 0; s < slot_count; s++) {
+            TileSlot& slot = level.program.slots[s];
+            if (wanted[s] == 2) continue;
+            level.repeated[s] = slot.kind == TileSlot::Splat || extents[s] != OfElement;
+            if (!wanted[s]) slot.kind = TileSlot::Unused;
+            else if (slot.kind != TileSlot::Splat) slot.kind = TileSlot::Input;
+        }
+    }
+    for (size_t s = 0; s < slot_count; s++)
+        if (is_kept[s]) kept.push_back(static_cast<int16_t>(s));
+    return true;
+}
+
+}  // namespace kindling::native

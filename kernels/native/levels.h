@@ -1,0 +1,24 @@
+// kernels/native/levels.h: a row kernel as one program for each level, to be compiled one by one.
+#pragma once
+#include <vector>
+
+#include "kernels/tile.h"
+
+namespace kindling::native {
+
+/// What a slot of a row kernel is one number of (kernels/row.cpp): of the whole run, of a row, of an element.
+enum SlotExtent : uint8_t { OfRun, OfRow, OfElement };
+
+/// The steps on elements of one level, and its folds; also, computed anew, what is one number a row and not folded.
+/// Slots keep their numbers; what other levels fold or keep is an input.
+struct Level {
+    TileProgram program;
+    std::vector<uint8_t> repeated;  // of each slot: one number
+};
+
+/// Levels of the program, and the slots of elements that are kept in memory for a later level: what is cheap to compute
+/// is computed again instead. False if there is no such form.
+bool make_levels(const TileProgram& program, const uint8_t* extents, std::vector<Level>& levels,
+                 std::vector<int16_t>& kept);
+
+}  // namespace kindling::native
