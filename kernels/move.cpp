@@ -10,12 +10,11 @@ void copy_bytes(void* to, const void* from, int64_t bytes) { KINDLING_BY_ISA(cop
 void copy_past_cache(void* to, const void* from, int64_t bytes) { KINDLING_BY_ISA(copy_past_cache, to, from, bytes); }
 void end_past_cache() { __builtin_ia32_sfence(); }
 
-bool passes_cache(int64_t bytes) {
-    // With what is read this is more than the last cache of most processors' cores. (What the system says of its size
-    // counts the caches of all processors, also of those that a virtual machine is not on.)
-    constexpr int64_t least = 32 << 20;
-    return bytes >= least;
-}
+// With what is read, and with what else is in use, this is more than a core's part of the last cache. (What the system
+// says of its size counts the caches of all processors, also of those that a virtual machine is not on.)
+static constinit int64_t least_past_cache = 16 << 20;
+bool passes_cache(int64_t bytes) { return bytes >= __atomic_load_n(&least_past_cache, __ATOMIC_RELAXED); }
+void set_past_cache(int64_t least) { __atomic_store_n(&least_past_cache, least, __ATOMIC_RELAXED); }
 
 PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, item); }
 ColumnScan find_column_scan(bool product, DType type) { return KINDLING_BY_ISA(find_column_scan, product, type); }

@@ -40,6 +40,8 @@ void copy_past_cache(void* to, const void* from, int64_t bytes);
 void end_past_cache();
 /// Whether a result of so many bytes would push itself out of the caches before anyone reads it.
 bool passes_cache(int64_t bytes);
+/// From how many bytes on; for tests.
+void set_past_cache(int64_t least);
 /// For elements of 1, 2, 4, 8 or 16 bytes.
 PlaneCopy find_plane_copy(int item);
 ColumnScan find_column_scan(bool product, DType type);

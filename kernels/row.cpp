@@ -162,11 +162,17 @@ private:
             if (program_.slots[s].kind == TileSlot::Input && extents_[s] == Extent::Element &&
                 !in_one_piece(kernel_.operands[kernel_.output_count + program_.slots[s].which]))
                 return nullptr;
-        for (int k = 0; k < kernel_.output_count; k++)
-            if (extents_[program_.outputs[static_cast<size_t>(k)]] == Extent::Element && !in_one_piece(kernel_.operands[k]))
-                return nullptr;
+        bool past_cache = true;
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const LoopOperand& output = kernel_.operands[k];
+            if (extents_[program_.outputs[static_cast<size_t>(k)]] != Extent::Element) continue;
+            if (!in_one_piece(output)) return nullptr;
+            past_cache &= passes_cache(order.size * static_cast<int64_t>(item_size(output.type)));
+            past_cache &= reinterpret_cast<uintptr_t>(output.data) % 64 == 0;
+            for (int d = 0; d < space_.kept_dims; d++) past_cache &= output.strides[order.dims[d]] % 64 == 0;
+        }
         static_assert(static_cast<int>(Extent::Row) == 1 && static_cast<int>(Extent::Element) == 2);
-        return find_native_rows(program_, reinterpret_cast<const uint8_t*>(extents_), order.size);
+        return find_native_rows(program_, reinterpret_cast<const uint8_t*>(extents_), past_cache, order.size);
     }
     bool in_one_piece(const LoopOperand& operand) const {
         return operand.strides[space_.order.dims[space_.kept_dims]] == static_cast<int64_t>(item_size(operand.type));
@@ -353,6 +359,7 @@ private:
                 for (int c = 0; c < cursor_count_; c++) cursors_[c].at -= cursors_[c].strides[d] * order.sizes[d];
             }
         }
+        end_past_cache();  // if anything was written so
     }
 
     void aim(int64_t at) {

@@ -610,7 +610,7 @@ private:
         auto store_bytes = [&](int reg, int size) {
             if (size == 4) code_.emit(Form::MovDStore, 16, reg, 0, to);
             else if (size == 8) code_.emit(Form::MovQStore, 16, reg, 0, to);
-            else code_.emit(Form::MovUpsStore, size, reg, 0, to);
+            else code_.emit(store.past_cache ? Form::MovNtPs : Form::MovUpsStore, size, reg, 0, to);
         };
         int reg = need(value);
         if (store.item == 1 && evex_ && one.mask) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "kernels/native/native.h"
 
 namespace kindling::native {
 
@@ -351,7 +352,8 @@ int Recorder::call(TileFunction function, int from_width, int to_width, const in
 }
 
 void Recorder::store(int value, int slot, int item) {
-    program_.stores.push_back({value, static_cast<int16_t>(slot), static_cast<uint8_t>(item)});
+    program_.stores.push_back({value, static_cast<int16_t>(slot), static_cast<uint8_t>(item),
+                               repeated_ && repeated_[slot] == native_past_cache});
 }
 
 void Recorder::fold(Combine combine, LaneType type, int value, int slot) {
@@ -415,7 +417,8 @@ std::string LaneProgram::to_string() const {
         text += "\n";
     }
     for (const LaneStore& store : stores)
-        text += format("store %%%d, slot %d, %d bytes\n", store.value, store.slot, store.item);
+        text += format("store %%%d, slot %d, %d bytes%s\n", store.value, store.slot, store.item,
+                       store.past_cache ? " past the cache" : "");
     for (const LaneFold& fold : folds) {
         static constexpr const char* names[] = {"sum", "prod", "min", "max"};
         text += format("fold %%%d by %s, slot %d\n", fold.value, names[static_cast<int>(fold.combine)], fold.slot);

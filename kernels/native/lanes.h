@@ -147,6 +147,7 @@ struct LaneStore {
     int32_t value;
     int16_t slot;
     uint8_t item;
+    bool past_cache;       // straight to memory
 };
 
 /// A fold: the 16 lanes of each block of 256 elements (kernels/fold.h) are left in memory, for find_lane_fold.

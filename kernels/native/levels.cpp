@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/native/native.h"
+
 namespace kindling::native {
 
 namespace {
@@ -33,7 +35,7 @@ int cost_of(const TileStep& step) {
 
 }  // namespace
 
-bool make_levels(const TileProgram& program, const uint8_t* extents, std::vector<Level>& levels,
+bool make_levels(const TileProgram& program, const uint8_t* extents, bool past_cache, std::vector<Level>& levels,
                  std::vector<int16_t>& kept) {
     const size_t slot_count = program.slots.size(), step_count = program.steps.size();
     std::vector<int> cost(slot_count, 0);
@@ -81,7 +83,11 @@ bool make_levels(const TileProgram& program, const uint8_t* extents, std::vector
         std::reverse(level.program.steps.begin(), level.program.steps.end());
         for (size_t s = 0; s < slot_count; s++) {
             TileSlot& slot = level.program.slots[s];
-            if (wanted[s] == 2) continue;
+            if (wanted[s] == 2) {
+                if (past_cache && is_output[s] && !is_kept[s] && slot.level == at)
+                    level.repeated[s] = native_past_cache;
+                continue;
+            }
             level.repeated[s] = slot.kind == TileSlot::Splat || extents[s] != OfElement;
             if (!wanted[s]) slot.kind = TileSlot::Unused;
             else if (slot.kind != TileSlot::Splat) slot.kind = TileSlot::Input;

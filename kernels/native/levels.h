@@ -18,7 +18,8 @@ struct Level {
 
 /// Levels of the program, and the slots of elements that are kept in memory for a later level: what is cheap to compute
 /// is computed again instead. False if there is no such form.
-bool make_levels(const TileProgram& program, const uint8_t* extents, std::vector<Level>& levels,
+/// `past_cache`: outputs that no later level reads are marked as native_past_cache.
+bool make_levels(const TileProgram& program, const uint8_t* extents, bool past_cache, std::vector<Level>& levels,
                  std::vector<int16_t>& kept);
 
 }  // namespace kindling::native

@@ -47,6 +47,7 @@ struct NativeVariant {
 struct NativeRowVariant {
     NativeRowVariant* next;
     std::vector<uint8_t> extents;
+    bool past_cache;
     std::vector<NativeKernel*> kernels;
     bool good;                   // there is a native form
     NativeRows rows;
@@ -308,17 +309,19 @@ const NativeKernel* find_native(const TileProgram& program, const uint8_t* repea
     return variant->kernel;
 }
 
-static const NativeRowVariant* variant_of_rows(const NativeState& state, const uint8_t* extents) {
+static const NativeRowVariant* variant_of_rows(const NativeState& state, const uint8_t* extents, bool past_cache) {
     for (const NativeRowVariant* variant = __atomic_load_n(&state.first_rows, __ATOMIC_ACQUIRE); variant;
          variant = variant->next)
-        if (!std::memcmp(variant->extents.data(), extents, variant->extents.size())) return variant;
+        if (variant->past_cache == past_cache &&
+            !std::memcmp(variant->extents.data(), extents, variant->extents.size()))
+            return variant;
     return nullptr;
 }
 
 static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, Cache& kernels) {
     std::vector<native::Level> levels;
     NativeRows& rows = variant.rows;
-    if (!native::make_levels(program, variant.extents.data(), levels, rows.kept)) return false;
+    if (!native::make_levels(program, variant.extents.data(), variant.past_cache, levels, rows.kept)) return false;
     for (const native::Level& level : levels) {
         rows.levels.push_back({nullptr, {}});
         if (level.program.steps.empty()) continue;
@@ -333,11 +336,13 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
     return true;
 }
 
-const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* extents, int64_t elements) {
+const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* extents, bool past_cache,
+                                   int64_t elements) {
     const Mode how = mode();
     if (how == Mode::Off || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
     NativeState* state = state_of(program);
-    if (const NativeRowVariant* variant = variant_of_rows(*state, extents)) return variant->good ? &variant->rows : nullptr;
+    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache))
+        return variant->good ? &variant->rows : nullptr;
     if (how == Mode::Worth) {
         const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size());
         if (__atomic_add_fetch(&state->work, more, __ATOMIC_RELAXED) < worth) return nullptr;
@@ -346,10 +351,11 @@ const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* ex
     std::unique_lock<std::mutex> lock(kernels.mutex, std::defer_lock);
     if (how == Mode::Always) lock.lock();
     else if (!lock.try_lock()) return nullptr;
-    if (const NativeRowVariant* variant = variant_of_rows(*state, extents)) return variant->good ? &variant->rows : nullptr;
+    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache))
+        return variant->good ? &variant->rows : nullptr;
     if (state->count >= most_variants) return nullptr;
     NativeRowVariant* variant = new NativeRowVariant{
-        state->first_rows, std::vector<uint8_t>(extents, extents + program.slots.size()), {}, false, {}};
+        state->first_rows, std::vector<uint8_t>(extents, extents + program.slots.size()), past_cache, {}, false, {}};
     try {
         variant->good = compile_rows(program, *variant, kernels);
     } catch (...) {

@@ -15,6 +15,9 @@ class NativeKernel;
 /// went before; a kernel is compiled when it has proved worth it. `repeated` says of each slot whether it is one number
 /// (repeated over splat_bytes). What is given stays good as long as the program.
 const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements);
+/// Among `repeated`, of a slot that is stored: its memory, at a multiple of 64, is written past the caches. Whoever runs
+/// such code runs end_past_cache() (kernels/move.h) at the end.
+inline constexpr uint8_t native_past_cache = 2;
 /// Bytes of scratch memory, at a multiple of 64, that a run needs.
 int64_t native_frame(const NativeKernel& kernel);
 /// Elements 0 to n: `pointers` has the memory of every slot that is read or written. Of a program with folds, n is at
@@ -33,8 +36,10 @@ struct NativeRows {
     std::vector<int16_t> kept;          // slots of elements that one level writes and another reads
     int64_t frame;
 };
-/// The same for a row kernel; `extents` says of each slot whether it is one number of the run, of a row or of an element.
-const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* extents, int64_t elements);
+/// The same for a row kernel; `extents` says of each slot whether it is one number of the run, of a row or of an element,
+/// `past_cache` whether outputs of elements are written so.
+const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* extents, bool past_cache,
+                                   int64_t elements);
 
 /// Off (KINDLING_NATIVE=0), when a kernel proves worth it, or for everything that has a native form
 /// (KINDLING_NATIVE=1). Settled by the environment at first use.
