@@ -55,6 +55,21 @@ Isa isa() {
     return static_cast<Isa>(have);
 }
 
+bool has_bf16_products() {
+#if defined(__x86_64__)
+    constinit static uint8_t known = 255;
+    uint8_t have = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (have == 255) {
+        unsigned a = 0, b, c, d;
+        have = isa() == Isa::Avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 5);
+        __atomic_store_n(&known, have, __ATOMIC_RELAXED);
+    }
+    return have != 0;
+#else
+    return false;
+#endif
+}
+
 const char* name(Isa isa) { return isa == Isa::Avx512 ? "avx512" : isa == Isa::Avx2 ? "avx2" : "baseline"; }
 
 const char* cpu_capability() {

@@ -12,6 +12,8 @@ Isa isa();
 const char* name(Isa isa);
 /// What the machine offers, whatever the environment says.
 Isa machine_isa();
+/// Whether products of bfloat16 are added to floats in one instruction (AVX512-BF16), and AVX-512 is in use.
+bool has_bf16_products();
 
 }  // namespace kindling
 

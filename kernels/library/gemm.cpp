@@ -6,9 +6,11 @@
 
 #include "core/error.h"
 #include "kernels/isa.h"
+#include "kernels/library/gemm_bf16.h"
 #include "kernels/library/gemm_isa.h"
 #include "kernels/library/half.h"
 #include "kernels/library/scratch.h"
+#include "kernels/tile.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -127,42 +129,112 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
     });
 }
 
+// Rows of a matrix of half numbers as floats, one after the other.
+void widen(DType dtype, float* to, const void* from, int64_t rows, int64_t columns, int64_t row, int64_t column) {
+    TileFunction move = find_move(dtype == DType::Float16 ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat);
+    const auto* source = static_cast<const uint16_t*>(from);
+    parallel_for(0, rows, 1 + 16384 / std::max<int64_t>(columns, 1), [&](int64_t begin, int64_t end) {
+        Scratch<uint16_t> line(column == 1 ? 0 : columns);
+        for (int64_t i = begin; i < end; ++i) {
+            const uint16_t* values = source + i * row;
+            if (column != 1) {
+                for (int64_t j = 0; j < columns; ++j)
+                    line[j] = values[j * column];
+                values = line.data;
+            }
+            move(to + i * columns, values, nullptr, nullptr, columns, 0);
+        }
+    });
+}
+
+// By the processor's own instruction, in pieces that the threads share.
+void run_bf16(const Gemm& g, const uint16_t* a, const uint16_t* b, float* out) {
+    Bf16Part whole{g.m, g.n, g.k, a, g.a_row, g.a_column, b, g.b_row, g.b_column, out, g.n};
+    double work = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+    bool by_rows = g.m > g.n;
+    int64_t threads = num_threads(), size = by_rows ? g.m : g.n, unit = by_rows ? 12 : 32;
+    int64_t wanted = std::min<int64_t>(threads == 1 ? 1 : 2 * threads, static_cast<int64_t>(work / parallel_work) + 1);
+    int64_t step = ((size + wanted - 1) / wanted + unit - 1) / unit * unit;
+    parallel_for(0, (size + step - 1) / step, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t index = begin; index < end; ++index) {
+            Bf16Part part = whole;
+            int64_t at = index * step;
+            if (by_rows) part.m = std::min(step, g.m - at), part.a += at * g.a_row, part.out += at * g.n;
+            else part.n = std::min(step, g.n - at), part.b += at * g.b_column, part.out += at;
+            gemm_bf16(part);
+        }
+    });
+}
+
+// Few rows read every number of b once: a block of its columns at a time becomes floats that stay in the cache.
+void run_few_rows(const Gemm& g, const float* a, const uint16_t* b, float* out) {
+    const bool turned = g.b_row == 1;
+    const int64_t block = std::max<int64_t>(16384 / std::max<int64_t>(g.k, 1) / 32 * 32, 32), blocks = (g.n + block - 1) / block;
+    parallel_for(0, blocks, 4, [&](int64_t begin, int64_t end) {
+        Scratch<float> wide(block * g.k);
+        for (int64_t index = begin; index < end; ++index) {
+            const int64_t j = index * block, n = std::min(block, g.n - j);
+            if (turned) widen(g.dtype, wide.data, b + j * g.b_column, n, g.k, g.b_column, 1);
+            else widen(g.dtype, wide.data, b + j * g.b_column, g.k, n, g.b_row, g.b_column);
+            run_real(GemmPart<float>{g.m, n, g.k, a, g.k, 1, wide.data, turned ? 1 : n, turned ? g.k : 1, out + j, g.n, 1, nullptr,
+                                     0, 0, 1, 0, false},
+                     1, 0, 0, 0, 0);
+        }
+    });
+}
+
 template <class T>
-void run_half(const Gemm& g) {
-    Scratch<float> a(g.m * g.k), b(g.k * g.n), out(g.m * g.n);
-    auto widen = [](float* to, const T* from, int64_t rows, int64_t columns, int64_t row, int64_t column) {
-        parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(columns, 1)),
-                     [&](int64_t begin, int64_t end) {
-                         for (int64_t i = begin; i < end; ++i)
-                             for (int64_t j = 0; j < columns; ++j)
-                                 to[i * columns + j] = as_float(from[i * row + j * column]);
-                     });
-    };
+void run_half(Gemm g) {
+    if (g.n <= 4 && g.m > 4) {  // out' = b' a'
+        std::swap(g.m, g.n);
+        std::swap(g.a, g.b);
+        std::swap(g.a_row, g.b_column);
+        std::swap(g.a_column, g.b_row);
+        std::swap(g.a_batch, g.b_batch);
+        std::swap(g.out_row, g.out_column);
+        std::swap(g.c_row, g.c_column);
+    }
+    const bool pairs = g.dtype == DType::BFloat16 && has_bf16_products() && g.k > 0, few = !pairs && g.m <= 4;
+    Scratch<float> a(pairs ? 0 : g.m * g.k), b(pairs || few ? 0 : g.k * g.n), out(g.m * g.n);
+    TileFunction narrow = find_move(g.dtype == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);
     auto alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
     for (int64_t index = 0; index < g.batch; ++index) {
-        if (index == 0 || g.a_batch)
-            widen(a.data, static_cast<const T*>(g.a) + index * g.a_batch, g.m, g.k, g.a_row, g.a_column);
-        // Kept by columns when it is: dots and packing read it along k then.
-        bool turned = g.b_row == 1;
-        const T* from = static_cast<const T*>(g.b) + index * g.b_batch;
-        if (index == 0 || g.b_batch) {
-            if (turned)
-                widen(b.data, from, g.n, g.k, g.b_column, 1);
-            else
-                widen(b.data, from, g.k, g.n, g.b_row, g.b_column);
+        const auto* left = static_cast<const uint16_t*>(g.a) + index * g.a_batch;
+        const auto* right = static_cast<const uint16_t*>(g.b) + index * g.b_batch;
+        if (pairs) {
+            run_bf16(g, left, right, out.data);
+        } else {
+            if (index == 0 || g.a_batch) widen(g.dtype, a.data, left, g.m, g.k, g.a_row, g.a_column);
+            // Kept by columns when it is: dots and packing read it along k then.
+            bool turned = g.b_row == 1;
+            if (few) {
+                run_few_rows(g, a.data, right, out.data);
+            } else {
+                if (index == 0 || g.b_batch) {
+                    if (turned)
+                        widen(g.dtype, b.data, right, g.n, g.k, g.b_column, 1);
+                    else
+                        widen(g.dtype, b.data, right, g.k, g.n, g.b_row, g.b_column);
+                }
+                GemmPart<float> part{
+                    g.m, g.n,     g.k, a.data, g.k, 1, b.data, turned ? 1 : g.n, turned ? g.k : 1, out.data, g.n,
+                    1,   nullptr, 0,   0,      1,   0, false};
+                run_real(part, 1, 0, 0, 0, 0);
+            }
         }
-        GemmPart<float> part{
-            g.m, g.n,     g.k, a.data, g.k, 1, b.data, turned ? 1 : g.n, turned ? g.k : 1, out.data, g.n,
-            1,   nullptr, 0,   0,      1,   0, false};
-        run_real(part, 1, 0, 0, 0, 0);
         T* to = static_cast<T*>(g.out) + index * g.out_batch;
         const T* c = g.c && beta != 0 ? static_cast<const T*>(g.c) + index * g.c_batch : nullptr;
-        for (int64_t i = 0; i < g.m; ++i)
+        for (int64_t i = 0; i < g.m; ++i) {
+            if (!c && alpha == 1 && g.out_column == 1) {
+                narrow(to + i * g.out_row, out.data + i * g.n, nullptr, nullptr, g.n, 0);
+                continue;
+            }
             for (int64_t j = 0; j < g.n; ++j) {
                 float value = alpha * out.data[i * g.n + j];
                 if (c) value += beta * as_float(c[i * g.c_row + j * g.c_column]);
                 to[i * g.out_row + j * g.out_column] = store_as<T>(value);
             }
+        }
     }
 }
 
