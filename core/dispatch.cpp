@@ -106,9 +106,10 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
 }
 
 void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* results) {
-    if (word & key::Meta && !(word & (key::Dispatch | key::Mode)) && thread_state.made_on != DeviceType::Meta) {
-        MadeOn meta(DeviceType::Meta);
-        return call_layers(op, word, arguments, results);
+    if (word & (key::Meta | key::Made) && !(word & (key::Dispatch | key::Mode))) {
+        bool meta = (word & key::Meta) != 0, any = meta || any_tensor(op, arguments, [](const TensorImpl*) { return true; });
+        MadeOn device(meta ? DeviceType::Meta : any ? DeviceType::CPU : thread_state.made_on);
+        return call_layers(op, word & ~static_cast<uint32_t>(key::Meta | key::Made), arguments, results);
     }
     if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);

@@ -5,6 +5,7 @@
 #include "core/dtype.h"
 #include "core/export.h"
 #include "core/storage.h"
+#include "core/tensor_impl.h"
 
 namespace KINDLING_VISIBLE kindling {
 
@@ -43,15 +44,20 @@ struct GradMode {
     GradMode(const GradMode&) = delete;
     bool before;
 };
-/// While operators and derivatives work on meta tensors, what they make on the way (zeros, arange, ...) is meta as well; in
-/// Python code called from there, a new tensor lies on the CPU again.
+/// While operators and derivatives work on meta tensors, what they make on the way (zeros, arange, ...) is meta as well. In
+/// Python code called from there, and in calls with tensors of the CPU alone (which the key bit finds), it is not.
 class MadeOn {
 public:
-    explicit MadeOn(DeviceType type) : before_(thread_state.made_on) { thread_state.made_on = type; }
-    ~MadeOn() { thread_state.made_on = before_; }
+    explicit MadeOn(DeviceType type) : before_(thread_state.made_on) { set(type); }
+    ~MadeOn() { set(before_); }
     MadeOn(const MadeOn&) = delete;
 
 private:
+    static void set(DeviceType type) {
+        thread_state.made_on = type;
+        constexpr uint32_t bit = key::Made;
+        thread_state.include = type == DeviceType::Meta ? thread_state.include | bit : thread_state.include & ~bit;
+    }
     DeviceType before_;
 };
 inline Device or_default(const std::optional<Device>& device) { return device.value_or(Device{thread_state.made_on}); }

@@ -245,154 +245,15 @@ def einsum(*args):
                 else:
                     raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
             return text
-        equation = ",".join(letters(subscripts) for subscripts in args[1::2])
-        if len(args) % 2 == 1:
-            equation += "->" + letters(args[-1])
-            operands = args[:-1:2]
-            equation = ",".join(letters(subscripts) for subscripts in args[1:-1:2]) + "->" + letters(args[-1])
-        else:
-            operands = args[::2]
+        pairs, output = (args[:-1], "->" + letters(args[-1])) if len(args) % 2 else (args, "")
+        equation, operands = ",".join(map(letters, pairs[1::2])) + output, pairs[::2]
     else:
         equation, operands = args[0], args[1:]
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = tuple(operands[0])
+        return einsum(equation, *operands[0])
     if has_torch_function(operands):
         return _ask(einsum, operands, equation, *operands)
-    native = _C._operator_any("einsum")
-    if native is not None:
-        return native(equation, operands)
-    return _einsum(equation, operands)
-
-
-def _einsum(equation, operands):
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    terms = left.split(",")
-    if len(terms) < len(operands):
-        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    if len(terms) > len(operands):
-        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
-    extra = 0
-    for i, (term, operand) in enumerate(zip(terms, operands)):
-        named = len(term.replace("...", ""))
-        bad = [c for c in term.replace("...", "") if not c.isalpha() or not c.isascii()]
-        if bad:
-            raise RuntimeError(f"einsum(): invalid subscript given at index {term.index(bad[0])} in the equation string, subscripts must be in [a-zA-Z]"
-                               if bad[0] != "." else f"einsum(): found '.' for operand {i} that is not part of any ellipsis")
-        if "..." in term:
-            extra = max(extra, operand.dim() - named)
-        if ("..." not in term and named != operand.dim()) or named > operand.dim():
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) "
-                               f"{'is more than' if '...' in term else 'does not match'} the number of dimensions ({operand.dim()}) for operand {i}"
-                               f"{'' if '...' in term else ' and no ellipsis was given'}")
-    stars = [f"*{k}" for k in range(extra)]
-
-    def labels(term, dims):
-        if "..." not in term:
-            return list(term)
-        before, _, after = term.partition("...")
-        count = dims - len(before) - len(after)
-        return list(before) + stars[extra - count:] + list(after)
-
-    split_terms = [labels(term, operand.dim()) for term, operand in zip(terms, operands)]
-    counts = {}
-    for term in split_terms:
-        for label in term:
-            counts[label] = counts.get(label, 0) + 1
-    if arrow:
-        output = labels(right, len(right.replace("...", "")) + extra) if "..." in right else list(right)
-        for label in output:
-            if label not in counts and label[0] != "*":
-                raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
-            if output.count(label) > 1:
-                raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
-    else:
-        output = stars + sorted(label for label, count in counts.items() if count == 1 and label[0] != "*")
-    sizes = {}
-    prepared = []
-    for i, (term, operand) in enumerate(zip(split_terms, operands)):
-        for place, label in enumerate(term):
-            size = operand.size(place)
-            if sizes.setdefault(label, size) != size and size != 1:
-                if sizes[label] != 1:
-                    raise RuntimeError(f"einsum(): subscript {label} has size {size} for operand {i} which does not broadcast with previously seen size {sizes[label]}")
-                sizes[label] = size
-        term = list(term)
-        for label in dict.fromkeys(term):      # a label that repeats takes the diagonal
-            while term.count(label) > 1:
-                first = term.index(label)
-                second = term.index(label, first + 1)
-                if operand.size(first) != operand.size(second):
-                    raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, "
-                                       f"{operand.size(second)} != {operand.size(first)}")
-                operand = operand.diagonal(0, first, second)
-                term = [c for k, c in enumerate(term) if k not in (first, second)] + [label]
-        prepared.append((operand, term))
-    # Two at a time, from the left; a label nobody needs any more is summed on the way.
-    result, term = prepared[0]
-    for k in range(1, len(prepared)):
-        later = set(output)
-        for _, other in prepared[k + 1:]:
-            later.update(other)
-        result, term = _pair(result, term, *prepared[k], later)
-    summed = [place for place, label in enumerate(term) if label not in output]
-    if summed:
-        result = result.sum(summed)
-        term = [label for label in term if label in output]
-    for label in output:
-        if label not in term:                   # only with an ellipsis that no operand has
-            result = result.unsqueeze(-1)
-            term.append(label)
-    return result.permute([term.index(label) for label in output])
-
-
-def _pair(a, a_term, b, b_term, later):
-    """One contraction, as a batched matrix product."""
-    def alone(tensor, term, other):
-        drop = [p for p, label in enumerate(term) if label not in other and label not in later]
-        return (tensor.sum(drop), [label for label in term if label in other or label in later]) if drop else (tensor, term)
-
-    a, a_term = alone(a, a_term, b_term)
-    b, b_term = alone(b, b_term, a_term)
-    size_a, size_b = dict(zip(a_term, a.shape)), dict(zip(b_term, b.shape))
-    shared = [label for label in a_term if label in size_b]
-    # A shared label of size 1 on one side only broadcasts: it is no contraction.
-    for label in shared:
-        if label not in later and size_a[label] != size_b[label]:
-            if size_a[label] == 1:
-                b = b.sum(b_term.index(label), keepdim=True)
-                size_b[label] = 1
-            else:
-                a = a.sum(a_term.index(label), keepdim=True)
-                size_a[label] = 1
-    batch = [label for label in shared if label in later]
-    summed = [label for label in shared if label not in later]
-    only_a = [label for label in a_term if label not in size_b]
-    only_b = [label for label in b_term if label not in size_a]
-    a = a.permute([a_term.index(label) for label in batch + only_a + summed])
-    b = b.permute([b_term.index(label) for label in batch + summed + only_b])
-    n, m = len(batch), len(only_a)
-    batch_shape = [max(size_a[label], size_b[label]) if 0 not in (size_a[label], size_b[label]) else 0 for label in batch]
-    if not summed:
-        a = a.reshape(list(a.shape) + [1] * len(only_b))
-        b = b.reshape(list(b.shape[:n]) + [1] * m + list(b.shape[n:]))
-        return a * b, batch + only_a + only_b
-    shape_a = [size_a[label] for label in only_a]
-    shape_b = [size_b[label] for label in only_b]
-    k = 1
-    for label in summed:
-        k *= size_a[label]
-    if batch:
-        a = a.expand(batch_shape + list(a.shape[n:]))
-        b = b.expand(batch_shape + list(b.shape[n:]))
-    rows = columns = flat = 1
-    for size in shape_a:
-        rows *= size
-    for size in shape_b:
-        columns *= size
-    for size in batch_shape:
-        flat *= size
-    product = torch.bmm(a.reshape(flat, rows, k), b.reshape(flat, k, columns))
-    return product.reshape(batch_shape + shape_a + shape_b), batch + only_a + only_b
+    return _operator("einsum")(equation, operands)
 
 
 def tensordot(a, b, dims=2, out=None):
@@ -412,31 +273,7 @@ def tensordot(a, b, dims=2, out=None):
         if dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims_a, dims_b = list(range(a.dim() - dims, a.dim())), list(range(dims))
-    native = _C._operator_any("tensordot")
-    if native is not None:
-        return native(a, b, dims_a, dims_b) if out is None else native(a, b, dims_a, dims_b, out=out)
-    if len(dims_a) != len(dims_b):
-        raise RuntimeError("both dimension lists should have same length")
-    dims_a, dims_b = [d % max(a.dim(), 1) for d in dims_a], [d % max(b.dim(), 1) for d in dims_b]
-    for x, y in zip(dims_a, dims_b):
-        if a.size(x) == 1:
-            b = b.sum(y, keepdim=True)
-        elif b.size(y) == 1:
-            a = a.sum(x, keepdim=True)
-        elif a.size(x) != b.size(y):
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.size(x)} in dim {x} and second has size {b.size(y)} in dim {y}")
-    free_a, free_b = [d for d in range(a.dim()) if d not in dims_a], [d for d in range(b.dim()) if d not in dims_b]
-    k = 1
-    for d in dims_a:
-        k *= a.size(d)
-    shape = [a.size(d) for d in free_a] + [b.size(d) for d in free_b]
-    rows = columns = 1
-    for d in free_a:
-        rows *= a.size(d)
-    for d in free_b:
-        columns *= b.size(d)
-    result = torch.mm(a.permute(free_a + dims_a).reshape(rows, k), b.permute(dims_b + free_b).reshape(k, columns)).reshape(shape)
-    return result if out is None else out.resize_(result.shape).copy_(result)
+    return _operator("tensordot")(a, b, dims_a, dims_b, **({} if out is None else {"out": out}))
 
 
 def chain_matmul(*matrices, out=None):

@@ -14,6 +14,7 @@ Sym one_like(const Sym& x) { return like(x, 1); }
 /// `body` over rows along `dim`; what softmax and log_softmax, and their gradients, have in common.
 template <class F, class... T> Tensor soft(const Tensor& self, int64_t dim, DType out, F body, const T&... more) {
     KINDLING_CHECK(NotImplemented, is_floating(out), "\"softmax_lastdim_kernel_impl\" not implemented for '%s'", scalar_type_name(out));
+    KINDLING_CHECK(Runtime, (true && ... && (more.sizes() == self.sizes())), "softmax's gradient: its result and the gradient of it must have the same shape, got %s for the latter", str(self.sizes()).c_str());
     dim = wrap_dim(dim, self.dim());
     if (self.dim() == 0) return view(by_rows(1, out, body, view(self, {1}), view(more, {1})...), IntList());
     return by_rows(uint64_t{1} << dim, out, body, self, more...);

@@ -17,7 +17,10 @@ inline Tensor H(const Tensor& t) { return t.is_complex() ? conj(T(t)) : T(t); }
 inline Tensor diagonals(const Tensor& t) { return diagonal(t, 0, -2, -1); }
 inline int64_t eye_size(const Tensor& t) { return std::min(t.size(-2), t.size(-1)); }
 
-inline IntList batch_of(const Tensor& t, size_t behind = 2) { return IntList(t.sizes().data(), t.sizes().size() - behind); }
+inline IntList batch_of(const Tensor& t, size_t behind = 2) {
+    KINDLING_CHECK(Runtime, t.sizes().size() >= behind, "expected a tensor with at least %zu dimensions, got %s", behind, str(t.sizes()).c_str());
+    return IntList(t.sizes().data(), t.sizes().size() - behind);
+}
 inline Sizes with(IntList batch, std::initializer_list<int64_t> more) {
     Sizes sizes = batch;
     for (int64_t size : more) sizes.push_back(size);

@@ -295,7 +295,7 @@ OPERATORS(shaping) {
             int64_t total = 0;
             for (int64_t i = 0; i < counts.numel(); i++) {
                 KINDLING_CHECK(Runtime, values[i] >= 0, "repeats can not be negative");
-                total += values[i];
+                KINDLING_CHECK(Runtime, !__builtin_add_overflow(total, values[i], &total), "repeat_interleave: the repeats add up to more than 64 bits hold");
             }
             Tensor result = make_tensor({total}, DType::Int64);
             int64_t* out = result.data_ptr<int64_t>();

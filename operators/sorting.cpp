@@ -278,7 +278,9 @@ OPERATORS(sorting) {
             Tensor x = to(self, DType::Int64);
             if (x.numel() == 0) return zeros({minlength}, DType::Int64);
             KINDLING_CHECK(Runtime, min(x).item<int64_t>() >= 0, "bincount only supports 1-d non-negative integral inputs.");
-            int64_t bins = std::max(minlength, max(x).item<int64_t>() + 1);
+            int64_t largest = max(x).item<int64_t>();
+            KINDLING_CHECK(Runtime, largest < INT64_MAX, "bincount: an element of %ld is too large", largest);
+            int64_t bins = std::max(minlength, largest + 1);
             if (!weights.defined()) return index_add(zeros({bins}, DType::Int64), 0, x, ones({x.numel()}, DType::Int64));
             KINDLING_CHECK(Runtime, weights.dim() == 1 && weights.numel() == x.numel(), "weights should be 1-d and have the same length as input");
             Tensor w = weights.dtype() == DType::Float32 ? weights : to(weights, DType::Float64);

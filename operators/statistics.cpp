@@ -84,7 +84,7 @@ std::vector<Tensor> edges_of(const Tensor& self, IntList bins, std::optional<Spa
     KINDLING_CHECK(Runtime, !range || static_cast<int64_t>(range->size()) == 2 * dims, "%s: for a %ld-dimensional histogram range should have %ld elements, but got %zu", name, dims, 2 * dims, range ? range->size() : 0);
     std::vector<Tensor> edges;
     for (int64_t d = 0; d < dims; d++) {
-        KINDLING_CHECK(Runtime, bins[static_cast<size_t>(d)] > 0, "%s: bins must be > 0, but got %ld for dimension %ld", name, bins[static_cast<size_t>(d)], d);
+        KINDLING_CHECK(Runtime, bins[static_cast<size_t>(d)] > 0 && bins[static_cast<size_t>(d)] < INT64_MAX, "%s: bins must be > 0, but got %ld for dimension %ld", name, bins[static_cast<size_t>(d)], d);
         Range r = range_of(select(self, -1, d), range, static_cast<size_t>(d), name);
         edges.push_back(linspace(Scalar(r.low), Scalar(r.high), bins[static_cast<size_t>(d)] + 1, self.dtype()));
     }

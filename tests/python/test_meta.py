@@ -65,3 +65,10 @@ def test_values_are_asked_for_in_vain():
     for call in (x.nonzero, lambda: x[x > 0], x.unique, lambda: x.sum().item(), x.tolist):
         with pytest.raises((RuntimeError, NotImplementedError), match="[Mm]eta"):
             call()
+
+
+def test_what_lies_on_the_cpu_stays_there_beside_meta():
+    x, tolerance = torch.eye(2, 3), torch.empty((), device="meta")
+    with pytest.raises((RuntimeError, NotImplementedError), match="[Mm]eta"):
+        torch.linalg.matrix_rank(x, tolerance)
+    assert torch.linalg.svd(x)[1].tolist() == [1.0, 1.0]
