@@ -155,36 +155,51 @@ class EventList(list):
                 raise AttributeError(f"cannot sort by {sort_by!r}: events have cpu_time, cpu_time_total, self_cpu_time_total, cpu_memory_usage, "
                                      "self_cpu_memory_usage, count")
             rows.sort(key=lambda event: getattr(event, sort_by), reverse=True)
-        total = sum(event.self_cpu_time_total for event in rows)
-        rows = rows[:row_limit] if row_limit >= 0 else rows
+        total = self.self_cpu_time_total
         shapes = any(event.input_shapes for event in rows)
         stacks = any(event.stack for event in rows)
+        rows, whole = rows[:row_limit] if row_limit >= 0 else rows, rows
 
         def time(us):
             return _time(us) if time_unit is None else f"{us / {'s': 1e6, 'ms': 1e3, 'us': 1}[time_unit]:.3f}{time_unit}"
 
         def short(text, width):
             return text if width is None or len(text) <= width else text[:width - 3] + "..."
-        columns = [("Name", lambda e: short(str(e.key), max_name_column_width), "<"),
-                   ("Self CPU %", lambda e: f"{100 * e.self_cpu_time_total / total if total else 0:.2f}%", ">"),
-                   ("Self CPU", lambda e: time(e.self_cpu_time_total), ">"),
-                   ("CPU total %", lambda e: f"{100 * e.cpu_time_total / total if total else 0:.2f}%", ">"),
-                   ("CPU total", lambda e: time(e.cpu_time_total), ">"), ("CPU time avg", lambda e: time(e.cpu_time), ">")]
+
+        def room(text_of, width):
+            longest = max((len(text_of(event)) for event in whole), default=0) + 4
+            return longest if width is None else min(longest, width)
+
+        def key(event):
+            return str(event.key)
+
+        def dimensions(event):
+            return str(event.input_shapes or "[]")
+
+        def place(event):
+            return event.stack[0] if event.stack else ""
+        columns = [("Name", lambda e: short(key(e), max_name_column_width), room(key, max_name_column_width)),
+                   ("Self CPU %", lambda e: f"{100 * e.self_cpu_time_total / total if total else 0:.2f}%", 12),
+                   ("Self CPU", lambda e: time(e.self_cpu_time_total), 12),
+                   ("CPU total %", lambda e: f"{100 * e.cpu_time_total / total if total else 0:.2f}%", 12),
+                   ("CPU total", lambda e: time(e.cpu_time_total), 12), ("CPU time avg", lambda e: time(e.cpu_time), 12)]
         if self._profile_memory:
-            columns += [("CPU Mem", lambda e: _memory(e.cpu_memory_usage), ">"), ("Self CPU Mem", lambda e: _memory(e.self_cpu_memory_usage), ">")]
-        columns.append(("# of Calls", lambda e: str(e.count), ">"))
+            columns += [("CPU Mem", lambda e: _memory(e.cpu_memory_usage), 12), ("Self CPU Mem", lambda e: _memory(e.self_cpu_memory_usage), 12)]
+        columns.append(("# of Calls", lambda e: str(e.count), 12))
         if shapes:
-            columns.append(("Input Shapes", lambda e: short(str(e.input_shapes or "[]"), max_shapes_column_width), ">"))
+            columns.append(("Input Shapes", lambda e: short(dimensions(e), max_shapes_column_width), room(dimensions, max_shapes_column_width)))
         if stacks:
-            columns.append(("Source Location", lambda e: short(e.stack[0] if e.stack else "", max_src_column_width), "<"))
-        cells = [[make(event) for _, make, _ in columns] for event in rows]
-        widths = [max(12, len(title), *(len(row[i]) for row in cells)) if cells else max(12, len(title))
-                  for i, (title, _, _) in enumerate(columns)]
+            columns.append(("Source Location", lambda e: short(place(e), max_src_column_width), room(place, max_src_column_width)))
+        widths = [max(width, len(title)) for title, _, width in columns]
         rule = "  ".join("-" * width for width in widths) + "  "
-        lines = [rule, "  ".join(title.rjust(width) for (title, _, _), width in zip(columns, widths)) + "  ", rule]
-        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) + "  " for row in cells]
+        double = "=" * (len(rule) - 2)
+        lines = [double, header] if header is not None else []
+        if top_level_events_only:
+            lines += [double, "This report only display top-level ops statistics"]
+        lines += [rule, "  ".join(title.rjust(width) for (title, _, _), width in zip(columns, widths)) + "  ", rule]
+        lines += ["  ".join(make(event).rjust(width) for (_, make, _), width in zip(columns, widths)) + "  " for event in rows]
         lines += [rule, f"Self CPU time total: {time(total)}", ""]
-        return (header + "\n" if header else "") + "\n".join(lines)
+        return "\n".join(lines)
 
     def __str__(self):
         return self.table()

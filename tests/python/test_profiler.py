@@ -1,6 +1,8 @@
 """torch.autograd.profiler and torch.profiler: events, averages, tables, traces; and nothing when off."""
 import gzip
 import json
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -162,3 +164,59 @@ def test_named_functions():
     with kindling.autograd.profiler.profile() as prof:
         work()
     assert "decorated" in [event.name for event in prof.function_events]
+
+
+def test_table_of_top_level_events_shows_parts_of_the_whole():
+    prof = trained(kindling)
+    lines = prof.table(header="mine", top_level_events_only=True).splitlines()
+    assert lines[0] == lines[2] == "=" * len(lines[0]) and lines[1] == "mine"
+    assert lines[3] == "This report only display top-level ops statistics"
+    shares = [float(line.split("%")[1].split()[-1]) for line in lines[7:-2]]
+    assert 99 <= sum(shares) <= 101 and len(lines[0]) == len(lines[4]) - 2
+    assert not any(word == "aten::mm" for line in lines for word in line.split())
+
+
+SCRIPT = """\
+import sys
+import torch
+from beside import twice
+class Kept: pass
+def work(x):
+    for _ in range(3):
+        x = twice(x).relu()
+    return x.sum()
+work(torch.ones(4, 4, requires_grad=True)).backward()
+import pickle
+print("ran", sys.argv[1:], __name__, __file__, type(pickle.loads(pickle.dumps(Kept()))).__name__)
+"""
+
+
+@pytest.mark.parametrize("command", [["-m", "kindling", "run", "-m", "torch.utils.bottleneck"], ["-m", "kindling.utils.bottleneck"]], ids=str)
+def test_bottleneck(tmp_path, command):
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "beside.py").write_text("def twice(x): return x * 2\n")
+    done = subprocess.run([sys.executable, *command, "inner/script.py", "-a", "b"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ran ['-a', 'b'] __main__ inner/script.py Kept\n") == 2
+    rule = "-" * 80
+    parts = ["`bottleneck` is a tool", "Running environment analysis...\n", "Running your script with cProfile\n",
+             "Running your script with the autograd profiler...\n", f"{rule}\n  Environment Summary\n{rule}\nPyTorch 2.13.0+kindling",
+             "`pip3 list` truncated output:\n", f"{rule}\n  cProfile output\n{rule}\n", "Ordered by: internal time", "script.py:5(work)",
+             f"{rule}\n  autograd profiler output (CPU mode)\n{rule}\n        top 15 events sorted by cpu_time_total\n\n----",
+             "Self CPU time total:"]
+    places = [done.stdout.find(part) for part in parts]
+    assert -1 not in places and places == sorted(places), dict(zip(parts, places))
+    table = done.stdout[places[-2]:].splitlines()
+    assert "aten::relu" in done.stdout[places[-2]:] and len([line for line in table if "%" in line and "us" in line or "ms " in line]) <= 15
+
+
+def test_bottleneck_of_programs_that_end_early(tmp_path):
+    command = [sys.executable, "-m", "kindling.utils.bottleneck"]
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(3)\n")
+    (tmp_path / "fails.py").write_text("raise KeyError('planted')\n")
+    leaves, fails, absent = (subprocess.run([*command, name], cwd=tmp_path, capture_output=True, text=True) for name in ("leaves.py", "fails.py", "no.py"))
+    assert leaves.returncode == 3 and "autograd profiler output" in leaves.stdout
+    assert fails.returncode == 1 and "KeyError: 'planted'" in fails.stderr
+    assert absent.returncode == 2 and "can't open no.py: No such file or directory" in absent.stderr

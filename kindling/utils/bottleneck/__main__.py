@@ -1,0 +1,3 @@
+from kindling.utils.bottleneck import main
+
+main()
