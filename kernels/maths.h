@@ -306,7 +306,7 @@ template <class V> KINDLING_INLINE V asinh(const V& x) {
     return with_sign(choose(large, far, near), x);
 }
 template <class V> KINDLING_INLINE V acosh(const V& x) {
-    V t = x - 1.0;
+    V t = choose(x < 1.0, all<V>(__builtin_nan("")), x - 1.0); // far below -1 the sum inside would be a number again
     auto large = x > 268435456.0;
     V near = log1p(t + square_root(t * (t + 2.0))), far = log(x) + 0.6931471805599453;
     return choose(large, far, near);

@@ -88,7 +88,7 @@ double log_gamma(double x) {
     if (std::fabs(x) == infinity) return infinity;
     if (x <= 0 && std::floor(x) == x) return infinity;
     if (x < 0) {
-        double sine = std::fabs(scalar_sin(pi * (x - 2 * std::floor(0.5 * x))));
+        double sine = std::fabs(scalar_sin(pi * (x - std::floor(x + 0.5)))); // the difference is exact
         if (x > -1e-15) return -scalar_log(-x);
         return scalar_log(pi / (sine * -x)) - log_gamma(-x);
     }
@@ -114,8 +114,7 @@ double digamma(double x) {
     if (x == 0) return std::copysign(infinity, -x);
     if (x == -infinity || (x < 0 && std::floor(x) == x)) return not_a_number;
     if (x < 0) {
-        double fraction = x - std::floor(x);
-        return digamma(1 - x) - pi / scalar_tan(pi * (fraction > 0.5 ? fraction - 1 : fraction));
+        return digamma(1 - x) - pi / scalar_tan(pi * (x - std::floor(x + 0.5))); // the difference is exact
     }
     double result = 0;
     while (x < 10) {
@@ -135,6 +134,10 @@ double zeta(double x, double q) {
     if (q <= 0) {
         if (q == std::floor(q)) return infinity;
         if (x != std::floor(x)) return not_a_number;
+        if (q < -1) { // the sum over all whole k depends on the fraction alone; what lies before q is taken off
+            double fraction = q - std::floor(q), before = zeta(x, 1 - fraction) - zeta(x, 1 - q);
+            return zeta(x, fraction) + (std::fmod(x, 2) == 0 ? before : -before);
+        }
     }
     double sum = 0, at = q;
     for (int i = 0; i < 12 || at <= 9; i++, at += 1) {

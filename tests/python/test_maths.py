@@ -1,0 +1,33 @@
+"""Mathematical functions where formulas lose their digits: beside zero, poles, and far out; against float64 of PyTorch."""
+import math
+
+import pytest
+
+import kindling
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_acosh_is_no_number_below_one(name):
+    values = [-1e30, -3e8, -1e4, -2.0, -1.0, 0.0, 0.999, float("-inf"), float("nan")]
+    assert all(math.isnan(each) for each in kindling.acosh(kindling.tensor(values, dtype=getattr(kindling, name))).tolist())
+    assert kindling.acosh(kindling.tensor([1.0, 2.0, 1e30], dtype=kindling.float64)).tolist() == pytest.approx([math.acosh(each) for each in (1, 2, 1e30)])
+
+
+@pytest.mark.parametrize("function", ["lgamma", "digamma"])
+def test_just_below_zero(function):
+    values = [-1e-3, -1e-8, -1e-14, -1.2e-15, -1e-15, -1e-16, -5e-17, -1e-30, -2.5, -0.5, -17.25]
+    theirs = getattr(torch, function)(torch.tensor(values, dtype=torch.float64)).tolist()
+    assert getattr(kindling, function)(kindling.tensor(values, dtype=kindling.float64)).tolist() == pytest.approx(theirs, rel=1e-13)
+
+
+def test_trigamma_of_negative_numbers_takes_no_steps():
+    """The sum that defines it has as many terms below zero as the number is large: 1e15 of them would never end."""
+    exact = {-1e15 - 0.5: 9.8696044010893576, -4e6 - 0.25: 19.739208552178764, -20.75: 19.692158656372497, -1.5: 9.3792466449891238,
+             -0.3125: 13.156556547513613}  # by mpmath
+    got = kindling.polygamma(1, kindling.tensor(list(exact), dtype=kindling.float64)).tolist()
+    assert got == pytest.approx(list(exact.values()), rel=1e-14)
+    odd = kindling.special.zeta(kindling.tensor([3.0, 3.0, 4.0], dtype=kindling.float64), kindling.tensor([-2.5, -6.25, -3.75], dtype=kindling.float64))
+    summed = [sum((each + k) ** -n for k in range(200000)) for n, each in ((3, -2.5), (3, -6.25), (4, -3.75))]
+    assert odd.tolist() == pytest.approx(summed, rel=1e-9)
