@@ -26,7 +26,7 @@ public:
     /// `inputs` are the expression's; strides of the kernel's dimensions are read through `order`. The tile is a power
     /// of two from 256 to `largest_tile`, or, if it `fits_rows`, perhaps a multiple of a broadcast row.
     TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs, const Immediate* scalars,
-               int64_t largest_tile, bool fits_rows, RunArena& arena);
+               int64_t largest_tile, bool fits_rows, RunArena& arena, const NativeFold* folds = nullptr);
 
     int64_t tile() const { return tile_; }
     /// How many of the next n elements may be run at once: inputs that are one number a row, or lie across, are read row
@@ -36,6 +36,10 @@ public:
     /// Reads the next n <= tile() elements and runs the steps. `direct`: one pointer per output (or null), where its
     /// step may write.
     void run(int64_t n, void* const* direct);
+    /// Where there is code that folds the outputs as `folds` said: what they come to in the next n elements, each at a
+    /// multiple of 16 bytes. These elements begin a block of the fold.
+    bool folds_natively() const { return fold_native_ != nullptr; }
+    void fold(int64_t n, char* folded);
     /// Where output k now is; it may be memory of an input. A repeated number is spread out first.
     const void* output(int k, int64_t n);
 
@@ -65,6 +69,8 @@ private:
     char* spread_ = nullptr;  // for outputs that are one repeated number
     RunArena* spread_arena_;
     const NativeKernel* native_ = nullptr;  // machine code for all the steps
+    const NativeKernel* fold_native_ = nullptr;
+    void read_inputs(int64_t n);
     char* frame_ = nullptr;
 
     void place_outputs(void* const* direct);

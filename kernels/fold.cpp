@@ -213,16 +213,77 @@ struct FoldPlan {
     int64_t kept, reduced;
 };
 
+bool lies_in_order(const LoopOrder& order, const LoopOperand& operand) {
+    int64_t expected = static_cast<int64_t>(item_size(operand.type));
+    for (int d = order.ndim; d-- > 0;) {
+        if (operand.strides[order.dims[d]] != expected) return false;
+        expected *= order.sizes[d];
+    }
+    return true;
+}
+
+void finish_parts(const FoldPlan& plan, char* states, int64_t parts);
+constexpr int64_t largest_part = 1 << 15;  // of a row: a power of two of blocks
+
+/// Rows that lie one after the other, folded where they lie. False if this is something else.
+bool fold_plain_rows(const FoldPlan& plan) {
+    if (!plan.program.steps.empty() || plan.folder_count != 1 || !is_simple(plan.folders[0].combine)) return false;
+    const TileSlot& slot = plan.program.slots[static_cast<size_t>(plan.program.outputs[0])];
+    if (slot.kind != TileSlot::Input || !lies_in_order(plan.order, plan.inputs[slot.which])) return false;
+    const Folder& folder = plan.folders[0];
+    const char* values = static_cast<const char*>(plan.inputs[slot.which].data);
+    const int64_t n = plan.reduced, parts = (n + largest_part - 1) / largest_part;
+    if (parts == 1) {
+        parallel(plan.kept, 32768 / n + 1, [&](int64_t begin, int64_t end) {
+            char* results = folder.results[0] + begin * folder.item;
+            folder.fold(results, values + begin * n * folder.item, end - begin, n);
+            folder.tidy(results, end - begin);
+        });
+        return true;
+    }
+    RunArena arena;
+    char* states = arena.take<char>(plan.kept * parts * 32);
+    parallel(plan.kept * parts, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; task++) {
+            const int64_t from = task % parts * largest_part;
+            folder.fold(states + task * 32, values + (task / parts * n + from) * folder.item, 1,
+                        n - from < largest_part ? n - from : largest_part);
+        }
+    });
+    finish_parts(plan, states, parts);
+    return true;
+}
+
 /// Rows: the reduced dimensions are innermost. A task is one part of one row, or several whole rows.
 void fold_rows(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
     const int64_t n = plan.reduced;
+    if (fold_plain_rows(plan)) return;
+    RunArena fold_arena;
+    NativeFold* natively = fold_arena.take<NativeFold>(plan.folder_count);
+    for (int f = 0; f < plan.folder_count; f++) natively[f] = {plan.folders[f].combine, plan.folders[f].type};
+    // Machine code goes row by row: short ones cost it more than they cost tiles.
+    if (n < 128 && !native_always()) natively = nullptr;
     if (n <= largest) {
         int64_t grain = 32768 / n + 1;
         parallel(plan.kept, grain, [&](int64_t begin, int64_t end) {
             RunArena arena;
-            TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, arena);
+            TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, arena,
+                              n <= tile_size(plan.program, largest) ? natively : nullptr);
             runner.seek(begin * n);
+            if (runner.folds_natively()) {
+                char* folded = arena.take<char>(16 * plan.folder_count);
+                for (int64_t m = begin; m < end; m++) {
+                    runner.fold(n, folded);
+                    for (int f = 0; f < plan.folder_count; f++) {
+                        const int item = plan.folders[f].item;
+                        std::memcpy(plan.folders[f].results[0] + m * item, folded + 16 * f, static_cast<size_t>(item));
+                    }
+                }
+                for (int f = 0; f < plan.folder_count; f++)
+                    plan.folders[f].tidy(plan.folders[f].results[0] + begin * plan.folders[f].item, end - begin);
+                return;
+            }
             int64_t at_once = runner.tile() / n;
             char* states = arena.take<char>((at_once ? at_once : 1) * 32);
             char* whole = at_once ? nullptr : arena.take<char>(n * 16 * plan.folder_count);
@@ -259,15 +320,16 @@ void fold_rows(const FoldPlan& plan) {
         return;
     }
     // Long rows fall into parts of a power of two of blocks: each is a whole subtree of the pairwise order.
-    int64_t part = 1 << 15;
+    int64_t part = largest_part;
     int64_t parts = (n + part - 1) / part;
     RunArena arena;
     int64_t stride = 32 * plan.folder_count;
     char* states = arena.take<char>(plan.kept * parts * stride);
     parallel(plan.kept * parts, 1, [&](int64_t begin, int64_t end) {
         RunArena own;
-        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
+        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own, natively);
         int64_t tile = runner.tile();
+        char* folded = own.take<char>(16 * plan.folder_count);
         struct State { char bytes[32]; };
         // One counter per folded output, kept by hand since they advance together.
         State* levels = own.take<State>(plan.folder_count * 64);
@@ -278,13 +340,16 @@ void fold_rows(const FoldPlan& plan) {
             uint64_t count = 0;
             for (int64_t at = from; at < to; at += tile) {
                 int64_t some = to - at < tile ? to - at : tile;
-                runner.run(some, nullptr);
+                if (runner.folds_natively()) runner.fold(some, folded);
+                else runner.run(some, nullptr);
                 int merges = __builtin_ctzll(~count);
                 for (int f = 0; f < plan.folder_count; f++) {
                     const Folder& folder = plan.folders[f];
                     State* own_levels = levels + 64 * f;
-                    folder.fold_rows(own_levels[depth].bytes, static_cast<const char*>(runner.output(f, some)), 1, some,
-                                     at);
+                    if (runner.folds_natively()) std::memcpy(own_levels[depth].bytes, folded + 16 * f, 16);
+                    else
+                        folder.fold_rows(own_levels[depth].bytes, static_cast<const char*>(runner.output(f, some)), 1,
+                                         some, at);
                     for (int i = 0; i < merges; i++)
                         folder.merge(own_levels[depth - 1 - i].bytes, own_levels[depth - i].bytes);
                 }
@@ -298,6 +363,12 @@ void fold_rows(const FoldPlan& plan) {
             }
         }
     });
+    finish_parts(plan, states, parts);
+}
+
+/// Folds the states of parts of rows into results.
+void finish_parts(const FoldPlan& plan, char* states, int64_t parts) {
+    const int64_t stride = 32 * plan.folder_count;
     for (int64_t row = 0; row < plan.kept; row++)
         for (int f = 0; f < plan.folder_count; f++) {
             const Folder& folder = plan.folders[f];
@@ -463,15 +534,6 @@ void store_values(const LoopOperand& operand, const char* values, DType type, co
         }
         stream.scatter(from, some);
     }
-}
-
-bool lies_in_order(const LoopOrder& order, const LoopOperand& operand) {
-    int64_t expected = static_cast<int64_t>(item_size(operand.type));
-    for (int d = order.ndim; d-- > 0;) {
-        if (operand.strides[order.dims[d]] != expected) return false;
-        expected *= order.sizes[d];
-    }
-    return true;
 }
 
 /// Rows that lie one after the other, folded as they are: no order, no runner.

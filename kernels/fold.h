@@ -40,6 +40,11 @@ public:
         for (uint64_t bit = count_++; bit & 1; bit >>= 1) item = merge_(levels_[--depth_], item);
         levels_[depth_++] = item;
     }
+    /// Four items that are merged already, after a multiple of four.
+    void push_four(Item item) {
+        for (uint64_t bit = (count_ += 4) / 4 - 1; bit & 1; bit >>= 1) item = merge_(levels_[--depth_], item);
+        levels_[depth_++] = item;
+    }
     /// Everything that was pushed; at least one item.
     Item total() {
         Item item = levels_[--depth_];

@@ -150,6 +150,42 @@ template <class Op, class T> struct Fold {
         halve<in_vector>(out, lanes[0]);
     }
 
+    /// Sums of floats: four blocks at once, whose lanes are folded together.
+    static constexpr bool by_four = std::is_same_v<Op, Add> && std::is_floating_point_v<T> && in_vector >= 8;
+    /// Lanes of a and then of b; each block's `part` lanes are folded into half as many.
+    template <int Part, int... I>
+    static KINDLING_INLINE V halved(const V& a, const V& b, std::integer_sequence<int, I...>) {
+        constexpr int half = Part / 2;  // of block I / half
+        return Op::apply(V(__builtin_shufflevector(a, b, (I / half * Part + I % half)...)),
+                         V(__builtin_shufflevector(a, b, (I / half * Part + I % half + half)...)));
+    }
+    // The loop stays one: what fetches memory ahead goes by the place of the load.
+    static KINDLING_INLINE void four_blocks(T* out, const T* x) {
+        V sums[4];
+#pragma GCC unroll 4
+        for (int b = 0; b < 4; b++) {
+            V lanes[vectors];
+#pragma GCC unroll 4
+            for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + b * fold_block + k * in_vector);
+#pragma GCC unroll 1
+            for (int at = items; at < fold_block; at += items)
+#pragma GCC unroll 4
+                for (int k = 0; k < vectors; k++)
+                    lanes[k] = Op::apply(lanes[k], load<V>(x + b * fold_block + at + k * in_vector));
+            sums[b] = vectors == 2 ? Op::apply(lanes[0], lanes[vectors - 1]) : lanes[0];
+        }
+        finish_four(out, sums);
+    }
+    static KINDLING_INLINE void finish_four(T* out, const V* sums) {
+        constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
+        V sum = halved<in_vector / 2>(halved<in_vector>(sums[0], sums[1], all_lanes),
+                                      halved<in_vector>(sums[2], sums[3], all_lanes), all_lanes);
+        if constexpr (in_vector == 16) sum = halved<4>(sum, sum, all_lanes);
+        sum = halved<2>(sum, sum, all_lanes);
+        Vec<T, 4> numbers = __builtin_shufflevector(sum, sum, 0, 1, 2, 3);
+        store(out, numbers);
+    }
+
     static KINDLING_INLINE void finish_lanes(T* out, const char* from) {
         V lanes[vectors];
         for (int k = 0; k < vectors; k++) lanes[k] = load<V>(from + k * static_cast<int>(sizeof(V)));
@@ -159,7 +195,21 @@ template <class Op, class T> struct Fold {
     }
     static void lane_blocks(void* out, const void* from, int64_t blocks, int64_t stride) {
         PairwiseCounter<Number, Number (*)(const Number&, const Number&)> counter(merged);
-        for (int64_t b = 0; b < blocks; b++) {
+        int64_t b = 0;
+        if constexpr (by_four)
+            for (; b + 4 <= blocks; b += 4) {
+                V sums[4];
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; k++) {
+                    const char* lanes = static_cast<const char*>(from) + (b + k) * stride;
+                    sums[k] = load<V>(lanes);
+                    if constexpr (vectors == 2) sums[k] = Op::apply(sums[k], load<V>(lanes + sizeof(V)));
+                }
+                Number numbers[4];
+                finish_four(numbers[0].parts, sums);
+                counter.push_four(merged(merged(numbers[0], numbers[1]), merged(numbers[2], numbers[3])));
+            }
+        for (; b < blocks; b++) {
             Number number;
             finish_lanes(number.parts, static_cast<const char*>(from) + b * stride);
             counter.push(number);
@@ -200,7 +250,14 @@ template <class Op, class T> struct Fold {
                 continue;
             }
             PairwiseCounter<Number, Number (*)(const Number&, const Number&)> counter(merged);
-            for (int64_t at = 0; at < n; at += fold_block) {
+            int64_t at = 0;
+            if constexpr (by_four)
+                for (; n - at >= 4 * fold_block; at += 4 * fold_block) {
+                    Number numbers[4];
+                    four_blocks(numbers[0].parts, x + at);
+                    counter.push_four(merged(merged(numbers[0], numbers[1]), merged(numbers[2], numbers[3])));
+                }
+            for (; at < n; at += fold_block) {
                 Number number;
                 block(number.parts, x + at * Op::parts, n - at < fold_block ? n - at : fold_block);
                 counter.push(number);

@@ -118,7 +118,8 @@ int64_t tile_size(const TileProgram& program, int64_t largest) {
 }
 
 TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs,
-                       const Immediate* scalars, int64_t largest_tile, bool fits_rows, RunArena& arena)
+                       const Immediate* scalars, int64_t largest_tile, bool fits_rows, RunArena& arena,
+                       const NativeFold* folds)
     : program_(program), spread_arena_(&arena) {
     KINDLING_ASSERT(program.level_count == 1);  // row folds run in row kernels only
     tile_ = tile_size(program, largest_tile);
@@ -184,9 +185,15 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
     }
     for (int s = 0; s < stream_count_; s++) row_reads_[s] = Any;
     if (fits_rows) plan_rows();
-    native_ = find_native(program, repeated_, order.size);
-    if (native_) {
-        frame_ = arena.take<char>(native_frame(*native_));
+    if (folds) fold_native_ = find_native_folds(program, repeated_, folds, order.size);
+    if (fold_native_) {
+        bool in_memory = true;  // nothing goes by way of a tile
+        for (int s = 0; s < stream_count_; s++) in_memory &= streams_[s].mode == Stream::Contiguous && streams_[s].base;
+        if (in_memory) tile_ = native_fold_elements();
+    }
+    if (!fold_native_) native_ = find_native(program, repeated_, order.size);
+    if (native_ || fold_native_) {
+        frame_ = arena.take<char>(native_frame(fold_native_ ? *fold_native_ : *native_));
         return;
     }
     // What is one number a row is not the same for all.
@@ -267,7 +274,12 @@ void TileRunner::seek(int64_t flat) {
     for (int s = 0; s < stream_count_; s++) streams_[s].seek(flat);
 }
 
-void TileRunner::run(int64_t n, void* const* direct) {
+void TileRunner::fold(int64_t n, char* folded) {
+    read_inputs(n);
+    run_native(*fold_native_, pointers_, n, frame_, folded);
+}
+
+void TileRunner::read_inputs(int64_t n) {
     for (int s = 0; s < stream_count_; s++) {
         Stream& stream = streams_[s];
         int16_t slot = stream_slots_[s];
@@ -299,6 +311,10 @@ void TileRunner::run(int64_t n, void* const* direct) {
         stream.gather(buffers_[slot], n);
     }
     gathered_count_ = n;
+}
+
+void TileRunner::run(int64_t n, void* const* direct) {
+    read_inputs(n);
     if (native_) {
         for (int16_t slot : program_.outputs)
             if (program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer) pointers_[slot] = nullptr;

@@ -43,6 +43,7 @@ struct NativeVariant {
     NativeVariant* next;
     NativeKernel* kernel;  // null: there is no native form
     std::vector<uint8_t> repeated;
+    std::vector<uint8_t> combines;  // of each output, where they are folded
 };
 struct NativeRowVariant {
     NativeRowVariant* next;
@@ -264,11 +265,40 @@ NativeState* state_of(const TileProgram& program) {
     return have;
 }
 
-const NativeVariant* variant_of(const NativeState& state, const TileProgram& program, const uint8_t* repeated) {
+const NativeVariant* variant_of(const NativeState& state, const TileProgram& program, const uint8_t* repeated,
+                                const NativeFold* folds) {
     for (const NativeVariant* variant = __atomic_load_n(&state.first, __ATOMIC_ACQUIRE); variant;
-         variant = variant->next)
-        if (!std::memcmp(variant->repeated.data(), repeated, program.slots.size())) return variant;
+         variant = variant->next) {
+        bool same = variant->combines.empty() == (folds == nullptr) &&
+                    !std::memcmp(variant->repeated.data(), repeated, program.slots.size());
+        for (size_t k = 0; same && folds && k < variant->combines.size(); k++)
+            same = variant->combines[k] == static_cast<uint8_t>(folds[k].combine);
+        if (same) return variant;
+    }
     return nullptr;
+}
+
+/// The program, its outputs folded.
+TileProgram with_folds(const TileProgram& program, const NativeFold* folds) {
+    TileProgram folded;
+    folded.steps = program.steps;
+    folded.slots = program.slots;
+    folded.constants = program.constants;
+    for (size_t k = 0; k < program.outputs.size(); k++) {
+        static constexpr Primitive merges[] = {Primitive::Add, Primitive::Mul, Primitive::Min, Primitive::Max};
+        const Combine combine = folds[k].combine;
+        const DType type = folds[k].type;
+        const uint8_t item = static_cast<uint8_t>(item_size(type));
+        folded.slots.push_back({TileSlot::Buffer, item, -1});
+        TileStep step{find_tile(merges[static_cast<int>(combine)], type).function,
+                      static_cast<int16_t>(folded.slots.size() - 1),
+                      {program.outputs[k], -1, -1},
+                      1, 1, item, 0,
+                      find_row_fold(combine, type),
+                      {TileTask::Fold, static_cast<uint8_t>(combine), type, type}};
+        folded.steps.push_back(step);
+    }
+    return folded;
 }
 
 }  // namespace
@@ -280,12 +310,13 @@ void set_native(NativeMode mode) {
 
 bool native_always() { return mode() == Mode::Always; }
 
-const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements) {
+static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
+                                       int64_t elements) {
     const Mode how = mode();
     if (how == Mode::Off || program.steps.empty() || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
-    if (how == Mode::Worth && program.steps.size() < 2) return nullptr;
+    if (how == Mode::Worth && program.steps.size() < 2 && !folds) return nullptr;
     NativeState* state = state_of(program);
-    if (const NativeVariant* variant = variant_of(*state, program, repeated)) return variant->kernel;
+    if (const NativeVariant* variant = variant_of(*state, program, repeated, folds)) return variant->kernel;
     if (how == Mode::Worth) {
         const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size());
         if (__atomic_add_fetch(&state->work, more, __ATOMIC_RELAXED) < worth) return nullptr;
@@ -294,12 +325,20 @@ const NativeKernel* find_native(const TileProgram& program, const uint8_t* repea
     std::unique_lock<std::mutex> lock(kernels.mutex, std::defer_lock);
     if (how == Mode::Always) lock.lock();
     else if (!lock.try_lock()) return nullptr;  // tiles serve meanwhile
-    if (const NativeVariant* variant = variant_of(*state, program, repeated)) return variant->kernel;
+    if (const NativeVariant* variant = variant_of(*state, program, repeated, folds)) return variant->kernel;
     if (state->count >= most_variants) return nullptr;
     NativeVariant* variant =
-        new NativeVariant{state->first, nullptr, std::vector<uint8_t>(repeated, repeated + program.slots.size())};
+        new NativeVariant{state->first, nullptr, std::vector<uint8_t>(repeated, repeated + program.slots.size()), {}};
     try {
-        variant->kernel = cached_kernel(program, repeated, kernels);
+        if (folds) {
+            std::vector<uint8_t> all_repeated = variant->repeated;
+            all_repeated.resize(program.slots.size() + program.outputs.size());
+            for (size_t k = 0; k < program.outputs.size(); k++)
+                variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
+            variant->kernel = cached_kernel(with_folds(program, folds), all_repeated.data(), kernels);
+        } else {
+            variant->kernel = cached_kernel(program, repeated, kernels);
+        }
     } catch (...) {
         delete variant;
         throw;
@@ -307,6 +346,17 @@ const NativeKernel* find_native(const TileProgram& program, const uint8_t* repea
     state->count++;
     __atomic_store_n(&state->first, variant, __ATOMIC_RELEASE);
     return variant->kernel;
+}
+
+const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements) {
+    return find_kernel(program, repeated, nullptr, elements);
+}
+const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
+                                      int64_t elements) {
+    for (size_t k = 0; k < program.outputs.size(); k++)
+        if (folds[k].combine > Combine::Max || !(folds[k].type == DType::Float32 || folds[k].type == DType::Float64))
+            return nullptr;
+    return find_kernel(program, repeated, folds, elements);
 }
 
 static const NativeRowVariant* variant_of_rows(const NativeState& state, const uint8_t* extents, bool past_cache) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/isa.h"
+#include "kernels/loop.h"
 #include "kernels/tile.h"
 
 namespace kindling {
@@ -25,6 +26,15 @@ int64_t native_frame(const NativeKernel& kernel);
 /// is written at `folded` + 16 * k.
 void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame, char* folded = nullptr);
 int64_t native_fold_elements();
+
+/// One fold of an output of a tile program.
+struct NativeFold {
+    Combine combine;
+    DType type;       // value type
+};
+/// Code for the program with all its outputs folded, as above.
+const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
+                                      int64_t elements);
 
 /// A row kernel as loops over a row, one for each level.
 struct NativeRows {
