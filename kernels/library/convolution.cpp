@@ -1,13 +1,12 @@
-// Convolution as a matrix product over an unrolled input ("im2col"): rows are (channel, tap), columns are places of
-// the output. Only a piece of the unrolled matrix that fits the cache is made at a time.
+// Convolution: which way a shape goes, and the general one, a matrix product over an unrolled input ("im2col"): rows are
+// (channel, tap), columns are places of the output. Only a piece of the unrolled matrix that fits the cache is made at a
+// time.
 #include "kernels/library/convolution.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/error.h"
-#include "kernels/isa.h"
-#include "kernels/library/convolution_isa.h"
+#include "kernels/library/convolution_shape.h"
 #include "kernels/library/gemm.h"
 #include "kernels/library/scratch.h"
 #include "kernels/library/wide.h"
@@ -16,34 +15,7 @@
 namespace kindling::library {
 namespace {
 
-// The shape with three dimensions, missing ones in front as ones.
-struct Shape {
-    int64_t batch, groups, in_channels, out_channels; // channels of one group
-    int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
-    int64_t in_space, out_space, taps;
-    bool direct; // the unrolled input is the input itself
-
-    explicit Shape(const Convolution& c)
-        : batch(c.batch), groups(c.groups), in_channels(c.in_channels / c.groups),
-          out_channels(c.out_channels / c.groups) {
-        for (int d = 0; d < 3; ++d) {
-            int from = d - (3 - c.dims);
-            bool there = from >= 0;
-            in[d] = there ? c.in[from] : 1;
-            kernel[d] = there ? c.kernel[from] : 1;
-            out[d] = there ? c.out[from] : 1;
-            stride[d] = there ? c.stride[from] : 1;
-            padding[d] = there ? c.padding[from] : 0;
-            dilation[d] = there ? c.dilation[from] : 1;
-        }
-        in_space = in[0] * in[1] * in[2];
-        out_space = out[0] * out[1] * out[2];
-        taps = kernel[0] * kernel[1] * kernel[2];
-        direct = taps == 1;
-        for (int d = 0; d < 3; ++d)
-            direct = direct && stride[d] == 1 && padding[d] == 0;
-    }
-};
+using Shape = ConvolutionShape;
 
 // Where the innermost output places [0, out) read inside the input for one tap: places [first, last).
 struct Span {
@@ -83,20 +55,6 @@ void for_lines(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k
             }
         }
     }
-}
-
-// Short rows are the rule: fixed-size moves, the last one overlapping, in place of a call.
-template <class T>
-inline void copy_row(T* to, const T* from, int64_t count) {
-    constexpr int64_t step = 32 / sizeof(T);
-    if (count < step) {
-        for (int64_t i = 0; i < count; ++i)
-            to[i] = from[i];
-        return;
-    }
-    for (int64_t i = 0; i + step <= count; i += step)
-        memcpy(to + i, from + i, 32);
-    memcpy(to + count - step, from + count - step, 32);
 }
 
 template <class T>
@@ -157,17 +115,6 @@ int64_t rows_at_once(const Shape& s, int64_t unrolled_rows) {
 
 // ---- depthwise: a group has one channel of input, and one or two of output ----
 
-const ConvolutionSteps& steps() {
-    switch (isa()) {
-    case Isa::Avx512:
-        return isa_avx512::convolution_steps;
-    case Isa::Avx2:
-        return isa_avx2::convolution_steps;
-    default:
-        return isa_baseline::convolution_steps;
-    }
-}
-
 bool is_depthwise(const Shape& s) {
     return s.in_channels == 1 && s.out_channels <= 2 && s.in[0] == 1 && s.kernel[0] == 1 && s.out[0] == 1 &&
            s.padding[0] == 0 && !s.direct && s.stride[2] <= 8;
@@ -220,10 +167,10 @@ void run_depthwise(const Shape& s, const T* input, const T* weight, const T* bia
                              T* to = output + (image * s.out_channels + o) * s.out_space;
                              T offset = bias ? bias[channel] : T{0};
                              if constexpr (std::is_same_v<T, float>)
-                                 steps().depthwise_float(padded.plane, padded.values.data, weight + channel * s.taps,
+                                 convolution_steps().depthwise_float(padded.plane, padded.values.data, weight + channel * s.taps,
                                                          offset, to);
                              else
-                                 steps().depthwise_double(padded.plane, padded.values.data, weight + channel * s.taps,
+                                 convolution_steps().depthwise_double(padded.plane, padded.values.data, weight + channel * s.taps,
                                                           offset, to);
                          }
                      }
@@ -250,9 +197,9 @@ void run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, 
                             copy_row(grad.data + y * pitch, from + y * s.out[2], s.out[2]);
                         T* to = grad_weight + (group * s.out_channels + o) * s.taps;
                         if constexpr (std::is_same_v<T, float>)
-                            steps().depthwise_weight_float(padded.plane, padded.values.data, grad.data, pitch, to);
+                            convolution_steps().depthwise_weight_float(padded.plane, padded.values.data, grad.data, pitch, to);
                         else
-                            steps().depthwise_weight_double(padded.plane, padded.values.data, grad.data, pitch, to);
+                            convolution_steps().depthwise_weight_double(padded.plane, padded.values.data, grad.data, pitch, to);
                     }
                 }
         });
@@ -277,6 +224,7 @@ void run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, 
 template <class T>
 void run_forward(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     if (is_depthwise(s)) return run_depthwise(s, input, weight, bias, output);
+    if (run_direct(s, input, weight, bias, output)) return;
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
     int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
     int64_t parts = (all_rows + rows - 1) / rows;
@@ -322,6 +270,7 @@ void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, c
     if (is_depthwise(s) && !bias && s.out_channels == 1 && s.out_space > 0 && s.stride[1] == 1 && s.stride[2] == 1 &&
         s.padding[1] <= s.dilation[1] * (s.kernel[1] - 1) && s.padding[2] <= s.dilation[2] * (s.kernel[2] - 1))
         return run_depthwise_input(s, grad_output, weight, grad_input);
+    if (run_direct_input(s, grad_output, weight, bias, grad_input)) return;
     int64_t all_rows = s.out[0] * s.out[1], width = s.out[2];
     // A task is a block of channels of one image: nobody else adds to its part of the result.
     int64_t images = s.batch * s.groups;
@@ -379,6 +328,7 @@ void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T
         return;
     }
     if (is_depthwise(s)) return run_depthwise_weight(s, input, grad_output, grad_weight);
+    if (run_direct_weight(s, input, grad_output, grad_weight)) return;
     // A task is a block of unrolled rows of one group, summed over all samples in their order. Its size depends on the
     // shape alone, as the product's own order of adding does on it.
     int64_t block = std::max<int64_t>((unrolled_rows + 15) / 16, 24);

@@ -96,9 +96,101 @@ void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, in
         }
 }
 
+// Registers enough for the sums, one factor and two columns.
+#if defined(__AVX512F__)
+constexpr ConvolutionTile tile_sizes = {12, 4, 2, 4, 6};
+#elif defined(__AVX2__)
+constexpr ConvolutionTile tile_sizes = {6, 2, 2, 2, 3};
+#else
+constexpr ConvolutionTile tile_sizes = {4, 2, 2, 1, 2};
+#endif
+template <class T>
+constexpr ConvolutionTile tile_of() {
+    ConvolutionTile tile = tile_sizes;
+    tile.columns *= Vec<T>::width;
+    return tile;
+}
+
+template <class T, int R>
+void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums) {
+    using V = Vec<T>;
+    constexpr int W = V::width;
+    V low[R], high[R];
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i)
+        low[i] = high[i] = V::all(bias[i]);
+    for (int64_t p = 0; p < k; ++p, a += R) {
+        const T* b = from + offsets[p];
+        V b0 = V::load(b), b1 = V::load(b + W);
+#pragma GCC unroll 16
+        for (int i = 0; i < R; ++i) {
+            V factor = V::all(a[i]);
+            low[i].add_product(factor, b0);
+            high[i].add_product(factor, b1);
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) {
+        low[i].store(sums + 2 * W * i);
+        high[i].store(sums + 2 * W * i + W);
+    }
+}
+
+// As many partial sums whatever the register width.
+template <class T>
+void products(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from,
+              const int64_t* offsets, T* totals) {
+    using V = Vec<T>;
+    constexpr int L = lanes<T>, parts = L / V::width, O = tile_sizes.products, N = tile_sizes.product_taps;
+    V sums[O][N][parts];
+#pragma GCC unroll 8
+    for (int o = 0; o < O; ++o)
+#pragma GCC unroll 8
+        for (int n = 0; n < N; ++n)
+#pragma GCC unroll 8
+            for (int v = 0; v < parts; ++v)
+                sums[o][n][v] = V::zero();
+    for (int64_t sample = 0; sample < samples.count; ++sample, grad += samples.grad_step, from += samples.from_step)
+        for (int64_t p = 0; p < count; p += L)
+#pragma GCC unroll 8
+            for (int v = 0; v < parts; ++v) {
+                V g[O];
+#pragma GCC unroll 8
+                for (int o = 0; o < O; ++o)
+                    g[o] = V::load(grad + o * grad_step + p + v * V::width);
+#pragma GCC unroll 8
+                for (int n = 0; n < N; ++n) {
+                    V x = V::load(from + offsets[n] + p + v * V::width);
+#pragma GCC unroll 8
+                    for (int o = 0; o < O; ++o)
+                        sums[o][n][v].add_product(g[o], x);
+                }
+            }
+    T partial[O][N][L];
+#pragma GCC unroll 8
+    for (int o = 0; o < O; ++o)
+#pragma GCC unroll 8
+        for (int n = 0; n < N; ++n)
+#pragma GCC unroll 8
+            for (int v = 0; v < parts; ++v)
+                sums[o][n][v].store(partial[o][n] + v * V::width);
+    for (int o = 0; o < O; ++o)
+        for (int n = 0; n < N; ++n) {
+            T* lane = partial[o][n];
+            for (int half = L / 2; half; half /= 2)
+                for (int l = 0; l < half; ++l)
+                    lane[l] += lane[l + half];
+            totals[o * N + n] = lane[0];
+        }
+}
+
+template <class T>
+constexpr DirectSteps<T> direct_steps = {tile_of<T>(), direct<T, tile_sizes.rows>, direct<T, tile_sizes.few_rows>,
+                                         products<T>};
+
 } // namespace
 
-extern constexpr ConvolutionSteps convolution_steps = {depthwise<float>, depthwise<double>, depthwise_weight<float>,
+extern constexpr ConvolutionSteps convolution_steps = {direct_steps<float>, direct_steps<double>, depthwise<float>, depthwise<double>, depthwise_weight<float>,
                                                        depthwise_weight<double>};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -1,4 +1,5 @@
-// kernels/library/convolution_isa.h: depthwise convolution of one plane, built once for each instruction set.
+// kernels/library/convolution_isa.h: the inner loops of convolutions that unroll no input, built once for each
+// instruction set.
 #pragma once
 #include <cstdint>
 
@@ -15,7 +16,31 @@ struct DepthwisePlane {
     int64_t pitch;
 };
 
+/// Rows that a direct step does at once: the larger number and the smaller one, which divides it.
+struct ConvolutionTile {
+    int rows, few_rows;          // channels of the output
+    int columns;                 // places of the output
+    int products, product_taps;  // of a weight gradient: channels of the output, taps
+};
+
+struct ConvolutionSamples {
+    int64_t count, grad_step, from_step;  // from one sample to the next
+};
+
+template <class T> struct DirectSteps {
+    ConvolutionTile tile;
+    /// sums[row][column] = bias[row] + the sum over p < k of a[p][row] * from[offsets[p] + column].
+    void (*rows)(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums);
+    void (*few_rows)(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums);
+    /// sums[channel][tap] = the sum over p < count, and over the samples, of grad[channel * grad_step + p] *
+    /// from[offsets[tap] + p]; count is a multiple of 64 bytes.
+    void (*products)(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from,
+                     const int64_t* offsets, T* sums);
+};
+
 struct ConvolutionSteps {
+    DirectSteps<float> direct_float;
+    DirectSteps<double> direct_double;
     /// out [out_rows, out_columns] = bias + sum over taps of weight * plane.
     void (*depthwise_float)(const DepthwisePlane& p, const float* plane, const float* weight, float bias, float* out);
     void (*depthwise_double)(const DepthwisePlane& p, const double* plane, const double* weight, double bias,

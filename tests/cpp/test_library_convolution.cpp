@@ -1,5 +1,6 @@
 // Convolution against its definition, its gradients against the definition's; and the thread count changes no bit.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -44,15 +45,15 @@ static void for_products(const Convolution& c, Each each) {
 }
 
 template <class T>
-static void cases(int rounds) {
+static void cases(int rounds, bool large = false) {
     for (int round = 0; round < rounds; ++round) {
         Convolution c{};
         c.dtype = dtype_of<T>;
-        c.dims = static_cast<int>(draw::integer(1, 3));
+        c.dims = static_cast<int>(large ? draw::integer(1, 2) : draw::integer(1, 3));
         c.batch = draw::integer(1, 3);
         c.groups = draw::integer(1, 3);
-        c.in_channels = c.groups * draw::integer(1, 4);
-        c.out_channels = c.groups * draw::integer(1, 4);
+        c.in_channels = c.groups * draw::integer(1, large ? 12 : 4);
+        c.out_channels = c.groups * draw::integer(1, large ? 30 : 4);
         int64_t in_space = 1, out_space = 1, taps = 1;
         bool pointwise = draw::integer(0, 4) == 0;
         for (int d = 0; d < c.dims; ++d) {
@@ -61,7 +62,8 @@ static void cases(int rounds) {
             c.padding[d] = pointwise ? 0 : draw::integer(0, 2);
             c.dilation[d] = draw::integer(1, 2);
             c.in[d] =
-                std::max<int64_t>(1, c.dilation[d] * (c.kernel[d] - 1) + 1 - 2 * c.padding[d]) + draw::integer(0, 8);
+                std::max<int64_t>(1, c.dilation[d] * (c.kernel[d] - 1) + 1 - 2 * c.padding[d]) +
+                (large ? draw::integer(c.dims == 1 ? 200 : 15, c.dims == 1 ? 700 : 40) : draw::integer(0, 8));
             c.out[d] = convolution_out(c.in[d], c.kernel[d], c.stride[d], c.padding[d], c.dilation[d]);
             in_space *= c.in[d], out_space *= c.out[d], taps *= c.kernel[d];
         }
@@ -96,6 +98,8 @@ static void cases(int rounds) {
 int main() {
     cases<float>(60);
     cases<double>(60);
+    cases<float>(40, true);
+    cases<double>(20, true);
     cases<Half>(10);
     cases<BFloat16>(10);
 
@@ -113,6 +117,16 @@ int main() {
     }
     CHECK(results[0] == results[1]);
     CHECK(results[0] == results[2]);
+    // What only one tap reads reaches no other one's gradient.
+    x[0] = INFINITY;
+    c.padding[0] = c.padding[1] = 0;
+    c.stride[0] = c.stride[1] = 1;
+    c.out[0] = c.out[1] = 28;
+    auto wide = draw::as<float>(draw::reals(3 * 24 * 784));
+    std::vector<float> grad(24 * 20 * 9);
+    convolution_weight_gradient(c, x.data(), wide.data(), grad.data());
+    for (size_t i = 0; i < grad.size(); ++i)
+        CHECK(std::isfinite(grad[i]) == (i % (20 * 9) != 0));
     c.dtype = DType::Int64;
     CHECK_THROWS(convolution(c, nullptr, nullptr, nullptr, nullptr), "not implemented for 'Long'");
     return finish("convolution");

@@ -1,0 +1,286 @@
+// Convolution without an unrolled input. The input is copied once, with its padding, rows and columns sorted by their
+// place in the stride; each tap then reads the places of a run of outputs one after the other, at a fixed offset. Runs go
+// on over the ends of rows: the few places between two rows are computed too, and dropped.
+#include <algorithm>
+
+#include "kernels/library/convolution_shape.h"
+#include "kernels/library/scratch.h"
+#include "kernels/move.h"
+#include "runtime/threads.h"
+
+namespace kindling::library {
+namespace {
+
+using Shape = ConvolutionShape;
+
+template <class T>
+const DirectSteps<T>& direct_steps() {
+    if constexpr (std::is_same_v<T, float>) return convolution_steps().direct_float;
+    else return convolution_steps().direct_double;
+}
+
+/// The copy of some rows of the input: channel c, row phase f, column phase g, row r, place p lie at
+/// (((c * stride1 + f) * stride2 + g) * rows + r) * pitch + p.
+struct Layout {
+    int64_t out_rows;  // rows of the output at once
+    int64_t pitch, rows, plane;
+    explicit Layout(const Shape& s, int64_t channels, int64_t room) {
+        pitch = (s.out[2] - 1) + ((s.kernel[2] - 1) * s.dilation[2]) / s.stride[2] + 1;
+        set(s, 1);
+        const int64_t least = plane;
+        set(s, 2);
+        const int64_t each = std::max<int64_t>(channels * (plane - least), 1);
+        const int64_t most = std::max<int64_t>((room - channels * least) / each + 1, 1);
+        const int64_t bands = (s.out[1] + most - 1) / most;
+        set(s, (s.out[1] + bands - 1) / bands);
+    }
+    void set(const Shape& s, int64_t count) {
+        out_rows = count;
+        rows = (count - 1) + ((s.kernel[1] - 1) * s.dilation[1]) / s.stride[1] + 1;
+        plane = s.stride[1] * s.stride[2] * rows * pitch;
+    }
+    /// Places of `count` rows of the output.
+    int64_t places(const Shape& s, int64_t count) const { return (count - 1) * pitch + s.out[2]; }
+    int64_t offset(const Shape& s, int64_t channel, int64_t tap) const {
+        const int64_t y = tap / s.kernel[2] * s.dilation[1], x = tap % s.kernel[2] * s.dilation[2];
+        return channel * plane + (((y % s.stride[1]) * s.stride[2] + x % s.stride[2]) * rows + y / s.stride[1]) * pitch +
+               x / s.stride[2];
+    }
+};
+
+/// Whether any of the taps falls on a place in the stride.
+bool used(int64_t phase, int64_t kernel, int64_t dilation, int64_t stride) {
+    for (int64_t tap = 0; tap < std::min(kernel, stride); ++tap)
+        if (tap * dilation % stride == phase) return true;
+    return false;
+}
+
+/// What rows [first_row, ...) of the output read of `channels` channels.
+template <class T>
+void fill(const Shape& s, const Layout& l, const T* input, int64_t channels, int64_t first_row, T* to) {
+    const int64_t sy = s.stride[1], sx = s.stride[2], item = sizeof(T);
+    PlaneCopy copy = find_plane_copy(static_cast<int>(item));
+    for (int64_t c = 0; c < channels; ++c, input += s.in_space)
+        for (int64_t f = 0; f < sy; ++f)
+            for (int64_t g = 0; g < sx; ++g) {
+                if (!used(f, s.kernel[1], s.dilation[1], sy) || !used(g, s.kernel[2], s.dilation[2], sx)) {
+                    to += l.rows * l.pitch;
+                    continue;
+                }
+                // Places [begin, end) lie inside the input.
+                const int64_t start = g - s.padding[2], left = s.in[2] - start;
+                const int64_t begin = std::min(start >= 0 ? 0 : (-start + sx - 1) / sx, l.pitch);
+                const int64_t end = std::max(std::min(left <= 0 ? 0 : (left + sx - 1) / sx, l.pitch), begin);
+                for (int64_t r = 0; r < l.rows; ++r, to += l.pitch) {
+                    const int64_t y = (first_row + r) * sy + f - s.padding[1];
+                    if (y < 0 || y >= s.in[1] || begin == end) {
+                        memset(static_cast<void*>(to), 0, static_cast<size_t>(l.pitch * item));
+                        continue;
+                    }
+                    const T* from = input + y * s.in[2] + start + begin * sx;
+                    for (int64_t p = 0; p < begin; ++p)
+                        to[p] = 0;
+                    if (sx == 1) copy_row(to + begin, from, end - begin);
+                    else
+                        copy({reinterpret_cast<char*>(to + begin), reinterpret_cast<const char*>(from), {1, end - begin}, {0, item},
+                              {0, sx * item}});
+                    for (int64_t p = end; p < l.pitch; ++p)
+                        to[p] = 0;
+                }
+            }
+}
+
+/// Whether the shape is one that this file is for: not where most of what is computed lies between the rows.
+bool fits(const Shape& s) {
+    if (s.direct || s.in[0] != 1 || s.kernel[0] != 1 || s.out[0] != 1 || s.padding[0] != 0) return false;
+    if (s.in_channels * s.out_channels < 4 || s.out_space < 8 || s.stride[1] > 8 || s.stride[2] > 8) return false;
+    const int64_t between = (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
+    return s.out[1] == 1 || between * 3 <= s.out[2];
+}
+
+/// Bits of exponents all set: infinities and NaN.
+template <class T>
+bool all_finite(const T* values, int64_t count) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    constexpr Bits exponent = sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
+    uint8_t bad = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        Bits bits;
+        memcpy(&bits, values + i, sizeof bits);
+        bad |= (bits & exponent) == exponent;
+    }
+    return !bad;
+}
+
+}  // namespace
+
+template <class T>
+bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+    if (!fits(s)) return false;
+    const DirectSteps<T>& steps = direct_steps<T>();
+    const ConvolutionTile& tile = steps.tile;
+    const int64_t k = s.in_channels * s.taps;
+    Layout layout(s, s.in_channels, 96 << 10);
+    const int64_t images = s.batch * s.groups;
+    if (images < 2 * num_threads() && num_threads() > 1)  // bands enough for the threads; no sum depends on them
+        layout.set(s, std::min(layout.out_rows, std::max<int64_t>(s.out[1] * images / (2 * num_threads()), 1)));
+    const int64_t bands = (s.out[1] + layout.out_rows - 1) / layout.out_rows;
+
+    // The weights in the order in which tiles read them: channels of a tile side by side, then the next tap.
+    const int64_t whole = s.out_channels / tile.rows * tile.rows;
+    const int64_t padded = whole + (s.out_channels - whole + tile.few_rows - 1) / tile.few_rows * tile.few_rows;
+    Scratch<T> packed(s.groups * padded * k), biases(s.groups * padded);
+    Scratch<int64_t> offsets(k);
+    for (int64_t p = 0; p < k; ++p)
+        offsets[p] = layout.offset(s, p / s.taps, p % s.taps);
+    for (int64_t g = 0; g < s.groups; ++g)
+        for (int64_t o = 0, rows; o < padded; o += rows) {
+            rows = o < whole ? tile.rows : tile.few_rows;
+            T* to = packed.data + (g * padded + o) * k;
+            const int64_t there = std::min(rows, s.out_channels - o);
+            const T* from = weight + (g * s.out_channels + o) * k;
+            for (int64_t p = 0; p < k; ++p, to += rows) {
+                for (int64_t r = 0; r < there; ++r)
+                    to[r] = from[r * k + p];
+                for (int64_t r = there; r < rows; ++r)
+                    to[r] = 0;
+            }
+            for (int64_t r = 0; r < rows; ++r)
+                biases[g * padded + o + r] = r < there && bias ? bias[g * s.out_channels + o + r] : T{0};
+        }
+
+    const double work = static_cast<double>(k * s.out_channels) * static_cast<double>(layout.out_rows * s.out[2]);
+    const auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
+    parallel_for(0, images * bands, grain, [&](int64_t begin, int64_t end) {
+        const int64_t size = s.in_channels * layout.plane;
+        Scratch<T> copied(size + tile.columns);
+        std::fill_n(copied.data + size, tile.columns, T{0});
+        alignas(64) T sums[12 * 32];
+        for (int64_t task = begin; task < end; ++task) {
+            const int64_t image = task / bands, first_row = task % bands * layout.out_rows, group = image % s.groups;
+            const int64_t rows = std::min(layout.out_rows, s.out[1] - first_row), places = layout.places(s, rows);
+            fill(s, layout, input + image * s.in_channels * s.in_space, s.in_channels, first_row, copied.data);
+            T* to = output + image * s.out_channels * s.out_space + first_row * s.out[2];
+            auto one = [&](int64_t j, int64_t o) {
+                const int64_t some = o < whole ? tile.rows : tile.few_rows;
+                (o < whole ? steps.rows : steps.few_rows)(k, packed.data + (group * padded + o) * k, copied.data + j,
+                                                          offsets.data, biases.data + group * padded + o, sums);
+                const int64_t there = std::min(some, s.out_channels - o), stop = std::min(j + tile.columns, places);
+                for (int64_t y = j / layout.pitch; y * layout.pitch < stop; ++y) {
+                    const int64_t row = y * layout.pitch, from = std::max(row, j);
+                    const int64_t count = std::min(row + s.out[2], stop) - from;
+                    T* target = to + o * s.out_space + y * s.out[2] + (from - row);
+                    for (int64_t r = 0; r < there && count > 0; ++r)
+                        copy_row(target + r * s.out_space, sums + r * tile.columns + (from - j), count);
+                }
+                return some;
+            };
+            // What is gone through again and again is the smaller of the weights and the places.
+            if (padded < places)
+                for (int64_t j = 0; j < places; j += tile.columns)
+                    for (int64_t o = 0; o < padded;) o += one(j, o);
+            else
+                for (int64_t o = 0, some = 0; o < padded; o += some) {
+                    for (int64_t j = 0; j < places; j += tile.columns) some = one(j, o);
+                }
+        }
+    });
+    return true;
+}
+
+// With stride 1 the input gradient is the convolution of the output's gradient with the kernel turned round.
+template <class T>
+bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
+    Shape back = s;
+    for (int d = 0; d < 3; ++d) {
+        std::swap(back.in[d], back.out[d]);
+        back.padding[d] = s.dilation[d] * (s.kernel[d] - 1) - s.padding[d];
+        if (s.stride[d] != 1 || back.padding[d] < 0) return false;
+    }
+    std::swap(back.in_space, back.out_space);
+    std::swap(back.in_channels, back.out_channels);
+    if (s.out_space == 0 || !fits(back)) return false;
+    Scratch<T> turned(s.groups * s.in_channels * s.out_channels * s.taps);
+    T* to = turned.data;
+    for (int64_t g = 0; g < s.groups; ++g)
+        for (int64_t i = 0; i < s.in_channels; ++i)
+            for (int64_t o = 0; o < s.out_channels; ++o) {
+                const T* from = weight + ((g * s.out_channels + o) * s.in_channels + i) * s.taps;
+                for (int64_t t = s.taps; t-- > 0;)
+                    *to++ = from[t];
+            }
+    return run_direct<T>(back, grad_output, turned.data, bias, grad_input);
+}
+
+template <class T>
+bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
+    // Between the rows the input is multiplied by zeros: it must be finite.
+    if (!fits(s) || !all_finite(input, s.batch * s.groups * s.in_channels * s.in_space)) return false;
+    const DirectSteps<T>& steps = direct_steps<T>();
+    const int64_t O = steps.tile.products, N = steps.tile.product_taps, lanes = 64 / sizeof(T);
+    const int64_t k = s.in_channels * s.taps;
+    // How much is summed at once depends on the shape alone, as the order of adding does on it.
+    constexpr int64_t room = 96 << 10;
+    Layout layout(s, s.in_channels, room);
+    const int64_t bands = (s.out[1] + layout.out_rows - 1) / layout.out_rows;
+    const int64_t grad_step = (layout.places(s, layout.out_rows) + lanes - 1) / lanes * lanes;
+    const int64_t channels_up = (s.out_channels + O - 1) / O * O;
+    const int64_t sample_room = s.in_channels * layout.plane + channels_up * grad_step;
+    const int64_t at_once = bands > 1 ? 1 : std::max<int64_t>(1, std::min(s.batch, 2 * room / sample_room));
+    // Short sums are not worth what it costs to fold their lanes.
+    if (at_once * layout.places(s, layout.out_rows) < 24 * lanes) return false;
+    const int64_t wanted = num_threads() == 1 ? 1 : (2 * num_threads() + s.groups - 1) / s.groups;
+    const int64_t blocks = std::min(wanted, s.in_channels), channels = (s.in_channels + blocks - 1) / blocks;
+    std::fill_n(grad_weight, s.groups * s.out_channels * k, T{0});
+    parallel_for(0, s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
+        const int64_t plane_room = channels * layout.plane + grad_step + lanes;
+        const int64_t taps_up = (channels * s.taps + N - 1) / N * N;
+        Scratch<T> copied(at_once * plane_room), grads(at_once * channels_up * grad_step);
+        Scratch<int64_t> offsets(taps_up);
+        std::fill_n(copied.data, at_once * plane_room, T{0});
+        T sums[32];
+        for (int64_t task = begin; task < end; ++task) {
+            const int64_t group = task / blocks, channel = task % blocks * channels;
+            const int64_t some = std::min(channels, s.in_channels - channel), taps = some * s.taps;
+            if (some <= 0) continue;
+            for (int64_t p = 0; p < taps_up; ++p)
+                offsets[p] = p < taps ? layout.offset(s, p / s.taps, p % s.taps) : 0;
+            for (int64_t sample = 0; sample < s.batch; sample += at_once)
+                for (int64_t band = 0; band < bands; ++band) {
+                    const int64_t first_row = band * layout.out_rows, rows = std::min(layout.out_rows, s.out[1] - first_row);
+                    const int64_t samples = std::min(at_once, s.batch - sample);
+                    const int64_t count = (layout.places(s, rows) + lanes - 1) / lanes * lanes;
+                    std::fill_n(grads.data, at_once * channels_up * grad_step, T{0});
+                    for (int64_t n = 0; n < samples; ++n) {
+                        const int64_t image = (sample + n) * s.groups + group;
+                        fill(s, layout, input + (image * s.in_channels + channel) * s.in_space, some, first_row,
+                             copied.data + n * plane_room);
+                        for (int64_t o = 0; o < s.out_channels; ++o)
+                            for (int64_t y = 0; y < rows; ++y)
+                                copy_row(grads.data + (n * channels_up + o) * grad_step + y * layout.pitch,
+                                         grad_output + (image * s.out_channels + o) * s.out_space + (first_row + y) * s.out[2],
+                                         s.out[2]);
+                    }
+                    T* to = grad_weight + group * s.out_channels * k + channel * s.taps;
+                    for (int64_t o = 0; o < s.out_channels; o += O)
+                        for (int64_t p = 0; p < taps; p += N) {
+                            steps.products({samples, channels_up * grad_step, plane_room}, count, grads.data + o * grad_step,
+                                           grad_step, copied.data, offsets.data + p, sums);
+                            for (int64_t i = 0; i < O && o + i < s.out_channels; ++i)
+                                for (int64_t j = 0; j < N && p + j < taps; ++j)
+                                    to[(o + i) * k + p + j] += sums[i * N + j];
+                        }
+                }
+        }
+    });
+    return true;
+}
+
+template bool run_direct(const Shape&, const float*, const float*, const float*, float*);
+template bool run_direct(const Shape&, const double*, const double*, const double*, double*);
+template bool run_direct_input(const Shape&, const float*, const float*, const float*, float*);
+template bool run_direct_input(const Shape&, const double*, const double*, const double*, double*);
+template bool run_direct_weight(const Shape&, const float*, const float*, float*);
+template bool run_direct_weight(const Shape&, const double*, const double*, double*);
+
+}  // namespace kindling::library

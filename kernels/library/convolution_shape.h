@@ -1,0 +1,67 @@
+// kernels/library/convolution_shape.h: what the files of the convolution share.
+#pragma once
+#include <cstring>
+
+#include "kernels/isa.h"
+#include "kernels/library/convolution.h"
+#include "kernels/library/convolution_isa.h"
+
+namespace kindling::library {
+
+/// The shape with three dimensions, missing ones in front as ones.
+struct ConvolutionShape {
+    int64_t batch, groups, in_channels, out_channels; // channels of one group
+    int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
+    int64_t in_space, out_space, taps;
+    bool direct; // the unrolled input is the input itself
+
+    explicit ConvolutionShape(const Convolution& c)
+        : batch(c.batch), groups(c.groups), in_channels(c.in_channels / c.groups),
+          out_channels(c.out_channels / c.groups) {
+        for (int d = 0; d < 3; ++d) {
+            int from = d - (3 - c.dims);
+            bool there = from >= 0;
+            in[d] = there ? c.in[from] : 1;
+            kernel[d] = there ? c.kernel[from] : 1;
+            out[d] = there ? c.out[from] : 1;
+            stride[d] = there ? c.stride[from] : 1;
+            padding[d] = there ? c.padding[from] : 0;
+            dilation[d] = there ? c.dilation[from] : 1;
+        }
+        in_space = in[0] * in[1] * in[2];
+        out_space = out[0] * out[1] * out[2];
+        taps = kernel[0] * kernel[1] * kernel[2];
+        direct = taps == 1;
+        for (int d = 0; d < 3; ++d)
+            direct = direct && stride[d] == 1 && padding[d] == 0;
+    }
+};
+
+inline const ConvolutionSteps& convolution_steps() {
+    return *(isa() == Isa::Avx512 ? &isa_avx512::convolution_steps
+             : isa() == Isa::Avx2 ? &isa_avx2::convolution_steps : &isa_baseline::convolution_steps);
+}
+
+/// Short rows are the rule: fixed-size moves, the last one overlapping, in place of a call.
+template <class T>
+inline void copy_row(T* to, const T* from, int64_t count) {
+    constexpr int64_t step = 32 / sizeof(T);
+    if (count < step) {
+        for (int64_t i = 0; i < count; ++i)
+            to[i] = from[i];
+        return;
+    }
+    for (int64_t i = 0; i + step <= count; i += step)
+        memcpy(to + i, from + i, 32);
+    memcpy(to + count - step, from + count - step, 32);
+}
+
+/// Without an unrolled input: false if the shape is not for it. One or two dimensions, any stride; see convolution_direct.cpp.
+template <class T>
+bool run_direct(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
+template <class T>
+bool run_direct_input(const ConvolutionShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input);
+template <class T>
+bool run_direct_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
+
+}  // namespace kindling::library
