@@ -9,9 +9,9 @@ import pytest
 COUNT = "len(os.listdir('/proc/self/task'))"
 
 
-def run(code, *before, environment={}, **options):
+def run(code, *before, environment=(), **options):
     done = subprocess.run([*before, sys.executable, "-c", f"import os, kindling as torch\n{code}"], capture_output=True, text=True, timeout=120,
-                          env={key: value for key, value in os.environ.items() if key not in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")} | environment, **options)
+                          env={key: value for key, value in os.environ.items() if key not in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")} | dict(environment), **options)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
