@@ -1,5 +1,6 @@
 #include "bindings/function.h"
 #include "kernels/capability.h"
+#include "runtime/allocator.h"
 #include "runtime/threads.h"
 
 #include <structmember.h>
@@ -373,6 +374,26 @@ static PyObject* set_threads(PyObject*, PyObject* count) {
     Py_RETURN_NONE;
 }
 
+/// _C._memory_stats(): the allocator's numbers, in the order of AllocatorStats.
+static PyObject* memory_stats(PyObject*, PyObject*) {
+    AllocatorStats s = allocator_stats();
+    return Py_BuildValue("(KKKKKKK)", s.allocated_bytes, s.peak_bytes, s.reserved_bytes, s.cached_bytes, s.cache_limit, s.memory_limit, s.system_allocations);
+}
+static PyObject* free_memory(PyObject*, PyObject*) {
+    empty_cache();
+    Py_RETURN_NONE;
+}
+static PyObject* reset_memory_peak(PyObject*, PyObject*) {
+    reset_peak_stats();
+    Py_RETURN_NONE;
+}
+template <void (*set)(size_t) noexcept> static PyObject* limit_memory(PyObject*, PyObject* bytes) {
+    size_t value = PyLong_AsSize_t(bytes);
+    if (value == static_cast<size_t>(-1) && PyErr_Occurred()) return nullptr;
+    set(value);
+    Py_RETURN_NONE;
+}
+
 /// _C._nn.gelu and so on: `__getattr__` of a namespace module, which keeps what it made.
 static PyObject* namespace_getattr(PyObject* self, PyObject* name) {
     PyObject* module = PyTuple_GET_ITEM(self, 0);
@@ -472,6 +493,11 @@ bool init_functions(PyObject* module) {
         {"_get_cpu_capability", get_capability, METH_NOARGS, nullptr},
         {"_get_num_threads", get_threads, METH_NOARGS, nullptr},
         {"_set_num_threads", set_threads, METH_O, nullptr},
+        {"_memory_stats", memory_stats, METH_NOARGS, nullptr},
+        {"_empty_cache", free_memory, METH_NOARGS, nullptr},
+        {"_reset_peak_memory_stats", reset_memory_peak, METH_NOARGS, nullptr},
+        {"_set_cache_limit", limit_memory<set_cache_limit>, METH_O, nullptr},
+        {"_set_memory_limit", limit_memory<set_memory_limit>, METH_O, nullptr},
         {"_return_type", return_type, METH_O, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };

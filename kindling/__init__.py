@@ -65,6 +65,7 @@ _FILES = {
     "_control": "vmap cond while_loop",
     "_devices": "Stream Event AcceleratorError get_device_module _register_device_module "
                 "_is_device_backend_autoload_enabled _import_device_backends",
+    "_memory": "memory_stats memory_summary empty_cache reset_peak_memory_stats set_cache_limit set_memory_limit",
     "_keys": "AVG SUM AggregationType DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag qscheme",
     "_types": "AnyType Argument AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FunctionSchema FutureType "
               "InferredType IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType "

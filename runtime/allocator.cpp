@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -86,7 +87,7 @@ struct Central {
     LargeHeader* oldest = nullptr;
     ThreadCache* threads = nullptr;
     ThreadCache* spare_threads = nullptr;
-    size_t cached = 0, limit = 0, large_in_use = 0, large_peak = 0, slabs = 0, reserved = 0, mappings = 0;
+    size_t cached = 0, limit = 0, most = 0, large_in_use = 0, large_peak = 0, slabs = 0, reserved = 0, mappings = 0;
     int64_t retired_allocated = 0; // the sum over threads that have ended
     unsigned colour = 0;
     pthread_key_t key{};
@@ -102,6 +103,7 @@ struct Lock {
 };
 
 void* map_pages(size_t bytes) {
+    if (central.most && (bytes > central.most || central.reserved > central.most - bytes)) return nullptr;
     void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED ? nullptr : pages;
 }
@@ -125,6 +127,14 @@ void retire_thread(void* argument) {
     central.spare_threads = cache;
 }
 
+// A number of bytes from the environment; `otherwise` where there is none.
+size_t bytes_from(const char* variable, size_t otherwise) {
+    const char* text = getenv(variable);
+    char* end = nullptr;
+    size_t given = text ? strtoull(text, &end, 10) : 0;
+    return text && end != text && *end == 0 ? given : otherwise;
+}
+
 // Under the lock: what can't be had at load time.
 void get_ready() {
     central.ready = true;
@@ -132,14 +142,10 @@ void get_ready() {
     pthread_atfork([] { pthread_mutex_lock(&central.lock); }, [] { pthread_mutex_unlock(&central.lock); },
                    [] { pthread_mutex_unlock(&central.lock); });
     if (central.limit == 0) {
-        const char* text = getenv("KINDLING_CACHE_LIMIT");
-        char* end = nullptr;
-        size_t given = text ? strtoull(text, &end, 10) : 0;
-        if (text && end != text && *end == 0)
-            central.limit = given ? given : 1;
-        else
-            central.limit = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
+        size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+        central.limit = std::max<size_t>(bytes_from("KINDLING_CACHE_LIMIT", memory / 4), 1);
     }
+    if (central.most == 0) central.most = bytes_from("KINDLING_MEMORY_LIMIT", 0);
 }
 
 [[gnu::noinline]] ThreadCache* make_thread_cache() {
@@ -410,6 +416,7 @@ AllocatorStats allocator_stats() {
     stats.reserved_bytes = central.reserved;
     stats.cached_bytes = central.cached;
     stats.cache_limit = central.limit;
+    stats.memory_limit = central.most;
     stats.system_allocations = central.mappings;
     return stats;
 }
@@ -417,6 +424,17 @@ AllocatorStats allocator_stats() {
 void empty_cache() noexcept {
     Lock lock;
     release_cached(0);
+}
+
+void set_memory_limit(size_t bytes) noexcept {
+    Lock lock;
+    if (!central.ready) get_ready();
+    central.most = bytes;
+}
+
+void reset_peak_stats() noexcept {
+    Lock lock;
+    central.large_peak = central.large_in_use;
 }
 
 void set_cache_limit(size_t bytes) noexcept {

@@ -24,6 +24,7 @@ struct AllocatorStats {
     uint64_t reserved_bytes;     // mapped from the system now
     uint64_t cached_bytes;       // large blocks kept for reuse
     uint64_t cache_limit;        // KINDLING_CACHE_LIMIT (bytes), a quarter of the memory by default
+    uint64_t memory_limit;       // KINDLING_MEMORY_LIMIT (bytes), the most to map from the system; 0 for none
     uint64_t system_allocations; // large blocks and slabs mapped so far
 };
 AllocatorStats allocator_stats();
@@ -31,5 +32,9 @@ AllocatorStats allocator_stats();
 void empty_cache() noexcept;
 /// The most bytes of free large blocks to keep.
 void set_cache_limit(size_t bytes) noexcept;
+/// The most bytes to map from the system, 0 for no limit; what does not fit raises OutOfMemory. What is mapped stays.
+void set_memory_limit(size_t bytes) noexcept;
+/// Peaks count from now on.
+void reset_peak_stats() noexcept;
 
 } // namespace kindling
