@@ -132,6 +132,25 @@ def _import(name):
     return _sys.modules[name]
 
 
+def _lazy_parts(space, homes, submodules):
+    """``__getattr__`` and ``__dir__`` of a package of ours that loads its files on first use.
+
+    ``space``: its globals; ``homes``: the file below it that defines a name, by name; ``submodules``: names of its files.
+    """
+    def __getattr__(name):
+        home = homes.get(name)
+        if home is None and name not in submodules:
+            raise AttributeError(f"module {space['__name__']!r} has no attribute {name!r}")
+        module = _import(f"{space['__name__']}.{home or name}")
+        value = space[name] = getattr(module, name) if home else module
+        return value
+
+    def __dir__():
+        return sorted({*space, *homes, *submodules})
+
+    return __getattr__, __dir__
+
+
 def _submodule(name):
     """A submodule, imported; None if there is no such file."""
     full = "kindling." + name

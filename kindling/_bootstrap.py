@@ -113,6 +113,10 @@ def explained(error, folder, platform=sys.platform):
 class Skipped(type(sys)):
     """Stands for the native module under KINDLING_SKIP_NATIVE=1."""
 
+    @staticmethod
+    def _operator_names(space):
+        return []      # for `dir`
+
     def __getattr__(self, name):
         if name[:2] == "__":
             raise AttributeError(name)

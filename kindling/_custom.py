@@ -131,7 +131,7 @@ def _test_schema(torch, op, args, kwargs, atol, rtol):
     with torch.no_grad():
         result = op(*args, **kwargs)
     memory = {}
-    for argument, place in [(a, i) for i, a in enumerate(schema.arguments)]:
+    for place, argument in enumerate(schema.arguments):
         pick = (lambda a, k: a[place] if place < len(a) else k.get(argument.name))
         for now, was in zip(_tensors(pick(args, kwargs)), _tensors(pick(*before))):
             if argument.alias_info is None:

@@ -88,10 +88,12 @@ def rename_privateuse1_backend(backend_name):
 
     RuntimeError for a name that is taken, or when all three are.
     """
+    if not isinstance(backend_name, str):
+        raise RuntimeError(f"_rename_privateuse1_backend expects a str, but got {type(backend_name).__name__}")
     if not backend_name.isidentifier():
         raise RuntimeError(f"a device's name is a word, not {backend_name!r}")
     if backend_name in ("cpu", "cuda", "meta", "mps", "xpu", "hpu", "mtia", "xla"):
-        raise RuntimeError(f"Cannot register device type '{backend_name}' as PrivateUse1: it is a device of torch's own")
+        raise RuntimeError(f"Cannot register privateuse1 backend with in-tree device name: {backend_name}")
     number = _C._name_private_device(backend_name)
     if number < 0:
         names = ", ".join(name for name, _, _ in _C._private_devices())

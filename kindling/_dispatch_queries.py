@@ -67,9 +67,12 @@ def _dispatch_print_registrations_for_dispatch_key(key=""):
 
 
 def _dispatch_dump(name):
-    """The operator's registrations, as text."""
+    """The operator's registrations, as text in torch's form. RuntimeError if there is no such operator."""
     from kindling.dispatch import table
-    return str(table(name))
+    found = table(name)
+    call = found.schema[found.schema.index("("):]
+    return (f"name: {found.name}\nschema: {found.schema}\ndebug: registered at {found.defined_by}\nalias analysis kind: FROM_SCHEMA\n"
+            + "".join(f"{key}: registered at {by} :: {call} [ {what} ]\n" for key, what, by in found))
 
 
 _dispatch_dump_table = _dispatch_dump

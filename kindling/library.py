@@ -231,7 +231,7 @@ def define(qualname, schema=None, *, lib=None, tags=()):
     namespace, separator, name = qualname.partition("::")
     if not separator:
         raise ValueError(f"Expected `qualname` to be of the form \"namespace::name\", but got {qualname}. The qualname passed to the "
-                         "torch.library API must consist of a namespace and a name, e.g. aten::sin")
+                         "torch.library APIs must consist of a namespace and a name, e.g. aten::sin")
     if schema is None or not schema.lstrip().startswith("("):
         raise ValueError(f"define(qualname, schema, ...): expected schema to look like e.g. \"(Tensor x) -> Tensor\" but got \"{schema}\"")
     if lib is not None:
@@ -251,12 +251,18 @@ def impl(qualname, types, func=None, *, lib=None):
         return of_library
 
     def register(function):
-        name, overload = _core(_name_of(qualname))
+        full = _name_of(qualname)
+        name, overload = _split_name(full)
+        defined = overload in _C._overload_names(name)
+        if not defined and "::" not in name:
+            _core(full)      # of torch's own, which are all there: an error
         for key in _keys(types):
             if lib is not None:
                 lib.impl(f"{name}.{overload}" if overload else name, function, key)
-            else:
+            elif defined:
                 _add(name, overload, key, function, name.partition("::")[0])
+            else:
+                _early.setdefault((name, overload), {})[_key_of_device(key)] = function, _who(), name.partition("::")[0]
         return function
     return register if func is None else register(func)
 
@@ -379,7 +385,7 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
         namespace, separator, short = name.partition("::")
         if not separator:
             raise ValueError(f"Expected `qualname` to be of the form \"namespace::name\", but got {name}. The qualname passed to the "
-                             "torch.library API must consist of a namespace and a name, e.g. aten::sin")
+                             "torch.library APIs must consist of a namespace and a name, e.g. aten::sin")
         if _C._overload_names(name):         # defined again (a cell of a notebook): the new one stays
             _C._remove_operator(name, "")
             _forget(name)

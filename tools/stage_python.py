@@ -8,6 +8,7 @@ without compression. What a program loads when it starts stays a file, because a
 """
 
 import marshal
+import re
 import shutil
 import sys
 import zipfile
@@ -65,7 +66,8 @@ def main(package, stub, output):
             if path in plain:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(text)
-                if b"\ndef __getattr__(name" in text and path.parts != ("__init__.py",):   # its names come late: no checker can see them
+                # Names that come late: no checker can see them.
+                if re.search(rb"^(def )?__getattr__[(,]", text, re.M) and path.parts != ("__init__.py",):
                     target.with_suffix(".pyi").write_text(STUB)
                 continue
             named = f"{package.name}/{path}"

@@ -18,24 +18,7 @@ _HOMES = {
 }
 _MODULES = ("anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "gradcheck", "graph", "profiler", "variable")
 
-
-def __getattr__(name):
-    from importlib import import_module
-    if name in _HOMES:
-        value = getattr(import_module("kindling.autograd." + _HOMES[name]), name)
-        if _HOMES[name] != name:
-            globals()[name] = value
-        else:
-            # A function of the same name as its module: importing the module has just put itself in the function's place.
-            globals()[name] = value
-        return value
-    if name in _MODULES:
-        return import_module("kindling.autograd." + name)
-    raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")
-
-
-def __dir__():
-    return sorted({*globals(), *_HOMES, *_MODULES})
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _MODULES)
 
 
 _Tensor = _C.Tensor

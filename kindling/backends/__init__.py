@@ -1,18 +1,11 @@
 """Switches of the libraries behind operators.  Those for libraries that this build has not are kept, without effect."""
+import kindling as _kindling
 
 _SUBMODULES = ("cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen", "mkl", "mkldnn", "mps", "nnpack",
                "openmp", "opt_einsum", "quantized", "xnnpack")
 fp32_precision = "none"
 
-
-def __getattr__(name):
-    if name in _SUBMODULES:
-        return __import__(f"{__name__}.{name}", fromlist=("__name__",))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *_SUBMODULES})
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), {}, _SUBMODULES)
 
 
 class _Switches:

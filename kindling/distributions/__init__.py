@@ -1,4 +1,5 @@
 """Probability distributions: samples, densities, entropies, divergences.  Files load on first use of a name."""
+import kindling as _kindling
 
 _FILES = {
     "Bernoulli": "bernoulli", "Beta": "beta", "Binomial": "binomial", "Categorical": "categorical", "Cauchy": "cauchy",
@@ -28,16 +29,4 @@ _SUBMODULES = {*_FILES.values(), "constraints", "utils"}
 
 __all__ = list(_FILES)
 
-
-def __getattr__(name):
-    file = _FILES.get(name)
-    if file is None and name not in _SUBMODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = __import__(f"{__name__}.{file or name}", fromlist=("__name__",))
-    value = getattr(module, name) if file else module
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted({*globals(), *__all__, *_SUBMODULES})
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _FILES, _SUBMODULES)

@@ -40,11 +40,11 @@ _FAMILIES = {
     "distance": "PairwiseDistance CosineSimilarity",
     "flatten": "Flatten Unflatten",
 }
-_HOMES = {name: f"kindling.nn.modules.{family}" for family, names in _FAMILIES.items() for name in names.split()}
-_CLASSES = tuple(_HOMES)
+_CLASSES = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+_HOMES = {name: f"modules.{family}" for name, family in _CLASSES.items()}
 for _name in ("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"):
-    _HOMES[_name] = "kindling.nn.parameter"
-_HOMES["DataParallel"] = "kindling.nn.parallel"
+    _HOMES[_name] = "parameter"
+_HOMES["DataParallel"] = "parallel"
 _SUBMODULES = ("attention", "common_types", "functional", "grad", "init", "modules", "parallel", "parameter", "utils",
                "_reduction")
 
@@ -71,24 +71,4 @@ def factory_kwargs(kwargs):
     return found
 
 
-def _load(module):
-    # The import statement's own function: importlib is not needed for it.
-    __import__(module)
-    from sys import modules
-    return modules[module]
-
-
-def __getattr__(name):
-    home = _HOMES.get(name)
-    if home is not None:
-        value = getattr(_load(home), name)
-    elif name in _SUBMODULES:
-        value = _load(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted({*globals(), *_HOMES, *_SUBMODULES})
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _SUBMODULES)

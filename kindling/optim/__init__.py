@@ -13,16 +13,4 @@ __all__ = ["Adafactor", "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "ASGD"
            "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam",
            "swap_in_optimizer_params_and_state", "swa_utils"]
 
-
-def __getattr__(name):
-    file = _FILES.get(name)
-    if file is None and name not in _SUBMODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = __import__(f"{__name__}.{file or name}", fromlist=("__name__",))
-    value = getattr(module, name) if file else module
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _FILES, _SUBMODULES)

@@ -1,13 +1,13 @@
 """``--registrations``: operators that a start declares and kernels that it registers, by name space, dispatch key, file.
 
-Asks torch's own dispatcher at the program's end, in a run of its own. A C++ file's time is that of its static constructor
+Asks torch's own dispatcher, or Kindling's, at the program's end, in a run of its own. A C++ file's time is that of its static constructor
 in the measurement, a Python file's the self time of its module, of which registering is a part.
 """
 
 import os
 import re
 
-from kindling.startup import parse
+from kindling.startup import model, parse
 
 _KERNEL = re.compile(r"(\w+)(?:\[alias\])?( \(inactive\))?: registered at (.*?)(?::(\d+))? :: ")
 
@@ -31,7 +31,7 @@ def summary(dumps, data):
         space = spaces.setdefault(name.partition("::")[0], {"schemas": 0, "kernels": 0, "cpp": 0, "python": 0})
         for line in lines[1:]:
             if line.startswith("debug: registered at "):
-                file = line[21:].rpartition(":")[0]
+                file = re.sub(r":\d+$", "", line[21:])
                 space["schemas"] += 1
                 _source(sources, file)["schemas"] += 1
                 continue
@@ -62,8 +62,9 @@ def _source(sources, file):
 
 
 def _times(sources, data):
-    constructors = {}
+    constructors, libraries = {}, {}
     for library in data["libraries"]:
+        libraries[os.path.basename(library["path"]).partition(".")[0].removeprefix("lib")] = library
         for item in library["constructors"]:
             if item["symbol"].startswith("_GLOBAL__sub_I_"):
                 constructors.setdefault(item["symbol"][15:], (item["ms"], library["path"]))
@@ -72,7 +73,10 @@ def _times(sources, data):
         modules.setdefault(os.path.realpath(module["file"]), module)
     for file, row in sources.items():
         if row["language"] == "cpp":
-            row["ms"], row["library"] = constructors.get(os.path.basename(file), (0.0, None))
+            if file in libraries:  # Kindling's operators have no constructors: all that there is, is the library itself
+                row["ms"], row["library"] = round(model.library_ms(libraries[file]), 4), libraries[file]["path"]
+            else:
+                row["ms"], row["library"] = constructors.get(os.path.basename(file), (0.0, None))
         elif os.path.realpath(file) in modules:
             module = modules[os.path.realpath(file)]
             row["ms"], row["module"] = module["self_ms"], module["name"]

@@ -1,4 +1,6 @@
 """Helpers around modules: gradient clipping, packed sequences, parametrisations. Each loads at its first use."""
+import kindling as _kindling
+
 _FAMILIES = {
     "clip_grad": "clip_grad_norm clip_grad_norm_ clip_grads_with_norm_ clip_grad_value_ get_total_norm",
     "convert_parameters": "parameters_to_vector vector_to_parameters",
@@ -14,19 +16,5 @@ _SUBMODULES = ("clip_grad", "convert_parameters", "fusion", "init", "memory_form
 
 __all__ = [*_HOMES, "parametrizations", "parametrize", "rnn", "stateless"]
 
-
-def __getattr__(name):
-    from kindling.nn import _load
-    if name in _HOMES:
-        # A function may bear its module's name; it wins, as the import below would otherwise leave the module here.
-        value = getattr(_load(f"{__name__}.{_HOMES[name]}"), name)
-    elif name in _SUBMODULES:
-        value = _load(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted({*globals(), *_HOMES, *_SUBMODULES})
+# A function may bear its module's name; it wins over the module.
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _SUBMODULES)

@@ -249,7 +249,7 @@ def note_stack(_, frame):
 
 
 def dump_operators():
-    core = modules.get("torch._C")
+    core = modules.get("torch._C") or modules.get("kindling._C")
     dump, names = getattr(core, "_dispatch_dump", None), getattr(core, "_dispatch_get_all_op_names", None)
     if dump and names:
         for name in names():

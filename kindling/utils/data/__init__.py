@@ -1,4 +1,5 @@
 """Datasets, samplers and the loader that batches them.  Files load on first use of a name."""
+import kindling as _kindling
 
 _FILES = {
     **dict.fromkeys(("ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
@@ -14,16 +15,4 @@ _SUBMODULES = ("dataset", "sampler", "distributed", "dataloader", "_utils")
 
 __all__ = sorted(_FILES)
 
-
-def __getattr__(name):
-    file = _FILES.get(name)
-    if file is None and name not in _SUBMODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = __import__(f"{__name__}.{file or name}", fromlist=("__name__",))
-    value = getattr(module, name) if file else module
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _FILES, _SUBMODULES)

@@ -1,10 +1,7 @@
 """Parts of the loader: collating, fetching, and what runs in a worker."""
+import kindling as _kindling
 
 MP_STATUS_CHECK_INTERVAL = 5.0
 _SUBMODULES = ("collate", "fetch", "info", "pin_memory", "worker")
 
-
-def __getattr__(name):
-    if name in _SUBMODULES:
-        return __import__(f"{__name__}.{name}", fromlist=("__name__",))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), {}, _SUBMODULES)
