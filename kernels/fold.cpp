@@ -493,6 +493,69 @@ void fold_columns(const FoldPlan& plan) {
     }
 }
 
+/// Columns, where some of the folds give the place of an extreme: its value is found first, then the first row that has
+/// it. So everything is read twice, but as it lies.
+void fold_places_in_columns(FoldPlan& plan) {
+    RunArena arena;
+    Folder* wanted = plan.folders;
+    plan.folders = arena.take<Folder>(plan.folder_count);
+    for (int f = 0; f < plan.folder_count; f++) {
+        plan.folders[f] = wanted[f];
+        if (is_simple(wanted[f].combine)) continue;
+        plan.folders[f].combine = wanted[f].combine == Combine::ArgMin ? Combine::Min : Combine::Max;
+        plan.folders[f].results[0] = arena.take<char>(plan.kept * wanted[f].item);
+    }
+    fold_columns(plan);
+    constexpr int64_t largest = 1024;
+    const int64_t columns = plan.kept, n = plan.reduced, tile = tile_size(plan.program, largest);
+    parallel((columns + tile - 1) / tile, 1 + 65536 / (n * tile), [&](int64_t begin, int64_t end) {
+        RunArena own;
+        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, tile, false, own);
+        alignas(64) uint8_t hits[largest], nan[largest], nan_best[largest];
+        int64_t* missing = own.take<int64_t>(plan.folder_count);
+        for (int64_t first = begin * tile; first < columns && first < end * tile; first += tile) {
+            const int64_t some = columns - first < tile ? columns - first : tile;
+            int64_t left = 0;
+            for (int f = 0; f < plan.folder_count; f++) {
+                missing[f] = is_simple(wanted[f].combine) ? 0 : some;
+                left += missing[f];
+                int64_t* places = reinterpret_cast<int64_t*>(wanted[f].results[0]) + first;
+                if (missing[f])
+                    for (int64_t c = 0; c < some; c++) places[c] = -1;
+            }
+            for (int64_t row = 0; row < n && left; row++) {
+                runner.seek(row * columns + first);
+                runner.run(some, nullptr);
+                for (int f = 0; f < plan.folder_count; f++) {
+                    if (!missing[f]) continue;
+                    const Folder& folder = wanted[f];
+                    const char *values = static_cast<const char*>(runner.output(f, some)),
+                               *best = plan.folders[f].results[0] + first * folder.item;
+                    folder.test_code.function(hits, values, best, nullptr, some, 0);
+                    if (folder.nan_code.function) {
+                        folder.nan_code.function(nan_best, best, nullptr, nullptr, some, 0);
+                        if (std::memchr(nan_best, 1, static_cast<size_t>(some))) {
+                            folder.nan_code.function(nan, values, nullptr, nullptr, some, 0);
+                            for (int64_t c = 0; c < some; c++) hits[c] |= nan[c] & nan_best[c];
+                        }
+                    }
+                    int64_t* places = reinterpret_cast<int64_t*>(folder.results[0]) + first;
+                    for (int64_t c = 0; c < some; c += 8) {
+                        uint64_t word = 0;
+                        std::memcpy(&word, hits + c, static_cast<size_t>(some - c < 8 ? some - c : 8));
+                        for (; word; word &= word - 1) {  // a set byte is 1
+                            int64_t& place = places[c + __builtin_ctzll(word) / 8];
+                            if (place >= 0) continue;
+                            place = row;
+                            missing[f]--, left--;
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
 /// Columns if that is how the largest input lies in memory.
 bool wants_columns(const LoopKernel& kernel, const LoopOperand* inputs, int input_count) {
     int best_dims = -1;
@@ -577,10 +640,11 @@ void run_fold(const LoopKernel& kernel) {
     const int folder_count = static_cast<int>(program.outputs.size());
     RunArena arena;
     Folder* folders = arena.take<Folder>(folder_count);
-    bool simple = true, any_order = true;
+    bool simple = true, any_order = true, places = true;  // or the places of extremes
     for (int f = 0; f < folder_count; f++) {
         folders[f].set(kernel.combines[f], kernel.expression->output_type(f));
         simple &= is_simple(kernel.combines[f]);
+        places &= kernel.combines[f] != Combine::MeanVar;
         any_order &= simple && (kernel.combines[f] >= Combine::Min || category(folders[f].type) < 2);
     }
     LoopOrder kept = order_dims(kernel, ~kernel.reduced, true, arena);
@@ -601,7 +665,8 @@ void run_fold(const LoopKernel& kernel) {
     if (reduced.size == 0) {
         for (int f = 0; f < folder_count; f++) folders[f].fill_empty(kept.size);
     } else {
-        bool columns = simple && wants_columns(kernel, inputs, input_count);
+        places &= !simple && program.steps.size() <= 2;
+        bool columns = (simple || places) && wants_columns(kernel, inputs, input_count);
         FoldPlan plan{kernel, program, inputs, folders, folder_count, {}, kept.size, reduced.size};
         plan.order.ndim = kept.ndim + reduced.ndim;
         plan.order.size = kept.size * reduced.size;
@@ -614,7 +679,8 @@ void run_fold(const LoopKernel& kernel) {
             plan.order.sizes[d] = from->sizes[at];
             plan.order.dims[d] = from->dims[at];
         }
-        if (columns) fold_columns(plan);
+        if (columns && simple) fold_columns(plan);
+        else if (columns) fold_places_in_columns(plan);
         else fold_rows(plan);
     }
 
