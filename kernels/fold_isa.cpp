@@ -194,6 +194,10 @@ template <class Op, class T> struct Fold {
         halve<in_vector>(out, lanes[0]);
     }
     static void lane_blocks(void* out, const void* from, int64_t blocks, int64_t stride) {
+        if (blocks == 1) {
+            finish_lanes(static_cast<T*>(out), static_cast<const char*>(from));
+            return;
+        }
         PairwiseCounter<Number, Number (*)(const Number&, const Number&)> counter(merged);
         int64_t b = 0;
         if constexpr (by_four)

@@ -100,6 +100,8 @@ private:
     char *frame_, *folded_;
     Cursor* cursors_;
     int cursor_count_ = 0;
+    char*** tables_;         // what code reads and writes for each row of a group: as pointers_
+    int64_t group_;
 
     const TileSlot& slot(int s) const { return program_.slots[static_cast<size_t>(s)]; }
 
@@ -323,11 +325,22 @@ private:
             for (int k = 0; k < step.operand_count; k++) stored[step.operands[k]] = true;
             number_steps_[number_step_count_++] = static_cast<int16_t>(i);
         }
-        // What is kept for a later level lies in the output if it is one.
-        for (int16_t s : native_->kept) {
-            bool is_output = false;
-            for (int c = 0; c < outputs; c++) is_output |= cursors_[c].slot == s;
-            if (!is_output) buffers_[s] = pointers_[s] = arena_.take<char>(space_.length * slot(s).item_size);
+        // Several rows go through a level before the next, so that they need not wait for each other's folds.
+        group_ = 1;
+        while (group_ < 16 && 2 * group_ * space_.length <= 4096 && 2 * group_ <= at_once_) group_ *= 2;
+        tables_ = arena_.take<char**>(group_);
+        const int64_t slots = static_cast<int64_t>(program_.slots.size());
+        for (int64_t g = 0; g < group_; g++) {
+            tables_[g] = arena_.take<char*>(slots);
+            for (int s = 0; s < slots; s++)
+                tables_[g][s] = extents_[s] == Extent::Row ? arena_.take<char>(splat_bytes)
+                                : extents_[s] == Extent::Once ? pointers_[s] : nullptr;
+            // What is kept for a later level lies in the output if it is one.
+            for (int16_t s : native_->kept) {
+                bool is_output = false;
+                for (int c = 0; c < outputs; c++) is_output |= cursors_[c].slot == s;
+                if (!is_output) buffers_[s] = tables_[g][s] = arena_.take<char>(space_.length * slot(s).item_size);
+            }
         }
     }
 
@@ -340,55 +353,61 @@ private:
             flat /= order.sizes[d];
             for (int c = 0; c < cursor_count_; c++) cursors_[c].at += coordinates[d] * cursors_[c].strides[d];
         }
-        for (int64_t row = begin, r = 0, rows = 0; row < end; row++, r++) {
-            if ((row - begin) % at_once_ == 0) {
-                r = 0;
-                rows = end - row < at_once_ ? end - row : at_once_;
-                for (int i = 0; i < row_input_count_; i++) read_numbers(row_inputs_[i], row, rows);
-            }
-            run_native_row(r);
-            if (r == rows - 1) {  // the numbers of these rows
-                for (int i = number_step_count_; i-- > 0;)
-                    run_row_step(program_.steps[static_cast<size_t>(number_steps_[i])], rows);
-                write_numbers(row - r, rows);
-            }
+        auto next_row = [&]() {
             for (int d = space_.kept_dims; d-- > 0;) {
                 for (int c = 0; c < cursor_count_; c++) cursors_[c].at += cursors_[c].strides[d];
                 if (++coordinates[d] < order.sizes[d]) break;
                 coordinates[d] = 0;
                 for (int c = 0; c < cursor_count_; c++) cursors_[c].at -= cursors_[c].strides[d] * order.sizes[d];
             }
+        };
+        for (int64_t first = begin; first < end; first += at_once_) {
+            const int64_t rows = end - first < at_once_ ? end - first : at_once_;
+            for (int i = 0; i < row_input_count_; i++) read_numbers(row_inputs_[i], first, rows);
+            for (int64_t r = 0; r < rows; r += group_) {
+                const int64_t count = rows - r < group_ ? rows - r : group_;
+                for (int64_t g = 0; g < count; g++, next_row()) {
+                    for (int c = 0; c < cursor_count_; c++) tables_[g][cursors_[c].slot] = cursors_[c].at;
+                    for (int i = 0; i < row_input_count_; i++) {
+                        const int s = row_inputs_[i], item = slot(s).item_size;
+                        fill_splat(tables_[g][s], values_[s] + (r + g) * item, item);
+                    }
+                }
+                if (space_.length > native_fold_elements()) run_native_parts(r);
+                else run_native_group(r, count);
+            }
+            // The numbers of these rows.
+            for (int i = number_step_count_; i-- > 0;)
+                run_row_step(program_.steps[static_cast<size_t>(number_steps_[i])], rows);
+            write_numbers(first, rows);
         }
         end_past_cache();  // if anything was written so
     }
 
-    void aim(int64_t at) {
-        for (int c = 0; c < cursor_count_; c++) pointers_[cursors_[c].slot] = cursors_[c].at + at * cursors_[c].item;
-        if (at || space_.length > native_fold_elements())
-            for (int16_t s : native_->kept)
-                if (buffers_[s]) pointers_[s] = buffers_[s] + at * slot(s).item_size;
-    }
-
-    /// A row in one loop for each level; long ones in parts of a power of two of blocks, each a subtree of the fold.
-    void run_native_row(int64_t r) {
-        const int64_t n = space_.length, part = native_fold_elements();
-        const bool parts = n > part;
-        for (int i = 0; i < row_input_count_; i++) {
-            const int s = row_inputs_[i], item = slot(s).item_size;
-            fill_splat(pointers_[s], values_[s] + r * item, item);
-        }
-        if (!parts) aim(0);
+    void run_native_group(int64_t r, int64_t count) {
         for (const NativeRows::Level& loop : native_->levels) {
             if (!loop.kernel) continue;
-            if (!parts) {
-                run_native(*loop.kernel, pointers_, n, frame_, folded_);
-                for (size_t f = 0; f < loop.folds.size(); f++) keep_folded(loop.folds[f], r, folded_ + 16 * f);
-                continue;
+            for (int64_t g = 0; g < count; g++) {
+                run_native(*loop.kernel, tables_[g], space_.length, frame_, folded_);
+                for (size_t f = 0; f < loop.folds.size(); f++) keep_folded(loop.folds[f], g, r + g, folded_ + 16 * f);
             }
+        }
+    }
+
+    /// A long row in parts of a power of two of blocks, each a subtree of the fold.
+    void run_native_parts(int64_t r) {
+        const int64_t n = space_.length, part = native_fold_elements();
+        char** const row = tables_[0];
+        for (const NativeRows::Level& loop : native_->levels) {
+            if (!loop.kernel) continue;
             uint64_t count = 0;
             int depth = 0;
+            std::memcpy(pointers_, row, program_.slots.size() * sizeof *row);
             for (int64_t at = 0; at < n; at += part, count++) {
-                aim(at);
+                for (int c = 0; c < cursor_count_; c++)
+                    pointers_[cursors_[c].slot] = row[cursors_[c].slot] + at * cursors_[c].item;
+                for (int16_t s : native_->kept)
+                    if (buffers_[s]) pointers_[s] = buffers_[s] + at * slot(s).item_size;
                 run_native(*loop.kernel, pointers_, n - at < part ? n - at : part, frame_, folded_);
                 const int merges = __builtin_ctzll(~count);
                 for (size_t f = 0; f < loop.folds.size(); f++) {
@@ -401,7 +420,7 @@ private:
             for (size_t f = 0; f < loop.folds.size(); f++) {
                 char* levels = fold_levels_ + f * 64 * 16;
                 for (int m = depth - 1; m > 0; m--) merge_levels(loop.folds[f], levels, m - 1);
-                keep_folded(loop.folds[f], r, levels);
+                keep_folded(loop.folds[f], 0, r, levels);
             }
         }
     }
@@ -410,10 +429,11 @@ private:
             if (step.fold && step.out == s)
                 step.function(levels + 16 * into, levels + 16 * into, levels + 16 * (into + 1), nullptr, step.scale, 0);
     }
-    void keep_folded(int16_t s, int64_t r, const char* from) {
+    /// Of row `r` among those at once, number `g` of its group. Code reads one float of it.
+    void keep_folded(int16_t s, int64_t g, int64_t r, const char* from) {
         const int item = slot(s).item_size;
         std::memcpy(values_[s] + r * item, from, static_cast<size_t>(item));
-        fill_splat(pointers_[s], from, item);
+        std::memcpy(tables_[g][s], from, static_cast<size_t>(item));
     }
 
     /// Whole rows in one tile: the steps one after the other.

@@ -490,6 +490,9 @@ private:
                           : one.op == LaneOp::Load32 ? 4 : 8;
         General base = pointer(slot);
         int to = define(i);
+        // One number is read as one: it may just have been written so.
+        if (one.invariant && one.op == LaneOp::Load32) form = Form::BroadcastSs;
+        if (one.invariant && one.op == LaneOp::Load64) form = Form::BroadcastSd;
         code_.emit(form, bytes(one.width), to, 0, one.invariant ? Place::at(base, 0) : element(base, scale));
     }
     Place element(General base, int item) const {
