@@ -75,7 +75,7 @@ def fit(name, note, f, low, high, degree, ctype="double", weight=None):
 
 
 def at_zero(f, limit):
-    return lambda x: f(x) if x else mp.mpf(limit)
+    return lambda x: f(x) if abs(x) > mp.mpf(10) ** -20 else mp.mpf(limit)
 
 
 fit("exp", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5), -0.3467, 0.3467, 11)
@@ -110,7 +110,7 @@ fit("i1_large", "sqrt(x) e^-x I1(x) over t = 16/x - 1, x >= 8",
     lambda t: 1 / mp.sqrt(2 * mp.pi) if t <= -1 else mp.sqrt(16 / (t + 1)) * mp.exp(-16 / (t + 1)) * mp.besseli(1, 16 / (t + 1)), -1, 1, 23)
 
 # float32
-fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5), -0.3467, 0.3467, 5, "float")
+fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5), -0.3467, 0.3467, 4, "float")
 fit("logf", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 3, "float")
 fit("sin_for_float", "(sin(r) - r) / r^3 over z = r^2, |r| <= pi/4", at_zero(lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 6), 0, 0.6169, 3)
 fit("cos_for_float", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.6169, 3)

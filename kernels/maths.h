@@ -1,6 +1,6 @@
 // kernels/maths.h: mathematical functions, written once over a vector of doubles (or floats where the name says so).
 //
-// No libm, no contraction: the same bits from every instruction set. Errors are bounds seen in tests, in units in the
+// No libm, no contraction but mul_add's: the same bits from every instruction set. Errors are bounds seen in tests, in units in the
 // last place. `V` is a vector as in vector.h, or what the native executor records with (native/record.h).
 #pragma once
 #include "kernels/angle.h"
@@ -12,9 +12,17 @@ namespace kindling::KINDLING_ISA_NAMESPACE::maths {
 inline constexpr double infinity = __builtin_inf();
 inline constexpr double nan = __builtin_nan("");
 
-/// Even and odd powers side by side: half the latency of Horner's rule.
+/// Even and odd powers side by side: half the latency of Horner's rule. Of floats with products and sums rounded as one.
 template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, const T (&c)[N]) {
     V square = x * x;
+    if constexpr (sizeof(Item<V>) == 4) {
+        V even = all<V>(c[(N - 1) & ~1]), odd = all<V>(c[((N - 2) & ~1) + 1]);
+#pragma GCC unroll 16
+        for (int i = ((N - 1) & ~1) - 2; i >= 0; i -= 2) even = mul_add(even, square, all<V>(c[i]));
+#pragma GCC unroll 16
+        for (int i = ((N - 2) & ~1) + 1 - 2; i >= 1; i -= 2) odd = mul_add(odd, square, all<V>(c[i]));
+        return mul_add(odd, x, even);
+    }
     V even = all<V>(c[(N - 1) & ~1]), odd = all<V>(c[((N - 2) & ~1) + 1]);
 #pragma GCC unroll 16
     for (int i = ((N - 1) & ~1) - 2; i >= 0; i -= 2) even = even * square + c[i];
@@ -484,9 +492,10 @@ template <class V> KINDLING_INLINE V scaled_by_powerf(const V& value, const V& k
 /// 1 ulp.
 template <class V> KINDLING_INLINE V expf(const V& x) {
     V bounded = at_most(at_least(x, -110.0f), 90.0f);
-    V k = (bounded * 1.44269504f + whole_magicf) - whole_magicf;
-    V r = (bounded - k * 0.693359375f) - k * -2.12194440e-4f;
-    V value = 1.0f + (r + r * r * polynomial(r, coefficients::expf));
+    V k = mul_add(bounded, all<V>(1.44269504f), all<V>(whole_magicf)) - whole_magicf;
+    V r = mul_add(k, all<V>(-0.693359375f), bounded);
+    r = mul_add(k, all<V>(2.12194440e-4f), r);
+    V value = 1.0f + mul_add(polynomial(r, coefficients::expf), r * r, r);
     return scaled_by_powerf(value, k);
 }
 template <class V> KINDLING_INLINE V logf(const V& x) {
@@ -513,7 +522,7 @@ template <class V> KINDLING_INLINE V tanhf(const V& x) {
     V result = choose(a < 0.625f, with_sign(x + x * z * polynomial(z, coefficients::tanhf), x), large);
     return choose(x != x, x, result);
 }
-/// 3.5 ulp. One polynomial with the coefficients of either side of 1: erf(x) / x, or the eighth root of erfc(x).
+/// 3.4 ulp. One polynomial with the coefficients of either side of 1: erf(x) / x, or the eighth root of erfc(x).
 template <class V> KINDLING_INLINE V erff(const V& x) {
     using namespace coefficients;
     V a = at_most(absolute(x), 4.0f);
@@ -521,12 +530,12 @@ template <class V> KINDLING_INLINE V erff(const V& x) {
     V t = choose(near, x * x, a - 2.5f), square = t * t;
     auto both = [&](int i) { return choose(near, all<V>(coefficients::erff[i]), all<V>(erfcf_root[i])); };
     V even = both(6), odd = both(5);
-    even = even * square + both(4);
-    odd = odd * square + both(3);
-    even = even * square + both(2);
-    odd = odd * square + both(1);
-    even = even * square + both(0);
-    V p = even + t * odd, second = p * p, fourth = second * second;
+    even = mul_add(even, square, both(4));
+    odd = mul_add(odd, square, both(3));
+    even = mul_add(even, square, both(2));
+    odd = mul_add(odd, square, both(1));
+    even = mul_add(even, square, both(0));
+    V p = mul_add(t, odd, even), second = p * p, fourth = second * second;
     return choose(near, x * p, with_sign(1.0f - fourth * fourth, x));
 }
 

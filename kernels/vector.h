@@ -69,6 +69,39 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
 }
 
 
+/// a * b + c of floats, rounded once. Where there is no instruction for it: the product is exact as a double; the sum is
+/// rounded to odd there, so that rounding it to a float is as if it were exact.
+template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c) {
+    static_assert(sizeof(Item<V>) == 4);
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64)
+        return bit_cast<V>(_mm512_fmadd_ps(bit_cast<__m512>(a), bit_cast<__m512>(b), bit_cast<__m512>(c)));
+#endif
+#if defined(__FMA__)
+    if constexpr (sizeof(V) == 32)
+        return bit_cast<V>(_mm256_fmadd_ps(bit_cast<__m256>(a), bit_cast<__m256>(b), bit_cast<__m256>(c)));
+    if constexpr (sizeof(V) == 16)
+        return bit_cast<V>(_mm_fmadd_ps(bit_cast<__m128>(a), bit_cast<__m128>(b), bit_cast<__m128>(c)));
+#endif
+    static_assert(Lanes<V>::count % 2 == 0);
+    using Wide = Vec<double, 2>;
+    using Narrow = Vec<float, 2>;
+    V result = a;
+    for (int k = 0; k < Lanes<V>::count; k += 2) {
+        auto two = [k](const V& v) { return convert<double>(Narrow{v[k], v[k + 1]}); };
+        const Wide product = two(a) * two(b), other = two(c), sum = product + other;
+        const Wide part = sum - product, lost = (product - (sum - part)) + (other - part);
+        Bits<Wide> word = bit_cast<Bits<Wide>>(sum);
+        const auto even = (word & 1) == 0, up = (lost > 0.0) == (sum > 0.0);
+        const auto inexact = (lost > 0.0) | (lost < 0.0);  // of infinities and NaN nothing is lost
+        word = inexact & even ? (up ? word + 1 : word - 1) : word;
+        const Narrow rounded = convert<float>(bit_cast<Wide>(word));
+        result[k] = rounded[0];
+        result[k + 1] = rounded[1];
+    }
+    return result;
+}
+
 // out[i] = f(a[i], ...) by vectors. The last, partial vector goes through local copies, so that `f` is compiled once.
 // The step of an operand is 0 where it is a repeated number (see TileFunction).
 template <class T> KINDLING_INLINE const char* partial(char* copy, const char* from, int64_t n) {

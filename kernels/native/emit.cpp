@@ -446,9 +446,23 @@ private:
                 break;
             }
             case How::Fused: {
-                int a = need(in[0]), b = need(in[1]);
+                // The result takes a factor's register: of one that is not read again, or that also lies in memory.
+                auto gives = [&](int k) {
+                    const int other = in[1 - k];
+                    return in[k] != other && in[k] != in[2] &&
+                           (where(in[k]).home >= 0 || after_[static_cast<size_t>(i) * 3 + static_cast<size_t>(k)] == never_used);
+                };
+                const int first = gives(0) || !gives(1) ? 0 : 1;
+                int a = need(in[first]), b = need(in[1 - first]);
                 Place c = place_of(in[2], form);
-                // The result takes the first factor's place: never a register that is still read.
+                if (gives(first)) {
+                    code_.emit(form, bytes(one.width), a, b, c);
+                    drop(in[first]);
+                    used(i);
+                    where(i).reg = static_cast<int8_t>(a);
+                    in_register_[a] = i;
+                    break;
+                }
                 int to = define(i);
                 code_.emit(Form::MovAps, bytes(one.width), to, 0, Place::of(a));
                 code_.emit(form, bytes(one.width), to, b, c);

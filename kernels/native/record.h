@@ -69,6 +69,9 @@ template <class To, class T> Recorded<To> convert(const Recorded<T>& value) {
     recorder->lacking |= result < 0;
     return Recorded<To>(result, nullptr);
 }
+template <class T> Recorded<T> mul_add(const Recorded<T>& a, const Recorded<T>& b, const Recorded<T>& c) {
+    return Recorded<T>(recorder->fma(lane_type<T>, a.lane, b.lane, c.lane), nullptr);
+}
 template <class T> Recorded<T> square_root(const Recorded<T>& x) {
     return Recorded<T>(recorder->square_root(lane_type<T>, x.lane), nullptr);
 }
