@@ -16,7 +16,12 @@ struct Window {
     Sizes out;
 };
 
+void check_dims(const Tensor& tensor, int dims) {
+    KINDLING_CHECK(Runtime, dims >= 1 && dims <= 3 && tensor.dim() > dims, "pooling over %d dimensions of a tensor of shape %s is not there", dims, str(tensor.sizes()).c_str());
+}
+
 void set_planes(Window& w, const Tensor& input, int dims) {
+    check_dims(input, dims);
     w.p.dtype = input.dtype();
     w.p.dims = dims;
     w.p.planes = 1;
@@ -137,7 +142,12 @@ Tensor average(const Tensor& self, Window w, bool count_include_pad, std::option
     return like_input(result, self);
 }
 
+void check_fits(const Tensor& grad, const Window& w) {
+    KINDLING_CHECK(Runtime, grad.sizes() == IntList(w.out), "avg_pool_backward: expected a gradient of shape %s, got %s", str(w.out).c_str(), str(grad.sizes()).c_str());
+}
+
 Tensor average_gradient(const Tensor& grad, const Tensor& shape, Window w, bool count_include_pad, std::optional<int64_t> divisor_override) {
+    check_fits(grad, w);
     w.p.count_include_pad = count_include_pad;
     w.p.divisor_override = divisor_override.value_or(0);
     Tensor g = contiguous(grad), result = make_tensor(shape.sizes(), grad.dtype(), grad.device());
@@ -158,9 +168,11 @@ Tensor adaptive_average(const Tensor& self, IntList size, int dims, const char* 
 }
 
 Tensor adaptive_average_gradient(const Tensor& grad, const Tensor& shape, int dims) {
+    check_dims(grad, dims);
     Sizes size;
     for (int64_t d = grad.dim() - dims; d < grad.dim(); d++) size.push_back(grad.size(d));
     Window w = adaptive(shape, size, dims, "adaptive_avg_pool_backward");
+    check_fits(grad, w);
     Tensor g = contiguous(grad), result = make_tensor(shape.sizes(), grad.dtype(), grad.device());
     w.p.dtype = g.dtype();
     if (!result.is_meta() && result.numel()) library::adaptive_avg_pool_gradient(w.p, g.data(), result.data());
