@@ -13,6 +13,7 @@
 #include "kernels/isa.h"
 #include "kernels/library/fft_isa.h"
 #include "kernels/library/scratch.h"
+#include "kernels/move.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -254,6 +255,38 @@ inline void for_places(int64_t n, int64_t s, F f) {
             f(q, begin, std::min(begin + 16, n));
 }
 
+// Rows that lie one after the other, `pairs` pairs of numbers each, `row` apart, to lanes: the first of pair j of row q at
+// first[j * s + q], the second at second[j * s + q]; and back. By way of blocks that are turned in the first cache.
+constexpr int64_t turned_pairs = 32, most_lanes = 16;
+template <class R>
+void to_lanes(const R* from, int64_t row, int64_t pairs, int64_t s, R* first, R* second) {
+    PlaneCopy copy = find_plane_copy(sizeof(R));
+    constexpr int64_t item = sizeof(R);
+    alignas(64) R block[2 * turned_pairs * most_lanes];
+    for (int64_t j = 0; j < pairs; j += turned_pairs) {
+        const int64_t some = std::min(turned_pairs, pairs - j);
+        copy({reinterpret_cast<char*>(block), reinterpret_cast<const char*>(from + 2 * j), {2 * some, s}, {s * item, item}, {item, row * item}});
+        copy({reinterpret_cast<char*>(first + j * s), reinterpret_cast<char*>(block), {some, s}, {s * item, item}, {2 * s * item, item}});
+        copy({reinterpret_cast<char*>(second + j * s), reinterpret_cast<char*>(block + s), {some, s}, {s * item, item}, {2 * s * item, item}});
+    }
+}
+template <class R>
+void from_lanes(R* to, int64_t row, int64_t pairs, int64_t s, const R* first, const R* second, R first_scale, R second_scale) {
+    PlaneCopy copy = find_plane_copy(sizeof(R));
+    constexpr int64_t item = sizeof(R);
+    alignas(64) R block[2 * turned_pairs * most_lanes];
+    for (int64_t j = 0; j < pairs; j += turned_pairs) {
+        const int64_t some = std::min(turned_pairs, pairs - j);
+        for (int64_t k = 0; k < some; ++k) {
+            const R *a = first + (j + k) * s, *b = second + (j + k) * s;
+            R *c = block + 2 * k * s, *d = c + s;
+            for (int64_t q = 0; q < s; ++q) c[q] = a[q] * first_scale;
+            for (int64_t q = 0; q < s; ++q) d[q] = b[q] * second_scale;
+        }
+        copy({reinterpret_cast<char*>(to + 2 * j), reinterpret_cast<char*>(block), {s, 2 * some}, {row * item, item}, {item, s * item}});
+    }
+}
+
 // run(first row, how many) over all rows in bundles.
 template <class Run>
 void for_bundles(const Fourier& f, int64_t n, Run run) {
@@ -276,6 +309,12 @@ void run_complex(const Fourier& f, const R* in, R* out) {
         Scratch<R> room(4 * n * s);
         Split<R> x{room.data, room.data + n * s}, y{room.data + 2 * n * s, room.data + 3 * n * s};
         int part = f.forward ? 0 : 1; // backwards: parts exchanged before and after
+        if (f.inner == 1) {
+            to_lanes(in + 2 * row * n, 2 * n, n, s, part ? x.im : x.re, part ? x.re : x.im);
+            Split<R> t = transform(*plan, s, x, y);
+            from_lanes(out + 2 * row * n, 2 * n, n, s, part ? t.im : t.re, part ? t.re : t.im, scale, scale);
+            return;
+        }
         for_places(n, s, [&](int64_t q, int64_t begin, int64_t end) {
             const R* from = in + 2 * row_start(f, row + q, n);
             for (int64_t j = begin; j < end; ++j) {
@@ -312,7 +351,8 @@ void run_from_real(const Fourier& f, const R* in, R* out) {
     for_bundles(f, length, [&](int64_t row, int64_t s) {
         Scratch<R> room(4 * length * s);
         Split<R> x{room.data, room.data + length * s}, y{room.data + 2 * length * s, room.data + 3 * length * s};
-        for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
+        if (even && f.inner == 1) to_lanes(in + row * n, n, length, s, x.re, x.im);
+        else for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
             const R* from = in + row_start(f, row + q, n);
             for (int64_t j = begin; j < end; ++j) {
                 x.re[j * s + q] = even ? from[2 * j * f.inner] : from[j * f.inner];
@@ -324,28 +364,9 @@ void run_from_real(const Fourier& f, const R* in, R* out) {
         Scratch<R> untangled(even ? 2 * kept * s : 0);
         if (even) {
             result = {untangled.data, untangled.data + kept * s};
-            for (int64_t q = 0; q < s; ++q) {
-                result.re[q] = t.re[q] + t.im[q];
-                result.re[length * s + q] = t.re[q] - t.im[q];
-            }
-            for (int64_t k = 1; k <= length / 2; ++k) {
-                int64_t other = length - k;
-                R wr = turns[static_cast<size_t>(2 * k)], wi = turns[static_cast<size_t>(2 * k + 1)];
-                const R *ar = t.re + k * s, *ai = t.im + k * s, *br = t.re + other * s, *bi = t.im + other * s;
-                R *near_re = result.re + k * s, *near_im = result.im + k * s;
-                R *far_re = result.re + other * s, *far_im = result.im + other * s;
-                for (int64_t q = 0; q < s; ++q) {
-                    // The transforms of the even and of the odd elements.
-                    R er = R(0.5) * (ar[q] + br[q]), ei = R(0.5) * (ai[q] - bi[q]);
-                    R dr = R(0.5) * (ai[q] + bi[q]), di = R(0.5) * (br[q] - ar[q]);
-                    R tr = dr * wr - di * wi, ti = dr * wi + di * wr;
-                    near_re[q] = er + tr;
-                    near_im[q] = ei + ti;
-                    if (other == k) continue;
-                    far_re[q] = er - tr;
-                    far_im[q] = ti - ei;
-                }
-            }
+            stages<R>().untangle(length, s, {t.re, t.im}, result, turns.data());
+            if (f.inner == 1)
+                return from_lanes(out + 2 * row * kept, 2 * kept, kept, s, result.re, result.im, scale, scale * sign);
         }
         for_places(kept, s, [&](int64_t q, int64_t begin, int64_t end) {
             R* to = out + 2 * row_start(f, row + q, kept);
@@ -400,6 +421,7 @@ void run_to_real(const Fourier& f, const R* in, R* out) {
             }
         });
         Split<R> t = transform(*plan, s, x, y);
+        if (even && f.inner == 1) return from_lanes(out + row * n, n, length, s, t.im, t.re, scale, scale);
         for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
             R* to = out + row_start(f, row + q, n);
             for (int64_t j = begin; j < end; ++j) {

@@ -114,7 +114,31 @@ void stage_any(int r, int64_t m, int64_t s, Split<const R> x, Split<R> y, const 
 }
 
 template <class R>
-constexpr FourierStages<R> stages = {stage2<R>, stage3<R>, stage4<R>, stage_any<R>};
+void untangle(int64_t length, int64_t s, Split<const R> x, Split<R> y, const R* w) {
+    for_lanes<R>(s, [&](auto type, int64_t q) {
+        using V = decltype(type);
+        auto a = get<V>(x, q);
+        V none = V::all(R{0});
+        put(y, q, Complex<V>{a.re + a.im, none});
+        put(y, length * s + q, Complex<V>{a.re - a.im, none});
+    });
+    for (int64_t k = 1; k <= length / 2; ++k) {
+        int64_t other = length - k;
+        for_lanes<R>(s, [&](auto type, int64_t q) {
+            using V = decltype(type);
+            auto a = get<V>(x, k * s + q), b = get<V>(x, other * s + q);
+            V half = V::all(R(0.5));
+            // The transforms of the even and of the odd elements.
+            Complex<V> even{half * (a.re + b.re), half * (a.im - b.im)}, odd{half * (a.im + b.im), half * (b.re - a.re)};
+            auto turned = odd * factor<V>(w + 2 * k);
+            put(y, k * s + q, even + turned);
+            if (other != k) put(y, other * s + q, Complex<V>{even.re - turned.re, turned.im - even.im});
+        });
+    }
+}
+
+template <class R>
+constexpr FourierStages<R> stages = {stage2<R>, stage3<R>, stage4<R>, stage_any<R>, untangle<R>};
 
 } // namespace
 

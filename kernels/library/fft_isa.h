@@ -20,6 +20,9 @@ struct FourierStages {
     void (*four)(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w);
     /// Any radix, by its definition; `roots` is the r by r matrix.
     void (*any)(int r, int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w, const R* roots);
+    /// Of transforms of pairs of reals (even ones real, odd ones imaginary) to the transforms of 2 * length reals: y has
+    /// length + 1 values. `w` holds exp(-pi i k / length) of k = 0 to length / 2.
+    void (*untangle)(int64_t length, int64_t s, Split<const R> x, Split<R> y, const R* w);
 };
 struct FourierSteps {
     FourierStages<float> in_float;
