@@ -152,6 +152,18 @@ enum class Kind : uint8_t { Tanh, Relu, Lstm, Gru };
 struct Cell {
     Kind kind;
     Tensor w_ih, w_hh, b_ih, b_hh, w_hr;
+    Tensor turned = {};  // w_hh by rows of its transpose, which a product with few rows reads as it lies
+
+    /// For many steps the weights are turned once.
+    Cell for_steps(size_t steps) const {
+        Cell cell = *this;
+        if (steps >= 4) cell.turned = contiguous(t(w_hh));
+        return cell;
+    }
+    Tensor hidden(const Tensor& h) const {
+        if (!turned.defined() || h.dim() != 2) return linear(h, w_hh, b_hh);
+        return b_hh.defined() ? addmm(b_hh, h, turned) : mm(h, turned);
+    }
 };
 
 struct State {
@@ -159,7 +171,7 @@ struct State {
 };
 
 void step(const Cell& cell, Tensor gates, State& state) {
-    Tensor hidden = linear(state.h, cell.w_hh, cell.b_hh);
+    Tensor hidden = cell.hidden(state.h);
     if (const Tensor& kept = cell.kind == Kind::Gru ? state.h : state.c; kept.defined() && kept.dtype() != gates.dtype() && autocast_on()) {
         // Products are in the lower dtype; the state is not.
         gates = to(gates, kept.dtype());
@@ -190,8 +202,9 @@ State joined(const std::vector<State>& parts) {
 }
 
 /// All steps of input [T, B, I] in one direction; `state` becomes the last one.
-Tensor run_padded(const Cell& cell, const Tensor& input, State& state, bool reverse) {
-    std::vector<Tensor> gates = unbind(linear(input, cell.w_ih, cell.b_ih), 0), outputs(gates.size());
+Tensor run_padded(const Cell& given, const Tensor& input, State& state, bool reverse) {
+    std::vector<Tensor> gates = unbind(linear(input, given.w_ih, given.b_ih), 0), outputs(gates.size());
+    const Cell cell = given.for_steps(gates.size());
     for (size_t i = 0; i < gates.size(); i++) {
         size_t t = reverse ? gates.size() - 1 - i : i;
         step(cell, gates[t], state);
@@ -201,8 +214,9 @@ Tensor run_padded(const Cell& cell, const Tensor& input, State& state, bool reve
 }
 
 /// The same over packed rows: step t has counts[t] of them, never more than step t - 1.
-Tensor run_packed(const Cell& cell, const Tensor& data, IntList counts, State& state, bool reverse) {
-    std::vector<Tensor> gates = split_with_sizes(linear(data, cell.w_ih, cell.b_ih), counts, 0), outputs(gates.size());
+Tensor run_packed(const Cell& given, const Tensor& data, IntList counts, State& state, bool reverse) {
+    std::vector<Tensor> gates = split_with_sizes(linear(data, given.w_ih, given.b_ih), counts, 0), outputs(gates.size());
+    const Cell cell = given.for_steps(gates.size());
     size_t steps = counts.size();
     if (reverse) {
         State initial = state;

@@ -263,11 +263,15 @@ void to_lanes(const R* from, int64_t row, int64_t pairs, int64_t s, R* first, R*
     PlaneCopy copy = find_plane_copy(sizeof(R));
     constexpr int64_t item = sizeof(R);
     alignas(64) R block[2 * turned_pairs * most_lanes];
+    auto move = [&](R* to, const R* source, int64_t rows, int64_t source_row, int64_t source_step) {
+        copy({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(source), {rows, s}, {s * item, item},
+              {source_row * item, source_step * item}});
+    };
     for (int64_t j = 0; j < pairs; j += turned_pairs) {
         const int64_t some = std::min(turned_pairs, pairs - j);
-        copy({reinterpret_cast<char*>(block), reinterpret_cast<const char*>(from + 2 * j), {2 * some, s}, {s * item, item}, {item, row * item}});
-        copy({reinterpret_cast<char*>(first + j * s), reinterpret_cast<char*>(block), {some, s}, {s * item, item}, {2 * s * item, item}});
-        copy({reinterpret_cast<char*>(second + j * s), reinterpret_cast<char*>(block + s), {some, s}, {s * item, item}, {2 * s * item, item}});
+        move(block, from + 2 * j, 2 * some, 1, row);
+        move(first + j * s, block, some, 2 * s, 1);
+        move(second + j * s, block + s, some, 2 * s, 1);
     }
 }
 template <class R>
@@ -283,7 +287,8 @@ void from_lanes(R* to, int64_t row, int64_t pairs, int64_t s, const R* first, co
             for (int64_t q = 0; q < s; ++q) c[q] = a[q] * first_scale;
             for (int64_t q = 0; q < s; ++q) d[q] = b[q] * second_scale;
         }
-        copy({reinterpret_cast<char*>(to + 2 * j), reinterpret_cast<char*>(block), {s, 2 * some}, {row * item, item}, {item, s * item}});
+        copy({reinterpret_cast<char*>(to + 2 * j), reinterpret_cast<char*>(block), {s, 2 * some}, {row * item, item},
+              {item, s * item}});
     }
 }
 
