@@ -243,7 +243,7 @@ OPERATORS(shaping) {
                 KINDLING_CHECK(Runtime, repeats[i] >= 0, "Trying to create tensor with negative dimension %ld: %s", repeats[i], str(repeats).c_str());
                 open.push_back(1); open.push_back(size);
                 wide.push_back(repeats[i]); wide.push_back(size);
-                result.push_back(repeats[i] * size);
+                result.push_back(checked_numel({repeats[i], size}));
             }
             return reshape(clone(expand(reshape(self, open), wide), MemoryFormat::Contiguous), result);
         }),
