@@ -21,7 +21,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from time import perf_counter_ns
 
 SUBJECTS = ["torch", "numpy", "transformers", "kindling"]
 

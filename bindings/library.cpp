@@ -149,6 +149,19 @@ static PyObject* call_below_autograd(PyObject*, PyObject* all) {
     return PyObject_Call(function, args, kwargs);
 }
 
+/// _C._clearly_fresh(result, args): whether a result is a tensor whose memory no argument has. False too where containers hide what they have.
+static PyObject* clearly_fresh(PyObject*, PyObject* const* given, Py_ssize_t count) {
+    if (count != 2 || !PyTuple_Check(given[1])) return PyErr_Format(PyExc_TypeError, "_clearly_fresh takes a result and the arguments' tuple");
+    PyObject *result = given[0], *args = given[1];
+    bool fresh = is_tensor(result);
+    for (Py_ssize_t i = 0; fresh && i < PyTuple_GET_SIZE(args); i++) {
+        PyObject* each = PyTuple_GET_ITEM(args, i);
+        fresh = is_tensor(each) ? impl_of(each)->storage != impl_of(result)->storage
+                                : !PyList_Check(each) && !PyTuple_Check(each) && !PyDict_Check(each);
+    }
+    return PyBool_FromLong(fresh);
+}
+
 bool init_library(PyObject* module) {
     static PyMethodDef functions[] = {{"_define_operator", define_operator, METH_O, nullptr},
                                       {"_add_kernel", add_python_kernel, METH_VARARGS, nullptr},
@@ -157,6 +170,7 @@ bool init_library(PyObject* module) {
                                       {"__getattr__", missing_attribute, METH_O, nullptr},
                                       {"_exclude_keys", exclude_keys, METH_VARARGS, nullptr},
                                       {"_set_composite", set_composite, METH_VARARGS, nullptr},
+                                      {"_clearly_fresh", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(clearly_fresh)), METH_FASTCALL, nullptr},
                                       {"_call_below_autograd", call_below_autograd, METH_VARARGS, nullptr},
                                       {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0 && PyModule_AddIntConstant(module, "_KEY_AUTOGRAD", key::Autograd) == 0 &&

@@ -18,8 +18,12 @@ def _tensors(value):
 
 def checked(name, function):
     """``function``, refused when a result is an argument or shares its memory."""
+    fresh = _C._clearly_fresh
+
     def kernel(*args, **kwargs):
         result = function(*args, **kwargs)
+        if not kwargs and fresh(result, args):     # most operators: one tensor of tensors and numbers
+            return result
         if result is not None:
             kept = [each.untyped_storage() for each in _tensors(args)] + [each.untyped_storage() for each in _tensors(kwargs)]
             for each in _tensors(result):

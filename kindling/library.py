@@ -58,10 +58,15 @@ def _define(namespace, schema):
 _early = {}          # kernels of operators that are defined later
 
 
+_changes = 0         # how often an operator was defined or removed
+
+
 def _forget(name):
     """What torch.ops keeps of a name is looked up anew."""
     from kindling import _ops
 
+    global _changes
+    _changes += 1
     namespace, _, short = name.rpartition("::")
     getattr(_ops.ops, namespace or "aten").__dict__.pop(short, None)
     for key in [key for key in _ops._overloads if key[0] == name]:
@@ -316,6 +321,7 @@ class CustomOp:
         self.__name__ = self._name
         self.__doc__ = function.__doc__
         self._disabled = {}
+        self._found, self._at = None, -1
 
     @property
     def _opoverload(self):
@@ -323,8 +329,16 @@ class CustomOp:
 
         return getattr(getattr(ops, self._namespace), self._name).default
 
-    def __call__(self, *args, **kwargs):
-        return self._opoverload(*args, **kwargs)
+    def __call__(self, /, *args, **kwargs):
+        if self._at != _changes:
+            self._found, self._at = self._opoverload, _changes
+            self._call = self._found._op
+        try:
+            return self._call(*args, **kwargs)
+        except TypeError as error:
+            from kindling._ops import _explained
+
+            raise _explained(error, self._found._core, lambda: self._found._schema) from None
 
     def register_fake(self, function):
         return register_fake(self, function)

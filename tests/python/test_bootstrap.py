@@ -29,8 +29,9 @@ def test_global_symbols(name):
 
 def test_only_the_package_is_read():
     done = python("import kindling\nprint(kindling.__version__[:4], kindling.__path__[0] != '')\ntry: kindling.ones(1)\n"
-                  "except ImportError as e: print(e)", KINDLING_SKIP_NATIVE="1")
+                  "except ImportError as e: print(e)\nprint('nn' in dir(kindling))", KINDLING_SKIP_NATIVE="1")
     assert done.stdout.splitlines()[0] == "2.13 True" and "KINDLING_SKIP_NATIVE=1" in done.stdout.splitlines()[1], done.stderr
+    assert done.stdout.splitlines()[2] == "True"
 
 
 @pytest.fixture

@@ -272,3 +272,19 @@ def test_doctor_counts():
     facts = json.loads(done.stdout)
     counts = kindling.dispatch.counts()
     assert facts["overloads"] == f"{counts['declared']} declared, {counts['C++']} of these with C++ kernels, 0 defined from Python"
+
+
+def test_results_in_the_memory_of_arguments_are_found_wherever_those_are():
+    @kindling.library.custom_op("aliasing::pick", mutates_args=())
+    def pick(xs: list[kindling.Tensor], y: kindling.Tensor, which: int) -> kindling.Tensor:
+        return [xs[0] + 0, xs[0], y, y[1:], xs[1].view(-1)][which]
+
+    x, y = kindling.ones(2), kindling.ones(2)
+    assert pick([x, x], y, 0).tolist() == [1, 1] and pick(xs=[x, x], y=y, which=0).tolist() == [1, 1]
+    for which in (1, 2, 3, 4):
+        with pytest.raises(RuntimeError, match="may not alias any inputs"):
+            pick([x, kindling.ones(2)], y, which)
+        with pytest.raises(RuntimeError, match="may not alias any inputs"):
+            pick(which=which, xs=[x, kindling.ones(2)], y=y)
+    with pytest.raises(RuntimeError, match="Declaration"):
+        pick(1)

@@ -559,3 +559,14 @@ def test_ipython_magic(capsys):
     assert re.search(r"wave  \(__main__:1\)", capsys.readouterr().out)
     shell.kindling_startup("--repeat=1 --no-native -m this_is_no_module")
     assert "No module named this_is_no_module" in capsys.readouterr().out
+
+
+def test_registrations_of_kindling(tree):
+    data, done = startup("--repeat", "1", "--registrations", "-c", "import kindling", cwd=tree)
+    found = data["registrations"]
+    (aten,) = [row for row in found["namespaces"] if row["name"] == "aten"]
+    assert aten["schemas"] > 1000 and aten["kernels"] == aten["cpp"] > 2000
+    assert {row["name"] for row in found["keys"]} >= {"CPU", "Meta", "Autograd", "CompositeImplicitAutograd"}
+    (source,) = found["sources"]
+    assert source["name"] == "kindling" and "libkindling" in source["library"] and source["schemas"] == aten["schemas"]
+    assert b"registering files by time" in done.stdout
