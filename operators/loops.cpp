@@ -150,7 +150,7 @@ void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides) {
     for (int i = 0; i < static_cast<int>(sizes.size()); i++) {
         int at = i - shift;
         strides[i] = at < 0 || (tensor.shape[at] == 1 && sizes[static_cast<size_t>(i)] != 1) ? 0
-                     : tensor.shape[tensor.ndim + at] * item;
+                     : static_cast<int64_t>(static_cast<uint64_t>(tensor.shape[tensor.ndim + at]) * static_cast<uint64_t>(item));  // of one element or none, it may be anything
     }
 }
 

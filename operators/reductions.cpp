@@ -491,6 +491,13 @@ OPERATORS(reductions) {
         doc("The p-norm over dimensions: (sum(abs(self)**p))**(1/p), with p = 0, inf and -inf as usual"),
         kernel([](const Tensor& self, const Scalar& ord, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s", scalar_type_name(self.dtype()));
+            if (dtype != DType::None) {
+                KINDLING_CHECK(Runtime, is_differentiable(dtype), "linalg.vector_norm: dtype should be floating point or complex, but got %s", scalar_type_name(dtype));
+                KINDLING_CHECK(Runtime, is_complex(dtype) == self.is_complex(), "linalg.vector_norm: dtype should be %s for %s inputs, but got %s", self.is_complex() ? "complex" : "real",
+                               self.is_complex() ? "complex" : "real", scalar_type_name(dtype));
+                KINDLING_CHECK(Runtime, promote(self.dtype(), dtype) == dtype, "linalg.vector_norm: the dtype of the input (%s) should be convertible without narrowing to the specified dtype (%s)",
+                               scalar_type_name(self.dtype()), scalar_type_name(dtype));
+            }
             double p = ord.to_double();
             uint64_t mask = mask_of(dim, self);
             if (self.numel() == 0 && (p < 0 || std::isinf(p)))

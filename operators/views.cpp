@@ -593,7 +593,8 @@ OPERATORS(views) {
             int64_t size = self.size(dim), start = 0, sum = 0;
             for (int64_t length : split_sizes) {
                 KINDLING_CHECK(Runtime, length >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s", str(split_sizes).c_str());
-                sum += length;
+                if (__builtin_add_overflow(sum, length, &sum)) sum = -1;
+                if (sum < 0) break;
             }
             KINDLING_CHECK(Runtime, sum == size, "split_with_sizes expects split_sizes to sum exactly to %ld (input tensor's size at "
                            "dimension %ld), but got split_sizes=%s", size, dim, str(split_sizes).c_str());
