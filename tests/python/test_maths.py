@@ -1,5 +1,8 @@
 """Mathematical functions where formulas lose their digits: beside zero, poles, and far out; against float64 of PyTorch."""
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +34,22 @@ def test_trigamma_of_negative_numbers_takes_no_steps():
     odd = kindling.special.zeta(kindling.tensor([3.0, 3.0, 4.0], dtype=kindling.float64), kindling.tensor([-2.5, -6.25, -3.75], dtype=kindling.float64))
     summed = [sum((each + k) ** -n for k in range(200000)) for n, each in ((3, -2.5), (3, -6.25), (4, -3.75))]
     assert odd.tolist() == pytest.approx(summed, rel=1e-9)
+
+
+def test_the_table_of_accuracy_comes_from_a_command(tmp_path):
+    pytest.importorskip("mpmath")
+    pytest.importorskip("scipy")
+    command = Path(__file__).parents[2] / "benchmarks" / "accuracy.py"
+    done = subprocess.run([sys.executable, str(command), "--quick", "--only", "exp,asin,special.erfcx", "--write", str(tmp_path / "table.md")],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for line in (tmp_path / "table.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) > 5 and cells[1].startswith("`"):
+            found.setdefault(cells[1].strip("`"), []).append((float(cells[3].strip("> ")), float(cells[5].strip("> "))))
+    assert set(found) == {"exp", "asin", "special.erfcx"} and all(len(rows) == 2 for rows in found.values())
+    assert all(0.4 < rows[0][0] < 1 for rows in found.values())        # float32
+    assert found["special.erfcx"][0][1] > 10                           # PyTorch's
+    refused = subprocess.run([sys.executable, str(command), "--only", "nothing"], cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode == 1 and "no function nothing" in refused.stderr

@@ -300,7 +300,7 @@ def text(data):
     unit = interpreter(data)
 
     def room(ratio):
-        return round(ratio * 1.25 + 0.05, 2)
+        return round(ratio + 0.25 * max(ratio, 1.0), 2)  # small ones move by as much as an interpreter's start does
 
     def listed(names):
         return "[" + "".join(f"\n    {quoted(name)}," for name in names) + ("\n]" if names else "]")
@@ -311,7 +311,7 @@ def text(data):
     command = data["command"]
     lines = [
         f"# Limits for the start of {command['kind']} {command['what']!r}, made by kindling startup --write-budget.",
-        "# Times are in empty interpreters; a quarter is left to spare. Patterns may hold *, ? and [...].",
+        "# Times are in empty interpreters; a quarter is left to spare, of an interpreter at least. Patterns may hold *, ? and [...].",
         "",
         "[time]",
         f"total = {room(data['bare_ms'] / unit)}",
@@ -319,11 +319,11 @@ def text(data):
         "[time.packages]",
     ]
     for row in model.group(data, "package"):
-        if row["self_ms"] > 0.02 * unit:
+        if row["self_ms"] > 0.1 * unit:
             lines.append(f"{quoted(row['name'])} = {room(row['self_ms'] / unit)}")
     lines += ["", "[time.libraries]"]
     for row in loaded(data):
-        if model.library_ms(row) > 0.02 * unit:
+        if model.library_ms(row) > 0.1 * unit:
             lines.append(f"{quoted(any_python(row['path']))} = {room(model.library_ms(row) / unit)}")
     names = sorted({row["package"] for row in data["modules"] if not row["failed"]})
     lines += ["", "[modules]", f"allowed = {listed([form for name in names for form in (name, name + '.*')])}",
