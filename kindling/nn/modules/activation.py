@@ -22,6 +22,19 @@ def _inplace_text(module):
     return ", inplace=True" if module.inplace else ""
 
 
+class _Inplace(Module):
+    """What layers have in common whose one setting is whether they write into their input."""
+
+    __constants__ = ["inplace"]
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self):
+        return "inplace=True" if self.inplace else ""
+
+
 class Threshold(Module):
     """input where it is above `threshold`, else `value`."""
 
@@ -40,20 +53,11 @@ class Threshold(Module):
         return f"threshold={self.threshold}, value={self.value}{_inplace_text(self)}"
 
 
-class ReLU(Module):
+class ReLU(_Inplace):
     """max(input, 0)."""
-
-    __constants__ = ["inplace"]
-
-    def __init__(self, inplace=False):
-        super().__init__()
-        self.inplace = inplace
 
     def forward(self, input):
         return F.relu(input, inplace=self.inplace)
-
-    def extra_repr(self):
-        return "inplace=True" if self.inplace else ""
 
 
 class RReLU(Module):
@@ -116,17 +120,14 @@ class Sigmoid(Module):
         return torch.sigmoid(input)
 
 
-class Hardsigmoid(Module):
+class Hardsigmoid(_Inplace):
     """relu6(input + 3) / 6."""
-
-    __constants__ = ["inplace"]
-
-    def __init__(self, inplace=False):
-        super().__init__()
-        self.inplace = inplace
 
     def forward(self, input):
         return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self):
+        return ""
 
 
 class Tanh(Module):
@@ -136,99 +137,61 @@ class Tanh(Module):
         return torch.tanh(input)
 
 
-class SiLU(Module):
+class SiLU(_Inplace):
     """input * sigmoid(input)."""
-
-    __constants__ = ["inplace"]
-
-    def __init__(self, inplace=False):
-        super().__init__()
-        self.inplace = inplace
 
     def forward(self, input):
         return F.silu(input, inplace=self.inplace)
 
-    def extra_repr(self):
-        return "inplace=True" if self.inplace else ""
 
-
-class Mish(Module):
+class Mish(_Inplace):
     """input * tanh(softplus(input))."""
-
-    __constants__ = ["inplace"]
-
-    def __init__(self, inplace=False):
-        super().__init__()
-        self.inplace = inplace
 
     def forward(self, input):
         return F.mish(input, inplace=self.inplace)
 
-    def extra_repr(self):
-        return "inplace=True" if self.inplace else ""
 
-
-class Hardswish(Module):
+class Hardswish(_Inplace):
     """input * relu6(input + 3) / 6."""
-
-    __constants__ = ["inplace"]
-
-    def __init__(self, inplace=False):
-        super().__init__()
-        self.inplace = inplace
 
     def forward(self, input):
         return F.hardswish(input, self.inplace)
 
+    def extra_repr(self):
+        return ""
 
-class ELU(Module):
-    """input where positive, else alpha * (exp(input) - 1)."""
 
+class _ExponentialUnit(Module):
     __constants__ = ["alpha", "inplace"]
 
     def __init__(self, alpha=1.0, inplace=False):
         super().__init__()
         self.alpha = alpha
         self.inplace = inplace
+
+    def extra_repr(self):
+        return f"alpha={self.alpha}{_inplace_text(self)}"
+
+
+class ELU(_ExponentialUnit):
+    """input where positive, else alpha * (exp(input) - 1)."""
 
     def forward(self, input):
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self):
-        return f"alpha={self.alpha}{_inplace_text(self)}"
 
-
-class CELU(Module):
+class CELU(_ExponentialUnit):
     """max(0, input) + min(0, alpha * (exp(input / alpha) - 1))."""
-
-    __constants__ = ["alpha", "inplace"]
-
-    def __init__(self, alpha=1.0, inplace=False):
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
 
     def forward(self, input):
         return F.celu(input, self.alpha, self.inplace)
 
-    def extra_repr(self):
-        return f"alpha={self.alpha}{_inplace_text(self)}"
 
-
-class SELU(Module):
+class SELU(_Inplace):
     """Scaled ELU with the constants of Klambauer et al. (2017)."""
-
-    __constants__ = ["inplace"]
-
-    def __init__(self, inplace=False):
-        super().__init__()
-        self.inplace = inplace
 
     def forward(self, input):
         return F.selu(input, self.inplace)
-
-    def extra_repr(self):
-        return "inplace=True" if self.inplace else ""
 
 
 class GLU(Module):
