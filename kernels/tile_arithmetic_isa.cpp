@@ -6,11 +6,11 @@ namespace kindling::KINDLING_ISA_NAMESPACE {
 namespace {
 
 template <class Op, class T> void unary(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<T, T>([](auto x) { return Op::apply(x); }, out, a, n);
+    long_loop1<T, T>([](auto x) { return Op::apply(x); }, out, a, n);
 }
 template <class Op, class T>
 void binary(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
-    loop2<T, T>([](auto x, auto y) { return Op::apply(x, y); }, out, a, b, n, splat);
+    long_loop2<T, T>([](auto x, auto y) { return Op::apply(x, y); }, out, a, b, n, splat);
 }
 template <class V> KINDLING_INLINE auto truth(const V& mask) {
     return convert<uint8_t>(mask) & static_cast<uint8_t>(1);

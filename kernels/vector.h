@@ -194,6 +194,54 @@ KINDLING_INLINE void loop3(F f, void* out, const void* a, const void* b, const v
     }
 }
 
+/// The same for what is so cheap that the loop around it tells: the last vector goes round the same loop once more instead
+/// of being asked for in every round. More code, of which there is a copy for every use.
+template <class O, class... A> struct LongLoop {
+    static constexpr int widest() {
+        int most = sizeof(O);
+        ((most = wider(most, sizeof(A))), ...);
+        return most;
+    }
+    static constexpr int lanes = width / widest();
+    template <class F, size_t... I>
+    static KINDLING_INLINE void run(std::index_sequence<I...>, F f, void* out, const void* const (&given)[sizeof...(A)], int64_t n,
+                                    unsigned splat) {
+        char *to = static_cast<char*>(out), *target = nullptr;
+        const char* from[] = {static_cast<const char*>(given[I])...};
+        const int64_t steps[] = {(splat >> I & 1 ? 0 : static_cast<int64_t>(sizeof(A)) * lanes)...};
+        alignas(64) char copy[sizeof...(A) + 1][width];
+        const int64_t rest = n % lanes;
+        for (int64_t whole = n / lanes;; whole = 1) {
+            for (int64_t i = 0; i < whole; i++, to += sizeof(O) * lanes) {
+                store(to, f(load<Vec<A, lanes>>(from[I])...));
+                ((from[I] += steps[I]), ...);
+            }
+            if (rest == 0) return;
+            if (target) break;
+            ((from[I] = partial<A>(copy[I], from[I], rest)), ...);
+            target = to, to = copy[sizeof...(A)];
+        }
+        std::memcpy(target, copy[sizeof...(A)], static_cast<size_t>(rest) * sizeof(O));
+    }
+};
+#if defined(__AVX2__)
+template <class O, class A, class F> KINDLING_INLINE void long_loop1(F f, void* out, const void* a, int64_t n) {
+    LongLoop<O, A>::run(std::make_index_sequence<1>(), f, out, {a}, n, 0);
+}
+template <class O, class A, class F>
+KINDLING_INLINE void long_loop2(F f, void* out, const void* a, const void* b, int64_t n, unsigned splat) {
+    LongLoop<O, A, A>::run(std::make_index_sequence<2>(), f, out, {a, b}, n, splat);
+}
+#else
+template <class O, class A, class F> KINDLING_INLINE void long_loop1(F f, void* out, const void* a, int64_t n) {
+    loop1<O, A>(f, out, a, n);
+}
+template <class O, class A, class F>
+KINDLING_INLINE void long_loop2(F f, void* out, const void* a, const void* b, int64_t n, unsigned splat) {
+    loop2<O, A>(f, out, a, b, n, splat);
+}
+#endif
+
 // What generic vectors have no operator for.
 template <class V> KINDLING_INLINE Bits<V> bits_of(const V& x) { return bit_cast<Bits<V>>(x); }
 template <class V> KINDLING_INLINE V from_bits(const Bits<V>& x) { return bit_cast<V>(x); }
