@@ -174,7 +174,11 @@ private:
             for (int d = 0; d < space_.kept_dims; d++) past_cache &= output.strides[order.dims[d]] % 64 == 0;
         }
         static_assert(static_cast<int>(Extent::Row) == 1 && static_cast<int>(Extent::Element) == 2);
-        return find_native_rows(program_, reinterpret_cast<const uint8_t*>(extents_), past_cache, order.size);
+        const uint8_t* extents = reinterpret_cast<const uint8_t*>(extents_);
+        const NativeRows* rows = find_native_rows(program_, extents, false, order.size);
+        if (!rows || !past_cache || !rows->kept.empty()) return rows;  // what is kept may lie in the output meanwhile
+        const NativeRows* passing = find_native_rows(program_, extents, true, order.size);
+        return passing ? passing : rows;
     }
     bool in_one_piece(const LoopOperand& operand) const {
         return operand.strides[space_.order.dims[space_.kept_dims]] == static_cast<int64_t>(item_size(operand.type));
@@ -298,7 +302,7 @@ private:
         const LoopOrder& order = space_.order;
         frame_ = arena_.take<char>(native_->frame);
         folded_ = arena_.take<char>(16 * static_cast<int64_t>(program_.steps.size()) + 16);
-        cursors_ = arena_.take<Cursor>(kernel_.output_count + static_cast<int64_t>(program_.slots.size()));
+        cursors_ = arena_.take<Cursor>(2 * kernel_.output_count + static_cast<int64_t>(program_.slots.size()));
         row_inputs_ = arena_.take<int16_t>(static_cast<int64_t>(program_.slots.size()));
         auto follow = [&](int slot, const LoopOperand& memory) {
             cursors_[cursor_count_++] = {static_cast<int16_t>(slot), static_cast<int64_t>(item_size(memory.type)),
@@ -335,11 +339,24 @@ private:
             for (int s = 0; s < slots; s++)
                 tables_[g][s] = extents_[s] == Extent::Row ? arena_.take<char>(splat_bytes)
                                 : extents_[s] == Extent::Once ? pointers_[s] : nullptr;
-            // What is kept for a later level lies in the output if it is one.
+            // What is kept for a later level lies in the output if it is one, or in one that is written last: memory
+            // is then asked for while there is something to compute.
             for (int16_t s : native_->kept) {
-                bool is_output = false;
-                for (int c = 0; c < outputs; c++) is_output |= cursors_[c].slot == s;
-                if (!is_output) buffers_[s] = tables_[g][s] = arena_.take<char>(space_.length * slot(s).item_size);
+                bool has_place = false;
+                for (int c = 0; c < outputs; c++) has_place |= cursors_[c].slot == s;
+                for (int c = 0; g == 0 && c < outputs && !has_place; c++) {
+                    const int out = cursors_[c].slot;
+                    bool free = slot(out).item_size == slot(s).item_size && slot(out).level == program_.level_count - 1;
+                    for (int16_t other : native_->kept) free &= other != out;
+                    for (int other = 0; other < cursor_count_; other++)
+                        free &= other == c || cursors_[other].at != cursors_[c].at;
+                    if (!free) continue;
+                    cursors_[cursor_count_] = cursors_[c];
+                    cursors_[cursor_count_++].slot = s;
+                    has_place = true;
+                }
+                for (int c = outputs; c < cursor_count_; c++) has_place |= cursors_[c].slot == s;
+                if (!has_place) buffers_[s] = tables_[g][s] = arena_.take<char>(space_.length * slot(s).item_size);
             }
         }
     }
