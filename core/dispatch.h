@@ -37,6 +37,16 @@ inline void call(const Operator& op, Value* arguments, Value* results) {
     call_layers(op, word, arguments, results);
 }
 
+/// Whether a call with these tensors goes straight to the kernel, and so would every call within: a composition may then
+/// do at once what it is made of.
+bool kernels_were_added();
+inline bool runs_plainly(std::initializer_list<const Tensor*> tensors) {
+    uint32_t word = thread_state.include;
+    for (const Tensor* tensor : tensors)
+        if (tensor->defined()) word |= key_of(tensor->impl());
+    return !(word & ~thread_state.exclude & key::slow) && !kernels_were_added();
+}
+
 /// The layers, each set by the part that implements it; they call `call` again with their own bit excluded.
 /// autograd/: records the call. Runs `op` (already known to have a differentiable argument or an in-place effect).
 void call_autograd(const Operator& op, Value* arguments, Value* results);

@@ -216,7 +216,11 @@ void call_added(const Operator& op, Value* arguments, Value* results) {
          meta ? "Meta" : "CPU");
 }
 
+static constinit std::atomic<bool> any_added{false};
+bool kernels_were_added() { return any_added.load(std::memory_order_relaxed); }
+
 void add_kernel(Operator& op, Layer layer, Kernel kernel, void* context) {
+    any_added.store(true, std::memory_order_relaxed);
     AddedKernels* added = op.added.load(std::memory_order_acquire);
     if (!added) {
         added = new AddedKernels;

@@ -50,37 +50,43 @@ Tensor scaled(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Ten
 
 struct Normalized { Tensor result, mean, rstd, variance; };
 
-/// (x - mean) / sqrt(var + eps) * weight + bias, rows along the dimensions in `mask`, as one row kernel; also mean,
-/// 1 / deviation and variance with size 1 along these. Of half types in float.
-Normalized normalized(const Tensor& x, uint64_t mask, const Tensor& weight, const Tensor& bias, double eps) {
+/// (x - mean) / sqrt(var + eps) * weight + bias, rows along the dimensions in `mask`, as one row kernel; also the first
+/// `numbers` of mean, 1 / deviation and variance, with size 1 along these. Of half types in float. Not `centred`: with a
+/// mean of 0.
+Normalized normalized(const Tensor& x, uint64_t mask, const Tensor& weight, const Tensor& bias, double eps, int numbers, bool centred = true) {
     DType dtype = x.dtype(), inside = value_type(dtype), wt = DType::None, bt = DType::None;
     TensorImpl* inputs[3] = {x.impl()};
     int count = 1;
     if (weight.defined()) { inputs[count++] = weight.impl(); wt = weight.dtype(); }
     if (bias.defined()) { inputs[count++] = bias.impl(); bt = bias.dtype(); }
-    const Expression& expression = cached_expression(key_of(dtype, wt, static_cast<uint64_t>(bt)), [&](ExpressionBuilder& b) {
+    const Expression& expression = cached_expression(key_of(dtype, wt, static_cast<uint64_t>(bt) | static_cast<uint64_t>(numbers) << 8 | static_cast<uint64_t>(centred) << 12), [&](ExpressionBuilder& b) {
         Sym v = cast(b.input(dtype), inside), length = b.scalar(inside), small = b.scalar(inside);
-        Sym average = row_sum(v) / length, apart = v - average;
+        Sym average = centred ? row_sum(v) / length : like(v, 0), apart = centred ? v - average : v;
         Sym spread = row_sum(apart * apart) / length, r = rsqrt(spread + small), y = apart * r;
         if (wt != DType::None) y = y * cast(b.input(wt), inside);
         if (bt != DType::None) y = y + cast(b.input(bt), inside);
         b.output(cast(y, dtype));
-        for (const Sym& number : {average, r, spread}) b.output(number);
+        const Sym all[] = {average, r, spread};
+        for (int k = 0; k < numbers; k++) b.output(all[k]);
     });
     Sizes shape = x.sizes();
     double length = 1;
     for (size_t d = 0; d < shape.size(); d++) if (mask >> d & 1) { length *= static_cast<double>(shape[d]); shape[d] = 1; }
     Normalized all;
     all.result = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
-    for (Tensor* number : {&all.mean, &all.rstd, &all.variance}) *number = make_tensor(shape, inside, x.device());
+    Tensor* places[] = {&all.mean, &all.rstd, &all.variance};
+    TensorImpl* outputs[4] = {all.result.impl()};
+    for (int k = 0; k < numbers; k++) {
+        *places[k] = make_tensor(shape, inside, x.device());
+        outputs[1 + k] = places[k]->impl();
+    }
     if (all.result.is_meta()) return all;
     if (!all.result.numel()) {  // the mean of nothing
-        for (Tensor* number : {&all.mean, &all.rstd, &all.variance}) fill_(*number, Scalar(__builtin_nan("")));
+        for (int k = 0; k < numbers; k++) fill_(*places[k], Scalar(__builtin_nan("")));
         return all;
     }
-    TensorImpl* outputs[4] = {all.result.impl(), all.mean.impl(), all.rstd.impl(), all.variance.impl()};
     Immediate scalars[2] = {Immediate::of(inside, length), Immediate::of(inside, eps)};
-    run_rows(expression, x.sizes(), mask, outputs, 4, inputs, count, scalars);
+    run_rows(expression, x.sizes(), mask, outputs, 1 + numbers, inputs, count, scalars);
     return all;
 }
 
@@ -98,6 +104,12 @@ void check_normalized(const Tensor& input, IntList shape, const Tensor& weight, 
     for (size_t i = 0; fits && i < shape.size(); i++) fits = input.sizes()[input.sizes().size() - shape.size() + i] == shape[i];
     KINDLING_CHECK(Runtime, fits, "Given normalized_shape=%s, expected input with shape [*, %s], but got input of size%s", str(shape).c_str(),
                    str(shape).substr(1, str(shape).size() - 2).c_str(), str(input.sizes()).c_str());
+}
+
+Normalized layer_normalized(const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias, double eps, int numbers) {
+    check_normalized(input, shape, weight, bias);
+    KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"LayerNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
+    return normalized(contiguous(input), last_dims(input.dim(), shape.size()), weight, bias, eps, numbers);
 }
 
 Sizes mask_dims(uint64_t mask, int64_t ndim) {
@@ -150,9 +162,7 @@ OPERATORS(normalization) {
     declare("native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over the last dimensions (Ba et al., 2016); also mean and 1 / deviation"), in(space::Torch), no_out(),
         kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
-            check_normalized(input, normalized_shape, weight, bias);
-            KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"LayerNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
-            Normalized all = normalized(contiguous(input), last_dims(input.dim(), normalized_shape.size()), weight, bias, eps);
+            Normalized all = layer_normalized(input, normalized_shape, weight, bias, eps, 2);
             return std::tuple<Tensor, Tensor, Tensor>(all.result, all.mean, all.rstd);
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, Tensor result1, Tensor result2, Wanted wanted) {
@@ -180,6 +190,8 @@ OPERATORS(normalization) {
     declare("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor", {
         doc("Normalised over the last dimensions (Ba et al., 2016)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps, bool) {
+            // Where nobody sees the parts, the numbers for a gradient need not be made.
+            if (runs_plainly({&input, &weight, &bias})) return layer_normalized(input, normalized_shape, weight, bias, eps, 0).result;
             return std::get<0>(native_layer_norm(input, normalized_shape, weight, bias, eps));
         }),
         refuses("torch.layer_norm(torch.ones(2, 3), [4])", "RuntimeError: Given normalized_shape"),
@@ -188,7 +200,9 @@ OPERATORS(normalization) {
         doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
             check_normalized(input, normalized_shape, weight, Tensor());
-            double small = eps.value_or(input.dtype() == DType::Float64 ? 2.220446049250313e-16 : input.dtype() == DType::Float16 ? 0.0009765625 : input.dtype() == DType::BFloat16 ? 0.0078125 : 1.1920928955078125e-07);
+            double small = eps.value_or(to_real(input.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07);
+            if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype()) && runs_plainly({&input, &weight}))
+                return normalized(input, last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), small, 0, false).result;
             Tensor x = is_half(input.dtype()) ? to(input, DType::Float32) : input;
             Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(small)));
             Tensor y = mul(x, rstd);
@@ -208,7 +222,7 @@ OPERATORS(normalization) {
                 KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == input.size(1) && is_floating(each->dtype())), "batch_norm: expected floating weight, bias and statistics of %ld elements, got %s of %ld", input.size(1), kindling::name(each->dtype()), each->numel());
             Tensor mean_, rstd;
             if (training) {
-                Normalized all = normalized(input, dim_mask({}, n) & ~uint64_t{2}, along(weight, n, 1), along(bias, n, 1), eps);
+                Normalized all = normalized(input, dim_mask({}, n) & ~uint64_t{2}, along(weight, n, 1), along(bias, n, 1), eps, 3);
                 mean_ = view(all.mean, {input.size(1)});
                 rstd = view(all.rstd, {input.size(1)});
                 Tensor spread = view(all.variance, {input.size(1)});

@@ -385,10 +385,20 @@ OPERATORS(reductions) {
             uint64_t mask = dim_mask(dim, self.dim());
             Tensor x = out == self.dtype() ? self : to(self, out);
             if (x.numel() == 0) return log(summed(exp(x), mask, keepdim, DType::None));
-            Tensor top = extreme_value(x, mask, true, Combine::Max, "logsumexp");
-            top = where(isinf(top), wrap_number(Scalar(0)), top);
-            Tensor total = log(summed(exp(sub(x, top)), mask, keepdim, DType::None));
-            return add(total, keepdim ? top : reshape(top, total.sizes()));
+            if (x.dim() == 0) return add(x, wrap_number(Scalar(0)));
+            const Expression& expression = cached_expression(key_of(out), [&](ExpressionBuilder& builder) {
+                Sym value = cast(builder.input(out), value_type(out)), top = row_max(value);
+                top = where(isinf(top), like(top, 0), top);
+                builder.output(cast(log(row_sum(exp(value - top))) + top, out));
+            });
+            Sizes shape = x.sizes(), kept;
+            for (size_t d = 0; d < shape.size(); d++)
+                if (mask >> d & 1) shape[d] = 1;
+                else kept.push_back(shape[d]);
+            Tensor result = make_tensor(shape, out, x.device());
+            TensorImpl *output = result.impl(), *input = x.impl();
+            if (!result.is_meta()) run_rows(expression, x.sizes(), mask, &output, 1, &input, 1, nullptr);
+            return keepdim ? result : reshape(result, kept);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, IntList dim, bool keepdim) {
             uint64_t mask = dim_mask(dim, self.dim());

@@ -230,3 +230,48 @@ def test_every_instruction_set_and_thread_count_gives_the_same_bits(tmp_path):
             environment = dict(os.environ, KINDLING_ISA=isa, OMP_NUM_THREADS=threads, PYTHONPATH=home)
             seen.add(subprocess.run([sys.executable, "-c", BITS], env=environment, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
     assert len(seen) == 1 and len(seen.pop().strip()) == hashlib.sha256().digest_size * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_norms_with_and_without_gradients_agree(dtype):
+    # Without a gradient to prepare they are one kernel that makes nothing else.
+    x, w = (torch.randn(6, 100) * 0.1).to(dtype), torch.randn(100).to(dtype)
+    ours = given(x.float()).to(getattr(k, str(dtype).split(".")[1]))
+    scale = given(w.float()).to(ours.dtype)
+    tolerance = {"rtol": 2e-2, "atol": 2e-2} if dtype in (torch.bfloat16, torch.float16) else {"rtol": 1e-4, "atol": 1e-5}
+    for name, arguments in [("layer_norm", (scale, scale)), ("layer_norm", ()), ("rms_norm", (scale,)), ("rms_norm", ())]:
+        want = getattr(F, name)(x, (100,), *[w for _ in arguments])
+        plain = getattr(KF, name)(ours, (100,), *arguments)
+        recorded = getattr(KF, name)(ours.clone().requires_grad_(), (100,), *arguments)
+        assert plain.grad_fn is None and recorded.grad_fn is not None and plain.dtype == recorded.dtype
+        np.testing.assert_allclose(plain.double().numpy(), want.double().numpy(), **tolerance)
+        np.testing.assert_allclose(recorded.detach().double().numpy(), want.double().numpy(), **tolerance)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3,), (), (300, 256), (5, 7, 1000), (0, 3), (3, 0), (2, 20000)], ids=str)
+def test_logsumexp_over_rows_and_columns(shape):
+    x = torch.randn(shape) * 4
+    if x.numel() > 10:
+        x.view(-1)[3] = float("-inf")
+        x[0] = float("-inf")
+        x.view(-1)[-2] = float("inf")
+    for dim in [*range(len(shape)), -1, *([(0, 1)] if len(shape) > 1 else [])]:
+        for keepdim in (False, True):
+            want, got = torch.logsumexp(x, dim, keepdim), k.logsumexp(given(x), dim, keepdim)
+            assert tuple(got.shape) == tuple(want.shape)
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min"])
+def test_places_of_extremes_in_columns(name):
+    torch.manual_seed(3)
+    for dtype in (torch.float32, torch.float64, torch.int64, torch.uint8):
+        x = torch.randint(0, 6, (300, 1030)).to(dtype)
+        if dtype.is_floating_point:
+            x[torch.rand(x.shape) < 1e-3] = float("nan")
+            x[torch.rand(x.shape) < 0.1] = -0.0
+        for t in (x, x[:, ::3], x.view(30, 10, 1030)):
+            want, got = getattr(t, name)(0), getattr(given(t), name)(0)
+            pairs = [(want, got)] if name.startswith("arg") else list(zip(want, got))
+            for theirs, mine in pairs:
+                np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
