@@ -41,15 +41,22 @@ def load_ipython_extension(shell):
     def kindling_startup(line):
         """What the start of a Python program costs: %kindling_startup import numpy"""
         import os
+        import re
         import shlex
         import subprocess
 
+        from kindling.startup import cli
+
         words = shlex.split(line)
-        if not any(word in ("-c", "-m") for word in words) and not os.path.exists((words or [""])[-1]):
-            options = []
-            while words and words[0].startswith("--"):
-                options.append(words.pop(0))
-            words = [*options, "-c", " ".join(words)]
+        try:
+            rest = cli.parse(words, cli.reports()).words
+        except SystemExit:
+            return  # it has said why
+        if rest and rest[0] not in ("-c", "-m") and not os.path.exists(rest[0]):
+            code = line  # as it was written: with its quotes
+            for _ in words[: len(words) - len(rest)]:
+                code = re.sub(r"""^\s*("[^"]*"|'[^']*'|[^\s"'])+\s*""", "", code)
+            words[len(words) - len(rest) :] = ["-c", code]
         done = subprocess.run([sys.executable, "-m", "kindling", "startup", *words], capture_output=True, text=True)
         print(done.stderr + done.stdout, end="")
 

@@ -559,6 +559,11 @@ def test_ipython_magic(capsys):
     assert re.search(r"wave  \(__main__:1\)", capsys.readouterr().out)
     shell.kindling_startup("--repeat=1 --no-native -m this_is_no_module")
     assert "No module named this_is_no_module" in capsys.readouterr().out
+    shell.kindling_startup("--repeat 1 --top '3' --no-native import wave; print(\"it is\", 'quoted')")
+    out = capsys.readouterr().out
+    assert "it is quoted" in out and re.search(r"wave  \(__main__:1\)", out)
+    shell.kindling_startup("--repeat x import wave")
+    assert "--repeat needs a number, not 'x'" in capsys.readouterr().err
 
 
 def test_registrations_of_kindling(tree):
