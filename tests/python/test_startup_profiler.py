@@ -166,6 +166,18 @@ def test_cycle_by_import_module(tree):
     assert data["cycles"] == [["ring_a", "ring_b"]]
 
 
+@pytest.mark.parametrize("statement", ["from . import {}", "from ring import {}", "import ring.{}", "from ring.{} import __name__ as n"])
+def test_cycle_of_submodules(tmp_path, statement):
+    """Whether their package is done or not, and however they name each other."""
+    (tmp_path / "ring").mkdir()
+    for name, other in (("one", "two"), ("two", "three"), ("three", "one")):
+        (tmp_path / "ring" / f"{name}.py").write_text(statement.format(other) + "\n")
+    for package in ("", "from . import one\n"):
+        (tmp_path / "ring" / "__init__.py").write_text(package)
+        data, _ = startup("--repeat", "1", "--no-native", "--no-advice", "-c", "import ring.one", cwd=tmp_path)
+        assert data["cycles"] == [["ring.one", "ring.two", "ring.three"]]
+
+
 def test_failures(planted):
     rows = {row["name"]: row for row in planted["failed"]}
     assert set(rows) == {"planted.broken", "planted_missing"}

@@ -264,6 +264,12 @@ def keep_last():
     atexit.register(dump_operators)
 
 
+def half_made(module):
+    """Whether its import is under way."""
+    spec = getattr(module, "__dict__", {}).get("__spec__")
+    return getattr(spec, "_initializing", False) is True
+
+
 class Detail:
     """What costs too much to take while times are taken: a run of its own."""
 
@@ -319,8 +325,13 @@ class Detail:
                     importer = spans.get((stacks.get(ident()) or [0])[-1], "")
                 key = (importer, whole)
                 cached[key] = cached.get(key, 0) + 1
-                spec = getattr(there, "__dict__", {}).get("__spec__")
-                if getattr(spec, "_initializing", False) is True and importer != whole and key not in cycles:
+                for item in fromlist or ():  # `from package import submodule`, of a submodule that is half made
+                    inside = f"{whole}.{item}"
+                    if inside in modules and half_made(modules[inside]) and not f"{importer}.".startswith(f"{inside}."):
+                        if (importer, inside) not in cycles:
+                            cycles.add((importer, inside))
+                            emit("C", (stacks.get(ident()) or [0])[-1], importer, caller(getframe().f_back)[1], inside)
+                if half_made(there) and importer != whole and key not in cycles:
                     inner = importer.startswith(whole + ".")
                     if fromlist or not inner:
                         cycles.add(key)
@@ -338,8 +349,7 @@ class Detail:
         builtins.__import__ = __import__
 
     def again(self, name, frame):
-        spec = getattr(modules[name], "__dict__", {}).get("__spec__")
-        if getattr(spec, "_initializing", False) is True:
+        if half_made(modules[name]):
             importer, line, _ = caller(frame)
             if importer != name and not importer.startswith(name + ".") and (importer, name) not in self.cycles:
                 self.cycles.add((importer, name))
