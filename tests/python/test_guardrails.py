@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAM = Path(__file__).parent / "guardrails" / "guardrails.py"
+PROGRAM = Path(__file__).parent / "guardrails.py"
 
 
 def test_under_the_runner(tmp_path):

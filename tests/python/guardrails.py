@@ -1,6 +1,6 @@
 """The facade's guardrails, each with its error text, as a program sees them that says `import torch`.
 
-Run by ../test_guardrails.py, under `kindling run -m pytest`.
+Run by test_guardrails.py, under `kindling run -m pytest`.
 """
 import os
 import pickle

@@ -101,3 +101,7 @@ def _environment():
     return (f"PyTorch {kindling.__version__} not compiled w/ CUDA\n"
             f"Running with Python {sys.version_info[0]}.{sys.version_info[1]} and CUDA unavailable\n\n"
             f"`pip3 list` truncated output:\n{packages}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,3 +1,0 @@
-from kindling.utils.bottleneck import main
-
-main()
