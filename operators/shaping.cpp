@@ -107,6 +107,21 @@ Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
     if (size == 0) return clone(self);
     int64_t start = ((-shift) % size + size) % size;
     if (start == 0) return clone(self, MemoryFormat::Contiguous);
+    if (self.is_contiguous() && !self.is_meta() && self.device().type == DeviceType::CPU) {  // both parts of a row while it is in cache
+        Tensor result = make_tensor(self.sizes(), self.dtype(), self.device());
+        const int64_t inner = self.stride(dim) * static_cast<int64_t>(self.element_size()), row = size * inner;
+        const int64_t rows = static_cast<int64_t>(self.element_size()) * self.numel() / row, last = (size - start) * inner;
+        const char* from = static_cast<const char*>(self.data());
+        char* to = static_cast<char*>(result.data());
+        Unlocked unlocked(rows * row > 1 << 18);
+        parallel_for(0, rows, 1 + (1 << 18) / row, [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; r++) {
+                copy_bytes(to + r * row, from + r * row + start * inner, last);
+                copy_bytes(to + r * row + last, from + r * row, row - last);
+            }
+        });
+        return result;
+    }
     return cat(std::vector<Tensor>{narrow(self, dim, start, size - start), narrow(self, dim, 0, start)}, dim);
 }
 

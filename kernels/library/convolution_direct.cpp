@@ -163,6 +163,11 @@ bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, 
             T* to = output + image * s.out_channels * s.out_space + first_row * s.out[2];
             auto one = [&](int64_t j, int64_t o) {
                 const int64_t some = o < whole ? tile.rows : tile.few_rows;
+                // The sums' places, each channel's in another page, are asked for while the sums are formed.
+                const T* place = to + o * s.out_space + j / layout.pitch * s.out[2] + std::min(j % layout.pitch, s.out[2]);
+                for (int64_t r = 0; r < some && o + r < s.out_channels; ++r)
+                    for (int64_t c = 0; c < tile.columns; c += 64 / static_cast<int64_t>(sizeof(T)))
+                        __builtin_prefetch(place + r * s.out_space + c, 1);
                 (o < whole ? steps.rows : steps.few_rows)(k, packed.data + (group * padded + o) * k, copied.data + j,
                                                           offsets.data, biases.data + group * padded + o, sums);
                 const int64_t there = std::min(some, s.out_channels - o), stop = std::min(j + tile.columns, places);

@@ -92,3 +92,15 @@ def test_large_results():
     before = a[5].item()
     a += 1.0                    # in place: the same memory is read and written
     assert a[5].item() == before + 1 and a[n - 1].item() == n
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_roll(dtype):
+    for width in WIDTHS:
+        a = numbers(4, width, 3, dtype=dtype)
+        for tensor in (a, a.transpose(0, 2), a[:, :, 1]):
+            for dim in range(tensor.dim()):
+                size = tensor.shape[dim]
+                for shift in (0, 1, -1, size + 2, -3 * size + 1):
+                    places = [(i - shift) % size for i in range(size)]
+                    same(tensor.roll(shift, dim), tensor.index_select(dim, kindling.tensor(places)))
