@@ -17,7 +17,7 @@ that does not hold, 2 for wrong options.
   --unlazy NAME        have Kindling import these lazy names at once (a comma-separated list; 1 is all of them), so that a
                        comparison with a run without shows what laziness saves; sets KINDLING_EAGER_IMPORT
   --cold               runs with the files' pages evicted from memory, and with an empty bytecode cache, too
-  --registrations      operators declared and kernels registered with torch's dispatcher, and by which files
+  --registrations      operators declared and kernels registered with torch's dispatcher (or Kindling's), and by which files
   --native-stacks HZ   samples of the C and Python stacks, in a run of its own
   --no-native          leave out the native side (libraries, relocation, constructors)
   --json FILE          write everything measured as JSON (docs/startup/schema.md); - is stdout
