@@ -34,8 +34,10 @@ STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 
 SMALL = 2000  # bytes of source that are compiled in less time than an entry of the archive is worth
 
-# Modules of the profiler's command, which runs programs for seconds, are compiled when it runs: 0.1 s.
-COMMAND = "startup"
+# What runs for long anyway or is used once in a program's life (the profiler's command, a check of gradients, a log for
+# TensorBoard, names for tools that walk graphs) is compiled when it is used, in 5 to 20 ms a module.
+SELDOM = {"startup", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard", "utils/bottleneck",
+          "autograd/gradcheck.py"}
 
 UNCHECKED_HASH = (1).to_bytes(4, "little") + bytes(8)  # the source in the archive is never newer
 DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same sources
@@ -48,7 +50,8 @@ def bytecode(text, name):
 
 def has_bytecode(path, size):
     """Whether the archive has the bytecode of this module too, or its source alone."""
-    return size >= SMALL and (path.parts[0] != COMMAND or path.stem == "__init__")
+    seldom = any(str(place) in SELDOM for place in (path, *path.parents))
+    return size >= SMALL and (not seldom or path.parts[0] == "startup" and path.stem == "__init__")
 
 
 def main(package, stub, output):
