@@ -9,7 +9,8 @@ _APART = (
     "grid_sampler_3d_backward jagged legacy_contiguous_format lu max_pool2d_with_indices_backward native_dropout_backward "
     "nonzero_numpy pca_lowrank preserve_format segment_reduce set_default_dtype set_grad_enabled sparse_coo sparse_csr "
     "strided svd_lowrank to_dlpack unique unique_dim while_loop "
-    "symeig solve lstsq eig matrix_rank get_default_device_scope CompileMode install_as_torch save_safetensors load_safetensors ops classes")
+    "symeig solve lstsq eig matrix_rank get_default_device_scope CompileMode install_as_torch memory_stats memory_summary empty_cache reset_peak_memory_stats "
+    "set_cache_limit set_memory_limit save_safetensors load_safetensors ops classes")
 # In-place forms that torch has as methods only.
 _METHODS = (
     "absolute add addbmm addcdiv addcmul addmm addr arctan2 atan2 baddbmm bitwise_and bitwise_left_shift bitwise_not "
