@@ -11,7 +11,9 @@ from time import perf_counter_ns
 import kindling
 
 HERE = os.path.dirname(os.path.abspath(__file__))  # perhaps inside an archive
-LIBRARY = os.path.join(os.path.abspath(kindling.__path__[0]), "libkindling_startup.so")
+# Beside the extension module: in an editable installation that is another folder than the sources'.
+NATIVE = os.path.dirname(os.path.abspath(getattr(kindling._C, "__file__", os.path.join(kindling.__path__[0], "_C"))))
+LIBRARY = os.path.join(NATIVE, "libkindling_startup.so")
 
 
 class StartupError(Exception):
