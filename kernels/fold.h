@@ -17,7 +17,7 @@ inline constexpr int fold_block = 256;
 
 RowFold find_row_fold(Combine combine, DType type);
 
-/// The rest of a fold whose lanes are there: `blocks` times 16 of them, `stride` bytes apart.
+/// The rest of a fold whose lanes are there: `blocks` (at most 16) times 16 of them, `stride` bytes apart.
 using LaneBlocksFold = void (*)(void* out, const void* lanes, int64_t blocks, int64_t stride);
 /// Of float32 and float64: Sum, Prod, Min and Max. Null for others.
 LaneBlocksFold find_lane_fold(Combine combine, DType type);

@@ -193,33 +193,27 @@ template <class Op, class T> struct Fold {
             for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
         halve<in_vector>(out, lanes[0]);
     }
+    /// At most 16 blocks: neighbours are merged, then pairs of pairs, as PairwiseCounter does.
     static void lane_blocks(void* out, const void* from, int64_t blocks, int64_t stride) {
-        if (blocks == 1) {
-            finish_lanes(static_cast<T*>(out), static_cast<const char*>(from));
-            return;
-        }
-        PairwiseCounter<Number, Number (*)(const Number&, const Number&)> counter(merged);
+        T numbers[16];
+        const char* lanes = static_cast<const char*>(from);
         int64_t b = 0;
         if constexpr (by_four)
-            for (; b + 4 <= blocks; b += 4) {
+            for (; b + 4 <= blocks; b += 4, lanes += 4 * stride) {
                 V sums[4];
 #pragma GCC unroll 4
                 for (int k = 0; k < 4; k++) {
-                    const char* lanes = static_cast<const char*>(from) + (b + k) * stride;
-                    sums[k] = load<V>(lanes);
-                    if constexpr (vectors == 2) sums[k] = Op::apply(sums[k], load<V>(lanes + sizeof(V)));
+                    sums[k] = load<V>(lanes + k * stride);
+                    if constexpr (vectors == 2) sums[k] = Op::apply(sums[k], load<V>(lanes + k * stride + sizeof(V)));
                 }
-                Number numbers[4];
-                finish_four(numbers[0].parts, sums);
-                counter.push_four(merged(merged(numbers[0], numbers[1]), merged(numbers[2], numbers[3])));
+                finish_four(numbers + b, sums);
             }
-        for (; b < blocks; b++) {
-            Number number;
-            finish_lanes(number.parts, static_cast<const char*>(from) + b * stride);
-            counter.push(number);
+        for (; b < blocks; b++, lanes += stride) finish_lanes(numbers + b, lanes);
+        for (; blocks > 1; blocks = (blocks + 1) / 2) {
+            for (int64_t k = 0; 2 * k + 1 < blocks; k++) numbers[k] = Op::apply(numbers[2 * k], numbers[2 * k + 1]);
+            if (blocks & 1) numbers[blocks / 2] = numbers[blocks - 1];
         }
-        Number total = counter.total();
-        std::memcpy(out, &total, sizeof total);
+        std::memcpy(out, numbers, sizeof *numbers);
     }
 
     struct Number { T parts[Op::parts]; };
