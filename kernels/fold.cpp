@@ -410,6 +410,14 @@ void fold_columns(const FoldPlan& plan) {
                             : tile / columns >= fold_lanes ? tile / columns / fold_lanes * fold_lanes
                                                            : tile / columns;
     const bool by_lanes = whole_rows && at_once >= fold_lanes;
+    // What is only folded is read where it lies.
+    const char** plain = arena.take<const char*>(plan.folder_count);
+    bool all_plain = plan.program.steps.empty();
+    for (int f = 0; f < plan.folder_count && all_plain; f++) {
+        const TileSlot& slot = plan.program.slots[static_cast<size_t>(plan.program.outputs[static_cast<size_t>(f)])];
+        all_plain = slot.kind == TileSlot::Input && lies_in_order(plan.order, plan.inputs[slot.which]);
+        if (all_plain) plain[f] = static_cast<const char*>(plan.inputs[slot.which].data);
+    }
     parallel(chunks * parts, 1 + 65536 / (part * width), [&](int64_t begin, int64_t end) {
         RunArena own;
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
@@ -422,13 +430,14 @@ void fold_columns(const FoldPlan& plan) {
             const int64_t first_column = task / parts * chunk;
             const int64_t some = columns - first_column < chunk ? columns - first_column : chunk;
             const int64_t from = task % parts * part, to = from + part < n ? from + part : n;
-            if (whole_rows) runner.seek(from * columns);
+            if (whole_rows && !all_plain) runner.seek(from * columns);
             uint64_t blocks = 0;
             int depth = 0;
             for (int64_t k = from; k < to;) {
                 const int64_t rows = to - k < at_once ? to - k : at_once;
-                if (!whole_rows) runner.seek(k * columns + first_column);
-                runner.run(rows * some, nullptr);
+                if (!whole_rows && !all_plain) runner.seek(k * columns + first_column);
+                if (!all_plain) runner.run(rows * some, nullptr);
+                const int64_t first = k * columns + first_column;
                 for (int64_t r = 0; r < rows;) {
                     const int64_t in_block = k % fold_block, lane = k % fold_lanes;
                     int64_t group = by_lanes && lane == 0 ? (rows - r < fold_lanes ? rows - r : fold_lanes) : 1;
@@ -437,7 +446,9 @@ void fold_columns(const FoldPlan& plan) {
                     for (int f = 0; f < plan.folder_count; f++) {
                         const Folder& folder = plan.folders[f];
                         const int64_t row_bytes = some * folder.item;
-                        const char* values = static_cast<const char*>(runner.output(f, rows * some)) + r * row_bytes;
+                        const char* values = (all_plain ? plain[f] + first * folder.item
+                                                        : static_cast<const char*>(runner.output(f, rows * some))) +
+                                             r * row_bytes;
                         auto fold_into = [&](char* into, const char* later, int64_t count) {
                             folder.merge_code.function(into, into, later, nullptr, count * folder.merge_code.scale, 0);
                         };
