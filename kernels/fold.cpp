@@ -390,26 +390,7 @@ void finish_parts(const FoldPlan& plan, char* states, int64_t parts) {
 void fold_columns(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
     const int64_t columns = plan.kept, n = plan.reduced, tile = tile_size(plan.program, largest);
-    const int64_t chunk = tile < 1024 ? tile : 1024;  // columns at a time: 16 lanes of them stay near
-    const int64_t chunks = (columns + chunk - 1) / chunk;
-    // Few columns and many rows: rows are cut too, into a power of two of blocks.
-    int64_t part = n;
-    if (chunks < 8 && n > 4 * fold_block) {
-        part = fold_block;
-        while (part * columns < 1 << 16) part *= 2;
-    }
-    const int64_t parts = (n + part - 1) / part;
     RunArena arena;
-    char* partial[max_loop_operands];
-    for (int f = 0; f < plan.folder_count; f++)
-        partial[f] = parts == 1 ? plan.folders[f].results[0] : arena.take<char>(parts * columns * plan.folders[f].item);
-    const bool whole_rows = columns <= chunk;
-    // Where 16 rows fit in a tile they lie as the 16 lanes do, and fold in one call.
-    const int64_t width = columns < chunk ? columns : chunk;
-    const int64_t at_once = !whole_rows                    ? 1
-                            : tile / columns >= fold_lanes ? tile / columns / fold_lanes * fold_lanes
-                                                           : tile / columns;
-    const bool by_lanes = whole_rows && at_once >= fold_lanes;
     // What is only folded is read where it lies.
     const char** plain = arena.take<const char*>(plan.folder_count);
     bool all_plain = plan.program.steps.empty();
@@ -418,6 +399,27 @@ void fold_columns(const FoldPlan& plan) {
         all_plain = slot.kind == TileSlot::Input && lies_in_order(plan.order, plan.inputs[slot.which]);
         if (all_plain) plain[f] = static_cast<const char*>(plan.inputs[slot.which].data);
     }
+    // Columns at a time: 16 lanes of them stay near.
+    const int64_t chunk = all_plain ? 16384 / plan.folders[0].item : tile < 1024 ? tile : 1024;
+    const int64_t chunks = (columns + chunk - 1) / chunk;
+    // Few columns and many rows: rows are cut too, into a power of two of blocks.
+    int64_t part = n;
+    if (chunks < 8 && n > 4 * fold_block) {
+        part = fold_block;
+        while (part * columns < 1 << 16) part *= 2;
+    }
+    const int64_t parts = (n + part - 1) / part;
+    char* partial[max_loop_operands];
+    for (int f = 0; f < plan.folder_count; f++)
+        partial[f] = parts == 1 ? plan.folders[f].results[0] : arena.take<char>(parts * columns * plan.folders[f].item);
+    const bool whole_rows = columns <= chunk;
+    // Where 16 rows fit in a tile they lie as the 16 lanes do, and fold in one call.
+    const int64_t width = columns < chunk ? columns : chunk;
+    const int64_t at_once = !whole_rows                    ? 1
+                            : all_plain                    ? fold_lanes
+                            : tile / columns >= fold_lanes ? tile / columns / fold_lanes * fold_lanes
+                                                           : tile / columns;
+    const bool by_lanes = whole_rows && at_once >= fold_lanes;
     parallel(chunks * parts, 1 + 65536 / (part * width), [&](int64_t begin, int64_t end) {
         RunArena own;
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
