@@ -107,7 +107,8 @@ def example(name, distribution, data, errors):
         for spent, symbol, path in sorted(slow, reverse=True)[:8] if spent >= 1])  # fmt: skip
     failed = {row["name"]: row for row in data["failed"] if not row["name"].startswith("_")}
     if failed:
-        lines += ["", "Imports that failed and were done without: " + ", ".join(map(code, sorted(failed)[:15])) + "."]
+        names = sorted(failed, key=lambda name: (failed[name]["importer"] != "__main__", name))  # the program's own first
+        lines += ["", "Imports that failed and were done without: " + ", ".join(map(code, names[:15])) + "."]
     for row in data["advice"][:3]:
         lines += ["", f"Advice: {row['kind']} {code(row['module'])} at {place(row.get('importer', ''), row['line'])}, "
                       f"measured to save {row['saving_ms']:.1f} ms."]  # fmt: skip
