@@ -69,20 +69,9 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
 }
 
 
-/// a * b + c of floats, rounded once. Where there is no instruction for it: the product is exact as a double; the sum is
-/// rounded to odd there, so that rounding it to a float is as if it were exact.
-template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c) {
-    static_assert(sizeof(Item<V>) == 4);
-#if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64)
-        return bit_cast<V>(_mm512_fmadd_ps(bit_cast<__m512>(a), bit_cast<__m512>(b), bit_cast<__m512>(c)));
-#endif
-#if defined(__FMA__)
-    if constexpr (sizeof(V) == 32)
-        return bit_cast<V>(_mm256_fmadd_ps(bit_cast<__m256>(a), bit_cast<__m256>(b), bit_cast<__m256>(c)));
-    if constexpr (sizeof(V) == 16)
-        return bit_cast<V>(_mm_fmadd_ps(bit_cast<__m128>(a), bit_cast<__m128>(b), bit_cast<__m128>(c)));
-#endif
+/// a * b + c of floats, rounded once, without an instruction for it: the product is exact as a double; the sum is rounded
+/// to odd there, so that rounding it to a float is as if it were exact.
+template <class V> __attribute__((noinline)) V mul_add_in_doubles(V a, V b, V c) {
     static_assert(Lanes<V>::count % 2 == 0);
     using Wide = Vec<double, 2>;
     using Narrow = Vec<float, 2>;
@@ -100,6 +89,22 @@ template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c)
         result[k + 1] = rounded[1];
     }
     return result;
+}
+
+/// a * b + c of floats, rounded once.
+template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c) {
+    static_assert(sizeof(Item<V>) == 4);
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64)
+        return bit_cast<V>(_mm512_fmadd_ps(bit_cast<__m512>(a), bit_cast<__m512>(b), bit_cast<__m512>(c)));
+#endif
+#if defined(__FMA__)
+    if constexpr (sizeof(V) == 32)
+        return bit_cast<V>(_mm256_fmadd_ps(bit_cast<__m256>(a), bit_cast<__m256>(b), bit_cast<__m256>(c)));
+    if constexpr (sizeof(V) == 16)
+        return bit_cast<V>(_mm_fmadd_ps(bit_cast<__m128>(a), bit_cast<__m128>(b), bit_cast<__m128>(c)));
+#endif
+    return mul_add_in_doubles(a, b, c);
 }
 
 // out[i] = f(a[i], ...) by vectors. The last, partial vector goes through local copies, so that `f` is compiled once.
