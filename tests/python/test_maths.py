@@ -49,7 +49,7 @@ def test_the_table_of_accuracy_comes_from_a_command(tmp_path):
         if len(cells) > 5 and cells[1].startswith("`"):
             found.setdefault(cells[1].strip("`"), []).append((float(cells[3].strip("> ")), float(cells[5].strip("> "))))
     assert set(found) == {"exp", "asin", "special.erfcx"} and all(len(rows) == 2 for rows in found.values())
-    assert all(0.4 < rows[0][0] < 1 for rows in found.values())        # float32
+    assert all(0.4 < rows[0][0] < 4 for rows in found.values())        # float32
     assert found["special.erfcx"][0][1] > 10                           # PyTorch's
     refused = subprocess.run([sys.executable, str(command), "--only", "nothing"], cwd=tmp_path, capture_output=True, text=True)
     assert refused.returncode == 1 and "no function nothing" in refused.stderr
