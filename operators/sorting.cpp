@@ -91,6 +91,8 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
     Tensor result = make_tensor(values.sizes(), DType::Int64, boundaries.device());
     if (result.numel() && !result.is_meta()) {
         Tensor b = contiguous(boundaries), v = contiguous(values), s = sorter.defined() ? contiguous(sorter) : Tensor();
+        for (int64_t i = 0; s.defined() && i < s.numel(); i++)
+            KINDLING_CHECK(Runtime, s.data_ptr<int64_t>()[i] >= 0 && s.data_ptr<int64_t>()[i] < s.size(-1), "torch.searchsorted(): sorter index out of range");
         int64_t width = b.size(-1), rows = shared ? 1 : b.numel() / std::max<int64_t>(width, 1), each = shared ? v.numel() : v.size(-1);
         if (!shared && width == 0) rows = v.numel() / each;
         library::search_sorted(b.dtype(), rows, width, shared, b.data(), s.defined() ? s.data_ptr<int64_t>() : nullptr, each, v.data(), right, result.data_ptr<int64_t>());
@@ -228,6 +230,7 @@ OPERATORS(sorting) {
         kernel([](const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
             return places(sorted_sequence, self, out_int32, right, side, sorter);
         }),
+        refuses("torch.searchsorted(torch.arange(3), torch.arange(3), sorter=torch.tensor([0, 1, 7]))", "RuntimeError: torch.searchsorted(): sorter index out of range"),
     });
     declare("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
         doc("Where a number would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
