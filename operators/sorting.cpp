@@ -230,7 +230,7 @@ OPERATORS(sorting) {
         kernel([](const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
             return places(sorted_sequence, self, out_int32, right, side, sorter);
         }),
-        refuses("torch.searchsorted(torch.arange(3), torch.arange(3), sorter=torch.tensor([0, 1, 7]))", "RuntimeError: torch.searchsorted(): sorter index out of range"),
+        refuses("torch.searchsorted(torch.arange(3), torch.arange(3), sorter=torch.tensor([0, 1, 7]))", "RuntimeError: .*sorter index out of range"),
     });
     declare("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
         doc("Where a number would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
