@@ -2,6 +2,12 @@
 // which a small register-tiled kernel reads them. Products of few rows skip the copies.
 #include "kernels/library/gemm_isa.h"
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // g++ 12 says it of its own intrinsics
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+
 #include <cstring>
 #include <utility>
 
@@ -84,7 +90,7 @@ template <class T, int R>
             T* out = target.out + i * target.out_row;
             if (target.c) {
                 const T* c = target.c + i * target.c_row;
-                V one = V::all(1), left = V::load(c), right = V::load(c + W);  // times one: the sum, rounded once
+                V one = V::all(1), left = V::load(c), right = V::load(c + W); // times one: the sum, rounded once
                 left.add_product(low[i], one);
                 right.add_product(high[i], one);
                 left.store(out);
@@ -142,17 +148,56 @@ inline void turn_square(double* to, int64_t to_stride, const double* from, int64
     _mm_storeu_pd(to, _mm_unpacklo_pd(a, b));
     _mm_storeu_pd(to + to_stride, _mm_unpackhi_pd(a, b));
 }
+#if defined(__AVX512F__)
+// The same for a cache line of each row: each is read once, however the rows lie in the cache.
+constexpr int64_t line_bytes = 64;
+inline void turn_lines(float* to, int64_t to_stride, const float* from, int64_t from_stride) {
+    __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + from_stride),
+           c = _mm512_loadu_ps(from + 2 * from_stride), d = _mm512_loadu_ps(from + 3 * from_stride);
+    __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d), ab_high = _mm512_unpackhi_ps(a, b),
+           cd_high = _mm512_unpackhi_ps(c, d);
+    const __m512 turned[4] = {_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xEE),
+                              _mm512_shuffle_ps(ab_high, cd_high, 0x44), _mm512_shuffle_ps(ab_high, cd_high, 0xEE)};
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+        _mm_storeu_ps(to + i * to_stride, _mm512_castps512_ps128(turned[i]));
+        _mm_storeu_ps(to + (i + 4) * to_stride, _mm512_extractf32x4_ps(turned[i], 1));
+        _mm_storeu_ps(to + (i + 8) * to_stride, _mm512_extractf32x4_ps(turned[i], 2));
+        _mm_storeu_ps(to + (i + 12) * to_stride, _mm512_extractf32x4_ps(turned[i], 3));
+    }
+}
+inline void turn_lines(double* to, int64_t to_stride, const double* from, int64_t from_stride) {
+    __m512d a = _mm512_loadu_pd(from), b = _mm512_loadu_pd(from + from_stride);
+    const __m512d turned[2] = {_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b)};
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+        _mm_storeu_pd(to + i * to_stride, _mm512_castpd512_pd128(turned[i]));
+        _mm_storeu_pd(to + (i + 2) * to_stride, _mm512_extractf64x2_pd(turned[i], 1));
+        _mm_storeu_pd(to + (i + 4) * to_stride, _mm512_extractf64x2_pd(turned[i], 2));
+        _mm_storeu_pd(to + (i + 6) * to_stride, _mm512_extractf64x2_pd(turned[i], 3));
+    }
+}
+#else
+constexpr int64_t line_bytes = 16;
+template <class T>
+inline void turn_lines(T* to, int64_t to_stride, const T* from, int64_t from_stride) {
+    turn_square(to, to_stride, from, from_stride);
+}
+#endif
 template <class T>
 void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t k) {
-    constexpr int64_t side = 16 / sizeof(T);
-    int64_t row_end = rows / side * side, k_end = k / side * side;
-    for (int64_t p = 0; p < k_end; p += side)
+    constexpr int64_t side = 16 / sizeof(T), line = line_bytes / sizeof(T);
+    int64_t row_end = rows / side * side, k_end = k / side * side, p = 0;
+    for (; p + line <= k; p += line)
+        for (int64_t r = 0; r < row_end; r += side)
+            turn_lines(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
+    for (; p < k_end; p += side)
         for (int64_t r = 0; r < row_end; r += side)
             turn_square(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
     for (int64_t r = row_end; r < rows; ++r)
-        for (int64_t p = 0; p < k_end; ++p)
+        for (p = 0; p < k_end; ++p)
             to[p * to_stride + r] = from[r * from_stride + p];
-    for (int64_t p = k_end; p < k; ++p)
+    for (p = k_end; p < k; ++p)
         for (int64_t r = 0; r < rows; ++r)
             to[p * to_stride + r] = from[r * from_stride + p];
 }
@@ -196,7 +241,10 @@ void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64
     for (int64_t i = 0; i < m; i += M, to += M * k) {
         int64_t rows = m - i < M ? m - i : M;
         const T* from = a + i * a_row;
-        if (a_row == 1) {
+        if (a_row == 1 && rows == M) {
+            for (int64_t p = 0; p < k; ++p)
+                memcpy(to + p * M, from + p * a_column, sizeof(T) * M);
+        } else if (a_row == 1) {
             for (int64_t p = 0; p < k; ++p)
                 for (int64_t r = 0; r < rows; ++r)
                     to[p * M + r] = from[p * a_column + r];
@@ -316,9 +364,21 @@ struct Buffer {
     Buffer(const Buffer&) = delete;
 };
 
+// Memory that will be read soon, in rows: asked for a slice at a time, between tiles.
+struct Ahead {
+    const char* at = nullptr;
+    int64_t rows = 0, row = 0, row_lines = 0; // bytes from one row to the next
+    void slice(int64_t index, int64_t slices) const {
+        int64_t begin = rows * index / slices, end = rows * (index + 1) / slices;
+        for (int64_t r = begin; r < end; ++r)
+            for (int64_t l = 0; l < row_lines; ++l)
+                __builtin_prefetch(at + r * row + l * 64, 0, 2);
+    }
+};
+
 template <class T>
 void run(const GemmPart<T>& part) {
-    constexpr int64_t M = tile_rows<T>, N = 2 * Vec<T>::width;
+    constexpr int64_t M = tile_rows<T>, N = 2 * Vec<T>::width, item = sizeof(T);
     Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
     if (part.k == 0) {
         for (int64_t i = 0; i < part.m; ++i)
@@ -328,16 +388,21 @@ void run(const GemmPart<T>& part) {
     }
     if (part.may_dot && part.b_row == 1 && part.a_column == 1) return dots(part);
 
+    // A block of a stays in the second cache. If it is all of a, each panel of b is read once: it is packed into the
+    // first cache, and used up. Otherwise a block of panels is kept for the blocks of a that follow.
+    constexpr int64_t m_block = 32 * M * 4 / item;
+    const bool once = part.m <= m_block;
     // b's rows are read in place where that costs nothing: few rows of a, or a b small enough to stay in cache.
-    bool plain_b = part.b_column == 1 && (part.m <= 2 * M || (part.k * part.n <= 4096 && part.n >= N));
-    bool plain_a = part.n <= 2 * N || part.m * part.k <= 4096;
-    int64_t m_block = 8 * M * (k_block / 256), n_block = plain_b ? part.n : 2048;
-    if (n_block > part.n) n_block = part.n;
-    int64_t kb = part.k < k_block ? part.k : k_block;
-    int64_t b_columns = plain_b ? N : (n_block + N - 1) / N * N;
-    bool pad = plain_b && part.n % N != 0;
-    Buffer<T> packed_b((plain_b && !pad) ? 0 : b_columns * kb);
-    Buffer<T> packed_a(plain_a ? 0 : (m_block < part.m ? m_block : (part.m + M - 1) / M * M) * kb);
+    const bool plain_b = part.b_column == 1 && (part.m <= 2 * M || (part.k * part.n <= 4096 && part.n >= N));
+    const bool plain_a = part.n <= 2 * N || part.m * part.k <= 4096;
+    const int64_t n_block = once || plain_b || part.n < 2048 ? part.n : 2048;
+    const int64_t kb = part.k < k_block ? part.k : k_block;
+    const bool one_panel = once || plain_b;
+    Buffer<T> packed_b(plain_b && part.n % N == 0 ? 0 : (one_panel ? N : (n_block + N - 1) / N * N) * kb);
+    Buffer<T> packed_a(plain_a ? 0 : (once ? (part.m + M - 1) / M * M : m_block) * kb);
+    // What does not stay in the second cache from one use to the next is asked for early.
+    constexpr int64_t far = (512 << 10) / item;
+    const bool far_b = part.k * part.n > far, far_out = part.m * part.n > far && part.out_column == 1;
 
     for (int64_t j0 = 0; j0 < part.n; j0 += n_block) {
         int64_t n = part.n - j0 < n_block ? part.n - j0 : n_block;
@@ -351,25 +416,36 @@ void run(const GemmPart<T>& part) {
                 block.beta = 1;
             }
             const T* b = part.b + p0 * part.b_row + j0 * part.b_column;
-            if (!plain_b)
-                pack_b(packed_b.data, b, part.b_row, part.b_column, k, n);
-            else if (pad)
-                pack_b(packed_b.data, b + n / N * N, part.b_row, 1, k, n % N);
             for (int64_t i0 = 0; i0 < part.m; i0 += m_block) {
-                int64_t m = part.m - i0 < m_block ? part.m - i0 : m_block;
+                int64_t m = part.m - i0 < m_block ? part.m - i0 : m_block, tiles = (m + M - 1) / M;
                 const T* a = part.a + i0 * part.a_row + p0 * part.a_column;
                 if (!plain_a) pack_a(packed_a.data, a, part.a_row, part.a_column, m, k);
                 for (int64_t j = 0; j < n; j += N) {
                     int64_t columns = n - j < N ? n - j : N;
-                    const T* panel = packed_b.data + (plain_b ? 0 : j * k);
-                    int64_t b_row = N;
-                    if (plain_b && columns == N) {
-                        panel = b + j;
-                        b_row = part.b_row;
+                    const bool in_place = plain_b && columns == N;
+                    T* packed = packed_b.data + (one_panel ? 0 : j * k);
+                    if (i0 == 0 && !in_place)
+                        pack_b(packed, b + j * part.b_column, part.b_row, part.b_column, k, columns);
+                    const T* panel = in_place ? b + j : packed;
+                    int64_t b_row = in_place ? part.b_row : N;
+                    Ahead next;
+                    if (far_b && n - j >= 2 * N && !plain_b) {
+                        auto* from = reinterpret_cast<const char*>(b + (j + N) * part.b_column);
+                        if (i0 > 0)
+                            next = {reinterpret_cast<const char*>(packed + N * k), k, N * item, N * item / 64};
+                        else if (part.b_column == 1)
+                            next = {from, k, part.b_row * item, N * item / 64};
+                        else if (part.b_row == 1)
+                            next = {from, N, part.b_column * item, k * item / 64};
                     }
                     for (int64_t i = 0; i < m; i += M) {
                         int rows = static_cast<int>(m - i < M ? m - i : M);
                         Target<T> place = block.at(i0 + i, j);
+                        next.slice(i / M, tiles);
+                        if (far_out)
+                            for (int r = 0; r < rows; ++r)
+                                for (int64_t l = 0; l < N * item; l += 64)
+                                    __builtin_prefetch(reinterpret_cast<char*>(place.out + r * place.out_row) + l, 1);
                         if (!plain_a && b_row == N && rows == M)
                             tile_packed<T>(k, packed_a.data + i * k, panel, place, columns);
                         else if (!plain_a)

@@ -139,6 +139,39 @@ static void same_numbers() {
     set_num_threads(2);
 }
 
+// Products that take several blocks each way: a corner of the result is the same numbers when it is computed alone.
+template <class T>
+static void blocks() {
+    int64_t m = 400, n = 2100, k = 300, rows = 14, columns = 61;
+    auto a = draw::as<T>(draw::reals(m * k)), b = draw::as<T>(draw::reals(k * n)), c = draw::as<T>(draw::reals(m * n));
+    for (bool a_turned : {false, true})
+        for (bool b_turned : {false, true})
+            for (bool add : {false, true}) {
+                auto run = [&](int64_t first_row, int64_t first_column) {
+                    std::vector<T> out(static_cast<size_t>((m - first_row) * (n - first_column)));
+                    Gemm g{};
+                    g.dtype = dtype_of<T>;
+                    g.m = m - first_row, g.n = n - first_column, g.k = k;
+                    g.a_row = a_turned ? 1 : k, g.a_column = a_turned ? m : 1;
+                    g.b_row = b_turned ? 1 : n, g.b_column = b_turned ? k : 1;
+                    g.a = a.data() + first_row * g.a_row, g.b = b.data() + first_column * g.b_column;
+                    g.out = out.data(), g.out_row = g.n, g.out_column = 1;
+                    if (add) g.c = c.data() + first_row * n + first_column, g.c_row = n, g.c_column = 1;
+                    gemm(g);
+                    return out;
+                };
+                std::vector<T> whole = run(0, 0), corner = run(m - rows, n - columns);
+                for (int64_t i = 0; i < rows; ++i)
+                    CHECK(memcmp(whole.data() + (m - rows + i) * n + n - columns, corner.data() + i * columns,
+                                 static_cast<size_t>(columns) * sizeof(T)) == 0);
+                double sum = add ? draw::number(c.back()) : 0;
+                for (int64_t p = 0; p < k; ++p)
+                    sum += draw::number(a[static_cast<size_t>(a_turned ? p * m + m - 1 : (m - 1) * k + p)]) *
+                           draw::number(b[static_cast<size_t>(b_turned ? (n - 1) * k + p : p * n + n - 1)]);
+                CHECK(draw::close(std::vector<T>{whole.back()}, std::vector<double>{sum}, 10));
+            }
+}
+
 int main() {
     products<float>(150);
     products<double>(150);
@@ -152,6 +185,8 @@ int main() {
     complex_products<float>();
     complex_products<double>();
     same_numbers();
+    blocks<float>();
+    blocks<double>();
     Gemm bools{};
     bools.dtype = DType::Bool;
     bools.m = bools.n = bools.k = 1;
