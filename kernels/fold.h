@@ -21,6 +21,13 @@ RowFold find_row_fold(Combine combine, DType type);
 using LaneBlocksFold = void (*)(void* out, const void* lanes, int64_t blocks, int64_t stride);
 /// Of float32 and float64: Sum, Prod, Min and Max. Null for others.
 LaneBlocksFold find_lane_fold(Combine combine, DType type);
+/// What a lane of these holds before its first value.
+constexpr double lane_identity(Combine combine) {
+    return combine == Combine::Sum    ? -0.0  // the zero that leaves -0 alone
+           : combine == Combine::Prod ? 1
+           : combine == Combine::Min  ? __builtin_inf()
+                                      : -__builtin_inf();
+}
 
 #define KINDLING_DECLARE_FOLDS(NAMESPACE)                               \
     namespace NAMESPACE {                                               \

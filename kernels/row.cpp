@@ -21,8 +21,6 @@ struct RowSpace {
     bool across;            // neighbouring rows lie closer together than neighbours in a row
 };
 
-enum class Extent : uint8_t { Once, Row, Element };
-
 /// An operand seen row by row.
 struct RowOperand {
     Stream elements;        // over the whole space; of one number a row: over the rows
@@ -173,11 +171,9 @@ private:
             past_cache &= reinterpret_cast<uintptr_t>(output.data) % 64 == 0;
             for (int d = 0; d < space_.kept_dims; d++) past_cache &= output.strides[order.dims[d]] % 64 == 0;
         }
-        static_assert(static_cast<int>(Extent::Row) == 1 && static_cast<int>(Extent::Element) == 2);
-        const uint8_t* extents = reinterpret_cast<const uint8_t*>(extents_);
-        const NativeRows* rows = find_native_rows(program_, extents, false, order.size);
+        const NativeRows* rows = find_native_rows(program_, extents_, false, order.size);
         if (!rows || !past_cache || !rows->kept.empty()) return rows;  // what is kept may lie in the output meanwhile
-        const NativeRows* passing = find_native_rows(program_, extents, true, order.size);
+        const NativeRows* passing = find_native_rows(program_, extents_, true, order.size);
         return passing ? passing : rows;
     }
     bool in_one_piece(const LoopOperand& operand) const {

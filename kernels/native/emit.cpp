@@ -42,7 +42,7 @@ public:
           vector_(evex_ ? 64 : 32), registers_(evex_ ? 30 : 14), masks_(7), where_(program.values.size()) {
         for (const LaneFold& fold : program.folds) {
             registers_ -= copies();
-            if (!is_extreme(fold)) continue;
+            if (!fold.is_extreme()) continue;
             if (evex_) masks_ -= copies();
             else registers_ -= copies();
         }
@@ -518,12 +518,11 @@ private:
     // ---- folds: a register for each 16 / lanes lanes, from the highest down, then what says that a NaN was met
 
     int copies() const { return program_.turn() / program_.lanes; }
-    static bool is_extreme(const LaneFold& fold) { return fold.combine == Combine::Min || fold.combine == Combine::Max; }
     int accumulator(const LaneFold& which, int copy) const {
         int reg = evex_ ? 30 : 14;
         for (const LaneFold& fold : program_.folds) {
             if (&fold == &which) break;
-            reg -= copies() * (is_extreme(fold) && !evex_ ? 2 : 1);
+            reg -= copies() * (fold.is_extreme() && !evex_ ? 2 : 1);
         }
         return reg - 1 - copy;
     }
@@ -533,7 +532,7 @@ private:
         int mask = 7;
         for (const LaneFold& fold : program_.folds) {
             if (&fold == &which) break;
-            if (is_extreme(fold)) mask -= copies();
+            if (fold.is_extreme()) mask -= copies();
         }
         return mask - 1 - copy;
     }
@@ -552,14 +551,10 @@ private:
 
     void start_folds() {
         for (const LaneFold& fold : program_.folds) {
-            const double identity = fold.combine == Combine::Sum   ? -0.0
-                                    : fold.combine == Combine::Prod ? 1
-                                    : fold.combine == Combine::Min  ? __builtin_inf()
-                                                                    : -__builtin_inf();
-            const int32_t at = raw_constant(number(fold, identity), vector_);
+            const int32_t at = raw_constant(number(fold, lane_identity(fold.combine)), vector_);
             for (int copy = 0; copy < copies(); copy++) {
                 code_.emit(Form::MovUps, bytes(fold.width), accumulator(fold, copy), 0, Place::at(Rbx, at));
-                if (!is_extreme(fold)) continue;
+                if (!fold.is_extreme()) continue;
                 const int none = met_nan(fold, copy);
                 if (evex_) {
                     if (all_lanes_ < 0) all_lanes_ = raw_constant(~uint64_t{0}, 16);
@@ -579,7 +574,7 @@ private:
         if (fold.combine == Combine::Min) form = wide(fold) ? Form::MinPd : Form::MinPs;
         if (fold.combine == Combine::Max) form = wide(fold) ? Form::MaxPd : Form::MaxPs;
         code_.emit(form, size, into, into, Place::of(reg));
-        if (is_extreme(fold)) {
+        if (fold.is_extreme()) {
             const int none = met_nan(fold, copy_);
             const Form compare = wide(fold) ? Form::CmpPd : Form::CmpPs;
             constexpr int ordered = 7, unordered = 3;
@@ -600,7 +595,7 @@ private:
             const int size = bytes(fold.width), index = static_cast<int>(&fold - program_.folds.data());
             for (int copy = 0; copy < copies(); copy++) {
                 const int reg = accumulator(fold, copy);
-                if (is_extreme(fold)) {
+                if (fold.is_extreme()) {
                     const Place nan = Place::at(Rbx, raw_constant(number(fold, __builtin_nan("")), vector_));
                     if (evex_) {
                         code_.emit(Form::MovUps, size, scratch(0), 0, nan);

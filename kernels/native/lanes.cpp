@@ -396,7 +396,7 @@ bool LaneProgram::folds_fit() const {
     int taken = 0, extremes = 0;
     for (const LaneFold& fold : folds) {
         taken += copies;
-        if (fold.combine == Combine::Min || fold.combine == Combine::Max) extremes += copies;
+        if (fold.is_extreme()) extremes += copies;
     }
     if (isa == Isa::Avx512) return taken <= 12 && extremes <= 2;
     return taken + extremes <= 8;

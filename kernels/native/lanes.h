@@ -156,6 +156,7 @@ struct LaneFold {
     int16_t slot;          // of the result
     Combine combine;       // Sum, Prod, Min or Max
     uint8_t width;
+    bool is_extreme() const { return combine == Combine::Min || combine == Combine::Max; }
 };
 
 struct LaneProgram {

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "kernels/native/native.h"
-
 namespace kindling::native {
 
 namespace {
@@ -35,19 +33,19 @@ int cost_of(const TileStep& step) {
 
 }  // namespace
 
-bool make_levels(const TileProgram& program, const uint8_t* extents, bool past_cache, std::vector<Level>& levels,
+bool make_levels(const TileProgram& program, const Extent* extents, bool past_cache, std::vector<Level>& levels,
                  std::vector<int16_t>& kept) {
     const size_t slot_count = program.slots.size(), step_count = program.steps.size();
     std::vector<int> cost(slot_count, 0);
     for (const TileStep& step : program.steps) {
-        if (step.fold || extents[step.out] != OfElement) continue;  // what is one number a row costs nothing
+        if (step.fold || extents[step.out] != Extent::Element) continue;  // what is one number a row costs nothing
         int sum = cost_of(step);
         for (int k = 0; k < step.operand_count; k++) sum += cost[static_cast<size_t>(step.operands[k])];
         cost[static_cast<size_t>(step.out)] = std::min(sum, too_dear);
     }
     std::vector<uint8_t> is_output(slot_count, 0), is_kept(slot_count, 0);
     for (int16_t output : program.outputs) {
-        if (extents[output] != OfElement) continue;
+        if (extents[output] != Extent::Element) continue;
         const size_t slot = static_cast<size_t>(output);
         if (program.slots[slot].kind != TileSlot::Buffer || is_output[slot]) return false;
         is_output[slot] = 1;
@@ -65,7 +63,7 @@ bool make_levels(const TileProgram& program, const uint8_t* extents, bool past_c
             if (step.level > at || (step.fold && step.level != at)) continue;
             const size_t out = static_cast<size_t>(step.out);
             if (step.fold) {
-                if (extents[step.operands[0]] != OfElement) return false;
+                if (extents[step.operands[0]] != Extent::Element) return false;
             } else {
                 const bool here = step.level == at && (is_output[out] || is_kept[out]);
                 if (!wanted[out] && !here) continue;
@@ -88,7 +86,7 @@ bool make_levels(const TileProgram& program, const uint8_t* extents, bool past_c
                     level.repeated[s] = native_past_cache;
                 continue;
             }
-            level.repeated[s] = slot.kind == TileSlot::Splat || extents[s] != OfElement;
+            level.repeated[s] = slot.kind == TileSlot::Splat || extents[s] != Extent::Element;
             if (!wanted[s]) slot.kind = TileSlot::Unused;
             else if (slot.kind != TileSlot::Splat) slot.kind = TileSlot::Input;
         }

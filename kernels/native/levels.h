@@ -2,12 +2,10 @@
 #pragma once
 #include <vector>
 
+#include "kernels/native/native.h"
 #include "kernels/tile.h"
 
 namespace kindling::native {
-
-/// What a slot of a row kernel is one number of (kernels/row.cpp): of the whole run, of a row, of an element.
-enum SlotExtent : uint8_t { OfRun, OfRow, OfElement };
 
 /// The steps on elements of one level, and its folds; also, computed anew, what is one number a row and not folded.
 /// Slots keep their numbers; what other levels fold or keep is an input.
@@ -19,7 +17,7 @@ struct Level {
 /// Levels of the program, and the slots of elements that are kept in memory for a later level: what is cheap to compute
 /// is computed again instead. False if there is no such form.
 /// `past_cache`: outputs that no later level reads are marked as native_past_cache.
-bool make_levels(const TileProgram& program, const uint8_t* extents, bool past_cache, std::vector<Level>& levels,
+bool make_levels(const TileProgram& program, const Extent* extents, bool past_cache, std::vector<Level>& levels,
                  std::vector<int16_t>& kept);
 
 }  // namespace kindling::native

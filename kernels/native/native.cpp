@@ -47,7 +47,7 @@ struct NativeVariant {
 };
 struct NativeRowVariant {
     NativeRowVariant* next;
-    std::vector<uint8_t> extents;
+    std::vector<Extent> extents;
     bool past_cache;
     std::vector<NativeKernel*> kernels;
     bool good;                   // there is a native form
@@ -218,11 +218,7 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, Cache
         if (!step.fold) continue;
         const Combine combine = static_cast<Combine>(step.task.which);
         NativeKernel::Fold fold{step.function, find_lane_fold(combine, step.task.type), step.item_size, {}};
-        const double infinity = __builtin_inf();
-        const Immediate identity = Immediate::of(step.task.type, combine == Combine::Sum    ? -0.0
-                                                                 : combine == Combine::Prod ? 1
-                                                                 : combine == Combine::Min  ? infinity
-                                                                                            : -infinity);
+        const Immediate identity = Immediate::of(step.task.type, lane_identity(combine));
         std::memcpy(fold.identity, &identity, sizeof fold.identity);
         kernel->folds.push_back(fold);
     }
@@ -263,6 +259,19 @@ NativeState* state_of(const TileProgram& program) {
         return made;
     delete made;
     return have;
+}
+
+/// Counts elements that are about to be computed, on top of what went before: whether compiling pays by now.
+bool has_proved_worth(NativeState& state, const TileProgram& program, int64_t elements, Mode how) {
+    if (how == Mode::Always) return true;
+    const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size());
+    return __atomic_add_fetch(&state.work, more, __ATOMIC_RELAXED) >= worth;
+}
+
+/// Without the lock where another thread has it and tiles can serve meanwhile.
+std::unique_lock<std::mutex> lock_of(Cache& kernels, Mode how) {
+    if (how == Mode::Always) return std::unique_lock<std::mutex>(kernels.mutex);
+    return std::unique_lock<std::mutex>(kernels.mutex, std::try_to_lock);
 }
 
 const NativeVariant* variant_of(const NativeState& state, const TileProgram& program, const uint8_t* repeated,
@@ -317,14 +326,10 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
     if (how == Mode::Worth && program.steps.size() < 2 && !folds) return nullptr;
     NativeState* state = state_of(program);
     if (const NativeVariant* variant = variant_of(*state, program, repeated, folds)) return variant->kernel;
-    if (how == Mode::Worth) {
-        const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size());
-        if (__atomic_add_fetch(&state->work, more, __ATOMIC_RELAXED) < worth) return nullptr;
-    }
+    if (!has_proved_worth(*state, program, elements, how)) return nullptr;
     Cache& kernels = cache();
-    std::unique_lock<std::mutex> lock(kernels.mutex, std::defer_lock);
-    if (how == Mode::Always) lock.lock();
-    else if (!lock.try_lock()) return nullptr;  // tiles serve meanwhile
+    const std::unique_lock<std::mutex> lock = lock_of(kernels, how);
+    if (!lock) return nullptr;
     if (const NativeVariant* variant = variant_of(*state, program, repeated, folds)) return variant->kernel;
     if (state->count >= most_variants) return nullptr;
     NativeVariant* variant =
@@ -354,12 +359,11 @@ const NativeKernel* find_native(const TileProgram& program, const uint8_t* repea
 const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
                                       int64_t elements) {
     for (size_t k = 0; k < program.outputs.size(); k++)
-        if (folds[k].combine > Combine::Max || !(folds[k].type == DType::Float32 || folds[k].type == DType::Float64))
-            return nullptr;
+        if (!find_lane_fold(folds[k].combine, folds[k].type)) return nullptr;
     return find_kernel(program, repeated, folds, elements);
 }
 
-static const NativeRowVariant* variant_of_rows(const NativeState& state, const uint8_t* extents, bool past_cache) {
+static const NativeRowVariant* variant_of_rows(const NativeState& state, const Extent* extents, bool past_cache) {
     for (const NativeRowVariant* variant = __atomic_load_n(&state.first_rows, __ATOMIC_ACQUIRE); variant;
          variant = variant->next)
         if (variant->past_cache == past_cache &&
@@ -386,26 +390,22 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
     return true;
 }
 
-const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* extents, bool past_cache,
+const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache,
                                    int64_t elements) {
     const Mode how = mode();
     if (how == Mode::Off || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
     NativeState* state = state_of(program);
     if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache))
         return variant->good ? &variant->rows : nullptr;
-    if (how == Mode::Worth) {
-        const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size());
-        if (__atomic_add_fetch(&state->work, more, __ATOMIC_RELAXED) < worth) return nullptr;
-    }
+    if (!has_proved_worth(*state, program, elements, how)) return nullptr;
     Cache& kernels = cache();
-    std::unique_lock<std::mutex> lock(kernels.mutex, std::defer_lock);
-    if (how == Mode::Always) lock.lock();
-    else if (!lock.try_lock()) return nullptr;
+    const std::unique_lock<std::mutex> lock = lock_of(kernels, how);
+    if (!lock) return nullptr;
     if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache))
         return variant->good ? &variant->rows : nullptr;
     if (state->count >= most_variants) return nullptr;
     NativeRowVariant* variant = new NativeRowVariant{
-        state->first_rows, std::vector<uint8_t>(extents, extents + program.slots.size()), past_cache, {}, false, {}};
+        state->first_rows, std::vector<Extent>(extents, extents + program.slots.size()), past_cache, {}, false, {}};
     try {
         variant->good = compile_rows(program, *variant, kernels);
     } catch (...) {

@@ -36,6 +36,9 @@ struct NativeFold {
 const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
                                       int64_t elements);
 
+/// What a slot of a row kernel is one number of: the whole run, a row, an element.
+enum class Extent : uint8_t { Once, Row, Element };
+
 /// A row kernel as loops over a row, one for each level.
 struct NativeRows {
     struct Level {
@@ -46,9 +49,9 @@ struct NativeRows {
     std::vector<int16_t> kept;          // slots of elements that one level writes and another reads
     int64_t frame;
 };
-/// The same for a row kernel; `extents` says of each slot whether it is one number of the run, of a row or of an element,
-/// `past_cache` whether outputs of elements are written so.
-const NativeRows* find_native_rows(const TileProgram& program, const uint8_t* extents, bool past_cache,
+/// The same for a row kernel; `extents` has one for each slot, `past_cache` says whether outputs of elements are written
+/// so.
+const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache,
                                    int64_t elements);
 
 /// Off (KINDLING_NATIVE=0), when a kernel proves worth it, or for everything that has a native form

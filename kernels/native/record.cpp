@@ -160,8 +160,7 @@ public:
         for (const TileStep& step : program_.steps) {
             if (step.fold) {
                 const Combine combine = static_cast<Combine>(step.task.which);
-                if (combine > Combine::Max || !(step.task.type == DType::Float32 || step.task.type == DType::Float64))
-                    return false;
+                if (!find_lane_fold(combine, step.task.type)) return false;
                 lanes_.fold(combine, type_of(step.task.type), value(step.operands[0], step.task.type), step.out);
                 continue;
             }
