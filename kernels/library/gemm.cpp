@@ -54,9 +54,10 @@ GemmPart<T> part_of(const Gemm& g) {
             false};
 }
 
-// out' = b' a': the same elements, added up in the same order.
-template <class T>
-void turn(GemmPart<T>& p) {
+// out' = b' a': the same elements, added up in the same order. Of a Gemm or a GemmPart; steps between the matrices of a
+// batch are the caller's.
+template <class Product>
+void turn(Product& p) {
     std::swap(p.m, p.n);
     std::swap(p.a, p.b);
     std::swap(p.a_row, p.b_column);
@@ -185,14 +186,9 @@ void run_few_rows(const Gemm& g, const float* a, const uint16_t* b, float* out) 
 
 template <class T>
 void run_half(Gemm g) {
-    if (g.n <= 4 && g.m > 4) {  // out' = b' a'
-        std::swap(g.m, g.n);
-        std::swap(g.a, g.b);
-        std::swap(g.a_row, g.b_column);
-        std::swap(g.a_column, g.b_row);
+    if (g.n <= 4 && g.m > 4) {
+        turn(g);
         std::swap(g.a_batch, g.b_batch);
-        std::swap(g.out_row, g.out_column);
-        std::swap(g.c_row, g.c_column);
     }
     const bool pairs = g.dtype == DType::BFloat16 && has_bf16_products() && g.k > 0, few = !pairs && g.m <= 4;
     Scratch<float> a(pairs ? 0 : g.m * g.k), b(pairs || few ? 0 : g.k * g.n), out(g.m * g.n);

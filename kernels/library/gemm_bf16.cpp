@@ -11,23 +11,13 @@
 
 #include <cstring>
 
-#include "runtime/allocator.h"
+#include "kernels/library/isa_buffer.h"
 
 namespace kindling::library {
 namespace {
 
 constexpr int64_t M = 12, N = 32, W = 16;  // rows and columns of a tile of sums
 constexpr int64_t k_block = 192, m_block = 144, n_block = 512;
-
-struct Pairs {
-    uint32_t* data;
-    size_t bytes;
-    explicit Pairs(int64_t count) : data(nullptr), bytes(sizeof(uint32_t) * static_cast<size_t>(count)) {
-        data = static_cast<uint32_t*>(allocate(bytes));
-    }
-    ~Pairs() { deallocate(data, bytes); }
-    Pairs(const Pairs&) = delete;
-};
 
 inline uint32_t pair_at(const uint16_t* from, int64_t step, bool both) {
     return from[0] | (both ? static_cast<uint32_t>(from[step]) << 16 : 0);
@@ -156,7 +146,7 @@ void gemm_bf16(const Bf16Part& part) {
     const int64_t columns = part.n < n_block ? (part.n + N - 1) / N * N : n_block;
     const int64_t rows = part.m < m_block ? (part.m + M - 1) / M * M : m_block;
     const int64_t depth = part.k < 2 * k_block ? (part.k + 1) / 2 : k_block;
-    Pairs packed_a(rows * depth), packed_b(columns * depth);
+    Buffer<uint32_t> packed_a(rows * depth), packed_b(columns * depth);
     for (int64_t j0 = 0; j0 < part.n; j0 += n_block) {
         const int64_t n = part.n - j0 < n_block ? part.n - j0 : n_block;
         for (int64_t p0 = 0; p0 < part.k; p0 += 2 * k_block) {

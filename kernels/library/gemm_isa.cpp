@@ -11,8 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/library/isa_buffer.h"
 #include "kernels/library/vec.h"
-#include "runtime/allocator.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
@@ -352,17 +352,6 @@ void dots(const GemmPart<T>& part) {
         j += columns;
     }
 }
-
-template <class T>
-struct Buffer {
-    T* data;
-    size_t bytes;
-    explicit Buffer(int64_t count) : data(nullptr), bytes(sizeof(T) * static_cast<size_t>(count)) {
-        data = static_cast<T*>(allocate(bytes));
-    }
-    ~Buffer() { deallocate(data, bytes); }
-    Buffer(const Buffer&) = delete;
-};
 
 // Memory that will be read soon, in rows: asked for a slice at a time, between tiles.
 struct Ahead {
