@@ -374,10 +374,12 @@ static PyObject* set_threads(PyObject*, PyObject* count) {
     Py_RETURN_NONE;
 }
 
-/// _C._memory_stats(): the allocator's numbers, in the order of AllocatorStats.
+/// _C._memory_stats(): the allocator's numbers by name, in the order of AllocatorStats.
 static PyObject* memory_stats(PyObject*, PyObject*) {
     AllocatorStats s = allocator_stats();
-    return Py_BuildValue("(KKKKKKK)", s.allocated_bytes, s.peak_bytes, s.reserved_bytes, s.cached_bytes, s.cache_limit, s.memory_limit, s.system_allocations);
+    return Py_BuildValue("{sKsKsKsKsKsKsK}", "allocated_bytes.all.current", s.allocated_bytes, "allocated_bytes.all.peak", s.peak_bytes,
+                         "reserved_bytes.all.current", s.reserved_bytes, "cached_bytes.all.current", s.cached_bytes,
+                         "cache_limit", s.cache_limit, "memory_limit", s.memory_limit, "num_system_allocations", s.system_allocations);
 }
 static PyObject* free_memory(PyObject*, PyObject*) {
     empty_cache();

@@ -1,9 +1,6 @@
 """The memory of tensors: what the caching allocator holds, and limits for it. Kindling's own; torch has these for GPUs only."""
 from kindling import _C
 
-_NAMES = ("allocated_bytes.all.current", "allocated_bytes.all.peak", "reserved_bytes.all.current", "cached_bytes.all.current",
-          "cache_limit", "memory_limit", "num_system_allocations")
-
 
 def memory_stats():
     """The allocator's numbers as a dict, in bytes: handed out now and at most, mapped from the system, kept for reuse, the
@@ -14,7 +11,7 @@ def memory_stats():
     >>> torch.memory_stats()["allocated_bytes.all.current"] - before >= 4_000_000
     True
     """
-    return dict(zip(_NAMES, _C._memory_stats()))
+    return _C._memory_stats()
 
 
 def memory_summary():

@@ -9,8 +9,9 @@ _APART = (
     "grid_sampler_3d_backward jagged legacy_contiguous_format lu max_pool2d_with_indices_backward native_dropout_backward "
     "nonzero_numpy pca_lowrank preserve_format segment_reduce set_default_dtype set_grad_enabled sparse_coo sparse_csr "
     "strided svd_lowrank to_dlpack unique unique_dim while_loop "
-    "symeig solve lstsq eig matrix_rank get_default_device_scope CompileMode install_as_torch memory_stats memory_summary empty_cache reset_peak_memory_stats "
-    "set_cache_limit set_memory_limit save_safetensors load_safetensors ops classes")
+    "symeig solve lstsq eig matrix_rank get_default_device_scope ops classes")
+# Files whose names are Kindling's own: torch's top module has none of them.
+_OWN = ("_alias", "_compile_mode", "_memory", "_safetensors")
 # In-place forms that torch has as methods only.
 _METHODS = (
     "absolute add addbmm addcdiv addcmul addmm addr arctan2 atan2 baddbmm bitwise_and bitwise_left_shift bitwise_not "
@@ -25,7 +26,7 @@ _LATE = ("pi e inf nan newaxis bit bits8 bits16 bits1x8 bits2x4 bits4x2 chalf co
 
 
 def public(found):
-    """The sorted list; ``found`` are the names that Python files define."""
-    names = {*_C._operator_names(1), *found, *vars(_C), *_LATE.split()}
+    """The sorted list; ``found`` are the names that Python files define, each with its file."""
+    names = {*_C._operator_names(1), *vars(_C), *_LATE.split(), *(name for name, file in found.items() if file not in _OWN)}
     names -= {*_APART.split(), *(name + "_" for name in _METHODS.split())}
     return sorted(name for name in names if name[0] != "_")
