@@ -129,6 +129,8 @@ Tensor make_tensor(Ref<Storage> storage, int64_t offset, IntList sizes, IntList 
 void resize_tensor(const Tensor& out, IntList sizes, IntList strides);
 DType default_dtype();
 void set_default_dtype(DType dtype);
+/// What an optional dtype argument comes to where nothing else decides.
+inline DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
 /// Of a tensor on a plug-in's device: the same values in host memory (core/private.cpp).
 Tensor host_copy(const Tensor& tensor);
 std::string str(const Tensor& tensor);                // "Tensor of float32 [2, 3]", for messages

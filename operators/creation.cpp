@@ -13,9 +13,6 @@ namespace kindling {
 
 namespace {
 
-using kindling::or_default;
-DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
-
 Tensor like(const Tensor& self, DType dtype, const std::optional<Device>& device, const std::optional<MemoryFormat>& format) {
     MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
     Sizes strides = wanted == MemoryFormat::Preserve

@@ -225,7 +225,7 @@ Tensor shifted(const Tensor& self, std::optional<IntList> dim, bool back) {
 }
 
 DType frequency_dtype(DType dtype, const char* name) {
-    DType result = dtype == DType::None ? default_dtype() : dtype;
+    DType result = or_default(dtype);
     KINDLING_CHECK(Runtime, is_differentiable(result), "%s requires a floating point or complex dtype", name);
     return result;
 }

@@ -41,9 +41,6 @@ template <class F> Tensor fill_with(const Tensor& self, F fill) {
     return self;
 }
 
-using kindling::or_default;
-DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
-
 Tensor normal_into(const Tensor& self, double mean, double deviation, Generator* generator) {
     KINDLING_CHECK(Runtime, deviation >= 0, "normal expects std >= 0.0, but found std %g", deviation);
     if (self.is_complex()) {

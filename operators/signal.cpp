@@ -23,7 +23,7 @@ struct Options {
 
 /// What the windows share: sizes 0 and 1, and a periodic window as all but the end of a longer symmetric one.
 template <class Shape> Tensor window(const char* name, int64_t length, bool periodic, Options options, Shape shape) {
-    DType dtype = options.dtype == DType::None ? default_dtype() : options.dtype;
+    DType dtype = or_default(options.dtype);
     KINDLING_CHECK(Runtime, is_floating(dtype), "%s expects floating point dtypes, got: %s", name, scalar_type_name(dtype));
     KINDLING_CHECK(Runtime, length >= 0 && length < INT64_MAX, "%s requires non-negative window_length, got window_length=%ld", name, length);
     if (length == 0) return empty({0}, dtype, options.layout, options.device, options.pin_memory);
