@@ -13,7 +13,7 @@ import kindling
 HERE = os.path.dirname(os.path.abspath(__file__))  # perhaps inside an archive
 # Beside the extension module: in an editable installation that is another folder than the sources'.
 NATIVE = os.path.dirname(os.path.abspath(getattr(kindling._C, "__file__", os.path.join(kindling.__path__[0], "_C"))))
-LIBRARY = os.path.join(NATIVE, "libkindling_startup.so")
+LIBRARIES = [os.path.join(NATIVE, f"libkindling_startup{what}.so") for what in ("", "_threads")]
 
 
 class StartupError(Exception):
@@ -105,8 +105,8 @@ class Program:
                 hertz = int(options.partition("stacks=")[2] or 0)
                 file.truncate(NATIVE_BYTES * (16 if hertz else 1))
                 file.seek(40)
-                file.write(struct.pack("<QQ", "detail" in options, hertz))
-            environment.update(LD_AUDIT=LIBRARY, KINDLING_STARTUP_NATIVE=native)
+                file.write(struct.pack("<Q", hertz))
+            environment.update(LD_AUDIT=LIBRARIES["detail" in options], KINDLING_STARTUP_NATIVE=native)
         run = self._spawn(kind, [self.python, *flags, *(words or self.words)], environment)
         run.log = _contents(log)
         if self.native:
@@ -254,11 +254,12 @@ def check(program):
             f"{path} is statically linked: there is no dynamic loader to ask about its libraries. Use another "
             "interpreter (--python), or leave out the native side with --no-native"
         )
-    if not os.path.exists(LIBRARY):
-        raise StartupError(
-            f"{LIBRARY} is missing: the installation is incomplete. Install Kindling again, or leave out the native "
-            "side with --no-native"
-        )
+    for library in LIBRARIES:
+        if not os.path.exists(library):
+            raise StartupError(
+                f"{library} is missing: the installation is incomplete. Install Kindling again, or leave out the native "
+                "side with --no-native"
+            )
 
 
 def _capabilities(path):

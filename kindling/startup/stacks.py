@@ -10,9 +10,9 @@ from bisect import bisect_left, bisect_right
 
 from kindling.startup import native, parse, unwind
 from kindling.startup.elf import Elf
-from kindling.startup.measure import LIBRARY
+from kindling.startup.measure import LIBRARIES
 
-OWN = os.path.basename(LIBRARY) + "+"  # between the loader and a constructor
+OWN = os.path.basename(LIBRARIES[0]) + "+"  # between the loader and a constructor
 
 
 def measure(program, data, hertz):
@@ -120,7 +120,7 @@ def _stacks(records, recording):
             places.add(value, path)
             libraries[slot] = value, path
         elif kind == native.SELF:
-            places.add(value, LIBRARY)
+            places.add(value, LIBRARIES[0])
         elif kind == native.INIT:
             if running and running[-1][0] == slot:  # DT_INIT has one of its own, without an end where more follow
                 running.pop()
