@@ -1,6 +1,7 @@
 // Pooling against its definition, with nan, padding and ceil_mode; gradients against the definition's.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -76,7 +77,56 @@ static void two_dimensions(int rounds) {
     }
 }
 
+// Rows of many windows, with dilation, equal values, infinities and nan, against the definition.
+template <class T>
+static void maxima(int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+        Pooling p{};
+        p.dtype = dtype_of<T>;
+        p.dims = 2;
+        p.planes = 2;
+        for (int d = 0; d < 2; ++d) {
+            p.kernel[d] = draw::integer(1, 4);
+            p.stride[d] = draw::integer(1, 4);
+            p.padding[d] = draw::integer(0, p.kernel[d] / 2);
+            p.dilation[d] = draw::integer(1, 3);
+            p.in[d] = p.dilation[d] * p.kernel[d] + draw::integer(0, d ? 60 : 3);
+            p.out[d] = pooling_out(p.in[d], p.kernel[d], p.stride[d], p.padding[d], p.dilation[d], round % 2);
+        }
+        const int64_t in_space = p.in[0] * p.in[1], out_space = p.out[0] * p.out[1];
+        std::vector<T> x(static_cast<size_t>(2 * in_space)), out(static_cast<size_t>(2 * out_space));
+        std::vector<int64_t> indices(out.size());
+        for (T& value : x) {
+            value = static_cast<T>(draw::integer(0, 5));
+            if constexpr (std::is_floating_point_v<T>) {
+                if (draw::integer(0, 9) == 0) value = std::numeric_limits<T>::quiet_NaN();
+                if (draw::integer(0, 3) == 0) value = -std::numeric_limits<T>::infinity();
+            }
+        }
+        max_pool(p, x.data(), out.data(), indices.data());
+        for (int64_t place = 0; place < 2 * out_space; ++place) {
+            const T* plane = x.data() + place / out_space * in_space;
+            const int64_t top = place % out_space / p.out[1] * p.stride[0] - p.padding[0],
+                          left = place % p.out[1] * p.stride[1] - p.padding[1];
+            int64_t best = -1;
+            for (int64_t a = 0; a < p.kernel[0]; ++a)
+                for (int64_t b = 0; b < p.kernel[1]; ++b) {
+                    const int64_t y = top + a * p.dilation[0], z = left + b * p.dilation[1];
+                    if (y < 0 || z < 0 || y >= p.in[0] || z >= p.in[1]) continue;
+                    const int64_t at = y * p.in[1] + z;
+                    if (best < 0 || plane[at] > plane[best] || plane[at] != plane[at]) best = at;
+                }
+            CHECK(indices[static_cast<size_t>(place)] == best);
+            CHECK(memcmp(&out[static_cast<size_t>(place)], plane + best, sizeof(T)) == 0);
+        }
+    }
+}
+
 int main() {
+    maxima<float>(60);
+    maxima<double>(60);
+    maxima<int64_t>(20);
+    maxima<int16_t>(20);
     two_dimensions<float>(60);
     two_dimensions<double>(60);
     two_dimensions<BFloat16>(10);
