@@ -55,37 +55,38 @@ bool used(int64_t phase, int64_t kernel, int64_t dilation, int64_t stride) {
     return false;
 }
 
-/// What rows [first_row, ...) of the output read of `channels` channels.
+/// What rows [first_row, ...) of the output read of `channels` channels. Places beside the input's columns are left as
+/// they are: zeros, from the beginning.
 template <class T>
 void fill(const Shape& s, const Layout& l, const T* input, int64_t channels, int64_t first_row, T* to) {
     const int64_t sy = s.stride[1], sx = s.stride[2], item = sizeof(T);
     PlaneCopy copy = find_plane_copy(static_cast<int>(item));
+    auto ceiling = [](int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; };
     for (int64_t c = 0; c < channels; ++c, input += s.in_space)
         for (int64_t f = 0; f < sy; ++f)
-            for (int64_t g = 0; g < sx; ++g) {
-                if (!used(f, s.kernel[1], s.dilation[1], sy) || !used(g, s.kernel[2], s.dilation[2], sx)) {
-                    to += l.rows * l.pitch;
+            for (int64_t g = 0; g < sx; ++g, to += l.rows * l.pitch) {
+                if (!used(f, s.kernel[1], s.dilation[1], sy) || !used(g, s.kernel[2], s.dilation[2], sx)) continue;
+                // Places [begin, end) of rows [first, last) lie inside the input.
+                const int64_t left = g - s.padding[2], top = first_row * sy + f - s.padding[1];
+                const int64_t begin = std::min(ceiling(-left, sx), l.pitch);
+                const int64_t end = std::max(std::min(ceiling(s.in[2] - left, sx), l.pitch), begin);
+                const int64_t first = std::min(ceiling(-top, sy), l.rows);
+                const int64_t last = std::max(std::min(ceiling(s.in[1] - top, sy), l.rows), first);
+                std::fill_n(to, first * l.pitch, T{0});
+                std::fill_n(to + last * l.pitch, (l.rows - last) * l.pitch, T{0});
+                if (begin == end || first == last) continue;
+                const T* from = input + (top + first * sy) * s.in[2] + left + begin * sx;
+                T* target = to + first * l.pitch + begin;
+                if (sx != 1) {
+                    copy({reinterpret_cast<char*>(target), reinterpret_cast<const char*>(from), {last - first, end - begin},
+                          {l.pitch * item, item}, {sy * s.in[2] * item, sx * item}});
                     continue;
                 }
-                // Places [begin, end) lie inside the input.
-                const int64_t start = g - s.padding[2], left = s.in[2] - start;
-                const int64_t begin = std::min(start >= 0 ? 0 : (-start + sx - 1) / sx, l.pitch);
-                const int64_t end = std::max(std::min(left <= 0 ? 0 : (left + sx - 1) / sx, l.pitch), begin);
-                for (int64_t r = 0; r < l.rows; ++r, to += l.pitch) {
-                    const int64_t y = (first_row + r) * sy + f - s.padding[1];
-                    if (y < 0 || y >= s.in[1] || begin == end) {
-                        memset(static_cast<void*>(to), 0, static_cast<size_t>(l.pitch * item));
-                        continue;
-                    }
-                    const T* from = input + y * s.in[2] + start + begin * sx;
-                    for (int64_t p = 0; p < begin; ++p)
-                        to[p] = 0;
-                    if (sx == 1) copy_row(to + begin, from, end - begin);
-                    else
-                        copy({reinterpret_cast<char*>(to + begin), reinterpret_cast<const char*>(from), {1, end - begin}, {0, item},
-                              {0, sx * item}});
-                    for (int64_t p = end; p < l.pitch; ++p)
-                        to[p] = 0;
+                for (int64_t r = first; r < last; ++r, from += sy * s.in[2], target += l.pitch) {
+                    // The next channel's rows are asked for a channel ahead.
+                    for (int64_t p = 0; c + 1 < channels && p < end - begin; p += 64 / item)
+                        __builtin_prefetch(from + s.in_space + p);
+                    copy_row(target, from, end - begin);
                 }
             }
 }
@@ -112,39 +113,54 @@ bool all_finite(const T* values, int64_t count) {
     return !bad;
 }
 
-}  // namespace
+/// Where weights lie: of output channel o and input channel i at o * row + i * channel, taps one after the other.
+struct Weights {
+    int64_t group, row, channel;
+    bool turned;  // the last tap is the first place of the input
+};
 
 template <class T>
-bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
     if (!fits(s)) return false;
     const DirectSteps<T>& steps = direct_steps<T>();
     const ConvolutionTile& tile = steps.tile;
-    const int64_t k = s.in_channels * s.taps;
+    const int64_t k = s.in_channels * s.taps, item = sizeof(T);
     Layout layout(s, s.in_channels, 96 << 10);
     const int64_t images = s.batch * s.groups;
     if (images < 2 * num_threads() && num_threads() > 1)  // bands enough for the threads; no sum depends on them
         layout.set(s, std::min(layout.out_rows, std::max<int64_t>(s.out[1] * images / (2 * num_threads()), 1)));
     const int64_t bands = (s.out[1] + layout.out_rows - 1) / layout.out_rows;
 
+    // Channels of the tile at o: three times the unit, but for what is left at the end.
+    auto rows_at = [&](int64_t o) {
+        const int64_t left = s.out_channels - o, unit = tile.rows;
+        return left > 4 * unit ? 3 * unit : left > 3 * unit ? 2 * unit : (left + unit - 1) / unit * unit;
+    };
+    int64_t padded = 0;
+    while (padded < s.out_channels) padded += rows_at(padded);
     // The weights in the order in which tiles read them: channels of a tile side by side, then the next tap.
-    const int64_t whole = s.out_channels / tile.rows * tile.rows;
-    const int64_t padded = whole + (s.out_channels - whole + tile.few_rows - 1) / tile.few_rows * tile.few_rows;
     Scratch<T> packed(s.groups * padded * k), biases(s.groups * padded);
     Scratch<int64_t> offsets(k);
-    for (int64_t p = 0; p < k; ++p)
-        offsets[p] = layout.offset(s, p / s.taps, p % s.taps);
+    for (int64_t p = 0; p < k; ++p) {
+        const int64_t tap = p % s.taps;
+        offsets[p] = layout.offset(s, p / s.taps, lie.turned ? s.taps - 1 - tap : tap);
+    }
+    PlaneCopy copy = find_plane_copy(static_cast<int>(item));
     for (int64_t g = 0; g < s.groups; ++g)
         for (int64_t o = 0, rows; o < padded; o += rows) {
-            rows = o < whole ? tile.rows : tile.few_rows;
+            rows = rows_at(o);
             T* to = packed.data + (g * padded + o) * k;
             const int64_t there = std::min(rows, s.out_channels - o);
-            const T* from = weight + (g * s.out_channels + o) * k;
-            for (int64_t p = 0; p < k; ++p, to += rows) {
-                for (int64_t r = 0; r < there; ++r)
-                    to[r] = from[r * k + p];
-                for (int64_t r = there; r < rows; ++r)
-                    to[r] = 0;
-            }
+            const T* from = weight + g * lie.group + o * lie.row;
+            if (there < rows) std::fill_n(to, rows * k, T{0});
+            if (lie.channel == s.taps)
+                copy({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), {k, there}, {rows * item, item},
+                      {item, lie.row * item}});
+            else
+                for (int64_t i = 0; i < s.in_channels; ++i)
+                    for (int64_t r = 0; r < there; ++r)
+                        for (int64_t t = 0; t < s.taps; ++t)
+                            to[(i * s.taps + t) * rows + r] = from[i * lie.channel + r * lie.row + t];
             for (int64_t r = 0; r < rows; ++r)
                 biases[g * padded + o + r] = r < there && bias ? bias[g * s.out_channels + o + r] : T{0};
         }
@@ -154,7 +170,7 @@ bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, 
     parallel_for(0, images * bands, grain, [&](int64_t begin, int64_t end) {
         const int64_t size = s.in_channels * layout.plane;
         Scratch<T> copied(size + tile.columns);
-        std::fill_n(copied.data + size, tile.columns, T{0});
+        std::fill_n(copied.data, size + tile.columns, T{0});
         alignas(64) T sums[12 * 32];
         for (int64_t task = begin; task < end; ++task) {
             const int64_t image = task / bands, first_row = task % bands * layout.out_rows, group = image % s.groups;
@@ -162,13 +178,13 @@ bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, 
             fill(s, layout, input + image * s.in_channels * s.in_space, s.in_channels, first_row, copied.data);
             T* to = output + image * s.out_channels * s.out_space + first_row * s.out[2];
             auto one = [&](int64_t j, int64_t o) {
-                const int64_t some = o < whole ? tile.rows : tile.few_rows;
+                const int64_t some = rows_at(o);
                 // The sums' places, each channel's in another page, are asked for while the sums are formed.
                 const T* place = to + o * s.out_space + j / layout.pitch * s.out[2] + std::min(j % layout.pitch, s.out[2]);
                 for (int64_t r = 0; r < some && o + r < s.out_channels; ++r)
                     for (int64_t c = 0; c < tile.columns; c += 64 / static_cast<int64_t>(sizeof(T)))
                         __builtin_prefetch(place + r * s.out_space + c, 1);
-                (o < whole ? steps.rows : steps.few_rows)(k, packed.data + (group * padded + o) * k, copied.data + j,
+                steps.rows[some / tile.rows - 1](k, packed.data + (group * padded + o) * k, copied.data + j,
                                                           offsets.data, biases.data + group * padded + o, sums);
                 const int64_t there = std::min(some, s.out_channels - o), stop = std::min(j + tile.columns, places);
                 for (int64_t y = j / layout.pitch; y * layout.pitch < stop; ++y) {
@@ -193,6 +209,14 @@ bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, 
     return true;
 }
 
+}  // namespace
+
+template <class T>
+bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+    const int64_t row = s.in_channels * s.taps;
+    return run<T>(s, input, weight, {s.out_channels * row, row, s.taps, false}, bias, output);
+}
+
 // With stride 1 the input gradient is the convolution of the output's gradient with the kernel turned round.
 template <class T>
 bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
@@ -204,17 +228,9 @@ bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, con
     }
     std::swap(back.in_space, back.out_space);
     std::swap(back.in_channels, back.out_channels);
-    if (s.out_space == 0 || !fits(back)) return false;
-    Scratch<T> turned(s.groups * s.in_channels * s.out_channels * s.taps);
-    T* to = turned.data;
-    for (int64_t g = 0; g < s.groups; ++g)
-        for (int64_t i = 0; i < s.in_channels; ++i)
-            for (int64_t o = 0; o < s.out_channels; ++o) {
-                const T* from = weight + ((g * s.out_channels + o) * s.in_channels + i) * s.taps;
-                for (int64_t t = s.taps; t-- > 0;)
-                    *to++ = from[t];
-            }
-    return run_direct<T>(back, grad_output, turned.data, bias, grad_input);
+    if (s.out_space == 0) return false;
+    const int64_t row = s.in_channels * s.taps;
+    return run<T>(back, grad_output, weight, {s.out_channels * row, s.taps, row, true}, bias, grad_input);
 }
 
 template <class T>
@@ -233,7 +249,7 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
     const int64_t sample_room = s.in_channels * layout.plane + channels_up * grad_step;
     const int64_t at_once = bands > 1 ? 1 : std::max<int64_t>(1, std::min(s.batch, 2 * room / sample_room));
     // Short sums are not worth what it costs to fold their lanes.
-    if (at_once * layout.places(s, layout.out_rows) < 24 * lanes) return false;
+    if (at_once * layout.places(s, layout.out_rows) < 16 * lanes) return false;
     const int64_t wanted = num_threads() == 1 ? 1 : (2 * num_threads() + s.groups - 1) / s.groups;
     const int64_t blocks = std::min(wanted, s.in_channels), channels = (s.in_channels + blocks - 1) / blocks;
     std::fill_n(grad_weight, s.groups * s.out_channels * k, T{0});
@@ -243,6 +259,8 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
         Scratch<T> copied(at_once * plane_room), grads(at_once * channels_up * grad_step);
         Scratch<int64_t> offsets(taps_up);
         std::fill_n(copied.data, at_once * plane_room, T{0});
+        std::fill_n(grads.data, at_once * channels_up * grad_step, T{0});
+        int64_t rows_before = 0;
         T sums[32];
         for (int64_t task = begin; task < end; ++task) {
             const int64_t group = task / blocks, channel = task % blocks * channels;
@@ -255,7 +273,8 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
                     const int64_t first_row = band * layout.out_rows, rows = std::min(layout.out_rows, s.out[1] - first_row);
                     const int64_t samples = std::min(at_once, s.batch - sample);
                     const int64_t count = (layout.places(s, rows) + lanes - 1) / lanes * lanes;
-                    std::fill_n(grads.data, at_once * channels_up * grad_step, T{0});
+                    if (rows < rows_before) std::fill_n(grads.data, at_once * channels_up * grad_step, T{0});
+                    rows_before = rows;
                     for (int64_t n = 0; n < samples; ++n) {
                         const int64_t image = (sample + n) * s.groups + group;
                         fill(s, layout, input + (image * s.in_channels + channel) * s.in_space, some, first_row,

@@ -98,11 +98,11 @@ void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, in
 
 // Registers enough for the sums, one factor and two columns.
 #if defined(__AVX512F__)
-constexpr ConvolutionTile tile_sizes = {12, 4, 2, 4, 6};
+constexpr ConvolutionTile tile_sizes = {4, 2, 4, 6};
 #elif defined(__AVX2__)
-constexpr ConvolutionTile tile_sizes = {6, 2, 2, 2, 3};
+constexpr ConvolutionTile tile_sizes = {2, 2, 2, 3};
 #else
-constexpr ConvolutionTile tile_sizes = {4, 2, 2, 1, 2};
+constexpr ConvolutionTile tile_sizes = {2, 2, 1, 2};
 #endif
 template <class T>
 constexpr ConvolutionTile tile_of() {
@@ -166,27 +166,21 @@ void products(const ConvolutionSamples& samples, int64_t count, const T* grad, i
                         sums[o][n][v].add_product(g[o], x);
                 }
             }
-    T partial[O][N][L];
+    alignas(64) T partial[(O * N + 3) / 4][4][L] = {};
 #pragma GCC unroll 8
     for (int o = 0; o < O; ++o)
 #pragma GCC unroll 8
         for (int n = 0; n < N; ++n)
 #pragma GCC unroll 8
             for (int v = 0; v < parts; ++v)
-                sums[o][n][v].store(partial[o][n] + v * V::width);
-    for (int o = 0; o < O; ++o)
-        for (int n = 0; n < N; ++n) {
-            T* lane = partial[o][n];
-            for (int half = L / 2; half; half /= 2)
-                for (int l = 0; l < half; ++l)
-                    lane[l] += lane[l + half];
-            totals[o * N + n] = lane[0];
-        }
+                sums[o][n][v].store(partial[(o * N + n) / 4][(o * N + n) % 4] + v * V::width);
+    for (int four = 0; four * 4 < O * N; ++four)
+        fold(partial[four], totals + 4 * four);
 }
 
 template <class T>
-constexpr DirectSteps<T> direct_steps = {tile_of<T>(), direct<T, tile_sizes.rows>, direct<T, tile_sizes.few_rows>,
-                                         products<T>};
+constexpr DirectSteps<T> direct_steps = {
+    tile_of<T>(), {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>}, products<T>};
 
 } // namespace
 

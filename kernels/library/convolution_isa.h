@@ -16,9 +16,8 @@ struct DepthwisePlane {
     int64_t pitch;
 };
 
-/// Rows that a direct step does at once: the larger number and the smaller one, which divides it.
 struct ConvolutionTile {
-    int rows, few_rows;          // channels of the output
+    int rows;                    // channels of the output that a direct step does at once: once, twice or three times these
     int columns;                 // places of the output
     int products, product_taps;  // of a weight gradient: channels of the output, taps
 };
@@ -30,8 +29,7 @@ struct ConvolutionSamples {
 template <class T> struct DirectSteps {
     ConvolutionTile tile;
     /// sums[row][column] = bias[row] + the sum over p < k of a[p][row] * from[offsets[p] + column].
-    void (*rows)(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums);
-    void (*few_rows)(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums);
+    void (*rows[3])(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums);
     /// sums[channel][tap] = the sum over p < count, and over the samples, of grad[channel * grad_step + p] *
     /// from[offsets[tap] + p]; count is a multiple of 64 bytes.
     void (*products)(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from,

@@ -263,34 +263,6 @@ void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64
     }
 }
 
-inline void fold(const float (&partial)[4][16], float* totals) {
-    __m128 c[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-        const float* p = partial[i];
-        c[i] = _mm_add_ps(_mm_add_ps(_mm_load_ps(p), _mm_load_ps(p + 8)),
-                          _mm_add_ps(_mm_load_ps(p + 4), _mm_load_ps(p + 12)));
-    }
-    _MM_TRANSPOSE4_PS(c[0], c[1], c[2], c[3]);
-    _mm_storeu_ps(totals, _mm_add_ps(_mm_add_ps(c[0], c[2]), _mm_add_ps(c[1], c[3])));
-}
-inline void fold(const double (&partial)[4][16], double* totals) {
-    __m128d c[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-        __m128d lane[8];
-#pragma GCC unroll 8
-        for (int l = 0; l < 8; ++l)
-            lane[l] = _mm_load_pd(partial[i] + 2 * l);
-        for (int half = 4; half; half /= 2)
-            for (int l = 0; l < half; ++l)
-                lane[l] = _mm_add_pd(lane[l], lane[l + half]);
-        c[i] = lane[0];
-    }
-    _mm_storeu_pd(totals, _mm_add_pd(_mm_unpacklo_pd(c[0], c[1]), _mm_unpackhi_pd(c[0], c[1])));
-    _mm_storeu_pd(totals + 2, _mm_add_pd(_mm_unpacklo_pd(c[2], c[3]), _mm_unpackhi_pd(c[2], c[3])));
-}
-
 // Few rows, b's columns contiguous along k (a weight kept as [out, in]): sums of products, four columns at once, in
 // 16 interleaved partial sums whatever the register width.
 template <class T>
