@@ -89,12 +89,6 @@ inline constexpr double i1_large[] = {3.89398459025872319e-1, -9.749577193235764
 inline constexpr float expf[] = {5.0e-1f, 1.666657689e-1f, 4.16665545e-2f, 8.363194882e-3f, 1.392620336e-3f};
 // (log((1+s)/(1-s)) - 2s) / s^3 over z = s^2
 inline constexpr float logf[] = {6.666666655e-1f, 4.0000122e-1f, 2.855080255e-1f, 2.333096405e-1f};
-// (sin(r) - r) / r^3 over z = r^2, |r| <= pi/4
-inline constexpr double sin_for_float[] = {-1.66666666638543847e-1, 8.33333187435835239e-3, -1.9840086545312931e-4,
-    2.7249901158293911e-6};
-// (cos(r) - 1 + r^2/2) / r^4 over z = r^2
-inline constexpr double cos_for_float[] = {4.16666666643204483e-2, -1.38888876717231409e-3, 2.48006002185214656e-5,
-    -2.73009386346358693e-7};
 // (log((1+s)/(1-s)) - 2s) / s^3 over z = s^2
 inline constexpr double log_for_float[] = {6.66666666673766454e-1, 3.99999987952191558e-1, 2.85717549683503518e-1,
     2.21913733809446311e-1, 1.93631869321617634e-1};
@@ -102,6 +96,12 @@ inline constexpr double log_for_float[] = {6.66666666673766454e-1, 3.99999987952
 inline constexpr double exp_for_float[] = {9.99999999995495912e-1, 4.99999999999549755e-1, 1.66666667865708433e-1,
     4.16666667865278661e-2, 8.33328346594861927e-3, 1.38888390378478428e-3, 1.99076177566892801e-4,
     2.48679186012901652e-5};
+// -1/6 as a float
+inline constexpr float sinf_third = -0x1.555556p-3f;
+// (sin(r) - r - sinf_third r^3) / r^5 over z = r^2, |r| <= pi/4 and a little
+inline constexpr float sinf_more[] = {8.333378912e-3f, -1.985279904e-4f, 2.829236054e-6f};
+// (cos(r) - 1 + r^2/2) / r^4 over z = r^2
+inline constexpr float cosf_last[] = {4.166664482e-2f, -1.388727384e-3f, 2.442824433e-5f};
 // (tanh(x) - x) / x^3 over z = x^2, |x| <= 0.625
 inline constexpr float tanhf[] = {-3.333333317e-1f, 1.333330353e-1f, -5.395925338e-2f, 2.176886821e-2f,
     -8.34378037e-3f, 2.292557699e-3f};
@@ -120,6 +120,8 @@ inline constexpr unsigned long long two_over_pi[] = {0x0, 0xa2f9836e4e441529, 0x
 // pi/2: products of the first parts with 20 bits are exact
 inline constexpr double half_pi[] = {0x1.921fb54400000p+0, 0x1.0b4611a600000p-34, 0x1.3198a2e000000p-69,
     0x1.b839a252049c1p-104};
+// pi/2 in three floats
+inline constexpr float half_pif[] = {0x1.921fb60000000p+0f, -0x1.777a5c0000000p-25f, -0x1.ee59da0000000p-50f};
 // pi/2 in two doubles
 inline constexpr double half_pi_pair[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
 // products of the first part with 20 bits are exact

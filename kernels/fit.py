@@ -112,10 +112,16 @@ fit("i1_large", "sqrt(x) e^-x I1(x) over t = 16/x - 1, x >= 8",
 # float32
 fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5), -0.3467, 0.3467, 4, "float")
 fit("logf", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 3, "float")
-fit("sin_for_float", "(sin(r) - r) / r^3 over z = r^2, |r| <= pi/4", at_zero(lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 6), 0, 0.6169, 3)
-fit("cos_for_float", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.6169, 3)
 fit("log_for_float", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 4)
 fit("exp_for_float", "(e^r - 1) / r for |r| <= ln(2)/2", at_zero(lambda r: mp.expm1(r) / r, 1), -0.3467, 0.3467, 7)
+third = mp.mpf("-0.16666667163372039794921875")
+out.append("// -1/6 as a float")
+out.append("inline constexpr float sinf_third = -0x1.555556p-3f;")
+fit("sinf_more", "(sin(r) - r - sinf_third r^3) / r^5 over z = r^2, |r| <= pi/4 and a little",
+    lambda z: ((mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5) - third) / z, 0.001, 0.625, 2, "float",
+    weight=lambda z: z ** mp.mpf(2.5) / mp.sin(mp.sqrt(z)))
+fit("cosf_last", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.625, 2, "float",
+    weight=lambda z: z**2 / mp.cos(mp.sqrt(z)) + mp.mpf(10) ** -6)
 fit("tanhf", "(tanh(x) - x) / x^3 over z = x^2, |x| <= 0.625", at_zero(lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 3), 0, 0.3907, 5, "float")
 fit("erff", "erf(x) / x over z = x^2, |x| <= 1", at_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), 0, 1, 6, "float")
 fit("erfcf_root", "erfc(x)^(1/8) over y = x - 2.5, 1 <= x <= 4", lambda y: mp.erfc(y + 2.5) ** 0.125, -1.5, 1.5, 6, "float",
@@ -135,22 +141,24 @@ out.append("// 2 / pi after the point, 64 bits a word, behind a word of zeros")
 out.append("inline constexpr unsigned long long two_over_pi[] = {" + ", ".join(words) + "};")
 
 
-def split(name, note, value, bits, count):
+def split(name, note, value, bits, count, ctype="double"):
     rest = value
     parts = []
     for i in range(count):
-        if i + 1 == count:
+        if i + 1 == count and ctype == "double":
             parts.append(mp.mpf(float(rest)))
         else:
             exponent = mp.floor(mp.log(abs(rest), 2))
             scale = mp.mpf(2) ** (bits - 1 - exponent)
-            parts.append(mp.floor(rest * scale) / scale)
+            parts.append((mp.nint if ctype == "float" else mp.floor)(rest * scale) / scale)
         rest -= parts[-1]
     out.append(f"// {note}")
-    out.append(f"inline constexpr double {name}[] = {{" + ", ".join(float(p).hex() for p in parts) + "};")
+    suffix = "f" if ctype == "float" else ""
+    out.append(f"inline constexpr {ctype} {name}[] = {{" + ", ".join(float(p).hex() + suffix for p in parts) + "};")
 
 
 split("half_pi", "pi/2: products of the first parts with 20 bits are exact", mp.pi / 2, 33, 4)
+split("half_pif", "pi/2 in three floats", mp.pi / 2, 24, 3, "float")
 split("half_pi_pair", "pi/2 in two doubles", mp.pi / 2, 53, 2)
 split("ln2", "products of the first part with 20 bits are exact", mp.log(2), 33, 2)
 split("inverse_ln10", "1 / ln(10), its first part short", 1 / mp.log(10), 27, 2)

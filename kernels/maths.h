@@ -429,24 +429,7 @@ template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
     return choose((x == y) & (absolute(x) == infinity), x, result);
 }
 
-// ---- float32 in double lanes: the reduction of the angle needs them, the polynomials can be short
-
-template <class V, bool Cosine> KINDLING_INLINE V sine_for_float(const V& x) {
-    using namespace coefficients;
-    V shifted = x * 0.6366197723675814 + whole_magic, k = shifted - whole_magic;
-    V r = ((x - k * half_pi[0]) - k * half_pi[1]) - k * half_pi[2];
-    Bits<V> quadrant = bits_of(shifted);
-    V low{};  // too small to matter here
-    reduce_large_lanes(x, r, low, quadrant);
-    V z = r * r;
-    V s = r + r * z * polynomial(z, coefficients::sin_for_float),
-      c = 1.0 - z * (0.5 - z * polynomial(z, coefficients::cos_for_float));
-    auto odd = (quadrant & 1) != 0;
-    V result = Cosine ? choose(odd, s, c) : choose(odd, c, s);
-    if (Cosine) quadrant += 1;
-    result = from_bits<V>(bits_of(result) ^ (quadrant & 2) << 62);
-    return Cosine ? result : choose(x == 0.0, x, result);
-}
+// ---- float32 in double lanes
 
 /// Whether the mask holds in every lane; a recorded program takes both ways (native/record.h).
 template <class M> KINDLING_INLINE bool everywhere(const M& mask) {
@@ -480,6 +463,7 @@ template <class V> KINDLING_INLINE V pow_for_float(const V& x, const V& y) {
 // ---- float32 in float lanes
 
 inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23
+inline constexpr float largest_short_angle = 131072.0f;  // 17 bits of quarter turns
 template <class V> KINDLING_INLINE V power_of_twof(const V& whole) {  // -126 to 127
     return from_bits<V>(bits_of(whole + (whole_magicf + 127.0f)) << 23);
 }
@@ -513,6 +497,37 @@ template <class V> KINDLING_INLINE V logf(const V& x) {
     result = choose(x == 0.0f, all<V>(-inf), result);
     return choose((x < 0.0f) | (x != x), all<V>(__builtin_nanf("")), result);
 }
+/// What holds but for rare lanes; those are computed in doubles, by whoever runs the function.
+template <class V> struct Usual { V value; Mask<V> rare; };
+
+/// Sine, or cosine. The angle less quarter turns is a sum of two floats: the product with the first part of pi/2 is exact
+/// under mul_add, that with the second part leaves an error that goes to the lower one. Of sine's first term beyond the
+/// angle the square's own error counts as well.
+template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V& x) {
+    using namespace coefficients;
+    V a = absolute(x);
+    V shifted = mul_add(a, all<V>(0.636619747f), all<V>(whole_magicf)), k = shifted - whole_magicf;
+    V first = mul_add(k, all<V>(-half_pif[0]), a), part = k * -half_pif[1], high = first + part;
+    V low = mul_add(k, all<V>(-half_pif[2]), mul_add(k, all<V>(-half_pif[1]), -part)) + ((first - high) + part);
+
+    V z = high * high, fourth = z * z, cube = high * z, half = high * -0.5f;
+    V more = mul_add(all<V>(sinf_more[2]), fourth, mul_add(all<V>(sinf_more[1]), z, all<V>(sinf_more[0])));
+    V sine_low = mul_add(high * sinf_third, mul_add(high, high, -z), mul_add(half * high, low, low));
+    V sine = high + mul_add(cube, all<V>(sinf_third), mul_add(cube * z, more, sine_low));
+
+    V whole = mul_add(half, high, all<V>(1.0f)), lost = mul_add(half, high, 1.0f - whole);
+    V last = mul_add(all<V>(cosf_last[2]), fourth, mul_add(all<V>(cosf_last[1]), z, all<V>(cosf_last[0])));
+    V cosine = whole + mul_add(fourth, last, mul_add(-high, low, lost));
+
+    Bits<V> quadrant = bits_of(shifted), turned = quadrant << 30;
+    V result = choose((quadrant & 1u) != 0u, Cosine ? sine : cosine, Cosine ? cosine : sine);
+    turned = turned ^ (Cosine ? quadrant << 31 : bits_of(x));  // cosine: negative in quadrants 1 and 2
+    return {from_bits<V>(bits_of(result) ^ (turned & 0x80000000u)), ~(a <= largest_short_angle)};
+}
+/// 0.62 ulp.
+template <class V> KINDLING_INLINE Usual<V> sinf(const V& x) { return sine_or_cosine<false>(x); }
+template <class V> KINDLING_INLINE Usual<V> cosf(const V& x) { return sine_or_cosine<true>(x); }
+
 template <class V> KINDLING_INLINE V sigmoidf(const V& x) { return 1.0f / (1.0f + expf(-x)); }
 /// 2 ulp.
 template <class V> KINDLING_INLINE V tanhf(const V& x) {

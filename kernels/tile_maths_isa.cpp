@@ -23,6 +23,7 @@ namespace {
     X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Sigmoid, sigmoid) X(Erf, erf) X(Erfc, erfc) X(Erfcx, erfcx)
 #define KINDLING_FOR_EACH_BINARY(X) \
     X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
+#define KINDLING_FOR_EACH_FLOAT_MENDED(X) X(Sin, sinf, tile_sin) X(Cos, cosf, tile_cos)
 #define KINDLING_FOR_EACH_FLOAT(X) X(Exp, expf) X(Log, logf) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
 
 #define X(PRIMITIVE, NAME) KINDLING_UNARY(NAME)
@@ -35,29 +36,34 @@ KINDLING_FOR_EACH_BINARY(X)
 KINDLING_FOR_EACH_FLOAT(X)
 #undef X
 
+template <int N>
+__attribute__((noinline, cold)) void mend(TileFunction in_doubles, Vec<float, N>& usual, Vec<int32_t, N> rare, Vec<float, N> a,
+                                          Vec<float, N> b) {
+    alignas(64) double wide[3][N];
+    for (int i = 0; i < N; i++) wide[0][i] = static_cast<double>(a[i]), wide[1][i] = static_cast<double>(b[i]);
+    in_doubles(wide[2], wide[0], wide[1], nullptr, N, 0);
+    for (int i = 0; i < N; i++)
+        if (rare[i]) usual[i] = static_cast<float>(wide[2][i]);
+}
+#define X(PRIMITIVE, NAME, IN_DOUBLES) \
+    void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
+        loop1<float, float>( \
+            [](auto x) { \
+                auto usual = maths::NAME(x); \
+                if (anywhere(usual.rare)) [[unlikely]] mend<width / 4>(IN_DOUBLES, usual.value, usual.rare, x, x); \
+                return usual.value; \
+            }, \
+            out, a, n); \
+    }
+KINDLING_FOR_EACH_FLOAT_MENDED(X)
+#undef X
+
 void tile_powf(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<double, float>(
         [](auto x, auto y) {
             return maths::pow_for_float(convert<double>(x), convert<double>(y));
         },
         out, a, b, n, splat);
-}
-
-void tile_sinf(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<float, float, 8>(
-        [](auto x) {
-            auto wide = convert<double>(x);
-            return convert<float>(maths::sine_for_float<decltype(wide), false>(wide));
-        },
-        out, a, n);
-}
-void tile_cosf(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<float, float, 8>(
-        [](auto x) {
-            auto wide = convert<double>(x);
-            return convert<float>(maths::sine_for_float<decltype(wide), true>(wide));
-        },
-        out, a, n);
 }
 
 }  // namespace
@@ -72,8 +78,9 @@ TileFunction find_maths(Primitive primitive, DType type) {
     if (type == DType::Float32) switch (primitive) {
             KINDLING_FOR_EACH_FLOAT(X)
 #undef X
-            case Primitive::Sin: return tile_sinf;
-            case Primitive::Cos: return tile_cosf;
+#define X(PRIMITIVE, NAME, IN_DOUBLES) case Primitive::PRIMITIVE: return tile_##NAME;
+            KINDLING_FOR_EACH_FLOAT_MENDED(X)
+#undef X
             case Primitive::Pow: return tile_powf;  // its results are doubles
             default: return nullptr;
         }

@@ -107,6 +107,19 @@ template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c)
     return mul_add_in_doubles(a, b, c);
 }
 
+/// Whether a mask of lanes of 4 bytes holds in some lane.
+template <class M> KINDLING_INLINE bool anywhere(const M& mask) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(M) == 64) return _mm512_movepi32_mask(bit_cast<__m512i>(mask)) != 0;
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(M) == 32) return _mm256_movemask_ps(bit_cast<__m256>(mask)) != 0;
+#endif
+    bool holds = false;
+    for (int i = 0; i < Lanes<M>::count; i++) holds |= mask[i] != 0;
+    return holds;
+}
+
 // out[i] = f(a[i], ...) by vectors. The last, partial vector goes through local copies, so that `f` is compiled once.
 // The step of an operand is 0 where it is a repeated number (see TileFunction).
 template <class T> KINDLING_INLINE const char* partial(char* copy, const char* from, int64_t n) {

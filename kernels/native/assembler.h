@@ -153,7 +153,8 @@ enum Flags : uint32_t {
     X(KNot, "knotw", 0, 1, 0x44, -1, 0, V | Masks)                             \
     X(KOr, "korw", 0, 1, 0x45, -1, 0, V | Masks | Three | L1)                  \
     X(KXor, "kxorw", 0, 1, 0x47, -1, 0, V | Masks | Three | L1)                \
-    X(KOrTest, "kortestb", 0x66, 1, 0x98, -1, 0, V | Masks)
+    X(KOrTestB, "kortestb", 0x66, 1, 0x98, -1, 0, V | Masks)                   \
+    X(KOrTestW, "kortestw", 0, 1, 0x98, -1, 0, V | Masks)
 
 enum class Form : uint8_t {
 #define X(NAME, ...) NAME,

@@ -18,16 +18,24 @@ namespace {
 constexpr int never_used = 0x7FFFFFFF;
 constexpr int saved_general = 64;  // bytes at the start of the frame
 
-enum FixKind { High, Low, Quadrant };
+enum FixKind { High, Low, Quadrant, Function };
 
-/// Called from machine code where some lane of x is no plain angle: corrects those lanes of a saved register.
+/// Called from machine code where some lane is out of the ordinary: corrects those lanes of a saved register, or computes
+/// all of it.
 void fix_lanes(char* saved, uint64_t packed, int64_t lanes, int64_t stride) {
-    const double* x = reinterpret_cast<const double*>(saved + static_cast<int64_t>(packed & 0xFF) * stride);
-    char* value = saved + static_cast<int64_t>(packed >> 8 & 0xFF) * stride;
+    auto place = [&](int which) { return saved + static_cast<int64_t>(packed >> 8 * which & 0xFF) * stride; };
+    char* value = place(1);
+    if (packed >> 24 == Function) {  // it lies behind the registers
+        TileFunction function;
+        std::memcpy(&function, saved + 32 * stride, sizeof function);
+        function(value, place(0), place(2), nullptr, lanes, 0);
+        return;
+    }
+    const double* x = reinterpret_cast<const double*>(place(0));
     for (int64_t i = 0; i < lanes; i++) {
         if (x[i] <= largest_plain_angle && x[i] >= -largest_plain_angle) continue;
         ReducedAngle reduced = reduce_large_angle(x[i]);
-        switch (packed >> 16) {
+        switch (packed >> 24) {
             case High: std::memcpy(value + 8 * i, &reduced.high, 8); break;
             case Low: std::memcpy(value + 8 * i, &reduced.low, 8); break;
             default: std::memcpy(value + 8 * i, &reduced.quadrant, 8);
@@ -52,7 +60,7 @@ public:
 
     void run() {
         plan();
-        if (program_.has_fix) save_area_ = take_frame(32 * vector_ + 64);
+        if (program_.leaves) save_area_ = take_frame(32 * vector_ + 64);
         prologue();
         for (int i : once_) value(i);
         forget_registers();
@@ -100,7 +108,7 @@ private:
         int32_t home = -1;          // where it also lies: in the frame, or (constants) behind the code
         bool repeated = false;      // its home holds a single element
     };
-    struct Cold { int jump, back, packed; };
+    struct Cold { int jump, back, packed; uint64_t function; };
 
     const LaneProgram& program_;
     MachineCode& result_;
@@ -483,6 +491,7 @@ private:
                 break;
             }
             case How::Fix: fix(i); break;
+            case How::Rare: rare(i); break;
             case How::Call: call(i); break;
         }
         pinned_ = pinned_masks_ = 0;
@@ -670,11 +679,21 @@ private:
         const int x = need(one.operands[0]), old = need(one.operands[1]), large = need(one.operands[2]);
         int to = define(i);
         code_.emit(Form::MovAps, bytes(8), to, 0, Place::of(old));
-        if (evex_) code_.emit(Form::KOrTest, 16, large, 0, Place::of(large));  // of 8 lanes: above them is anything
+        if (evex_) code_.emit(Form::KOrTestB, 16, large, 0, Place::of(large));  // of 8 lanes: above them is anything
         else code_.emit(Form::TestPd, bytes(8), large, 0, Place::of(large));
         int kind = one.op == LaneOp::FixHigh ? High : one.op == LaneOp::FixLow ? Low : Quadrant;
         int jump = code_.jump(Condition::NotZero);
-        cold_.push_back({jump, code_.here(), x | to << 8 | kind << 16});
+        cold_.push_back({jump, code_.here(), x | to << 8 | kind << 24, 0});
+        used(i);
+    }
+
+    void rare(int i) {
+        const Lane& one = lane(i);
+        const int a = need(one.operands[0]), b = need(one.operands[1]), mask = need(one.operands[2]), to = define(i);
+        if (evex_) code_.emit(program_.lanes == 16 ? Form::KOrTestW : Form::KOrTestB, 16, mask, 0, Place::of(mask));
+        else code_.emit(Form::TestPs, bytes(4), mask, 0, Place::of(mask));
+        const int jump = code_.jump(Condition::NotZero);
+        cold_.push_back({jump, code_.here(), a | to << 8 | b << 16 | Function << 24, one.bits});
         used(i);
     }
 
@@ -737,12 +756,16 @@ private:
         for (int32_t home : borrowed) free_homes_.push_back(home);
     }
 
-    /// Behind the loop: what runs when some lane has a large angle. All registers are saved around it.
+    /// Behind the loop: what runs when some lane is rare. All registers are saved around it.
     void cold_code() {
         if (cold_.empty()) return;
         std::vector<int> calls;
         for (const Cold& site : cold_) {
             code_.bind(site.jump);
+            if (site.function) {
+                code_.move_immediate(R15, site.function);
+                code_.store(Place::at(Rbp, save_area_ + 32 * vector_), R15);
+            }
             code_.move_immediate(R15, static_cast<uint64_t>(site.packed));
             calls.push_back(code_.call());
             code_.jump_back(site.back);

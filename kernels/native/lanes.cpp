@@ -333,8 +333,21 @@ int Recorder::convert(LaneType from, LaneType to, int a) {
 int Recorder::half_round_trip(int a) { return from_half(to_half(a)); }
 
 int Recorder::fix(LaneOp op, int x, int value, int large) {
-    program_.has_fix = true;
     return add(op, 8, x, typed(LaneType::F64, value), large);
+}
+
+int Recorder::rare(TileFunction function, int a, int b, int mask) {
+    Lane lane{};
+    lane.op = LaneOp::Rare;
+    lane.width = 4;
+    lane.operand_count = 3;
+    lane.operands[0] = typed(LaneType::F32, a);
+    lane.operands[1] = typed(LaneType::F32, b);
+    lane.operands[2] = mask_of_width(mask, 4);
+    lane.invariant = true;
+    for (int operand : lane.operands) lane.invariant &= at(operand).invariant;
+    lane.bits = reinterpret_cast<uint64_t>(function);
+    return intern(lane);
 }
 
 int Recorder::call(TileFunction function, int from_width, int to_width, const int* operands, int count) {
@@ -371,13 +384,13 @@ LaneProgram Recorder::finish() {
             for (int k = 0; k < values[i].operand_count; k++) map[static_cast<size_t>(values[i].operands[k])] = 0;
     size_t kept = 0;
     bool wide = false;
-    program_.has_fix = program_.has_call = false;
+    program_.leaves = program_.has_call = false;
     for (size_t i = 0; i < values.size(); i++) {
         if (map[i] < 0) continue;
         Lane lane = values[i];
         for (int k = 0; k < lane.operand_count; k++) lane.operands[k] = map[static_cast<size_t>(lane.operands[k])];
         map[i] = static_cast<int32_t>(kept);
-        program_.has_fix |= facts(lane.op).how == How::Fix;
+        program_.leaves |= facts(lane.op).how == How::Fix || facts(lane.op).how == How::Rare;
         program_.has_call |= lane.op == LaneOp::Call;
         // A mask in a mask register has no width of its own.
         wide |= lane.width == 8 && !(lane.mask && evex());
@@ -450,7 +463,7 @@ void LaneProgram::verify(int slot_count) const {
             const Lane& operand = values[static_cast<size_t>(lane.operands[k])];
             check(!lane.invariant || operand.invariant, i, "is computed once of what changes");
             bool mask = (row.how == How::Select && k == 0) || row.how == How::Mask || row.how == How::Spread ||
-                        (row.how == How::Fix && k == 2);
+                        ((row.how == How::Fix || row.how == How::Rare) && k == 2);
             if (evex) check(mask == operand.mask, i, mask ? "needs a mask" : "needs numbers");
             int width = lane.op == LaneOp::Call ? lane.immediate : row.from ? row.from : lane.width;
             if (!mask) check(operand.width == width, i, "has an operand of another width");

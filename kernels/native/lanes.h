@@ -113,6 +113,7 @@ namespace kindling::native {
     X(FixHigh, 3, 8, 8, Fix, MovUps, MovUps)                    \
     X(FixLow, 3, 8, 8, Fix, MovUps, MovUps)                     \
     X(FixQuadrant, 3, 8, 8, Fix, MovUps, MovUps)                \
+    X(Rare, 3, 4, 4, Rare, MovUps, MovUps)                      \
     X(Call, 0, 8, 8, Call, MovUps, MovUps)
 
 enum class LaneOp : uint8_t {
@@ -121,7 +122,7 @@ enum class LaneOp : uint8_t {
 #undef X
 };
 enum class How : uint8_t {
-    Leaf, Binary, Either, Unary, Immediate, Shift, Compare, Select, Mask, Spread, Narrow, Fused, Fix, Call
+    Leaf, Binary, Either, Unary, Immediate, Shift, Compare, Select, Mask, Spread, Narrow, Fused, Fix, Rare, Call
 };
 struct LaneFacts {
     char text[12];
@@ -140,7 +141,7 @@ struct Lane {
     uint8_t immediate;     // shift count, comparison, rounding; of a call: the width of the operands
     bool invariant;        // the same for all elements: computed once
     int32_t operands[3];
-    uint64_t bits;         // Constant: the number. Load: the slot. Call: the function
+    uint64_t bits;         // Constant: the number. Load: the slot. Call, Rare: the function
 };
 
 struct LaneStore {
@@ -162,7 +163,7 @@ struct LaneFold {
 struct LaneProgram {
     Isa isa;
     int lanes = 0;
-    bool has_fix = false, has_call = false;
+    bool leaves = false, has_call = false;  // the straight line, for rare lanes
     std::vector<Lane> values;
     std::vector<LaneStore> stores;
     std::vector<LaneFold> folds;
@@ -204,6 +205,8 @@ public:
     int to_half(int a) { return add(LaneOp::ToHalf, 2, a); }
     int from_half(int a) { return add(LaneOp::FromHalf, 4, a); }
     int fix(LaneOp op, int x, int value, int large);
+    /// What `function` gives of a and b, where the mask holds in some lane; anything at all where it does in none.
+    int rare(TileFunction function, int a, int b, int mask);
     int call(TileFunction function, int from_width, int to_width, const int* operands, int count);
 
     bool is_mask(int value) const { return value == never || (value >= 0 && at(value).mask); }

@@ -118,16 +118,25 @@ int maths_double(Primitive primitive, const int* operands) {
     }
 }
 
-int maths_float(Primitive primitive, const int* operands) {
+/// Rare lanes leave the straight line for the tile function, which knows them too.
+int mended(const maths::Usual<Recorded<float>>& usual, const Recorded<float>& a, const Recorded<float>& b,
+           TileFunction whole) {
+    const int rare = usual.rare.lane;
+    if (rare == native::Recorder::never) return usual.value.lane;
+    return recorder->choose(LaneType::F32, rare, recorder->rare(whole, a.lane, b.lane, rare), usual.value.lane);
+}
+
+/// `whole`: the step's tile function.
+int maths_float(Primitive primitive, const int* operands, TileFunction whole) {
     using V = Recorded<float>;
     const V a(operands[0], nullptr), b(operands[1], nullptr);
-    using Wide = Recorded<double>;
     switch (primitive) {
 #define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return maths::NAME(a).lane;
         X(Exp, expf) X(Log, logf) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
 #undef X
-        case Primitive::Sin: return convert<float>(maths::sine_for_float<Wide, false>(convert<double>(a))).lane;
-        case Primitive::Cos: return convert<float>(maths::sine_for_float<Wide, true>(convert<double>(a))).lane;
+#define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return mended(maths::NAME(a), a, a, whole);
+        X(Sin, sinf) X(Cos, cosf)
+#undef X
         case Primitive::Pow:
             return maths::pow_for_float(convert<double>(a), convert<double>(b)).lane; // left in double
         default: return none;
@@ -308,7 +317,7 @@ private:
         switch (type_of(type)) {
             case LaneType::F32:
                 lane = arithmetic<float>(primitive, operands);
-                if (lane == none) lane = maths_float(primitive, operands);
+                if (lane == none) lane = maths_float(primitive, operands, step.function);
                 break;
             case LaneType::F64:
                 lane = arithmetic<double>(primitive, operands);

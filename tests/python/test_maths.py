@@ -8,6 +8,7 @@ import pytest
 
 import kindling
 
+np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
 
@@ -34,6 +35,28 @@ def test_trigamma_of_negative_numbers_takes_no_steps():
     odd = kindling.special.zeta(kindling.tensor([3.0, 3.0, 4.0], dtype=kindling.float64), kindling.tensor([-2.5, -6.25, -3.75], dtype=kindling.float64))
     summed = [sum((each + k) ** -n for k in range(200000)) for n, each in ((3, -2.5), (3, -6.25), (4, -3.75))]
     assert odd.tolist() == pytest.approx(summed, rel=1e-9)
+
+
+# The largest errors of float32 functions, in units of the last place; docs/accuracy.md has those of all numbers.
+BOUNDS = {"sin": 0.62, "cos": 0.62}
+
+
+@pytest.mark.parametrize("function", BOUNDS)
+def test_error_of_float32_functions(function):
+    words = np.concatenate([np.arange(seed, 2**32, 4099, dtype=np.int64) for seed in (0, 1777)]).astype(np.uint32).view(np.float32)
+    quarters = (np.arange(-60000, 60000) * (math.pi / 2)).astype(np.float32)    # sums that cancel
+    sizes = [np.full(len(quarters), way, np.float32) for way in (-np.inf, np.inf)]
+    edges = np.array([0.0, -0.0, 1.0, -1.0, 131072.0, 131072.01, np.inf, -np.inf, np.nan, 1e-45, 3.4e38], np.float32)
+    x = np.concatenate([words, quarters, *(np.nextafter(quarters, size) for size in sizes), edges])
+    got = getattr(kindling, function)(kindling.from_numpy(x)).numpy().astype(np.float64)
+    want = getattr(torch, function)(torch.from_numpy(x).double()).numpy()
+    assert np.array_equal(np.isnan(got), np.isnan(want))
+    there = np.isfinite(want) & (np.abs(want) < 2.0**128)
+    assert np.array_equal(got[~there & ~np.isnan(want)], want.astype(np.float32)[~there & ~np.isnan(want)])
+    got, want = np.clip(got[there], -(2.0**128), 2.0**128), want[there]
+    assert np.array_equal(np.signbit(got), np.signbit(want))
+    unit = np.ldexp(1.0, np.maximum(np.frexp(want)[1], -125) - 24)
+    assert (np.abs(got - want) / unit).max() <= BOUNDS[function]
 
 
 def test_the_table_of_accuracy_comes_from_a_command(tmp_path):
