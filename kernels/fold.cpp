@@ -6,10 +6,14 @@
 #include "core/error.h"
 #include "kernels/executor.h"
 #include "kernels/isa.h"
+#include "kernels/move.h"
 
 namespace kindling {
 
 RowFold find_row_fold(Combine combine, DType type) { return KINDLING_BY_ISA(find_row_fold, combine, type); }
+ColumnBlockFold find_column_fold(Combine combine, DType type) {
+    return KINDLING_BY_ISA(find_column_fold, combine, type);
+}
 LaneBlocksFold find_lane_fold(Combine combine, DType type) { return KINDLING_BY_ISA(find_lane_fold, combine, type); }
 
 DType accumulate_type(Combine combine, DType type) {
@@ -40,6 +44,7 @@ struct Folder {
     int item;               // of one value
     int state_size;
     RowFold fold;           // simple ones and Arg
+    ColumnBlockFold column_fold;  // or null
     TileCode merge_code;    // of two values
     TileCode test_code;     // Arg: Eq
     TileCode nan_code;      // Arg: IsNan, floats only
@@ -53,6 +58,7 @@ struct Folder {
         item = static_cast<int>(item_size(type));
         state_size = combine == Combine::MeanVar ? 24 : combine >= Combine::ArgMin ? 16 : item;
         nan_code = cast_code = {};
+        column_fold = nullptr;
         if (combine == Combine::MeanVar) {
             KINDLING_ASSERT(is_floating(type));
             fold = find_row_fold(Combine::Sum, DType::Float64);
@@ -65,6 +71,7 @@ struct Folder {
                                 : combine == Combine::ArgMax ? Combine::Max
                                                              : combine;
         fold = find_row_fold(value_combine, type);
+        column_fold = find_column_fold(value_combine, type);
         merge_code = find_tile(primitive_of(combine), type);
         KINDLING_ASSERT(fold && merge_code.function);
         if (!is_simple(combine)) {
@@ -80,6 +87,10 @@ struct Folder {
     void fold_rows(char* states, const char* values, int64_t rows, int64_t n, int64_t first) const {
         if (is_simple(combine)) {
             fold(states, values, rows, n);
+            return;
+        }
+        if (combine != Combine::MeanVar && n <= fold_block && rows > 1) {
+            find_in_rows(states, values, rows, n, first);
             return;
         }
         for (int64_t r = 0; r < rows; r++, values += n * item, states += state_size) {
@@ -113,6 +124,34 @@ struct Folder {
             }
         }
         return best;
+    }
+
+    /// As find_first, in rows of at most a block: as many of them at once as a pass takes.
+    void find_in_rows(char* states, const char* values, int64_t rows, int64_t n, int64_t first) const {
+        constexpr int64_t pass = 4 * fold_block;
+        alignas(64) char best[8 * pass], repeated[8 * pass];
+        uint8_t equal[pass + 8], is_nan[pass];
+        for (int64_t some; rows > 0; rows -= some, values += some * n * item) {
+            some = rows < pass / n ? rows : pass / n;
+            fold(best, values, some, n);
+            find_plane_copy(item)({repeated, best, {some, n}, {n * item, item}, {item, 0}});
+            test_code.function(equal, values, repeated, nullptr, some * n, 0);
+            if (nan_code.function) nan_code.function(is_nan, best, nullptr, nullptr, some, 0);
+            for (int64_t r = 0; r < some; r++, states += state_size) {
+                uint8_t* hit = equal + r * n;
+                if (nan_code.function && is_nan[r])
+                    nan_code.function(hit, values + r * n * item, nullptr, nullptr, n, 0);
+                Arg arg{0, first};
+                std::memcpy(&arg.value, best + r * item, 8);  // `item` bytes count
+                for (uint64_t word;; arg.index += 8) {  // one of the row's is 1
+                    std::memcpy(&word, hit + (arg.index - first), 8);
+                    if (!word) continue;
+                    arg.index += __builtin_ctzll(word) / 8;
+                    break;
+                }
+                std::memcpy(states, &arg, sizeof arg);
+            }
+        }
     }
 
     Moments fold_moments(const char* values, int64_t n) const {
@@ -162,6 +201,11 @@ struct Folder {
             if (nan_code.function) nan_code.function(&nan, earlier, nullptr, nullptr, 1, 0);
             if (!same && !nan) std::memcpy(into, later, 16);
         }
+    }
+
+    /// Simple ones: `count` values into those before them.
+    void merge_values(char* into, const char* later, int64_t count) const {
+        merge_code.function(into, into, later, nullptr, count * merge_code.scale, 0);
     }
 
     /// The sum of nothing but -0 is 0, as torch starts from 0.
@@ -386,6 +430,8 @@ void finish_parts(const FoldPlan& plan, char* states, int64_t parts) {
         }
 }
 
+constexpr int64_t widest_in_registers = 256;  // bytes of a row up to which a block is folded column by column
+
 /// Columns: the kept dimensions are innermost; whole rows of values are folded into one another.
 void fold_columns(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
@@ -420,6 +466,9 @@ void fold_columns(const FoldPlan& plan) {
                             : tile / columns >= fold_lanes ? tile / columns / fold_lanes * fold_lanes
                                                            : tile / columns;
     const bool by_lanes = whole_rows && at_once >= fold_lanes;
+    bool by_blocks = all_plain && whole_rows;
+    for (int f = 0; f < plan.folder_count; f++)
+        by_blocks &= plan.folders[f].column_fold && columns * plan.folders[f].item <= widest_in_registers;
     parallel(chunks * parts, 1 + 65536 / (part * width), [&](int64_t begin, int64_t end) {
         RunArena own;
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
@@ -435,7 +484,27 @@ void fold_columns(const FoldPlan& plan) {
             if (whole_rows && !all_plain) runner.seek(from * columns);
             uint64_t blocks = 0;
             int depth = 0;
-            for (int64_t k = from; k < to;) {
+            // Where what the next block comes to is put for folder f.
+            auto next_level = [&](int f) {
+                char*& level = levels[64 * f + depth];
+                if (!level) level = own.take<char>(width * plan.folders[f].item);
+                return level;
+            };
+            auto merge_levels = [&](int f, int count) {
+                for (int i = 0; i < count; i++)
+                    plan.folders[f].merge_values(levels[64 * f + depth - 1 - i], levels[64 * f + depth - i], some);
+            };
+            for (int64_t k = from; k < to && by_blocks; k += fold_block, blocks++) {
+                const int merges = __builtin_ctzll(~blocks);
+                for (int f = 0; f < plan.folder_count; f++) {
+                    const int64_t row_bytes = columns * plan.folders[f].item;
+                    const int64_t rows = to - k < fold_block ? to - k : fold_block;
+                    plan.folders[f].column_fold(next_level(f), plain[f] + k * row_bytes, rows, columns, row_bytes);
+                    merge_levels(f, merges);
+                }
+                depth += 1 - merges;
+            }
+            for (int64_t k = by_blocks ? to : from; k < to;) {
                 const int64_t rows = to - k < at_once ? to - k : at_once;
                 if (!whole_rows && !all_plain) runner.seek(k * columns + first_column);
                 if (!all_plain) runner.run(rows * some, nullptr);
@@ -451,24 +520,19 @@ void fold_columns(const FoldPlan& plan) {
                         const char* values = (all_plain ? plain[f] + first * folder.item
                                                         : static_cast<const char*>(runner.output(f, rows * some))) +
                                              r * row_bytes;
-                        auto fold_into = [&](char* into, const char* later, int64_t count) {
-                            folder.merge_code.function(into, into, later, nullptr, count * folder.merge_code.scale, 0);
-                        };
                         auto lane_at = [&](int64_t which) { return lanes[f] + which * row_bytes; };
                         if (in_block < fold_lanes)
                             std::memcpy(lane_at(lane), values, static_cast<size_t>(group * row_bytes));
-                        else fold_into(lane_at(lane), values, group * some);
+                        else
+                            folder.merge_values(lane_at(lane), values, group * some);
                         if (!last) continue;
                         int64_t used = in_block + group < fold_lanes ? in_block + group : fold_lanes;
                         for (int64_t half = fold_lanes / 2; half > 0; half /= 2) {
-                            if (used > half) fold_into(lane_at(0), lane_at(half), (used - half) * some);
+                            if (used > half) folder.merge_values(lane_at(0), lane_at(half), (used - half) * some);
                             if (used > half) used = half;
                         }
-                        char** own_levels = levels + 64 * f;
-                        if (!own_levels[depth]) own_levels[depth] = own.take<char>(width * folder.item);
-                        std::memcpy(own_levels[depth], lane_at(0), static_cast<size_t>(row_bytes));
-                        for (int i = 0; i < merges; i++)
-                            fold_into(own_levels[depth - 1 - i], own_levels[depth - i], some);
+                        std::memcpy(next_level(f), lane_at(0), static_cast<size_t>(row_bytes));
+                        merge_levels(f, merges);
                     }
                     if (last) depth += 1 - merges, blocks++;
                     r += group;
@@ -479,8 +543,7 @@ void fold_columns(const FoldPlan& plan) {
                 const Folder& folder = plan.folders[f];
                 char** own_levels = levels + 64 * f;
                 for (int i = depth - 1; i > 0; i--)
-                    folder.merge_code.function(own_levels[i - 1], own_levels[i - 1], own_levels[i], nullptr,
-                                               some * folder.merge_code.scale, 0);
+                    folder.merge_values(own_levels[i - 1], own_levels[i], some);
                 char* to_memory = partial[f] + (task % parts * columns + first_column) * folder.item;
                 std::memcpy(to_memory, own_levels[0], static_cast<size_t>(some * folder.item));
                 if (parts == 1) folder.tidy(to_memory, some);
@@ -493,8 +556,8 @@ void fold_columns(const FoldPlan& plan) {
         int64_t tops[64], row_bytes = columns * folder.item;
         int depth = 0;
         auto merge = [&]() {
-            char *into = partial[f] + tops[depth - 2] * row_bytes, *later = partial[f] + tops[depth - 1] * row_bytes;
-            folder.merge_code.function(into, into, later, nullptr, columns * folder.merge_code.scale, 0);
+            folder.merge_values(partial[f] + tops[depth - 2] * row_bytes, partial[f] + tops[depth - 1] * row_bytes,
+                                columns);
         };
         for (int64_t p = 0; p < parts; p++) {
             tops[depth++] = p;
@@ -521,46 +584,67 @@ void fold_places_in_columns(FoldPlan& plan) {
     fold_columns(plan);
     constexpr int64_t largest = 1024;
     const int64_t columns = plan.kept, n = plan.reduced, tile = tile_size(plan.program, largest);
+    // Rows at a time, where several of them fit in a tile.
+    const int64_t at_once = tile / columns < 1 ? 1 : tile / columns < n ? tile / columns : n;
     parallel((columns + tile - 1) / tile, 1 + 65536 / (n * tile), [&](int64_t begin, int64_t end) {
         RunArena own;
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, tile, false, own);
-        alignas(64) uint8_t hits[largest], nan[largest], nan_best[largest];
-        int64_t* missing = own.take<int64_t>(plan.folder_count);
+        alignas(64) uint8_t hits[largest + 8], nan[largest];
+        struct Search {
+            int64_t missing;
+            char* best;
+            uint8_t* nan_best;
+            bool any_nan;
+        }; // of tiles: the best repeated
+        Search* searches = own.take<Search>(plan.folder_count);
+        for (int f = 0; f < plan.folder_count; f++)
+            searches[f] = {0, own.take<char>(tile * plan.folders[f].item), own.take<uint8_t>(tile), false};
         for (int64_t first = begin * tile; first < columns && first < end * tile; first += tile) {
             const int64_t some = columns - first < tile ? columns - first : tile;
             int64_t left = 0;
             for (int f = 0; f < plan.folder_count; f++) {
-                missing[f] = is_simple(wanted[f].combine) ? 0 : some;
-                left += missing[f];
-                int64_t* places = reinterpret_cast<int64_t*>(wanted[f].results[0]) + first;
-                if (missing[f])
-                    for (int64_t c = 0; c < some; c++) places[c] = -1;
+                const Folder& folder = wanted[f];
+                Search& search = searches[f];
+                search.missing = is_simple(folder.combine) ? 0 : some;
+                if (!search.missing) continue;
+                left += search.missing;
+                int64_t* places = reinterpret_cast<int64_t*>(folder.results[0]) + first;
+                for (int64_t c = 0; c < some; c++)
+                    places[c] = -1;
+                for (int64_t r = 0; r < at_once; r++)
+                    std::memcpy(search.best + r * some * folder.item, plan.folders[f].results[0] + first * folder.item,
+                                static_cast<size_t>(some * folder.item));
+                search.any_nan = false;
+                if (!folder.nan_code.function) continue;
+                folder.nan_code.function(search.nan_best, search.best, nullptr, nullptr, at_once * some, 0);
+                search.any_nan = std::memchr(search.nan_best, 1, static_cast<size_t>(some)) != nullptr;
             }
-            for (int64_t row = 0; row < n && left; row++) {
+            for (int64_t row = 0; row < n && left; row += at_once) {
+                const int64_t count = (n - row < at_once ? n - row : at_once) * some;
                 runner.seek(row * columns + first);
-                runner.run(some, nullptr);
+                runner.run(count, nullptr);
                 for (int f = 0; f < plan.folder_count; f++) {
-                    if (!missing[f]) continue;
+                    Search& search = searches[f];
+                    if (!search.missing) continue;
                     const Folder& folder = wanted[f];
-                    const char *values = static_cast<const char*>(runner.output(f, some)),
-                               *best = plan.folders[f].results[0] + first * folder.item;
-                    folder.test_code.function(hits, values, best, nullptr, some, 0);
-                    if (folder.nan_code.function) {
-                        folder.nan_code.function(nan_best, best, nullptr, nullptr, some, 0);
-                        if (std::memchr(nan_best, 1, static_cast<size_t>(some))) {
-                            folder.nan_code.function(nan, values, nullptr, nullptr, some, 0);
-                            for (int64_t c = 0; c < some; c++) hits[c] |= nan[c] & nan_best[c];
-                        }
+                    const char* values = static_cast<const char*>(runner.output(f, count));
+                    folder.test_code.function(hits, values, search.best, nullptr, count, 0);
+                    if (search.any_nan) {
+                        folder.nan_code.function(nan, values, nullptr, nullptr, count, 0);
+                        for (int64_t c = 0; c < count; c++)
+                            hits[c] |= nan[c] & search.nan_best[c];
                     }
+                    std::memset(hits + count, 0, 8);
                     int64_t* places = reinterpret_cast<int64_t*>(folder.results[0]) + first;
-                    for (int64_t c = 0; c < some; c += 8) {
-                        uint64_t word = 0;
-                        std::memcpy(&word, hits + c, static_cast<size_t>(some - c < 8 ? some - c : 8));
+                    for (int64_t c = 0; c < count; c += 8) {
+                        uint64_t word;
+                        std::memcpy(&word, hits + c, 8);
                         for (; word; word &= word - 1) {  // a set byte is 1
-                            int64_t& place = places[c + __builtin_ctzll(word) / 8];
+                            const int64_t at = c + __builtin_ctzll(word) / 8;
+                            int64_t& place = places[at % some];
                             if (place >= 0) continue;
-                            place = row;
-                            missing[f]--, left--;
+                            place = row + at / some;
+                            search.missing--, left--;
                         }
                     }
                 }

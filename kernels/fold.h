@@ -29,9 +29,15 @@ constexpr double lane_identity(Combine combine) {
                                       : -__builtin_inf();
 }
 
+/// A block, 1 to 256 rows, folded down `columns` columns; rows lie `stride` bytes apart.
+using ColumnBlockFold = void (*)(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride);
+/// Of float32 and float64: Sum, Min and Max, where vectors can be loaded in part. Null for others.
+ColumnBlockFold find_column_fold(Combine combine, DType type);
+
 #define KINDLING_DECLARE_FOLDS(NAMESPACE)                               \
     namespace NAMESPACE {                                               \
     RowFold find_row_fold(Combine combine, DType type);                 \
+    ColumnBlockFold find_column_fold(Combine combine, DType type);      \
     LaneBlocksFold find_lane_fold(Combine combine, DType type);         \
     }
 KINDLING_DECLARE_FOLDS(isa_baseline)

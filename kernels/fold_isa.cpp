@@ -159,19 +159,19 @@ template <class Op, class T> struct Fold {
         return Op::apply(V(__builtin_shufflevector(a, b, (I / half * Part + I % half)...)),
                          V(__builtin_shufflevector(a, b, (I / half * Part + I % half + half)...)));
     }
-    // The loop stays one: what fetches memory ahead goes by the place of the load.
+    // One loop for all blocks, since what fetches memory ahead goes by the place of the load; nothing but loads and sums in
+    // it, so that as many as can be are under way.
     static KINDLING_INLINE void four_blocks(T* out, const T* x) {
         V sums[4];
-#pragma GCC unroll 4
-        for (int b = 0; b < 4; b++) {
+#pragma GCC unroll 1
+        for (int b = 0; b < 4; b++, x += fold_block) {
             V lanes[vectors];
 #pragma GCC unroll 4
-            for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + b * fold_block + k * in_vector);
-#pragma GCC unroll 1
+            for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + k * in_vector);
+#pragma GCC unroll 15
             for (int at = items; at < fold_block; at += items)
 #pragma GCC unroll 4
-                for (int k = 0; k < vectors; k++)
-                    lanes[k] = Op::apply(lanes[k], load<V>(x + b * fold_block + at + k * in_vector));
+                for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(x + at + k * in_vector));
             sums[b] = vectors == 2 ? Op::apply(lanes[0], lanes[vectors - 1]) : lanes[0];
         }
         finish_four(out, sums);
@@ -216,6 +216,89 @@ template <class Op, class T> struct Fold {
         std::memcpy(out, numbers, sizeof *numbers);
     }
 
+    /// Whole numbers come to the same in any order: whole vectors, several at once.
+    static constexpr bool in_any_order = std::is_integral_v<T> && !std::is_same_v<Op, Multiply>;
+    static constexpr int whole_vector = width / static_cast<int>(sizeof(T));
+    static void any_order(T* out, const T* x, int64_t n) {
+        using W = Vec<T, whole_vector>;
+        W lanes[4];
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; k++) lanes[k] = load<W>(x + k * whole_vector);
+        int64_t at = 4 * whole_vector;
+        for (; n - at >= 4 * whole_vector; at += 4 * whole_vector)
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; k++) lanes[k] = Op::apply(lanes[k], load<W>(x + at + k * whole_vector));
+        for (; n - at >= whole_vector; at += whole_vector) lanes[0] = Op::apply(lanes[0], load<W>(x + at));
+        T numbers[whole_vector + 1];
+        store(numbers, Op::apply(Op::apply(lanes[0], lanes[1]), Op::apply(lanes[2], lanes[3])));
+        if (at < n) block(numbers + whole_vector, x + at, n - at);
+        block(out, numbers, whole_vector + (at < n));
+    }
+
+    /// Blocks down columns, as many at a time as a vector has, or as many as the mask says: the 16 lanes of every column
+    /// stay in registers. Memory is asked for some rows ahead, since 16 loads in turns look like no stream.
+    using Columns = Vec<T, whole_vector>;
+#if defined(__AVX512F__)
+    using ColumnMask = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
+    static KINDLING_INLINE ColumnMask first_columns(int64_t count) {
+        return static_cast<ColumnMask>((1u << (count < whole_vector ? count : whole_vector)) - 1);
+    }
+    static KINDLING_INLINE Columns load_columns(ColumnMask mask, const char* from) {
+        if constexpr (sizeof(T) == 4) return bit_cast<Columns>(_mm512_maskz_loadu_ps(mask, from));
+        else return bit_cast<Columns>(_mm512_maskz_loadu_pd(mask, from));
+    }
+    static KINDLING_INLINE void store_columns(ColumnMask mask, T* to, const Columns& value) {
+        if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, mask, bit_cast<__m512>(value));
+        else _mm512_mask_storeu_pd(to, mask, bit_cast<__m512d>(value));
+    }
+#elif defined(__AVX2__)
+    using ColumnMask = __m256i;
+    static KINDLING_INLINE ColumnMask first_columns(int64_t count) {
+        if constexpr (sizeof(T) == 4)
+            return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count < 8 ? count : 8)),
+                                      _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+        else return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+    }
+    static KINDLING_INLINE Columns load_columns(ColumnMask mask, const char* from) {
+        if constexpr (sizeof(T) == 4)
+            return bit_cast<Columns>(_mm256_maskload_ps(reinterpret_cast<const float*>(from), mask));
+        else return bit_cast<Columns>(_mm256_maskload_pd(reinterpret_cast<const double*>(from), mask));
+    }
+    static KINDLING_INLINE void store_columns(ColumnMask mask, T* to, const Columns& value) {
+        if constexpr (sizeof(T) == 4) _mm256_maskstore_ps(to, mask, bit_cast<__m256>(value));
+        else _mm256_maskstore_pd(to, mask, bit_cast<__m256d>(value));
+    }
+#endif
+#if defined(__AVX2__)
+    static void column_block(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride) {
+        T* to = static_cast<T*>(out);
+        const char* from = static_cast<const char*>(values);
+        for (; columns > 0; columns -= whole_vector, to += whole_vector, from += width) {
+            const ColumnMask mask = first_columns(columns);
+            const Columns none = all<Columns>(Op::template identity<T>());
+            Columns lanes[fold_lanes];
+#pragma GCC unroll 16
+            for (int j = 0; j < fold_lanes; j++) lanes[j] = j < rows ? load_columns(mask, from + j * stride) : none;
+            const char* at = from + fold_lanes * stride;
+            int64_t left = rows - fold_lanes;
+            for (; left >= fold_lanes; left -= fold_lanes, at += fold_lanes * stride)
+#pragma GCC unroll 16
+                for (int j = 0; j < fold_lanes; j++) {
+                    _mm_prefetch(at + (j + 48) * stride, _MM_HINT_T0);
+                    lanes[j] = Op::apply(lanes[j], load_columns(mask, at + j * stride));
+                }
+#pragma GCC unroll 16
+            for (int j = 0; j < fold_lanes; j++)
+                if (j < left) lanes[j] = Op::apply(lanes[j], load_columns(mask, at + j * stride));
+#pragma GCC unroll 4
+            for (int half = fold_lanes / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+                for (int j = 0; j < half; j++) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
+            store_columns(mask, to, lanes[0]);
+        }
+    }
+#endif
+
     struct Number { T parts[Op::parts]; };
     static Number merged(const Number& a, const Number& b) {
         Number result;
@@ -242,6 +325,11 @@ template <class Op, class T> struct Fold {
                 halve<in_vector>(to, lanes[0]);
             }
         }
+        if constexpr (in_any_order)
+            if (n >= 4 * whole_vector) {
+                for (; rows > 0; rows--, to++, x += n) any_order(to, x, n);
+                return;
+            }
         for (; rows > 0; rows--, to += Op::parts, x += n * Op::parts) {
             if (n <= fold_block) {
                 block(to, x, n);
@@ -306,6 +394,22 @@ RowFold find_row_fold(Combine combine, DType type) {
             return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
         default: return nullptr;
     }
+}
+
+ColumnBlockFold find_column_fold([[maybe_unused]] Combine combine, [[maybe_unused]] DType type) {
+#if defined(__AVX2__)
+    const bool single = type == DType::Float32;
+    if (!single && type != DType::Float64) return nullptr;
+#define KINDLING_COLUMN_FOLD(OP) single ? Fold<OP, float>::column_block : Fold<OP, double>::column_block
+    switch (combine) {
+        case Combine::Sum: return KINDLING_COLUMN_FOLD(Add);
+        case Combine::Min: return KINDLING_COLUMN_FOLD(Least);
+        case Combine::Max: return KINDLING_COLUMN_FOLD(Greatest);
+        default: return nullptr;
+    }
+#else
+    return nullptr;
+#endif
 }
 
 LaneBlocksFold find_lane_fold(Combine combine, DType type) {

@@ -118,6 +118,8 @@ const std::vector<std::pair<Layout, uint64_t>>& shapes() {
                                                      {contiguous({3000, 40}), 1},
                                                      {contiguous({700, 300}), 1},
                                                      {contiguous({9000, 3}), 1},
+                                                     {contiguous({1029, 16}), 1},
+                                                     {contiguous({11, 50}), 1},
                                                      {contiguous({3, 5000, 20}), 2},
                                                      {contiguous({4, 6, 5, 7}), 0b1101},
                                                      {contiguous({4, 6, 50, 7}), 0b0101},
@@ -171,21 +173,22 @@ template <class T> void test_sums(DType type, double tolerance) {
 /// The same numbers in another layout give the same bits.
 void test_order_follows_shape() {
     Expression same = identity(DType::Float32, DType::Float32);
-    std::vector<Layout> layouts = {contiguous({37, 500, 20}), permuted({37, 500, 20}, {2, 1, 0}),
-                                   permuted({37, 500, 20}, {1, 2, 0})};
-    std::vector<float> numbers(static_cast<size_t>(count_of(layouts[0])));
-    fill(numbers, -1, 1);
-    for (uint64_t reduced : {1u, 2u, 4u, 3u, 6u, 5u, 7u}) {
-        std::vector<float> first;
-        for (const Layout& layout : layouts) {
-            std::vector<float> input(numbers.size()), sum(numbers.size(), 0);
-            size_t i = 0;
-            each(layout, reduced,
-                 [&](int64_t offset, int64_t, int64_t) { input[static_cast<size_t>(offset)] = numbers[i++]; });
-            run_fold(same, layout, reduced, input.data(), DType::Float32, {Combine::Sum},
-                     {{sum.data(), DType::Float32}});
-            if (first.empty()) first = sum;
-            CHECK(std::memcmp(first.data(), sum.data(), sum.size() * sizeof(float)) == 0);
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{37, 500, 20}, {3, 9, 60}, {2, 300, 16}}) {
+        std::vector<Layout> layouts = {contiguous(sizes), permuted(sizes, {2, 1, 0}), permuted(sizes, {1, 2, 0})};
+        std::vector<float> numbers(static_cast<size_t>(count_of(layouts[0])));
+        fill(numbers, -1, 1);
+        for (uint64_t reduced : {1u, 2u, 4u, 3u, 6u, 5u, 7u}) {
+            std::vector<float> first;
+            for (const Layout& layout : layouts) {
+                std::vector<float> input(numbers.size()), sum(numbers.size(), 0);
+                size_t i = 0;
+                each(layout, reduced,
+                     [&](int64_t offset, int64_t, int64_t) { input[static_cast<size_t>(offset)] = numbers[i++]; });
+                run_fold(same, layout, reduced, input.data(), DType::Float32, {Combine::Sum},
+                         {{sum.data(), DType::Float32}});
+                if (first.empty()) first = sum;
+                CHECK(std::memcmp(first.data(), sum.data(), sum.size() * sizeof(float)) == 0);
+            }
         }
     }
 }
