@@ -23,10 +23,15 @@ void compare(void* out, const void* a, const void* b, const void*, int64_t n, un
     loop2<uint8_t, T>([](auto x, auto y) { return truth(Op::apply(x, y)); }, out, a, b, n, splat);
 }
 
+/// Loaded as a whole: chosen from memory under a mask, lines that nothing is taken from are not fetched ahead.
+template <class V> KINDLING_INLINE V loaded(V x) {
+    asm("" : "+v"(x));
+    return x;
+}
 template <class T> void select(void* out, const void* c, const void* a, const void* b, int64_t n, unsigned splat) {
     loop3<T, uint8_t, T>(
         [](auto condition, auto x, auto y) {
-            return convert<typename IntegerOf<sizeof(T)>::type>(condition) != 0 ? x : y;
+            return convert<typename IntegerOf<sizeof(T)>::type>(condition) != 0 ? loaded(x) : loaded(y);
         },
         out, c, a, b, n, splat);
 }

@@ -5,46 +5,8 @@
 namespace kindling::KINDLING_ISA_NAMESPACE {
 namespace {
 
-#if defined(__AVX2__)
-/// Bytes and 16-bit numbers to as many of 32 bits; the compiler knows how for some of these only.
-template <class From, class V> KINDLING_INLINE auto to_words(const V& x) {
-    constexpr int lanes = Lanes<V>::count;
-    constexpr bool is_signed = std::is_signed_v<From>;
-    __m128i bits;
-    if constexpr (sizeof(V) == 16) bits = bit_cast<__m128i>(x);
-    else if constexpr (sizeof(V) == 8) bits = _mm_cvtsi64_si128(bit_cast<int64_t>(x));
-    else bits = _mm_cvtsi32_si128(bit_cast<int32_t>(x));
-    using Words = Vec<int32_t, lanes>;
-    if constexpr (sizeof(From) == 2) {
-        if constexpr (lanes == 8) return bit_cast<Words>(is_signed ? _mm256_cvtepi16_epi32(bits) : _mm256_cvtepu16_epi32(bits));
-        else return bit_cast<Words>(is_signed ? _mm_cvtepi16_epi32(bits) : _mm_cvtepu16_epi32(bits));
-    }
-#if defined(__AVX512F__)
-    else if constexpr (lanes == 16) return bit_cast<Words>(is_signed ? _mm512_cvtepi8_epi32(bits) : _mm512_cvtepu8_epi32(bits));
-#endif
-    else if constexpr (lanes == 8) return bit_cast<Words>(is_signed ? _mm256_cvtepi8_epi32(bits) : _mm256_cvtepu8_epi32(bits));
-    else return bit_cast<Words>(is_signed ? _mm_cvtepi8_epi32(bits) : _mm_cvtepu8_epi32(bits));
-}
-#endif
-template <class To, class From, class V> KINDLING_INLINE auto converted(const V& x) {
-#if defined(__AVX2__)
-    if constexpr (std::is_integral_v<From> && sizeof(V) >= 4 && sizeof(V) <= 16 && sizeof(From) < 4 &&
-                  (sizeof(To) == 8 || (sizeof(To) == 4 && sizeof(From) == 1)))
-        return convert<To>(to_words<From>(x));
-#endif
-#if defined(__AVX512F__)
-    else if constexpr (std::is_integral_v<From> && std::is_same_v<To, uint8_t> && sizeof(V) == 64 && sizeof(From) == 4)
-        return bit_cast<Vec<To, 16>>(_mm512_cvtepi32_epi8(bit_cast<__m512i>(x)));
-    else if constexpr (std::is_integral_v<From> && std::is_same_v<To, uint8_t> && sizeof(V) == 64 && sizeof(From) == 8)
-        return bit_cast<Vec<To, 8>>(_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(bit_cast<__m512i>(x))));
-#endif
-#if defined(__AVX2__)
-    else
-#endif
-        return convert<To>(x);
-}
 template <class To, class From> void cast(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<To, From>([](auto x) { return converted<To, From>(x); }, out, a, n);
+    loop1<To, From>([](auto x) { return convert<To>(x); }, out, a, n);
 }
 template <class From> void truth(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     loop1<uint8_t, From>([](auto x) { return convert<uint8_t>(x != 0) & static_cast<uint8_t>(1); }, out, a, n);
