@@ -17,8 +17,9 @@ inline constexpr int fold_block = 256;
 
 RowFold find_row_fold(Combine combine, DType type);
 
-/// The rest of a fold whose lanes are there: `blocks` (at most 16) times 16 of them, `stride` bytes apart.
-using LaneBlocksFold = void (*)(void* out, const void* lanes, int64_t blocks, int64_t stride);
+/// The rest of the folds of rows whose lanes are there: of each row `blocks` (at most 16) times 16 of them, 128 bytes apart.
+/// Results lie 16 bytes apart.
+using LaneBlocksFold = void (*)(void* out, const void* lanes, int64_t rows, int64_t blocks);
 /// Of float32 and float64: Sum, Prod, Min and Max. Null for others.
 LaneBlocksFold find_lane_fold(Combine combine, DType type);
 /// What a lane of these holds before its first value.

@@ -150,8 +150,9 @@ template <class Op, class T> struct Fold {
         halve<in_vector>(out, lanes[0]);
     }
 
-    /// Sums of floats: four blocks at once, whose lanes are folded together.
-    static constexpr bool by_four = std::is_same_v<Op, Add> && std::is_floating_point_v<T> && in_vector >= 8;
+    /// Floats: four blocks at once, whose lanes are folded together.
+    static constexpr bool lanes_by_four = std::is_floating_point_v<T> && Op::parts == 1 && in_vector >= 8;
+    static constexpr bool by_four = lanes_by_four && std::is_same_v<Op, Add>;
     /// Lanes of a and then of b; each block's `part` lanes are folded into half as many.
     template <int Part, int... I>
     static KINDLING_INLINE V halved(const V& a, const V& b, std::integer_sequence<int, I...>) {
@@ -193,27 +194,38 @@ template <class Op, class T> struct Fold {
             for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
         halve<in_vector>(out, lanes[0]);
     }
-    /// At most 16 blocks: neighbours are merged, then pairs of pairs, as PairwiseCounter does.
-    static void lane_blocks(void* out, const void* from, int64_t blocks, int64_t stride) {
-        T numbers[16];
-        const char* lanes = static_cast<const char*>(from);
-        int64_t b = 0;
-        if constexpr (by_four)
-            for (; b + 4 <= blocks; b += 4, lanes += 4 * stride) {
-                V sums[4];
+    /// Four numbers, of as many blocks.
+    static KINDLING_INLINE void finish_four_lanes(T* out, const char* from) {
+        V folded[4];
 #pragma GCC unroll 4
-                for (int k = 0; k < 4; k++) {
-                    sums[k] = load<V>(lanes + k * stride);
-                    if constexpr (vectors == 2) sums[k] = Op::apply(sums[k], load<V>(lanes + k * stride + sizeof(V)));
-                }
-                finish_four(numbers + b, sums);
-            }
-        for (; b < blocks; b++, lanes += stride) finish_lanes(numbers + b, lanes);
-        for (; blocks > 1; blocks = (blocks + 1) / 2) {
-            for (int64_t k = 0; 2 * k + 1 < blocks; k++) numbers[k] = Op::apply(numbers[2 * k], numbers[2 * k + 1]);
-            if (blocks & 1) numbers[blocks / 2] = numbers[blocks - 1];
+        for (int k = 0; k < 4; k++) {
+            folded[k] = load<V>(from + k * block_bytes);
+            if constexpr (vectors == 2) folded[k] = Op::apply(folded[k], load<V>(from + k * block_bytes + sizeof(V)));
         }
-        std::memcpy(out, numbers, sizeof *numbers);
+        finish_four(out, folded);
+    }
+    /// At most 16 blocks a row: neighbours are merged, then pairs of pairs, as PairwiseCounter does.
+    static constexpr int block_bytes = 128, result_bytes = 16;
+    static void lane_blocks(void* out, const void* from, int64_t rows, int64_t blocks) {
+        T numbers[16];
+        char* to = static_cast<char*>(out);
+        const char* lanes = static_cast<const char*>(from);
+        if constexpr (lanes_by_four)
+            for (; blocks == 1 && rows >= 4; rows -= 4, lanes += 4 * block_bytes, to += 4 * result_bytes) {
+                finish_four_lanes(numbers, lanes);
+                for (int k = 0; k < 4; k++) std::memcpy(to + k * result_bytes, numbers + k, sizeof *numbers);
+            }
+        for (; rows > 0; rows--, to += result_bytes) {
+            int64_t b = 0;
+            if constexpr (lanes_by_four)
+                for (; b + 4 <= blocks; b += 4, lanes += 4 * block_bytes) finish_four_lanes(numbers + b, lanes);
+            for (; b < blocks; b++, lanes += block_bytes) finish_lanes(numbers + b, lanes);
+            for (int64_t left = blocks; left > 1; left = (left + 1) / 2) {
+                for (int64_t k = 0; 2 * k + 1 < left; k++) numbers[k] = Op::apply(numbers[2 * k], numbers[2 * k + 1]);
+                if (left & 1) numbers[left / 2] = numbers[left - 1];
+            }
+            std::memcpy(to, numbers, sizeof *numbers);
+        }
     }
 
     /// Whole numbers come to the same in any order: whole vectors, several at once.

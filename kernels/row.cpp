@@ -95,7 +95,8 @@ private:
     const NativeRows* native_;
     int16_t* number_steps_;  // what is one number a row and stored
     int number_step_count_ = 0;
-    char *frame_, *folded_;
+    char *frame_, *folded_;  // what the folds of the levels come to, in as many rows as go at once
+    bool* stored_;           // of each slot: its number goes to memory, or into what does
     Cursor* cursors_;
     int cursor_count_ = 0;
     char*** tables_;         // what code reads and writes for each row of a group: as pointers_
@@ -297,7 +298,7 @@ private:
     void plan_native() {
         const LoopOrder& order = space_.order;
         frame_ = arena_.take<char>(native_->frame);
-        folded_ = arena_.take<char>(16 * static_cast<int64_t>(program_.steps.size()) + 16);
+        folded_ = arena_.take<char>(16 * (most_native_rows + 1) * static_cast<int64_t>(program_.steps.size()));
         cursors_ = arena_.take<Cursor>(2 * kernel_.output_count + static_cast<int64_t>(program_.slots.size()));
         row_inputs_ = arena_.take<int16_t>(static_cast<int64_t>(program_.slots.size()));
         auto follow = [&](int slot, const LoopOperand& memory) {
@@ -316,18 +317,18 @@ private:
             else row_inputs_[row_input_count_++] = static_cast<int16_t>(s);
         }
         number_steps_ = arena_.take<int16_t>(static_cast<int64_t>(program_.steps.size()));
-        bool* stored = arena_.take<bool>(static_cast<int64_t>(program_.slots.size()));
-        for (size_t s = 0; s < program_.slots.size(); s++) stored[s] = false;
-        for (int16_t s : program_.outputs) stored[s] = true;
+        stored_ = arena_.take<bool>(static_cast<int64_t>(program_.slots.size()));
+        for (size_t s = 0; s < program_.slots.size(); s++) stored_[s] = false;
+        for (int16_t s : program_.outputs) stored_[s] = true;
         for (size_t i = program_.steps.size(); i-- > 0;) {
             const TileStep& step = program_.steps[i];
-            if (step.fold || extents_[step.out] != Extent::Row || !stored[step.out]) continue;
-            for (int k = 0; k < step.operand_count; k++) stored[step.operands[k]] = true;
+            if (step.fold || extents_[step.out] != Extent::Row || !stored_[step.out]) continue;
+            for (int k = 0; k < step.operand_count; k++) stored_[step.operands[k]] = true;
             number_steps_[number_step_count_++] = static_cast<int16_t>(i);
         }
         // Several rows go through a level before the next, so that they need not wait for each other's folds.
-        group_ = 1;
-        while (group_ < 16 && 2 * group_ * space_.length <= 4096 && 2 * group_ <= at_once_) group_ *= 2;
+        group_ = native_rows_at_once(space_.length);
+        if (group_ > at_once_) group_ = at_once_;
         tables_ = arena_.take<char**>(group_);
         const int64_t slots = static_cast<int64_t>(program_.slots.size());
         for (int64_t g = 0; g < group_; g++) {
@@ -335,6 +336,9 @@ private:
             for (int s = 0; s < slots; s++)
                 tables_[g][s] = extents_[s] == Extent::Row ? arena_.take<char>(splat_bytes)
                                 : extents_[s] == Extent::Once ? pointers_[s] : nullptr;
+            char* folded = folded_ + 16 * g;
+            for (const NativeRows::Level& level : native_->levels)
+                for (int16_t s : level.folds) tables_[g][s] = folded, folded += 16 * most_native_rows;
             // What is kept for a later level lies in the output if it is one, or in one that is written last: memory
             // is then asked for while there is something to compute.
             for (int16_t s : native_->kept) {
@@ -398,11 +402,13 @@ private:
     }
 
     void run_native_group(int64_t r, int64_t count) {
-        for (const NativeRows::Level& loop : native_->levels) {
-            if (!loop.kernel) continue;
-            for (int64_t g = 0; g < count; g++) {
-                run_native(*loop.kernel, tables_[g], space_.length, frame_, folded_);
-                for (size_t f = 0; f < loop.folds.size(); f++) keep_folded(loop.folds[f], g, r + g, folded_ + 16 * f);
+        char* folded = folded_;
+        for (const NativeRows::Level& level : native_->levels) {
+            if (level.kernel)
+                kindling::run_native_rows(*level.kernel, tables_, count, space_.length, frame_, folded);
+            for (int16_t s : level.folds) {
+                for (int64_t g = 0; g < count && stored_[s]; g++) keep_number(s, r + g, folded + 16 * g);
+                folded += 16 * most_native_rows;
             }
         }
     }
@@ -411,6 +417,7 @@ private:
     void run_native_parts(int64_t r) {
         const int64_t n = space_.length, part = native_fold_elements();
         char** const row = tables_[0];
+        char* const folded = folded_ + 16 * most_native_rows * static_cast<int64_t>(program_.steps.size());  // of a part
         for (const NativeRows::Level& loop : native_->levels) {
             if (!loop.kernel) continue;
             uint64_t count = 0;
@@ -421,11 +428,11 @@ private:
                     pointers_[cursors_[c].slot] = row[cursors_[c].slot] + at * cursors_[c].item;
                 for (int16_t s : native_->kept)
                     if (buffers_[s]) pointers_[s] = buffers_[s] + at * slot(s).item_size;
-                run_native(*loop.kernel, pointers_, n - at < part ? n - at : part, frame_, folded_);
+                run_native(*loop.kernel, pointers_, n - at < part ? n - at : part, frame_, folded);
                 const int merges = __builtin_ctzll(~count);
                 for (size_t f = 0; f < loop.folds.size(); f++) {
                     char* levels = fold_levels_ + f * 64 * 16;
-                    std::memcpy(levels + 16 * depth, folded_ + 16 * f, 16);
+                    std::memcpy(levels + 16 * depth, folded + 16 * f, 16);
                     for (int m = 0; m < merges; m++) merge_levels(loop.folds[f], levels, depth - 1 - m);
                 }
                 depth += 1 - merges;
@@ -433,7 +440,8 @@ private:
             for (size_t f = 0; f < loop.folds.size(); f++) {
                 char* levels = fold_levels_ + f * 64 * 16;
                 for (int m = depth - 1; m > 0; m--) merge_levels(loop.folds[f], levels, m - 1);
-                keep_folded(loop.folds[f], 0, r, levels);
+                std::memcpy(row[loop.folds[f]], levels, 16);
+                if (stored_[loop.folds[f]]) keep_number(loop.folds[f], r, levels);
             }
         }
     }
@@ -442,11 +450,9 @@ private:
             if (step.fold && step.out == s)
                 step.function(levels + 16 * into, levels + 16 * into, levels + 16 * (into + 1), nullptr, step.scale, 0);
     }
-    /// Of row `r` among those at once, number `g` of its group. Code reads one float of it.
-    void keep_folded(int16_t s, int64_t g, int64_t r, const char* from) {
+    void keep_number(int16_t s, int64_t r, const char* from) {
         const int item = slot(s).item_size;
         std::memcpy(values_[s] + r * item, from, static_cast<size_t>(item));
-        std::memcpy(tables_[g][s], from, static_cast<size_t>(item));
     }
 
     /// Whole rows in one tile: the steps one after the other.

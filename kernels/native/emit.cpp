@@ -2,8 +2,8 @@
 // value that must give up its register is the one whose next use lies farthest ahead.
 //
 // Registers: rdi the slots' pointers, rsi the number of elements, rax the element, rbp the frame, rbx the constants,
-// rcx, rdx, r8 to r14 pointers of slots, r15 scratch. Values that are the same for all elements are computed before the
-// loop and live in the frame, constants behind the code.
+// rcx, rdx, r8 to r14 pointers of slots, r15 scratch. Values that are the same for all elements of a row are computed
+// before the loop over it and live in the frame, constants behind the code.
 #include "kernels/native/emit.h"
 
 #include <cstring>
@@ -16,7 +16,8 @@ namespace kindling::native {
 namespace {
 
 constexpr int never_used = 0x7FFFFFFF;
-constexpr int saved_general = 64;  // bytes at the start of the frame
+constexpr int saved_general = 64;  // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments
+constexpr int end_of_arguments = 24;
 
 enum FixKind { High, Low, Quadrant, Function };
 
@@ -62,6 +63,8 @@ public:
         plan();
         if (program_.leaves) save_area_ = take_frame(32 * vector_ + 64);
         prologue();
+        const int row = code_.here();
+        start_row();
         for (int i : once_) value(i);
         forget_registers();
         const int outer = code_.here();
@@ -89,6 +92,10 @@ public:
             code_.compare(Rax, Rsi);
             code_.jump_back(Condition::Below, outer);
         }
+        code_.add(Rdi, 8 * static_cast<int>(result_.arguments.size()));
+        code_.load(R15, Place::at(Rbp, end_of_arguments));
+        code_.compare(Rdi, R15);
+        code_.jump_back(Condition::Below, row);
         epilogue();
         cold_code();
         while (code_.code.size() % 64) code_.code.push_back(0xCC);
@@ -359,6 +366,7 @@ private:
         for (General reg : {Rbx, Rbp, R12, R13, R14, R15}) code_.push(reg);
         code_.subtract(Rsp, 8);
         code_.move(Rbp, Rdx);
+        code_.store(Place::at(Rbp, end_of_arguments), Rcx);
         constants_at_ = code_.load_address(Rbx);
         static constexpr General free[] = {Rcx, Rdx, R8, R9, R10, R11, R12, R13, R14};
         const size_t free_count = sizeof free / sizeof *free - !program_.folds.empty();  // R14: the lanes of folds
@@ -370,6 +378,8 @@ private:
         for (int i : each_)
             if (facts(lane(i).op).how == How::Leaf) give(static_cast<int>(lane(i).bits));
         for (const LaneStore& store : program_.stores) give(store.slot);
+    }
+    void start_row() {
         load_pointers();
         if (!program_.folds.empty()) code_.load(R14, Place::at(Rdi, 8 * argument(-1)));
         code_.zero(Rax);

@@ -5,10 +5,13 @@
 namespace kindling::native {
 
 inline constexpr int most_fold_blocks = 16;  // of 256 elements, in one call of code that folds
-inline constexpr int fold_area = (most_fold_blocks + 1) * 128;  // bytes of each fold, in blocks of 16 lanes
+inline constexpr int most_rows = 16;         // in one call
+inline constexpr int fold_area = (most_fold_blocks + most_rows) * 128;  // bytes of each fold, in blocks of 16 lanes
 
-/// void code(char* const* arguments, int64_t n, char* frame); n > 0 is a multiple of the program's turn. A slot of -1
-/// among the arguments is where lanes of folds go: at most most_fold_blocks blocks of each, 128 bytes apart.
+/// void code(char* const* arguments, int64_t n, char* frame, char* const* end): n > 0 elements, a multiple of the
+/// program's turn, of one row after the other; every row has arguments of its own, which lie behind those of the row
+/// before it, up to `end`. A slot of -1 among the arguments is where lanes of folds go: at most most_fold_blocks blocks of
+/// each, 128 bytes apart.
 struct MachineCode {
     std::vector<uint8_t> bytes;     // code, then constants; to lie at a multiple of 64
     int code_size = 0;

@@ -22,7 +22,7 @@ namespace kindling {
 /// Code that several programs may share: counted.
 class NativeKernel {
 public:
-    using Function = void (*)(char* const* pointers, int64_t n, char* frame);
+    using Function = void (*)(char* const* arguments, int64_t n, char* frame, char* const* end);
     enum Kind : uint8_t { Fixed, Read, Written };
     struct Argument { int16_t slot; uint8_t item; Kind kind; };
     struct Fold { TileFunction merge; LaneBlocksFold finish; uint8_t item; char identity[8]; };
@@ -385,7 +385,8 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
         rows.levels.back().kernel = kernel;
         for (const TileStep& step : level.program.steps)
             if (step.fold) rows.levels.back().folds.push_back(step.out);
-        if (native_frame(*kernel) > rows.frame) rows.frame = native_frame(*kernel);
+        const int64_t frame = native_frame(*kernel, most_native_rows);
+        if (frame > rows.frame) rows.frame = frame;
     }
     return true;
 }
@@ -424,62 +425,89 @@ int64_t native_kernel_count() {
     return kernels.compiled;
 }
 
-int64_t native_frame(const NativeKernel& kernel) {
-    return kernel.frame + static_cast<int64_t>(kernel.arguments.size()) * (8 + kernel.copy_bytes()) + 64 +
+int64_t native_frame(const NativeKernel& kernel, int64_t rows) {
+    return kernel.frame + static_cast<int64_t>(kernel.arguments.size()) * (8 + kernel.copy_bytes()) * rows + 64 +
            static_cast<int64_t>(kernel.folds.size()) * native::fold_area;
 }
 
 int64_t native_fold_elements() { return native::most_fold_blocks * fold_block; }
 
+int64_t native_rows_at_once(int64_t n) {
+    static_assert(most_native_rows == native::most_rows && most_native_rows <= native::most_fold_blocks);
+    int64_t rows = most_native_rows;
+    while (rows > 1 && rows * n > native_fold_elements()) rows /= 2;
+    return rows;  // with at least half of them full, their blocks are no more than most_fold_blocks
+}
+
 /// What is behind the lanes of folds: those of the last elements are put into the lanes of their block.
-static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t n, int64_t rest, char* folded) {
+static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, int64_t n, int64_t rest, char* folded,
+                         int64_t folded_rows) {
     const int64_t blocks = (n + fold_block - 1) / fold_block;
-    for (size_t f = 0; f < kernel.folds.size(); f++, lanes += native::fold_area) {
+    for (size_t f = 0; f < kernel.folds.size(); f++, lanes += native::fold_area, folded += 16 * folded_rows) {
         const NativeKernel::Fold& fold = kernel.folds[f];
-        if (rest) {
-            char* last = lanes + 128 * (blocks - 1);
+        for (int64_t r = 0; r < rows && rest; r++) {
+            char* last = lanes + 128 * (blocks * (r + 1) - 1);
             if (n - rest == (blocks - 1) * fold_block)
                 for (int i = 0; i < fold_lanes; i++) std::memcpy(last + i * fold.item, fold.identity, fold.item);
-            fold.merge(last, last, lanes + 128 * native::most_fold_blocks, nullptr, rest, 0);
+            fold.merge(last, last, lanes + 128 * (native::most_fold_blocks + r), nullptr, rest, 0);
         }
-        fold.finish(folded + 16 * f, lanes, blocks, 128);
+        fold.finish(folded, lanes, rows, blocks);
     }
 }
 
-void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame, char* folded) {
+static void run_rows(const NativeKernel& kernel, char* const* const* pointers, int64_t rows, int64_t n, char* frame,
+                     char* folded, int64_t folded_rows) {
     const size_t count = kernel.arguments.size();
     const size_t copy_bytes = static_cast<size_t>(kernel.copy_bytes());
-    char* copies = frame + kernel.frame;
-    char* lanes = copies + copy_bytes * count;
-    char** arguments = reinterpret_cast<char**>(lanes + kernel.folds.size() * native::fold_area);
-    for (size_t k = 0; k < count; k++) arguments[k] = pointers[kernel.arguments[k].slot];
-    if (kernel.lanes_argument >= 0) arguments[kernel.lanes_argument] = lanes;
+    char* const copies = frame + kernel.frame;
+    char* const lanes = copies + copy_bytes * count * static_cast<size_t>(rows);
+    char** const arguments = reinterpret_cast<char**>(lanes + kernel.folds.size() * native::fold_area);
+    char** const end = arguments + count * static_cast<size_t>(rows);
+    const int64_t blocks = (n + fold_block - 1) / fold_block;
+    char** each = arguments;
+    for (int64_t r = 0; r < rows; r++, each += count) {
+        for (size_t k = 0; k < count; k++) each[k] = pointers[r][kernel.arguments[k].slot];
+        if (kernel.lanes_argument >= 0) each[kernel.lanes_argument] = lanes + 128 * blocks * r;
+    }
     const int64_t whole = n - n % kernel.turn, rest = n - whole;
-    if (whole) kernel.function(arguments, whole, frame);
-    if (!rest) {
-        if (folded) finish_folds(kernel, lanes, n, 0, folded);
-        return;
-    }
-    // The last elements go through copies, as many as there are lanes.
-    for (size_t k = 0; k < count; k++) {
-        const NativeKernel::Argument& argument = kernel.arguments[k];
-        if (argument.kind == NativeKernel::Fixed) continue;
-        char* copy = copies + copy_bytes * k;
-        if (argument.kind == NativeKernel::Read) {
-            std::memset(copy, 0, copy_bytes);
-            std::memcpy(copy, arguments[k] + whole * argument.item, static_cast<size_t>(rest * argument.item));
+    if (whole) kernel.function(arguments, whole, frame, end);
+    if (rest) {
+        // The last elements go through copies, as many as there are lanes.
+        char* copy = copies;
+        each = arguments;
+        for (int64_t r = 0; r < rows; r++, each += count) {
+            for (size_t k = 0; k < count; k++, copy += copy_bytes) {
+                const NativeKernel::Argument& argument = kernel.arguments[k];
+                if (argument.kind == NativeKernel::Fixed) continue;
+                if (argument.kind == NativeKernel::Read) {
+                    std::memset(copy, 0, copy_bytes);
+                    std::memcpy(copy, each[k] + whole * argument.item, static_cast<size_t>(rest * argument.item));
+                }
+                each[k] = copy;
+            }
+            if (kernel.lanes_argument >= 0)
+                each[kernel.lanes_argument] = lanes + 128 * (native::most_fold_blocks + r);
         }
-        arguments[k] = copy;
+        kernel.function(arguments, kernel.turn, frame, end);
+        for (size_t k = 0; k < count; k++) {
+            const NativeKernel::Argument& argument = kernel.arguments[k];
+            if (argument.kind != NativeKernel::Written) continue;
+            copy = copies + copy_bytes * k;
+            for (int64_t r = 0; r < rows; r++, copy += copy_bytes * count)
+                std::memcpy(pointers[r][argument.slot] + whole * argument.item, copy,
+                            static_cast<size_t>(rest * argument.item));
+        }
     }
-    if (kernel.lanes_argument >= 0) arguments[kernel.lanes_argument] = lanes + 128 * native::most_fold_blocks;
-    kernel.function(arguments, kernel.turn, frame);
-    for (size_t k = 0; k < count; k++) {
-        const NativeKernel::Argument& argument = kernel.arguments[k];
-        if (argument.kind == NativeKernel::Written)
-            std::memcpy(pointers[argument.slot] + whole * argument.item, copies + copy_bytes * k,
-                        static_cast<size_t>(rest * argument.item));
-    }
-    if (folded) finish_folds(kernel, lanes, n, rest, folded);
+    if (folded) finish_folds(kernel, lanes, rows, n, rest, folded, folded_rows);
+}
+
+void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame, char* folded) {
+    run_rows(kernel, &pointers, 1, n, frame, folded, 1);
+}
+
+void run_native_rows(const NativeKernel& kernel, char* const* const* pointers, int64_t rows, int64_t n, char* frame,
+                     char* folded) {
+    run_rows(kernel, pointers, rows, n, frame, folded, most_native_rows);
 }
 
 void delete_native(NativeState* state) {

@@ -20,12 +20,19 @@ const NativeKernel* find_native(const TileProgram& program, const uint8_t* repea
 /// such code runs end_past_cache() (kernels/move.h) at the end.
 inline constexpr uint8_t native_past_cache = 2;
 /// Bytes of scratch memory, at a multiple of 64, that a run needs.
-int64_t native_frame(const NativeKernel& kernel);
+int64_t native_frame(const NativeKernel& kernel, int64_t rows = 1);
 /// Elements 0 to n: `pointers` has the memory of every slot that is read or written. Of a program with folds, n is at
 /// most native_fold_elements(), the first element begins a block of the fold (kernels/fold.h), and what fold k comes to
 /// is written at `folded` + 16 * k.
 void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame, char* folded = nullptr);
 int64_t native_fold_elements();
+/// The same for some rows of n elements: each has pointers of its own, what fold k comes to in row r is written at
+/// `folded` + 16 * (k * most_native_rows + r), and `frame` has the bytes for so many rows.
+void run_native_rows(const NativeKernel& kernel, char* const* const* pointers, int64_t rows, int64_t n, char* frame,
+                     char* folded);
+inline constexpr int64_t most_native_rows = 16;
+/// How many rows of n elements may go at once: a power of two.
+int64_t native_rows_at_once(int64_t n);
 
 /// One fold of an output of a tile program.
 struct NativeFold {
