@@ -113,118 +113,9 @@ int64_t rows_at_once(const Shape& s, int64_t unrolled_rows) {
     return std::min(rows, s.out[0] * s.out[1]);
 }
 
-// ---- depthwise: a group has one channel of input, and one or two of output ----
-
-bool is_depthwise(const Shape& s) {
-    return s.in_channels == 1 && s.out_channels <= 2 && s.in[0] == 1 && s.kernel[0] == 1 && s.out[0] == 1 &&
-           s.padding[0] == 0 && !s.direct && s.stride[2] <= 8;
-}
-
-// The padded, phase-sorted copy of a plane that the depthwise steps read.
-template <class T>
-struct Padded {
-    static constexpr int64_t lanes = 64 / sizeof(T);
-    DepthwisePlane plane;
-    int64_t rows;
-    Scratch<T> values;
-    explicit Padded(const Shape& s)
-        : plane{s.out[1],      s.out[2], s.kernel[1], s.kernel[2], s.stride[1], s.stride[2], s.dilation[1],
-                s.dilation[2], 0},
-          rows((s.out[1] - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1),
-          values(rows * s.stride[2] * pitch_of(s)) {
-        plane.pitch = pitch_of(s);
-        std::fill_n(values.data, rows * s.stride[2] * plane.pitch, T{0});
-    }
-    static int64_t pitch_of(const Shape& s) {
-        return (s.out[2] + lanes - 1) / lanes * lanes + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2] + 1;
-    }
-    // What lies outside the input stays zero from one plane to the next.
-    void fill(const Shape& s, const T* input) {
-        int64_t stride = s.stride[2], columns = plane.pitch * stride - s.padding[2];
-        columns = std::min(columns, s.in[2]);
-        for (int64_t y = 0; y < s.in[1] && y + s.padding[1] < rows; ++y) {
-            const T* from = input + y * s.in[2];
-            T* to = values.data + (y + s.padding[1]) * stride * plane.pitch;
-            if (stride == 1)
-                copy_row(to + s.padding[2], from, columns);
-            else
-                for (int64_t x = 0; x < columns; ++x)
-                    to[(x + s.padding[2]) % stride * plane.pitch + (x + s.padding[2]) / stride] = from[x];
-        }
-    }
-};
-
-template <class T>
-void run_depthwise(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
-    int64_t work = s.out_space * s.taps;
-    parallel_for(0, s.batch * s.groups, std::max<int64_t>(1, 100000 / std::max<int64_t>(work, 1)),
-                 [&](int64_t begin, int64_t end) {
-                     Padded<T> padded(s);
-                     for (int64_t image = begin; image < end; ++image) {
-                         padded.fill(s, input + image * s.in_space);
-                         for (int64_t o = 0; o < s.out_channels; ++o) {
-                             int64_t channel = image % s.groups * s.out_channels + o;
-                             T* to = output + (image * s.out_channels + o) * s.out_space;
-                             T offset = bias ? bias[channel] : T{0};
-                             if constexpr (std::is_same_v<T, float>)
-                                 convolution_steps().depthwise_float(padded.plane, padded.values.data, weight + channel * s.taps,
-                                                         offset, to);
-                             else
-                                 convolution_steps().depthwise_double(padded.plane, padded.values.data, weight + channel * s.taps,
-                                                          offset, to);
-                         }
-                     }
-                 });
-}
-
-template <class T>
-void run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
-    int64_t work = s.batch * s.out_space * s.taps;
-    parallel_for(
-        0, s.groups, std::max<int64_t>(1, 100000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
-            Padded<T> padded(s);
-            int64_t pitch = (s.out[2] + Padded<T>::lanes - 1) / Padded<T>::lanes * Padded<T>::lanes;
-            Scratch<T> grad(s.out[1] * pitch);
-            std::fill_n(grad.data, s.out[1] * pitch, T{0});
-            std::fill_n(grad_weight + begin * s.out_channels * s.taps, (end - begin) * s.out_channels * s.taps, T{0});
-            for (int64_t group = begin; group < end; ++group)
-                for (int64_t sample = 0; sample < s.batch; ++sample) {
-                    int64_t image = sample * s.groups + group;
-                    padded.fill(s, input + image * s.in_space);
-                    for (int64_t o = 0; o < s.out_channels; ++o) {
-                        const T* from = grad_output + (image * s.out_channels + o) * s.out_space;
-                        for (int64_t y = 0; y < s.out[1]; ++y)
-                            copy_row(grad.data + y * pitch, from + y * s.out[2], s.out[2]);
-                        T* to = grad_weight + (group * s.out_channels + o) * s.taps;
-                        if constexpr (std::is_same_v<T, float>)
-                            convolution_steps().depthwise_weight_float(padded.plane, padded.values.data, grad.data, pitch, to);
-                        else
-                            convolution_steps().depthwise_weight_double(padded.plane, padded.values.data, grad.data, pitch, to);
-                    }
-                }
-        });
-}
-
-// With stride 1 the input gradient is the convolution of the output's gradient with the kernel turned round.
-template <class T>
-void run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, T* grad_input) {
-    Shape back = s;
-    for (int d = 1; d < 3; ++d) {
-        std::swap(back.in[d], back.out[d]);
-        back.padding[d] = s.dilation[d] * (s.kernel[d] - 1) - s.padding[d];
-    }
-    std::swap(back.in_space, back.out_space);
-    Scratch<T> turned(s.groups * s.taps);
-    for (int64_t c = 0; c < s.groups; ++c)
-        for (int64_t t = 0; t < s.taps; ++t)
-            turned[c * s.taps + t] = weight[(c + 1) * s.taps - 1 - t];
-    run_depthwise<T>(back, grad_output, turned.data, nullptr, grad_input);
-}
-
 template <class T>
 void run_forward(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
-    if (is_depthwise(s)) return run_depthwise(s, input, weight, bias, output);
-    if (run_direct(s, input, weight, bias, output)) return;
+    if (run_depthwise(s, input, weight, bias, output) || run_direct(s, input, weight, bias, output)) return;
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
     int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
     int64_t parts = (all_rows + rows - 1) / rows;
@@ -267,9 +158,7 @@ void run_forward(const Shape& s, const T* input, const T* weight, const T* bias,
 
 template <class T>
 void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
-    if (is_depthwise(s) && !bias && s.out_channels == 1 && s.out_space > 0 && s.stride[1] == 1 && s.stride[2] == 1 &&
-        s.padding[1] <= s.dilation[1] * (s.kernel[1] - 1) && s.padding[2] <= s.dilation[2] * (s.kernel[2] - 1))
-        return run_depthwise_input(s, grad_output, weight, grad_input);
+    if (!bias && run_depthwise_input(s, grad_output, weight, grad_input)) return;
     if (run_direct_input(s, grad_output, weight, bias, grad_input)) return;
     int64_t all_rows = s.out[0] * s.out[1], width = s.out[2];
     // A task is a block of channels of one image: nobody else adds to its part of the result.
@@ -327,8 +216,8 @@ void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T
         std::fill_n(grad_weight, s.groups * s.out_channels * unrolled_rows, T{0});
         return;
     }
-    if (is_depthwise(s)) return run_depthwise_weight(s, input, grad_output, grad_weight);
-    if (run_direct_weight(s, input, grad_output, grad_weight)) return;
+    if (run_depthwise_weight(s, input, grad_output, grad_weight) ||
+        run_direct_weight(s, input, grad_output, grad_weight)) return;
     // A task is a block of unrolled rows of one group, summed over all samples in their order. Its size depends on the
     // shape alone, as the product's own order of adding does on it.
     int64_t block = std::max<int64_t>((unrolled_rows + 15) / 16, 24);

@@ -3,9 +3,8 @@
 // on over the ends of rows: the few places between two rows are computed too, and dropped.
 #include <algorithm>
 
-#include "kernels/library/convolution_shape.h"
+#include "kernels/library/convolution_layout.h"
 #include "kernels/library/scratch.h"
-#include "kernels/move.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -17,78 +16,6 @@ template <class T>
 const DirectSteps<T>& direct_steps() {
     if constexpr (std::is_same_v<T, float>) return convolution_steps().direct_float;
     else return convolution_steps().direct_double;
-}
-
-/// The copy of some rows of the input: channel c, row phase f, column phase g, row r, place p lie at
-/// (((c * stride1 + f) * stride2 + g) * rows + r) * pitch + p.
-struct Layout {
-    int64_t out_rows;  // rows of the output at once
-    int64_t pitch, rows, plane;
-    explicit Layout(const Shape& s, int64_t channels, int64_t room) {
-        pitch = (s.out[2] - 1) + ((s.kernel[2] - 1) * s.dilation[2]) / s.stride[2] + 1;
-        set(s, 1);
-        const int64_t least = plane;
-        set(s, 2);
-        const int64_t each = std::max<int64_t>(channels * (plane - least), 1);
-        const int64_t most = std::max<int64_t>((room - channels * least) / each + 1, 1);
-        const int64_t bands = (s.out[1] + most - 1) / most;
-        set(s, (s.out[1] + bands - 1) / bands);
-    }
-    void set(const Shape& s, int64_t count) {
-        out_rows = count;
-        rows = (count - 1) + ((s.kernel[1] - 1) * s.dilation[1]) / s.stride[1] + 1;
-        plane = s.stride[1] * s.stride[2] * rows * pitch;
-    }
-    /// Places of `count` rows of the output.
-    int64_t places(const Shape& s, int64_t count) const { return (count - 1) * pitch + s.out[2]; }
-    int64_t offset(const Shape& s, int64_t channel, int64_t tap) const {
-        const int64_t y = tap / s.kernel[2] * s.dilation[1], x = tap % s.kernel[2] * s.dilation[2];
-        return channel * plane + (((y % s.stride[1]) * s.stride[2] + x % s.stride[2]) * rows + y / s.stride[1]) * pitch +
-               x / s.stride[2];
-    }
-};
-
-/// Whether any of the taps falls on a place in the stride.
-bool used(int64_t phase, int64_t kernel, int64_t dilation, int64_t stride) {
-    for (int64_t tap = 0; tap < std::min(kernel, stride); ++tap)
-        if (tap * dilation % stride == phase) return true;
-    return false;
-}
-
-/// What rows [first_row, ...) of the output read of `channels` channels. Places beside the input's columns are left as
-/// they are: zeros, from the beginning.
-template <class T>
-void fill(const Shape& s, const Layout& l, const T* input, int64_t channels, int64_t first_row, T* to) {
-    const int64_t sy = s.stride[1], sx = s.stride[2], item = sizeof(T);
-    PlaneCopy copy = find_plane_copy(static_cast<int>(item));
-    auto ceiling = [](int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; };
-    for (int64_t c = 0; c < channels; ++c, input += s.in_space)
-        for (int64_t f = 0; f < sy; ++f)
-            for (int64_t g = 0; g < sx; ++g, to += l.rows * l.pitch) {
-                if (!used(f, s.kernel[1], s.dilation[1], sy) || !used(g, s.kernel[2], s.dilation[2], sx)) continue;
-                // Places [begin, end) of rows [first, last) lie inside the input.
-                const int64_t left = g - s.padding[2], top = first_row * sy + f - s.padding[1];
-                const int64_t begin = std::min(ceiling(-left, sx), l.pitch);
-                const int64_t end = std::max(std::min(ceiling(s.in[2] - left, sx), l.pitch), begin);
-                const int64_t first = std::min(ceiling(-top, sy), l.rows);
-                const int64_t last = std::max(std::min(ceiling(s.in[1] - top, sy), l.rows), first);
-                std::fill_n(to, first * l.pitch, T{0});
-                std::fill_n(to + last * l.pitch, (l.rows - last) * l.pitch, T{0});
-                if (begin == end || first == last) continue;
-                const T* from = input + (top + first * sy) * s.in[2] + left + begin * sx;
-                T* target = to + first * l.pitch + begin;
-                if (sx != 1) {
-                    copy({reinterpret_cast<char*>(target), reinterpret_cast<const char*>(from), {last - first, end - begin},
-                          {l.pitch * item, item}, {sy * s.in[2] * item, sx * item}});
-                    continue;
-                }
-                for (int64_t r = first; r < last; ++r, from += sy * s.in[2], target += l.pitch) {
-                    // The next channel's rows are asked for a channel ahead.
-                    for (int64_t p = 0; c + 1 < channels && p < end - begin; p += 64 / item)
-                        __builtin_prefetch(from + s.in_space + p);
-                    copy_row(target, from, end - begin);
-                }
-            }
 }
 
 /// Whether the shape is one that this file is for: not where most of what is computed lies between the rows.
@@ -125,7 +52,7 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
     const DirectSteps<T>& steps = direct_steps<T>();
     const ConvolutionTile& tile = steps.tile;
     const int64_t k = s.in_channels * s.taps, item = sizeof(T);
-    Layout layout(s, s.in_channels, 96 << 10);
+    ConvolutionLayout layout(s, s.in_channels, 96 << 10);
     const int64_t images = s.batch * s.groups;
     if (images < 2 * num_threads() && num_threads() > 1)  // bands enough for the threads; no sum depends on them
         layout.set(s, std::min(layout.out_rows, std::max<int64_t>(s.out[1] * images / (2 * num_threads()), 1)));
@@ -175,7 +102,7 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
         for (int64_t task = begin; task < end; ++task) {
             const int64_t image = task / bands, first_row = task % bands * layout.out_rows, group = image % s.groups;
             const int64_t rows = std::min(layout.out_rows, s.out[1] - first_row), places = layout.places(s, rows);
-            fill(s, layout, input + image * s.in_channels * s.in_space, s.in_channels, first_row, copied.data);
+            fill_layout(s, layout, input + image * s.in_channels * s.in_space, s.in_channels, first_row, copied.data);
             T* to = output + image * s.out_channels * s.out_space + first_row * s.out[2];
             auto one = [&](int64_t j, int64_t o) {
                 const int64_t some = rows_at(o);
@@ -242,7 +169,7 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
     const int64_t k = s.in_channels * s.taps;
     // How much is summed at once depends on the shape alone, as the order of adding does on it.
     constexpr int64_t room = 96 << 10;
-    Layout layout(s, s.in_channels, room);
+    ConvolutionLayout layout(s, s.in_channels, room);
     const int64_t bands = (s.out[1] + layout.out_rows - 1) / layout.out_rows;
     const int64_t grad_step = (layout.places(s, layout.out_rows) + lanes - 1) / lanes * lanes;
     const int64_t channels_up = (s.out_channels + O - 1) / O * O;
@@ -277,7 +204,7 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
                     rows_before = rows;
                     for (int64_t n = 0; n < samples; ++n) {
                         const int64_t image = (sample + n) * s.groups + group;
-                        fill(s, layout, input + (image * s.in_channels + channel) * s.in_space, some, first_row,
+                        fill_layout(s, layout, input + (image * s.in_channels + channel) * s.in_space, some, first_row,
                              copied.data + n * plane_room);
                         for (int64_t o = 0; o < s.out_channels; ++o)
                             for (int64_t y = 0; y < rows; ++y)

@@ -8,92 +8,119 @@ namespace {
 template <class T>
 constexpr int lanes = 64 / sizeof(T);
 
-// N registers of neighbouring columns of one row of the output.
-template <class T, int N>
-inline void block(const DepthwisePlane& p, const T* top, const T* weight, T bias, T* out, int64_t columns) {
+template <class T>
+inline void store_first(Vec<T> value, T* to, int64_t count) {
+    if (count >= Vec<T>::width) return value.store(to);
+#if defined(__AVX512F__)
+    const unsigned lanes = (1u << count) - 1;
+    if constexpr (sizeof(T) == 4)
+        return _mm512_mask_storeu_ps(to, static_cast<__mmask16>(lanes), value.v);
+    else
+        return _mm512_mask_storeu_pd(to, static_cast<__mmask8>(lanes), value.v);
+#endif
+    T lane[Vec<T>::width];
+    value.store(lane);
+    for (int64_t l = 0; l < count; ++l)
+        to[l] = lane[l];
+}
+
+// One register of some rows of outputs at once. For a tap that lies a row below the one before, all rows but one are in
+// registers already: a load that is not aligned costs more than a product. The last register of a row ends with the
+// row, and the last rows with the plane: some outputs are computed twice.
+template <class T>
+void depthwise(const DepthwisePlane& p, const T* plane, const T* weight, T bias, T* out) {
     using V = Vec<T>;
-    V sums[N];
+    constexpr int W = V::width, R = DepthwisePlane::rows_at_once<64 / sizeof(T) / W>;
+    const int64_t last = p.columns > W ? p.columns - W : 0, last_row = p.rows > R ? p.rows - R : 0;
+    const int64_t count = p.rows < R ? p.rows : R;
+    for (int64_t y = 0;; y = y + R < last_row ? y + R : last_row) {
+        for (int64_t z = 0;; z = z + W < last ? z + W : last) {
+            V sums[R], rows[R];
 #pragma GCC unroll 8
-    for (int n = 0; n < N; ++n)
-        sums[n] = V::all(bias);
-    int64_t row_step = p.row_dilation * p.column_stride * p.pitch;
-    for (int64_t a = 0; a < p.kernel_rows; ++a, top += row_step) {
-        int64_t phase = 0, place = 0;
-        for (int64_t b = 0; b < p.kernel_columns; ++b) {
-            const T* from = top + phase * p.pitch + place;
-            V factor = V::all(*weight++);
+            for (int r = 0; r < R; ++r)
+                sums[r] = V::all(bias);
+            for (int64_t t = 0; t < p.taps; ++t) {
+                const T* at = plane + p.offsets[t] + y * p.pitch + z;
+                if (t > 0 && p.offsets[t] == p.offsets[t - 1] + p.pitch) {
 #pragma GCC unroll 8
-            for (int n = 0; n < N; ++n)
-                sums[n].add_product(factor, V::load(from + n * V::width));
-            phase += p.column_dilation;
-            while (phase >= p.column_stride) {
-                phase -= p.column_stride;
-                ++place;
+                    for (int r = 0; r + 1 < R; ++r)
+                        rows[r] = rows[r + 1];
+                    rows[R - 1] = V::load(at + (R - 1) * p.pitch);
+                } else {
+#pragma GCC unroll 8
+                    for (int r = 0; r < R; ++r)
+                        rows[r] = V::load(at + r * p.pitch);
+                }
+                const V factor = V::all(weight[p.order[t]]);
+#pragma GCC unroll 8
+                for (int r = 0; r < R; ++r)
+                    sums[r].add_product(factor, rows[r]);
             }
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r)
+                if (r < count) store_first(sums[r], out + (y + r) * p.columns + z, p.columns);
+            if (z == last) break;
         }
+        if (y == last_row) break;
     }
-    if (columns >= N * V::width) {
-#pragma GCC unroll 8
-        for (int n = 0; n < N; ++n)
-            sums[n].store(out + n * V::width);
-        return;
-    }
-    T rest[N * V::width];
-#pragma GCC unroll 8
-    for (int n = 0; n < N; ++n)
-        sums[n].store(rest + n * V::width);
-    for (int64_t l = 0; l < columns; ++l)
-        out[l] = rest[l];
 }
 
 template <class T>
-void depthwise(const DepthwisePlane& p, const T* plane, const T* weight, T bias, T* out) {
-    constexpr int64_t W = Vec<T>::width;
-    for (int64_t y = 0; y < p.out_rows; ++y, out += p.out_columns) {
-        const T* top = plane + y * p.row_stride * p.column_stride * p.pitch;
-        int64_t z = 0;
-        for (; p.out_columns - z > 3 * W; z += 4 * W)
-            block<T, 4>(p, top + z, weight, bias, out + z, p.out_columns - z);
-        int64_t left = p.out_columns - z;
-        if (left > 2 * W)
-            block<T, 3>(p, top + z, weight, bias, out + z, left);
-        else if (left > W)
-            block<T, 2>(p, top + z, weight, bias, out + z, left);
-        else if (left > 0)
-            block<T, 1>(p, top + z, weight, bias, out + z, left);
-    }
+void depthwise_scatter(const DepthwisePlane& p, const T* grad, const T* weight, T* plane) {
+    using V = Vec<T>;
+    for (int64_t y = 0; y < p.rows; ++y, grad += p.columns)
+        for (int64_t t = 0; t < p.taps; ++t) {
+            T* to = plane + p.offsets[t] + y * p.pitch;
+            const T each = weight[p.order[t]];
+            const V factor = V::all(each);
+            int64_t z = 0;
+            for (; z + V::width <= p.columns; z += V::width) {
+                V sum = V::load(to + z);
+                sum.add_product(factor, V::load(grad + z));
+                sum.store(to + z);
+            }
+            for (; z < p.columns; ++z)
+                to[z] += each * grad[z];
+        }
 }
 
 // The same number of partial sums whatever the register width.
 template <class T>
 void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, int64_t grad_pitch, T* grad_weight) {
     using V = Vec<T>;
-    constexpr int L = lanes<T>, parts = L / V::width;
-    int64_t row_pitch = p.column_stride * p.pitch;
-    for (int64_t a = 0; a < p.kernel_rows; ++a)
-        for (int64_t b = 0; b < p.kernel_columns; ++b) {
-            int64_t column = b * p.column_dilation;
-            const T* from = plane + a * p.row_dilation * row_pitch + (column % p.column_stride) * p.pitch +
-                            column / p.column_stride;
-            V sums[parts];
+    constexpr int L = lanes<T>, parts = L / V::width,
+                  G = parts > 2 ? 2 : 5; // taps at once: 5 leave few over of 9, 25 or 49
+    for (int64_t first = 0; first < p.taps; first += G) {
+        const T* from[G];
+        V sums[G][parts];
+#pragma GCC unroll 8
+        for (int i = 0; i < G; ++i) {
+            from[i] = plane + p.offsets[first + i < p.taps ? first + i : first];
 #pragma GCC unroll 8
             for (int v = 0; v < parts; ++v)
-                sums[v] = V::zero();
-            for (int64_t y = 0; y < p.out_rows; ++y) {
-                const T *row = from + y * p.row_stride * row_pitch, *g = grad + y * grad_pitch;
-                for (int64_t z = 0; z < grad_pitch; z += L)
-#pragma GCC unroll 8
-                    for (int v = 0; v < parts; ++v)
-                        sums[v].add_product(V::load(g + z + v * V::width), V::load(row + z + v * V::width));
-            }
-            T partial[L];
-            for (int v = 0; v < parts; ++v)
-                sums[v].store(partial + v * V::width);
-            for (int half = L / 2; half; half /= 2)
-                for (int l = 0; l < half; ++l)
-                    partial[l] += partial[l + half];
-            grad_weight[a * p.kernel_columns + b] += partial[0];
+                sums[i][v] = V::zero();
         }
+        for (int64_t y = 0; y < p.rows; ++y)
+            for (int64_t z = 0; z < grad_pitch; z += L)
+#pragma GCC unroll 8
+                for (int v = 0; v < parts; ++v) {
+                    const V g = V::load(grad + y * grad_pitch + z + v * V::width);
+#pragma GCC unroll 8
+                    for (int i = 0; i < G; ++i)
+                        sums[i][v].add_product(g, V::load(from[i] + y * p.pitch + z + v * V::width));
+                }
+        alignas(64) T partial[(G + 3) / 4][4][L] = {};
+        T totals[(G + 3) / 4 * 4];
+#pragma GCC unroll 8
+        for (int i = 0; i < G; ++i)
+#pragma GCC unroll 8
+            for (int v = 0; v < parts; ++v)
+                sums[i][v].store(partial[i / 4][i % 4] + v * V::width);
+        for (int four = 0; four * 4 < G; ++four)
+            fold(partial[four], totals + 4 * four);
+        for (int i = 0; i < G && first + i < p.taps; ++i)
+            grad_weight[p.order[first + i]] += totals[i];
+    }
 }
 
 // Registers enough for the sums, one factor and two columns.
@@ -180,11 +207,16 @@ void products(const ConvolutionSamples& samples, int64_t count, const T* grad, i
 
 template <class T>
 constexpr DirectSteps<T> direct_steps = {
-    tile_of<T>(), {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>}, products<T>};
+    tile_of<T>(),
+    {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>},
+    products<T>};
 
 } // namespace
 
-extern constexpr ConvolutionSteps convolution_steps = {direct_steps<float>, direct_steps<double>, depthwise<float>, depthwise<double>, depthwise_weight<float>,
-                                                       depthwise_weight<double>};
+extern constexpr ConvolutionSteps convolution_steps = {
+    direct_steps<float>,
+    direct_steps<double>,
+    {depthwise<float>, depthwise_scatter<float>, depthwise_weight<float>},
+    {depthwise<double>, depthwise_scatter<double>, depthwise_weight<double>}};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -5,15 +5,26 @@
 
 namespace kindling::library {
 
-/// One plane, copied with its padding and with columns sorted by their place in the stride: row r, phase f (column
-/// modulo stride) and place p (column over stride) at (r * stride + f) * pitch + p. Behind each phase lie lanes of
-/// zeros, so that whole registers can be read. `lanes` is 16 for float and 8 for double.
+/// One plane of a depthwise convolution, as convolution_layout.h has it: for the output of row y and column z tap order[t] reads
+/// offsets[t] + y * pitch + z. `rows` and `columns` are those of the output. Behind the plane lie `most_rows` rows more.
 struct DepthwisePlane {
-    int64_t out_rows, out_columns;
-    int64_t kernel_rows, kernel_columns;
-    int64_t row_stride, column_stride;
-    int64_t row_dilation, column_dilation;
-    int64_t pitch;
+    int64_t taps;
+    const int64_t *offsets, *order;
+    int64_t rows, columns, pitch;
+    static constexpr int64_t most_rows = 8;
+    /// By how many registers have the lanes of a sum: where it is one, there are 32 of them.
+    template <int parts>
+    static constexpr int rows_at_once = parts == 1 ? 8 : 6;
+};
+
+template <class T> struct DepthwiseSteps {
+    /// out = bias + the sum over taps of weight * plane.
+    void (*forward)(const DepthwisePlane& p, const T* plane, const T* weight, T bias, T* out);
+    /// plane += weight * grad, for each tap at the places that it reads.
+    void (*scatter)(const DepthwisePlane& p, const T* grad, const T* weight, T* plane);
+    /// grad_weight += for each tap the sum of grad * plane. grad's rows are filled with zeros to `grad_pitch`, a multiple of 64
+    /// bytes.
+    void (*weight)(const DepthwisePlane& p, const T* plane, const T* grad, int64_t grad_pitch, T* grad_weight);
 };
 
 struct ConvolutionTile {
@@ -39,16 +50,8 @@ template <class T> struct DirectSteps {
 struct ConvolutionSteps {
     DirectSteps<float> direct_float;
     DirectSteps<double> direct_double;
-    /// out [out_rows, out_columns] = bias + sum over taps of weight * plane.
-    void (*depthwise_float)(const DepthwisePlane& p, const float* plane, const float* weight, float bias, float* out);
-    void (*depthwise_double)(const DepthwisePlane& p, const double* plane, const double* weight, double bias,
-                             double* out);
-    /// grad_weight [kernel_rows, kernel_columns] += sums over the plane of grad * input. grad's rows are padded with
-    /// zeros to `grad_pitch`, a multiple of the lanes.
-    void (*depthwise_weight_float)(const DepthwisePlane& p, const float* plane, const float* grad, int64_t grad_pitch,
-                                   float* grad_weight);
-    void (*depthwise_weight_double)(const DepthwisePlane& p, const double* plane, const double* grad,
-                                    int64_t grad_pitch, double* grad_weight);
+    DepthwiseSteps<float> depthwise_float;
+    DepthwiseSteps<double> depthwise_double;
 };
 
 namespace isa_baseline {

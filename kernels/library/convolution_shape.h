@@ -56,6 +56,14 @@ inline void copy_row(T* to, const T* from, int64_t count) {
     memcpy(to + count - step, from + count - step, 32);
 }
 
+/// One channel a group: false if the shape is not for it; see convolution_depthwise.cpp.
+template <class T>
+bool run_depthwise(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
+template <class T>
+bool run_depthwise_input(const ConvolutionShape& s, const T* grad_output, const T* weight, T* grad_input);
+template <class T>
+bool run_depthwise_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
+
 /// Without an unrolled input: false if the shape is not for it. One or two dimensions, any stride; see convolution_direct.cpp.
 template <class T>
 bool run_direct(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);

@@ -45,19 +45,19 @@ static void for_products(const Convolution& c, Each each) {
 }
 
 template <class T>
-static void cases(int rounds, bool large = false) {
+static void cases(int rounds, bool large = false, bool depthwise = false) {
     for (int round = 0; round < rounds; ++round) {
         Convolution c{};
         c.dtype = dtype_of<T>;
         c.dims = static_cast<int>(large ? draw::integer(1, 2) : draw::integer(1, 3));
         c.batch = draw::integer(1, 3);
         c.groups = draw::integer(1, 3);
-        c.in_channels = c.groups * draw::integer(1, large ? 12 : 4);
-        c.out_channels = c.groups * draw::integer(1, large ? 30 : 4);
+        c.in_channels = c.groups * (depthwise ? 1 : draw::integer(1, large ? 12 : 4));
+        c.out_channels = c.groups * (depthwise ? draw::integer(1, 2) : draw::integer(1, large ? 30 : 4));
         int64_t in_space = 1, out_space = 1, taps = 1;
         bool pointwise = draw::integer(0, 4) == 0;
         for (int d = 0; d < c.dims; ++d) {
-            c.kernel[d] = pointwise ? 1 : draw::integer(1, 3);
+            c.kernel[d] = pointwise ? 1 : draw::integer(1, depthwise ? 7 : 3);
             c.stride[d] = pointwise ? 1 : draw::integer(1, 3);
             c.padding[d] = pointwise ? 0 : draw::integer(0, 2);
             c.dilation[d] = draw::integer(1, 2);
@@ -99,6 +99,8 @@ int main() {
     cases<float>(60);
     cases<double>(60);
     cases<float>(40, true);
+    cases<float>(40, true, true);
+    cases<double>(40, true, true);
     cases<double>(20, true);
     cases<Half>(10);
     cases<BFloat16>(10);
