@@ -87,8 +87,16 @@ inline constexpr double i1_large[] = {3.89398459025872319e-1, -9.749577193235764
     2.24217685968474433e-11};
 // (e^r - 1 - r) / r^2 for |r| <= ln(2)/2
 inline constexpr float expf[] = {5.0e-1f, 1.666657689e-1f, 4.16665545e-2f, 8.363194882e-3f, 1.392620336e-3f};
-// (log((1+s)/(1-s)) - 2s) / s^3 over z = s^2
-inline constexpr float logf[] = {6.666666655e-1f, 4.0000122e-1f, 2.855080255e-1f, 2.333096405e-1f};
+// (log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)
+inline constexpr float logf[] = {3.333333163e-1f, -2.500082269e-1f, 2.00012357e-1f, -1.662330123e-1f,
+    1.420150055e-1f, -1.316049631e-1f, 1.276367728e-1f, -7.6363528e-2f};
+// ln(2) as a float
+inline constexpr float exp2f_slope = 0x1.62e43p-1f;
+// (2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2
+inline constexpr float exp2f_bend[] = {2.402264993e-1f, 5.550354299e-2f, 9.618205825e-3f, 1.339363879e-3f,
+    1.541528261e-4f};
+// (e^r - 1 - r - r^2/2) / r^3 for |r| <= ln(2)/2
+inline constexpr float expm1f[] = {1.666654449e-1f, 4.16664045e-2f, 8.366448218e-3f, 1.394055145e-3f};
 // (log((1+s)/(1-s)) - 2s) / s^3 over z = s^2
 inline constexpr double log_for_float[] = {6.66666666673766454e-1, 3.99999987952191558e-1, 2.85717549683503518e-1,
     2.21913733809446311e-1, 1.93631869321617634e-1};
@@ -126,6 +134,14 @@ inline constexpr float half_pif[] = {0x1.921fb60000000p+0f, -0x1.777a5c0000000p-
 inline constexpr double half_pi_pair[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
 // products of the first part with 20 bits are exact
 inline constexpr double ln2[] = {0x1.62e42fef00000p-1, 0x1.473de6af278edp-34};
+// products of the first part with 8 bits are exact
+inline constexpr float ln2f[] = {0x1.62e4000000000p-1f, 0x1.7f7d1c0000000p-20f};
+// 1 / ln(2)
+inline constexpr float inverse_ln2f[] = {0x1.7154760000000p+0f, 0x1.4ae0c00000000p-26f};
+// 1 / ln(10)
+inline constexpr float inverse_ln10f[] = {0x1.bcb7b20000000p-2f, -0x1.5b235e0000000p-27f};
+// products of the first part with 8 bits are exact
+inline constexpr float log10_2f[] = {0x1.3442000000000p-2f, -0x1.95ec100000000p-19f};
 // 1 / ln(10), its first part short
 inline constexpr double inverse_ln10[] = {0x1.bcb7b14000000p-2, 0x1.26e50e32a6ab7p-30};
 // products of the first part with 12 bits are exact

@@ -111,7 +111,17 @@ fit("i1_large", "sqrt(x) e^-x I1(x) over t = 16/x - 1, x >= 8",
 
 # float32
 fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5), -0.3467, 0.3467, 4, "float")
-fit("logf", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 3, "float")
+fit("logf", "(log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)",
+    lambda f: (mp.log1p(f) - f + f * f / 2) / f**3 if abs(f) > 1e-8 else mp.mpf(1) / 3, -0.293, 0.4143, 7, "float",
+    weight=lambda f: abs(f**3 / mp.log1p(f)) if abs(f) > 1e-8 else mp.mpf(10) ** -12)
+slope = mp.mpf(0x162E43) / 2**21
+out.append("// ln(2) as a float")
+out.append("inline constexpr float exp2f_slope = 0x1.62e43p-1f;")
+fit("exp2f_bend", "(2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2",
+    lambda f: (2**f - 1 - f * slope) / f**2 if abs(f) > 1e-4 else mp.log(2) ** 2 / 2, -0.5, 0.5, 4, "float",
+    weight=lambda f: f * f / 2**f + mp.mpf(10) ** -9)
+fit("expm1f", "(e^r - 1 - r - r^2/2) / r^3 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r - r * r / 2) / r**3, mp.mpf(1) / 6),
+    -0.3467, 0.3467, 3, "float", weight=lambda r: r * r + mp.mpf(10) ** -6)
 fit("log_for_float", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 4)
 fit("exp_for_float", "(e^r - 1) / r for |r| <= ln(2)/2", at_zero(lambda r: mp.expm1(r) / r, 1), -0.3467, 0.3467, 7)
 third = mp.mpf("-0.16666667163372039794921875")
@@ -145,6 +155,8 @@ def split(name, note, value, bits, count, ctype="double"):
     rest = value
     parts = []
     for i in range(count):
+        if i + 1 == count and ctype == "float":
+            bits = 24
         if i + 1 == count and ctype == "double":
             parts.append(mp.mpf(float(rest)))
         else:
@@ -161,6 +173,10 @@ split("half_pi", "pi/2: products of the first parts with 20 bits are exact", mp.
 split("half_pif", "pi/2 in three floats", mp.pi / 2, 24, 3, "float")
 split("half_pi_pair", "pi/2 in two doubles", mp.pi / 2, 53, 2)
 split("ln2", "products of the first part with 20 bits are exact", mp.log(2), 33, 2)
+split("ln2f", "products of the first part with 8 bits are exact", mp.log(2), 16, 2, "float")
+split("inverse_ln2f", "1 / ln(2)", 1 / mp.log(2), 24, 2, "float")
+split("inverse_ln10f", "1 / ln(10)", 1 / mp.log(10), 24, 2, "float")
+split("log10_2f", "products of the first part with 8 bits are exact", mp.log10(2), 16, 2, "float")
 split("inverse_ln10", "1 / ln(10), its first part short", 1 / mp.log(10), 27, 2)
 split("log10_2", "products of the first part with 12 bits are exact", mp.log10(2), 40, 2)
 split("two_thirds", "2/3", mp.mpf(2) / 3, 53, 2)

@@ -482,23 +482,92 @@ template <class V> KINDLING_INLINE V expf(const V& x) {
     V value = 1.0f + mul_add(polynomial(r, coefficients::expf), r * r, r);
     return scaled_by_powerf(value, k);
 }
-template <class V> KINDLING_INLINE V logf(const V& x) {
+/// What holds but for rare lanes; those are computed in doubles, by whoever runs the function.
+template <class V> struct Usual { V value; Mask<V> rare; };
+
+/// x = 2^k (1 + f) for a normal x > 0; `power` is k where an exponent lies.
+template <class V> struct LogPartsf { V k, f; Bits<V> power; };
+template <class V> KINDLING_INLINE LogPartsf<V> log_partsf(const V& x) {
+    Bits<V> power = (bits_of(x) - 0x3F3504F3u) & 0xFF800000u;
+    return {convert<float>(bit_cast<Mask<V>>(power) >> 23), from_bits<V>(bits_of(x) - power) - 1.0f, power};
+}
+/// log(1 + f) - f + f^2 / 2 as a product of two.
+template <class V> KINDLING_INLINE Pair<V> log_cubef(const V& f) {
+    V square = f * f;
+    auto two = [&](int i) { return mul_add(all<V>(coefficients::logf[i + 1]), f, all<V>(coefficients::logf[i])); };
+    return {f * square, mul_add(mul_add(two(6), square, two(4)), square * square, mul_add(two(2), square, two(0)))};
+}
+/// k log(2) + log(1 + f) + extra.
+template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const V& extra) {
+    using namespace coefficients;
+    Pair<V> cube = log_cubef(f);
+    V rest = mul_add(f * -0.5f, f, mul_add(cube.high, cube.low, mul_add(k, all<V>(ln2f[1]), extra)));
+    return mul_add(k, all<V>(ln2f[0]), f + rest);
+}
+/// k power + log(1 + f) inverse, with numbers in two floats.
+template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const float (&power)[2], const float (&inverse)[2]) {
+    Pair<V> cube = log_cubef(f);
+    V half = f * -0.5f, first = mul_add(half, f, f), more = cube.high * cube.low, sum = first + more;
+    V lost = mul_add(half, f, f - first) + (more - (sum - first));
+    V part = sum * inverse[0], part_low = mul_add(sum, all<V>(inverse[0]), -part);
+    part_low = mul_add(sum, all<V>(inverse[1]), mul_add(lost, all<V>(inverse[0]), part_low));
+    V whole = k * power[0], total = whole + part;
+    return total + (((whole - total) + part) + mul_add(k, all<V>(power[1]), part_low));
+}
+enum class Base { E, Two, Ten };
+template <Base B, class V> KINDLING_INLINE V log_sumf(const V& k, const V& f) {
+    using namespace coefficients;
+    constexpr float one[] = {1, 0};
+    if constexpr (B == Base::E) return log_sumf(k, f, V{});
+    else return log_sumf(k, f, B == Base::Two ? one : log10_2f, B == Base::Two ? inverse_ln2f : inverse_ln10f);
+}
+template <Base B, class V> KINDLING_INLINE Usual<V> usual_logf(const V& x) {
+    LogPartsf<V> parts = log_partsf(x);
+    return {log_sumf<B>(parts.k, parts.f), bits_of(x) - 0x00800000u >= 0x7F000000u};
+}
+/// The same bits, and every other number: not in doubles, since a tensor may well be full of zeros.
+template <Base B, class V> KINDLING_INLINE V any_logf(const V& x) {
     constexpr float inf = __builtin_inff();
     auto small = x < 1.17549435e-38f;
-    V scaled = choose(small, x * 33554432.0f, x);  // 2^25
-    auto word = bits_of(scaled) + (0x3F800000u - 0x3F3504F3u);
-    V k = convert<float>(bit_cast<Mask<V>>((word >> 23))) - 127.0f;
-    V f = from_bits<V>((word & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
-    k = choose(small, k - 25.0f, k);
-    V s = f / (2.0f + f), z = s * s, half_square = 0.5f * f * f;
-    V rest = z * polynomial(z, coefficients::logf);
-    V result = k * 0.693359375f + (f - (half_square - (s * (half_square + rest) + k * -2.12194440e-4f)));
+    LogPartsf<V> parts = log_partsf(choose(small, x * 33554432.0f, x));  // 2^25
+    V result = log_sumf<B>(choose(small, parts.k - 25.0f, parts.k), parts.f);
     result = choose(x == inf, x, result);
     result = choose(x == 0.0f, all<V>(-inf), result);
     return choose((x < 0.0f) | (x != x), all<V>(__builtin_nanf("")), result);
 }
-/// What holds but for rare lanes; those are computed in doubles, by whoever runs the function.
-template <class V> struct Usual { V value; Mask<V> rare; };
+template <class V> KINDLING_INLINE Usual<V> log1pf(const V& x) {
+    V sum = 1.0f + x, lost = x - (sum - 1.0f);
+    LogPartsf<V> parts = log_partsf(sum);
+    V part = lost * from_bits<V>(0x3F800000u - parts.power), f = parts.f + part, low = part - (f - parts.f);
+    return {choose(x == 0.0f, x, log_sumf(parts.k, f, mul_add(-f, low, low))), ~((x > -1.0f) & (x < 1e30f))};
+}
+
+/// 2^(f + low) for |f| <= 1/2.
+template <class V> KINDLING_INLINE V exp2_fractionf(const V& f, const V& low) {
+    using namespace coefficients;
+    const V slope = all<V>(exp2f_slope);
+    V most = mul_add(f, slope, all<V>(1.0f)), rest = mul_add(low, slope, mul_add(f, slope, 1.0f - most)), square = f * f;
+    V bend = mul_add(square, mul_add(all<V>(exp2f_bend[4]), square, mul_add(all<V>(exp2f_bend[3]), f, all<V>(exp2f_bend[2]))),
+                     mul_add(all<V>(exp2f_bend[1]), f, all<V>(exp2f_bend[0])));
+    return most + mul_add(square, bend, rest);
+}
+template <class V> KINDLING_INLINE V exp2f(const V& x) {
+    V bounded = at_most(at_least(x, -160.0f), 160.0f), k = (bounded + whole_magicf) - whole_magicf;
+    return scaled_by_powerf(exp2_fractionf(bounded - k, V{}), k);
+}
+template <class V> KINDLING_INLINE V expm1f(const V& x) {
+    using namespace coefficients;
+    V bounded = at_most(at_least(x, -20.0f), 89.0f);
+    V k = mul_add(bounded, all<V>(1.44269504f), all<V>(whole_magicf)) - whole_magicf;
+    V first = mul_add(k, all<V>(-ln2f[0]), bounded), r = mul_add(k, all<V>(-ln2f[1]), first);
+    V error = mul_add(k, all<V>(-ln2f[1]), first - r), bend = r * 0.5f, most = mul_add(bend, r, r);
+    V cube = mul_add(polynomial(r, coefficients::expm1f), r * r * r, mul_add(error, r, error)), small = most + cube;
+    V lost = mul_add(bend, r, r - most) + (cube - (small - most));
+    V half = power_of_twof(k - 1.0f), less = half - 0.5f, sum = mul_add(small, half, less);
+    V low = mul_add(small, half, less - sum) + ((half - less) - 0.5f);
+    V result = 2.0f * (sum + mul_add(lost, half, low));
+    return choose(absolute(x) < 1e-8f, x, result);
+}
 
 /// Sine, or cosine. The angle less quarter turns is a sum of two floats: the product with the first part of pi/2 is exact
 /// under mul_add, that with the second part leaves an error that goes to the lower one. Of sine's first term beyond the

@@ -23,8 +23,10 @@ namespace {
     X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Sigmoid, sigmoid) X(Erf, erf) X(Erfc, erfc) X(Erfcx, erfcx)
 #define KINDLING_FOR_EACH_BINARY(X) \
     X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
-#define KINDLING_FOR_EACH_FLOAT_MENDED(X) X(Sin, sinf, tile_sin) X(Cos, cosf, tile_cos)
-#define KINDLING_FOR_EACH_FLOAT(X) X(Exp, expf) X(Log, logf) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
+#define KINDLING_FOR_EACH_FLOAT_MENDED(X) X(Sin, sinf, tile_sin) X(Cos, cosf, tile_cos) X(Log1p, log1pf, tile_log1p)
+#define KINDLING_FOR_EACH_FLOAT_LOG(X) X(Log, logf, E) X(Log2, log2f, Two) X(Log10, log10f, Ten)
+#define KINDLING_FOR_EACH_FLOAT(X) \
+    X(Exp, expf) X(Exp2, exp2f) X(Expm1, expm1f) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
 
 #define X(PRIMITIVE, NAME) KINDLING_UNARY(NAME)
 KINDLING_FOR_EACH_UNARY(X)
@@ -58,6 +60,20 @@ __attribute__((noinline, cold)) void mend(TileFunction in_doubles, Vec<float, N>
 KINDLING_FOR_EACH_FLOAT_MENDED(X)
 #undef X
 
+template <maths::Base B, class V> __attribute__((noinline, cold)) void any_log(V& value, V x) { value = maths::any_logf<B>(x); }
+#define X(PRIMITIVE, NAME, BASE) \
+    void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
+        loop1<float, float>( \
+            [](auto x) { \
+                auto usual = maths::usual_logf<maths::Base::BASE>(x); \
+                if (anywhere(usual.rare)) [[unlikely]] any_log<maths::Base::BASE>(usual.value, x); \
+                return usual.value; \
+            }, \
+            out, a, n); \
+    }
+KINDLING_FOR_EACH_FLOAT_LOG(X)
+#undef X
+
 void tile_powf(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<double, float>(
         [](auto x, auto y) {
@@ -78,8 +94,9 @@ TileFunction find_maths(Primitive primitive, DType type) {
     if (type == DType::Float32) switch (primitive) {
             KINDLING_FOR_EACH_FLOAT(X)
 #undef X
-#define X(PRIMITIVE, NAME, IN_DOUBLES) case Primitive::PRIMITIVE: return tile_##NAME;
+#define X(PRIMITIVE, NAME, MORE) case Primitive::PRIMITIVE: return tile_##NAME;
             KINDLING_FOR_EACH_FLOAT_MENDED(X)
+            KINDLING_FOR_EACH_FLOAT_LOG(X)
 #undef X
             case Primitive::Pow: return tile_powf;  // its results are doubles
             default: return nullptr;

@@ -132,10 +132,13 @@ int maths_float(Primitive primitive, const int* operands, TileFunction whole) {
     const V a(operands[0], nullptr), b(operands[1], nullptr);
     switch (primitive) {
 #define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return maths::NAME(a).lane;
-        X(Exp, expf) X(Log, logf) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
+        X(Exp, expf) X(Exp2, exp2f) X(Expm1, expm1f) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
 #undef X
 #define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return mended(maths::NAME(a), a, a, whole);
-        X(Sin, sinf) X(Cos, cosf)
+        X(Sin, sinf) X(Cos, cosf) X(Log1p, log1pf)
+#undef X
+#define X(BASE, PRIMITIVE) case Primitive::PRIMITIVE: return maths::any_logf<maths::Base::BASE>(a).lane;
+        X(E, Log) X(Two, Log2) X(Ten, Log10)
 #undef X
         case Primitive::Pow:
             return maths::pow_for_float(convert<double>(a), convert<double>(b)).lane; // left in double
