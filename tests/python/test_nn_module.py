@@ -62,6 +62,48 @@ s(a, torch.tensor(3.), None)[0].backward(); flush()
 with torch.no_grad(): show(s(a, a, None))
 m.b.register_backward_hook(lambda m, gi, go: log.append(('old', len(gi), len(go))))
 m(x).sum().backward(); flush()""",
+    "where attributes are found, after many looks, too": NET + """
+class Odd(nn.Linear):
+    kept = 'class'
+    @property
+    def broken(self): return self.nothing
+    @property
+    def hidden(self): raise AttributeError('inside')
+class Own(Odd):
+    def __getattr__(self, name): return 'made up' if name == 'ghost' else super().__getattr__(name)
+class First(Odd):
+    def __getattribute__(self, name): return 'first' if name == 'ghost' else super().__getattribute__(name)
+class Mapping(dict):
+    def __getitem__(self, key): return 'mapped ' + key
+kinds = [Odd(2, 2, bias=False), Own(2, 2, bias=False), First(2, 2, bias=False)]
+def looks(o):
+    for use in (lambda: o.weight.shape, lambda: o.bias, lambda: o.kept, lambda: o.broken, lambda: o.hidden, lambda: o.ghost,
+                lambda: o.in_features, lambda: getattr(o, 'missing', 0), lambda: hasattr(o, 'forward'), lambda: o.__dict__['training'],
+                lambda: o.child, lambda: o.count):
+        show(use)
+for turn in range(3):
+    for o in kinds: looks(o)
+for o in kinds: o.child, o.count = nn.Identity(), 3
+for o in kinds: looks(o)
+for o in kinds:
+    o.__dict__['weight'] = torch.zeros(1); show(o.weight.shape); del o.__dict__['weight']; show(o.weight.shape)
+    del o.child; show(lambda: o.child)
+    o.register_buffer('count', None) if 'count' not in o.__dict__ else show('count is there')
+    o._buffers = Mapping(late=1); show(o.late); show(lambda: o.later)
+    o._buffers = None; show(lambda: o.late)
+    show(lambda: getattr(o, 3))
+old = nn.Module.__getattr__
+nn.Module.__getattr__ = lambda self, name: ('patched', name)
+for o in kinds: show(o.weight); show(o.in_features)
+nn.Module.__getattr__ = old
+for o in kinds: looks(o)
+Odd.__getattr__ = lambda self, name: 'of Odd'
+for o in kinds: show(lambda: o.weight)
+del Odd.__getattr__
+for o in kinds: show(lambda: o.weight.shape)
+Odd.weight = property(lambda self: 'property'); show(kinds[0].weight); del Odd.weight; show(kinds[0].weight.shape)
+show(lambda: nn.Module.__getattr__(kinds[0], 'weight').shape);
+show(lambda: nn.Module.__new__(nn.Module).weight)""",
     "hooks that run after an error": NET + """
 b = Boom()
 b.register_forward_hook(lambda m, a, o: log.append(('always', o)), always_call=True)

@@ -577,13 +577,7 @@ class Module:
 
     # ---- attributes
 
-    def __getattr__(self, name):
-        state = self.__dict__
-        for kind in ("_parameters", "_modules", "_buffers"):
-            held = state.get(kind)
-            if held is not None and name in held:
-                return held[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    __getattr__ = torch._C._module_getattr
 
     def _forget(self, name, *kinds):
         """Removes a name from the other places, so that an attribute is held in one place only."""
