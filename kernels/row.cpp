@@ -1,9 +1,9 @@
 // kernels/row.cpp: row kernels: values are folded along a row, and the row is gone over again while it is in cache.
 //
-// A step of the program works on elements, on one number a row, or on numbers that never change. Short rows, and rows
-// across memory, go several at once: the tile then holds whole rows one after the other. A long row goes in strips:
-// what a later level reads again is kept for the whole row, the rest stays in a strip. Where there is machine code, a
-// level is one loop over the row.
+// A step of the program works on elements, on one number a row, or on numbers that never change. Short rows go several at
+// once: the tile then holds whole rows one after the other. A long row goes in strips: what a later level reads again is
+// kept for the whole row, the rest stays in a strip. Rows across memory go as it lies: a tile has some elements of each of
+// the rows, side by side. Where there is machine code, a level is one loop over the row.
 #include "core/error.h"
 #include "kernels/executor.h"
 #include "kernels/fold.h"
@@ -41,11 +41,12 @@ public:
         wide_ = arena.take<bool>(slots);
         set_extents();
         native_ = find_native();
-        if (native_) at_once_ = space.rows < 64 ? space.rows : 64, strip_ = 0, strips_ = false;
+        if (native_) at_once_ = space.rows < 64 ? space.rows : 64, strip_ = 0, strips_ = columns_ = false;
         else choose_sizes();
         for (int k = 0; k < kernel.output_count + kernel.input_count; k++) set_operand(k);
         take_buffers();
         if (native_) plan_native();
+        else if (columns_) plan_columns();
         else if (!strips_) plan_whole();
     }
 
@@ -58,7 +59,8 @@ public:
         for (int64_t row = begin; row < end;) {
             int64_t rows = at_once_ < end - row ? at_once_ : end - row;
             if (space_.across && rows > inner - row % inner) rows = inner - row % inner;
-            if (strips_) run_strips(row, rows);
+            if (columns_) run_columns(row, rows);
+            else if (strips_) run_strips(row, rows);
             else run_whole(row, rows);
             row += rows;
         }
@@ -78,6 +80,8 @@ private:
     int64_t at_once_, strip_;
     bool all_elements_;     // what is one number a row is read as if it were not: it is folded
     bool strips_;           // a row at a time, in several strips
+    bool columns_;          // rows side by side: tall_ elements of each are a tile
+    int64_t tall_;
     int16_t* element_inputs_;  // slots to be read for each tile
     int element_input_count_ = 0;
     int16_t* row_inputs_;
@@ -92,6 +96,21 @@ private:
         char* at;
         const int64_t* strides;
     };
+
+    /// Memory of a slot of elements, of the present columns.
+    struct Place {
+        char* at;
+        int64_t between, along;
+        int operand;  // whose memory this is, or -1
+    };
+    Place* places_;          // of each slot; null for what stays in a tile
+    struct ColumnFold {
+        char *lanes, *levels;
+        int depth;
+        uint64_t blocks;
+    };
+    ColumnFold* column_folds_;  // of each step
+
     const NativeRows* native_;
     int16_t* number_steps_;  // what is one number a row and stored
     int number_step_count_ = 0;
@@ -142,6 +161,22 @@ private:
         strip_ = tile_size(program_, 4096);
         const int64_t n = space_.length;
         at_once_ = 1;
+        columns_ = goes_by_columns();
+        if (columns_) {
+            // Whole rows in a tile, if not too few; else what is kept for a later level stays in the second cache. A tile
+            // has whole groups of the lanes of folds.
+            const int64_t inner = space_.order.sizes[space_.kept_dims - 1];
+            const int64_t most = strip_ / (n < fold_lanes ? n : fold_lanes);
+            at_once_ = strip_ / n;
+            if (at_once_ < 32) at_once_ = (1 << 16) / n & ~int64_t{15};
+            if (at_once_ < 16) at_once_ = 16;
+            if (at_once_ > most) at_once_ = most;
+            if (at_once_ > inner) at_once_ = inner;
+            tall_ = strip_ / at_once_ < n ? strip_ / at_once_ & ~int64_t{fold_lanes - 1} : n;
+            strip_ = tall_ * at_once_;
+            strips_ = false;
+            return;
+        }
         if (space_.across) {
             at_once_ = strip_ / n > 16 ? strip_ / n : 16;
             while (at_once_ > 1 && at_once_ * n > 1 << 17) at_once_ /= 2;
@@ -151,6 +186,21 @@ private:
         if (at_once_ > space_.rows) at_once_ = space_.rows;
         strips_ = at_once_ == 1 && n > strip_;
         if (!strips_) strip_ = at_once_ * n;
+    }
+
+    bool goes_by_columns() const {
+        constexpr int64_t narrowest = 8;
+        const LoopOrder& order = space_.order;
+        if (!space_.across || all_elements_ || order.ndim - space_.kept_dims != 1) return false;
+        if (order.sizes[space_.kept_dims - 1] < narrowest) return false;
+        for (size_t k = 0; k < program_.outputs.size(); k++) {
+            const int16_t s = program_.outputs[k];
+            if (extents_[s] != Extent::Element) continue;
+            if (slot(s).kind != TileSlot::Buffer) return false;
+            for (size_t other = 0; other < k; other++)
+                if (program_.outputs[other] == s) return false;
+        }
+        return true;
     }
 
     /// Machine code, for rows whose elements lie one after the other; very short ones go many to a tile.
@@ -219,8 +269,9 @@ private:
                                   : shared + which * bytes(strip_, program_.buffer_item);
             } else {
                 values_[s] = arena_.take<char>(bytes(at_once_, each.item_size) + splat_bytes);
-                pointers_[s] = !wide_[s] || at_once_ == 1 || native_ ? arena_.take<char>(splat_bytes)
-                                                          : arena_.take<char>(bytes(whole, each.item_size));
+                pointers_[s] = !wide_[s] || at_once_ == 1 || native_
+                                   ? arena_.take<char>(splat_bytes)
+                                   : arena_.take<char>(bytes(columns_ ? strip_ : whole, each.item_size));
             }
         }
         if (strips_ || (native_ && space_.length > native_fold_elements())) fold_levels_ = arena_.take<char>(static_cast<int64_t>(program_.steps.size()) * 64 * 16);
@@ -240,6 +291,10 @@ private:
         const int item = slot(s).item_size;
         if (at_once_ == 1) {
             fill_splat(pointers_[s], values_[s], item);
+            return;
+        }
+        if (columns_) {
+            find_plane_copy(item)({pointers_[s], values_[s], {tall_, rows}, {rows * item, item}, {0, item}});
             return;
         }
         find_plane_copy(item)({pointers_[s], values_[s], {rows, space_.length}, {space_.length * item, item}, {item, 0}});
@@ -292,6 +347,160 @@ private:
                 const Extent extent = extents_[program_.steps[i].operands[k]];
                 splats_[i] |= static_cast<uint8_t>((extent == Extent::Once || (extent == Extent::Row && at_once_ == 1)) << k);
             }
+        }
+    }
+
+    void plan_columns() {
+        const size_t slots = program_.slots.size();
+        places_ = arena_.take<Place>(static_cast<int64_t>(slots));
+        for (size_t s = 0; s < slots; s++) places_[s] = {nullptr, 0, 0, -1};
+        for (size_t s = 0; s < slots; s++)
+            if (program_.slots[s].kind == TileSlot::Input && extents_[s] == Extent::Element)
+                places_[s].operand = kernel_.output_count + program_.slots[s].which;
+        for (int k = 0; k < kernel_.output_count; k++)
+            if (extents_[program_.outputs[static_cast<size_t>(k)]] == Extent::Element)
+                places_[program_.outputs[static_cast<size_t>(k)]].operand = k;
+        for (size_t s = 0; s < slots; s++) {
+            const TileSlot& each = program_.slots[s];
+            if (each.kind != TileSlot::Buffer || extents_[s] != Extent::Element || !each.crosses) continue;
+            if (tall_ == space_.length) continue;
+            if (places_[s].operand < 0) places_[s].operand = find_host(each);
+            if (places_[s].operand >= 0) continue;
+            places_[s].at = arena_.take<char>(space_.length * at_once_ * each.item_size);
+        }
+        column_folds_ = arena_.take<ColumnFold>(static_cast<int64_t>(program_.steps.size()));
+        int64_t depth = 2;
+        while (space_.length >> depth) depth++;
+        for (size_t i = 0; i < program_.steps.size(); i++)
+            if (program_.steps[i].fold) {
+                const int64_t bytes = at_once_ * program_.steps[i].item_size;
+                column_folds_[i] = {arena_.take<char>(fold_lanes * bytes), arena_.take<char>(depth * bytes), 0, 0};
+            }
+    }
+    /// The output that what is kept for a later level may lie in: the last step writes it, where no other operand is.
+    int find_host(const TileSlot& kept) const {
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const LoopOperand& output = kernel_.operands[k];
+            const int16_t s = program_.outputs[static_cast<size_t>(k)];
+            if (program_.steps.back().out != s || slot(s).item_size != kept.item_size) continue;
+            if (extents_[s] != Extent::Element) continue;
+            bool free = true;
+            for (int other = 0; other < kernel_.output_count + kernel_.input_count; other++)
+                free &= other == k || kernel_.operands[other].data != output.data;
+            for (size_t other = 0; other < program_.slots.size(); other++)
+                free &= places_[other].operand != k || static_cast<int16_t>(other) == s;
+            if (free) return k;
+        }
+        return -1;
+    }
+
+    /// Elements [at, at + tall) of the present columns, as a tile.
+    const char* column_tile(int s, int64_t at, int64_t tall, int64_t columns) {
+        if (pointers_[s]) return pointers_[s];
+        const Place& place = places_[s];
+        const int64_t item = slot(s).item_size;
+        char* from = place.at + at * place.along;
+        if (place.between == item && (place.along == columns * item || tall == 1)) return pointers_[s] = from;
+        find_plane_copy(static_cast<int>(item))(
+            {buffers_[s], from, {tall, columns}, {columns * item, item}, {place.along, place.between}});
+        return pointers_[s] = buffers_[s];
+    }
+
+    void run_columns(int64_t row, int64_t columns) {
+        const int64_t n = space_.length;
+        for (size_t i = 0; i < program_.slots.size(); i++) {
+            const int s = static_cast<int>(i);
+            Place& place = places_[s];
+            if (slot(s).kind == TileSlot::Input && extents_[s] != Extent::Element) read_numbers(s, row, columns);
+            if (place.operand >= 0) {
+                RowOperand& operand = operands_[place.operand];
+                operand.elements.seek(row * n);
+                place.at = operand.elements.at, place.between = operand.between, place.along = operand.along;
+            } else {
+                place.between = slot(s).item_size, place.along = columns * slot(s).item_size;
+            }
+        }
+        const int step_count = static_cast<int>(program_.steps.size());
+        for (int level = 0, first = 0, last = 0; level < program_.level_count; level++, first = last) {
+            for (; last < step_count && program_.steps[static_cast<size_t>(last)].level == level; last++) {
+                const TileStep& step = program_.steps[static_cast<size_t>(last)];
+                if (step.fold) column_folds_[last].depth = 0, column_folds_[last].blocks = 0;
+                else if (extents_[step.out] == Extent::Row) run_row_step(step, columns);
+            }
+            for (int64_t at = 0; at < n; at += tall_) {
+                const int64_t tall = n - at < tall_ ? n - at : tall_;
+                for (size_t s = 0; s < program_.slots.size() && (level == 0 || tall_ < n); s++)
+                    if (extents_[s] == Extent::Element) pointers_[s] = nullptr;
+                for (int i = first; i < last; i++) run_column_step(i, at, tall, columns);
+            }
+            for (int i = first; i < last; i++) {
+                const TileStep& step = program_.steps[static_cast<size_t>(i)];
+                if (!step.fold) continue;
+                const ColumnFold& fold = column_folds_[i];
+                const int64_t bytes = columns * step.item_size;
+                for (int m = fold.depth - 1; m > 0; m--)
+                    merge(step, fold.levels + bytes * (m - 1), fold.levels + bytes * m, columns);
+                std::memcpy(values_[step.out], fold.levels, static_cast<size_t>(bytes));
+                widen(step.out, columns);
+            }
+        }
+        write_numbers(row, columns);
+    }
+    static void merge(const TileStep& step, char* into, const char* later, int64_t count) {
+        step.function(into, into, later, nullptr, count * step.scale, 0);
+    }
+
+    void run_column_step(int i, int64_t at, int64_t tall, int64_t columns) {
+        const TileStep& step = program_.steps[static_cast<size_t>(i)];
+        if (!step.fold && extents_[step.out] != Extent::Element) return;
+        const char* from[3] = {};
+        unsigned splat = 0;
+        for (int k = 0; k < step.operand_count; k++) {
+            const int s = step.operands[k];
+            from[k] = extents_[s] == Extent::Element ? column_tile(s, at, tall, columns) : pointers_[s];
+            splat |= static_cast<unsigned>(extents_[s] == Extent::Once) << k;
+        }
+        if (step.fold) {
+            fold_column_tile(step, column_folds_[i], from[0], at, tall, columns);
+            return;
+        }
+        const Place& place = places_[step.out];
+        const int64_t item = step.item_size;
+        char* to = place.at ? place.at + at * place.along : nullptr;
+        const bool direct = to && place.between == item && (place.along == columns * item || tall == 1);
+        char* out = pointers_[step.out] = direct ? to : buffers_[step.out];
+        step.function(out, from[0], from[1], from[2], tall * columns * step.scale, splat);
+        if (to && !direct)
+            find_plane_copy(static_cast<int>(item))(
+                {to, out, {tall, columns}, {place.along, place.between}, {columns * item, item}});
+    }
+
+    /// Rows of the tile are elements of all folds: 16 of them lie as the lanes do. Tiles begin at multiples of 16.
+    void fold_column_tile(const TileStep& step, ColumnFold& fold, const char* values, int64_t at, int64_t tall,
+                          int64_t columns) {
+        const int64_t bytes = columns * step.item_size;
+        for (int64_t r = 0; r < tall; r += fold_lanes) {
+            const int64_t group = tall - r < fold_lanes ? tall - r : fold_lanes, in_block = (at + r) % fold_block;
+            const bool ends = in_block + group == fold_block || at + r + group == space_.length;
+            const char* lanes = fold.lanes;
+            if (in_block) merge(step, fold.lanes, values + r * bytes, group * columns);
+            else if (ends) lanes = values + r * bytes;
+            else std::memcpy(fold.lanes, values + r * bytes, static_cast<size_t>(group * bytes));
+            if (!ends) continue;
+            char* level = fold.levels + fold.depth++ * bytes;
+            int64_t used = in_block ? fold_lanes : group;
+            for (int64_t half = fold_lanes / 2; half > 0; half /= 2) {
+                if (used <= half) continue;
+                const int64_t both = used - half;
+                step.function(fold.lanes, lanes, lanes + half * bytes, nullptr, both * columns * step.scale, 0);
+                if (lanes != fold.lanes)
+                    std::memcpy(fold.lanes + both * bytes, lanes + both * bytes, static_cast<size_t>((half - both) * bytes));
+                lanes = fold.lanes;
+                used = half;
+            }
+            std::memcpy(level, lanes, static_cast<size_t>(bytes));
+            for (uint64_t bit = fold.blocks++; bit & 1; bit >>= 1, fold.depth--, level -= bytes)
+                merge(step, level - bytes, level, columns);
         }
     }
 

@@ -275,3 +275,24 @@ def test_places_of_extremes_in_columns(name):
             pairs = [(want, got)] if name.startswith("arg") else list(zip(want, got))
             for theirs, mine in pairs:
                 np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("rows, length", [(8, 3), (16, 16), (40, 16), (300, 17), (9, 255), (64, 300), (100, 513), (16, 20000), (3, 33)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_rows_across_memory_have_the_same_bits(rows, length, dtype):
+    """Rows side by side, as they lie in memory, against the same rows one after the other; outputs of either kind too."""
+    torch.manual_seed(length)
+    lying = given(torch.randn(3, rows, length, dtype=dtype) * 4)
+    across = lying.transpose(1, 2).contiguous()
+    for function in (lambda x, d: x.softmax(d), lambda x, d: x.log_softmax(d), lambda x, d: x.logsumexp(d, keepdim=True),
+                     lambda x, d: (x - x.mean(d, keepdim=True)).softmax(d)):
+        want, got = function(lying, 2), function(across, 1).transpose(1, 2)
+        assert k.equal(want, got)
+    out = k.empty_like(lying).transpose(1, 2)
+    k.softmax(across, 1, out=out)
+    assert k.equal(out.transpose(1, 2), lying.softmax(2))
+    grad = given(torch.randn(3, rows, length, dtype=dtype))
+    kept = lying.softmax(2)
+    want = k._softmax_backward_data(grad, kept, 2, kept.dtype)
+    got = k._softmax_backward_data(grad.transpose(1, 2).contiguous(), kept.transpose(1, 2).contiguous(), 1, kept.dtype)
+    assert k.equal(want, got.transpose(1, 2))
