@@ -1,6 +1,6 @@
 // operators/recurrent.cpp: recurrent layers and cells over padded and packed sequences. The projections of the inputs are
-// one product for all steps; what a step adds is one product of the state and one loop over the gates.
-#include "core/autocast.h"
+// one product for all steps; what a step adds is one product of the state and one loop over the gates. An LSTM over padded
+// sequences is one operator for all steps (lstm_steps.cpp).
 #include "generated/functions.h"
 #include "operators/cached.h"
 #include "operators/declare.h"
@@ -201,8 +201,25 @@ State joined(const std::vector<State>& parts) {
     return {cat(h, 0), c.empty() ? Tensor() : cat(c, 0)};
 }
 
+/// Whether all steps can be one operator: one dtype throughout, no projection. What does not fit is refused step by step.
+bool runs_whole(const Cell& cell, const Tensor& input, const State& state) {
+    if (cell.kind != Kind::Lstm || cell.w_hr.defined() || autocast_on() || (input.dtype() != DType::Float32 && input.dtype() != DType::Float64)) return false;
+    for (const Tensor& each : {cell.w_ih, cell.w_hh, state.h, state.c})
+        if (each.dim() != 2 || each.dtype() != input.dtype()) return false;
+    const int64_t width = state.h.size(1);
+    return input.dim() == 3 && state.h.size(0) == input.size(1) && state.h.sizes() == state.c.sizes() && cell.w_hh.size(0) == 4 * width && cell.w_hh.size(1) == width &&
+           cell.w_ih.size(0) == 4 * width && (!cell.b_ih.defined() || (cell.b_ih.numel() == 4 * width && cell.b_hh.numel() == 4 * width));
+}
+
 /// All steps of input [T, B, I] in one direction; `state` becomes the last one.
 Tensor run_padded(const Cell& given, const Tensor& input, State& state, bool reverse) {
+    if (runs_whole(given, input, state)) {
+        const Tensor gates = linear(input, given.w_ih, given.b_ih.defined() ? add(given.b_ih, given.b_hh) : Tensor());
+        auto [output, cells, unused] = _lstm_steps(gates, given.w_hh, state.h, state.c, reverse);
+        const int64_t last = reverse ? 0 : gates.size(0) - 1;
+        state = {select(output, 0, last), select(cells, 0, last)};
+        return output;
+    }
     std::vector<Tensor> gates = unbind(linear(input, given.w_ih, given.b_ih), 0), outputs(gates.size());
     const Cell cell = given.for_steps(gates.size());
     for (size_t i = 0; i < gates.size(); i++) {

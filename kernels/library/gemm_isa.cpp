@@ -379,6 +379,8 @@ void run(const GemmPart<T>& part) {
             const T* b = part.b + p0 * part.b_row + j0 * part.b_column;
             for (int64_t i0 = 0; i0 < part.m; i0 += m_block) {
                 int64_t m = part.m - i0 < m_block ? part.m - i0 : m_block, tiles = (m + M - 1) / M;
+                // Rows that are not packed make tiles of one height; a last one of few rows would wait for its own sums.
+                const int64_t high = plain_a ? (m + tiles - 1) / tiles : M;
                 const T* a = part.a + i0 * part.a_row + p0 * part.a_column;
                 if (!plain_a) pack_a(packed_a.data, a, part.a_row, part.a_column, m, k);
                 for (int64_t j = 0; j < n; j += N) {
@@ -399,10 +401,10 @@ void run(const GemmPart<T>& part) {
                         else if (part.b_row == 1)
                             next = {from, N, part.b_column * item, k * item / 64};
                     }
-                    for (int64_t i = 0; i < m; i += M) {
-                        int rows = static_cast<int>(m - i < M ? m - i : M);
+                    for (int64_t i = 0; i < m; i += high) {
+                        int rows = static_cast<int>(m - i < high ? m - i : high);
                         Target<T> place = block.at(i0 + i, j);
-                        next.slice(i / M, tiles);
+                        next.slice(i / high, tiles);
                         if (far_out)
                             for (int r = 0; r < rows; ++r)
                                 for (int64_t l = 0; l < N * item; l += 64)

@@ -54,6 +54,32 @@ def test_cell_twice_differentiable(name, gates):
     assert kindling.autograd.gradgradcheck(cell, inputs)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_all_steps_twice_differentiable(reverse):
+    shapes = (3, 2, 8), (8, 2), (2, 2), (2, 2)
+    inputs = [kindling.randn(*shape, dtype=kindling.float64, requires_grad=True) for shape in shapes]
+    steps = kindling.ops.aten._lstm_steps
+    for wanted in ((0,), (1,), (0, 1, 2)):
+        def some(*given, wanted=wanted):
+            results = steps(*given, reverse)
+            return tuple(results[i] for i in wanted)
+
+        assert kindling.autograd.gradcheck(some, inputs)
+        assert kindling.autograd.gradgradcheck(some, inputs)
+
+
+def test_last_states_are_copies():
+    layer = kindling.nn.LSTM(3, 4)
+    with kindling.no_grad():
+        output, (h, c) = layer(kindling.randn(5, 2, 3))
+        kept = output.clone()
+        h.zero_()
+        c.zero_()
+    assert kindling.equal(output, kept)
+    output, (h, c) = kindling.nn.LSTM(3, 4, device="meta")(kindling.empty(5, 2, 3, device="meta"))
+    assert output.shape == (5, 2, 4) and h.shape == (1, 2, 4) and h.is_meta and c.is_meta
+
+
 def test_wrong_sizes():
     layer = kindling.nn.LSTM(4, 5)
     with pytest.raises(RuntimeError, match="input.size\\(-1\\) must be equal to input_size. Expected 4, got 3"):
