@@ -1,6 +1,7 @@
 // operators/recurrent.cpp: recurrent layers and cells over padded and packed sequences. The projections of the inputs are
 // one product for all steps; what a step adds is one product of the state and one loop over the gates. An LSTM over padded
 // sequences is one operator for all steps (lstm_steps.cpp).
+#include "core/autocast.h"
 #include "generated/functions.h"
 #include "operators/cached.h"
 #include "operators/declare.h"
