@@ -99,6 +99,8 @@ void spread(void* to, const void* splat, int item, int64_t n);
 
 void run_pointwise(const LoopKernel& kernel);
 void run_rows(const LoopKernel& kernel);
+/// A row kernel of a few numbers that lie one after the other; false if this is another.
+bool run_small_rows(const LoopKernel& kernel, const TileProgram& program);
 /// A kernel that only copies; false if this one does more.
 bool run_copy(const LoopKernel& kernel, const TileProgram& program);
 void run_fold(const LoopKernel& kernel);

@@ -871,6 +871,7 @@ private:
 void run_rows(const LoopKernel& kernel) {
     const TileProgram& program = kernel.expression->program();
     KINDLING_ASSERT(static_cast<size_t>(kernel.output_count) == program.outputs.size());
+    if (!native_always() && run_small_rows(kernel, program)) return;
     RunArena arena;
     LoopOrder kept = order_dims(kernel, ~kernel.row, true, arena), along = order_dims(kernel, kernel.row, false, arena);
     RowSpace space{{}, 0, kept.size, along.size, false};

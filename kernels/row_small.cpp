@@ -1,0 +1,183 @@
+// kernels/row_small.cpp: row kernels of a few numbers that lie one after the other: one tile, and nothing to plan.
+#include "kernels/executor.h"
+
+namespace kindling {
+
+namespace {
+
+constexpr int most_slots = 40;
+constexpr int64_t most_elements = 512;
+
+/// Each number of a row `n` times.
+template <class T> void repeat(char* to, const char* numbers, int64_t rows, int64_t n) {
+    for (int64_t r = 0; r < rows; r++, numbers += sizeof(T)) {
+        T number;
+        std::memcpy(&number, numbers, sizeof number);
+        for (int64_t i = 0; i < n; i++, to += sizeof(T)) std::memcpy(to, &number, sizeof number);
+    }
+}
+void repeat(char* to, const char* numbers, int item, int64_t rows, int64_t n) {
+    switch (item) {
+        case 1: return repeat<uint8_t>(to, numbers, rows, n);
+        case 2: return repeat<uint16_t>(to, numbers, rows, n);
+        case 4: return repeat<uint32_t>(to, numbers, rows, n);
+        case 8: return repeat<uint64_t>(to, numbers, rows, n);
+        default:
+            for (int64_t i = 0; i < rows * n; i++, to += item)
+                std::memcpy(to, numbers + i / n * item, static_cast<size_t>(item));
+    }
+}
+
+/// How an operand lies: its own numbers for every element, the same for every row, one a row, or otherwise.
+enum class Lies : uint8_t { InOrder, AlongRows, AcrossRows, Otherwise };
+
+class SmallRows {
+public:
+    SmallRows(const LoopKernel& kernel, const TileProgram& program) : kernel_(kernel), program_(program) {}
+
+    bool run() {
+        if (program_.slots.size() > most_slots || !measure() || !classify()) return false;
+        take_memory();
+        for (const TileStep& step : program_.steps) run_step(step);
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int16_t s = program_.outputs[static_cast<size_t>(k)];
+            const char* from = extents_[s] == Extent::Element ? elements_[s] : numbers_[s];
+            const int64_t count = extents_[s] == Extent::Element ? rows_ * n_ : rows_;
+            char* to = static_cast<char*>(kernel_.operands[k].data);
+            if (to != from) std::memcpy(to, from, static_cast<size_t>(count) * item_size(kernel_.operands[k].type));
+        }
+        return true;
+    }
+
+private:
+    const LoopKernel& kernel_;
+    const TileProgram& program_;
+    int64_t rows_ = 1, n_ = 1;
+    Extent extents_[most_slots];
+    char* elements_[most_slots];  // of each slot: a tile; of one number a row: where it was repeated, or null
+    char* numbers_[most_slots];   // of each slot of one number: of each row, or a splat
+    RunArena arena_;
+
+    /// Rows are the outer dimensions; false if they are not, or if this is too much.
+    bool measure() {
+        for (int d = 0; d < kernel_.ndim; d++) {
+            if (kernel_.sizes[d] == 1) continue;
+            if (kernel_.row >> d & 1) n_ *= kernel_.sizes[d];
+            else if (n_ != 1) return false;
+            else rows_ *= kernel_.sizes[d];
+            if (kernel_.sizes[d] > most_elements || rows_ * n_ > most_elements) return false;
+        }
+        return n_ > 1 && rows_ > 0;
+    }
+
+    Lies lie(const LoopOperand& operand) const {
+        const int64_t item = static_cast<int64_t>(item_size(operand.type));
+        int64_t along = item, across = item;
+        bool in_order = true, along_rows = true, across_rows = true;
+        for (int d = kernel_.ndim; d-- > 0;) {
+            const int64_t size = kernel_.sizes[d], stride = operand.strides[d];
+            if (size == 1) continue;
+            const bool in_row = kernel_.row >> d & 1;
+            in_order &= stride == along;
+            along_rows &= stride == (in_row ? along : 0);
+            across_rows &= stride == (in_row ? 0 : across);
+            along *= size;
+            if (!in_row) across *= size;
+        }
+        return in_order ? Lies::InOrder : along_rows ? Lies::AlongRows : across_rows ? Lies::AcrossRows : Lies::Otherwise;
+    }
+
+    bool classify() {
+        for (size_t s = 0; s < program_.slots.size(); s++) {
+            const TileSlot& slot = program_.slots[s];
+            extents_[s] = Extent::Once;
+            elements_[s] = numbers_[s] = nullptr;
+            if (slot.kind != TileSlot::Input) continue;
+            const LoopOperand& operand = kernel_.operands[kernel_.output_count + slot.which];
+            const Lies how = lie(operand);
+            if (how == Lies::Otherwise) return false;
+            extents_[s] = how == Lies::AcrossRows ? Extent::Row : Extent::Element;
+            char* data = static_cast<char*>(operand.data);
+            if (how == Lies::InOrder) elements_[s] = data;
+            else if (how == Lies::AcrossRows) numbers_[s] = data;
+            else elements_[s] = repeat_rows(data, n_ * slot.item_size);
+        }
+        for (const TileStep& step : program_.steps) {
+            Extent extent = Extent::Once;
+            for (int k = 0; k < step.operand_count; k++)
+                if (extents_[step.operands[k]] > extent) extent = extents_[step.operands[k]];
+            if (extent == Extent::Once || (step.fold && extent != Extent::Element)) return false;
+            extents_[step.out] = step.fold ? Extent::Row : extent;
+        }
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int16_t s = program_.outputs[static_cast<size_t>(k)];
+            const Lies wanted = extents_[s] == Extent::Element ? Lies::InOrder : Lies::AcrossRows;
+            if (extents_[s] == Extent::Once || lie(kernel_.operands[k]) != wanted) return false;
+        }
+        return true;
+    }
+    char* repeat_rows(const char* row, int64_t bytes) {
+        char* all = arena_.take<char>(rows_ * bytes);
+        for (int64_t r = 0; r < rows_; r++) std::memcpy(all + r * bytes, row, static_cast<size_t>(bytes));
+        return all;
+    }
+
+    void take_memory() {
+        // As long as buffers of elements, since what is one number a row may have one of those too.
+        const int64_t bytes = (rows_ * n_ * program_.buffer_item + 63) & ~int64_t{63};
+        char* buffers = arena_.take<char>(bytes * program_.buffer_count);
+        for (size_t s = 0; s < program_.slots.size(); s++) {
+            const TileSlot& slot = program_.slots[s];
+            if (slot.kind == TileSlot::Splat) {
+                numbers_[s] = arena_.take<char>(splat_bytes);
+                fill_splat(numbers_[s],
+                           slot.which >= 0 ? &program_.constants[static_cast<size_t>(slot.which)]
+                                           : kernel_.scalars + ~slot.which,
+                           slot.item_size);
+            } else if (slot.kind == TileSlot::Buffer) {
+                (extents_[s] == Extent::Element ? elements_[s] : numbers_[s]) = buffers + slot.which * bytes;
+            }
+        }
+        for (int k = 0; k < kernel_.output_count; k++) {
+            const int16_t s = program_.outputs[static_cast<size_t>(k)];
+            if (program_.slots[static_cast<size_t>(s)].kind == TileSlot::Buffer)
+                (extents_[s] == Extent::Element ? elements_[s] : numbers_[s]) = static_cast<char*>(kernel_.operands[k].data);
+        }
+    }
+
+    /// What is one number a row, for every element.
+    const char* widened(int16_t s) {
+        if (elements_[s]) return elements_[s];
+        const int item = program_.slots[static_cast<size_t>(s)].item_size;
+        elements_[s] = arena_.take<char>(rows_ == 1 ? splat_bytes : rows_ * n_ * item);
+        if (rows_ == 1) fill_splat(elements_[s], numbers_[s], item);
+        else repeat(elements_[s], numbers_[s], item, rows_, n_);
+        return elements_[s];
+    }
+
+    void run_step(const TileStep& step) {
+        if (step.fold) {
+            step.fold(numbers_[step.out], elements_[step.operands[0]], rows_, n_);
+            return;
+        }
+        const bool of_elements = extents_[step.out] == Extent::Element;
+        const char* from[3] = {};
+        unsigned splats = 0;
+        for (int k = 0; k < step.operand_count; k++) {
+            const int16_t s = step.operands[k];
+            const bool repeats = extents_[s] == Extent::Row && of_elements;
+            from[k] = repeats                           ? widened(s)
+                      : extents_[s] == Extent::Element ? elements_[s]
+                                                        : numbers_[s];
+            splats |= static_cast<unsigned>(extents_[s] == Extent::Once || (repeats && rows_ == 1)) << k;
+        }
+        step.function(of_elements ? elements_[step.out] : numbers_[step.out], from[0], from[1], from[2],
+                      (of_elements ? rows_ * n_ : rows_) * step.scale, splats);
+    }
+};
+
+}  // namespace
+
+bool run_small_rows(const LoopKernel& kernel, const TileProgram& program) { return SmallRows(kernel, program).run(); }
+
+}  // namespace kindling
