@@ -92,18 +92,30 @@ inline constexpr float logf[] = {3.333333163e-1f, -2.500082269e-1f, 2.00012357e-
     1.420150055e-1f, -1.316049631e-1f, 1.276367728e-1f, -7.6363528e-2f};
 // ln(2) as a float
 inline constexpr float exp2f_slope = 0x1.62e43p-1f;
-// (2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2
-inline constexpr float exp2f_bend[] = {2.402264993e-1f, 5.550354299e-2f, 9.618205825e-3f, 1.339363879e-3f,
-    1.541528261e-4f};
+// (2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2 and a little
+inline constexpr float exp2f_bend[] = {2.402264969e-1f, 5.550345458e-2f, 9.618223993e-3f, 1.339831601e-3f,
+    1.541471512e-4f};
+// where the first of 16 stretches of pow's x begins
+inline constexpr unsigned powf_start = 0x3f3aaaab;
+// a number near 1 / x for each, 1 for that of 1
+inline constexpr float powf_inverse[] = {0x1.57b8640000000p+0f, 0x1.49e1120000000p+0f, 0x1.3d1c140000000p+0f,
+    0x1.314abc0000000p+0f, 0x1.2652c60000000p+0f, 0x1.1c1d980000000p+0f, 0x1.1297980000000p+0f,
+    0x1.09afbe0000000p+0f, 0x1.0000000000000p+0f, 0x1.e6a7480000000p-1f, 0x1.cb5d4e0000000p-1f,
+    0x1.b2f9340000000p-1f, 0x1.9d0ac00000000p-1f, 0x1.89374a0000000p-1f, 0x1.7734c20000000p-1f, 0x1.66c6120000000p-1f};
+// log2 of its inverse: a part that is exact together with a whole number
+inline constexpr float powf_log[] = {-0x1.b350000000000p-2f, -0x1.7690000000000p-2f, -0x1.3c40000000000p-2f,
+    -0x1.0420000000000p-2f, -0x1.9c20000000000p-3f, -0x1.33e0000000000p-3f, -0x1.9e40000000000p-4f,
+    -0x1.b700000000000p-5f, 0x0.0p+0f, 0x1.2c00000000000p-4f, 0x1.4080000000000p-3f, 0x1.e1c0000000000p-3f,
+    0x1.3d50000000000p-2f, 0x1.85f0000000000p-2f, 0x1.cb40000000000p-2f, 0x1.06b0000000000p-1f};
+// and the rest
+inline constexpr float powf_log_low[] = {0x1.39fe4c0000000p-16f, -0x1.57390c0000000p-17f, -0x1.d2c8340000000p-23f,
+    -0x1.22bc340000000p-16f, -0x1.a6d2d20000000p-16f, -0x1.381f780000000p-18f, -0x1.7e16ce0000000p-17f,
+    0x1.0575300000000p-17f, 0x0.0p+0f, 0x1.cc8ab20000000p-18f, 0x1.5ca7c20000000p-17f, -0x1.b50cec0000000p-17f,
+    -0x1.51e35e0000000p-16f, 0x1.8afeac0000000p-16f, -0x1.afe9a80000000p-16f, 0x1.0fd2380000000p-17f};
+// (log(1 + r) - r + r^2/2) / r^3 in a stretch
+inline constexpr float powf_tail[] = {3.333332858e-1f, -2.499999288e-1f, 2.001751317e-1f, -1.668577138e-1f};
 // (e^r - 1 - r - r^2/2) / r^3 for |r| <= ln(2)/2
 inline constexpr float expm1f[] = {1.666654449e-1f, 4.16664045e-2f, 8.366448218e-3f, 1.394055145e-3f};
-// (log((1+s)/(1-s)) - 2s) / s^3 over z = s^2
-inline constexpr double log_for_float[] = {6.66666666673766454e-1, 3.99999987952191558e-1, 2.85717549683503518e-1,
-    2.21913733809446311e-1, 1.93631869321617634e-1};
-// (e^r - 1) / r for |r| <= ln(2)/2
-inline constexpr double exp_for_float[] = {9.99999999995495912e-1, 4.99999999999549755e-1, 1.66666667865708433e-1,
-    4.16666667865278661e-2, 8.33328346594861927e-3, 1.38888390378478428e-3, 1.99076177566892801e-4,
-    2.48679186012901652e-5};
 // -1/6 as a float
 inline constexpr float sinf_third = -0x1.555556p-3f;
 // (sin(r) - r - sinf_third r^3) / r^5 over z = r^2, |r| <= pi/4 and a little

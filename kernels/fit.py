@@ -117,13 +117,38 @@ fit("logf", "(log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)",
 slope = mp.mpf(0x162E43) / 2**21
 out.append("// ln(2) as a float")
 out.append("inline constexpr float exp2f_slope = 0x1.62e43p-1f;")
-fit("exp2f_bend", "(2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2",
-    lambda f: (2**f - 1 - f * slope) / f**2 if abs(f) > 1e-4 else mp.log(2) ** 2 / 2, -0.5, 0.5, 4, "float",
+fit("exp2f_bend", "(2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2 and a little",
+    lambda f: (2**f - 1 - f * slope) / f**2 if abs(f) > 1e-4 else mp.log(2) ** 2 / 2, -0.52, 0.52, 4, "float",
     weight=lambda f: f * f / 2**f + mp.mpf(10) ** -9)
+# pow: stretches of 2^19 floats from powf_start on, which 1 lies within.
+start = 0x3F800000 - (8 << 19) - (2 << 19) // 3
+
+
+def number(word):
+    return mp.mpf(2) ** ((word >> 23) - 127) * (1 + mp.mpf(word & 0x7FFFFF) / 2**23)
+
+
+def single(x):
+    scale = mp.mpf(2) ** (23 - mp.floor(mp.log(abs(x), 2))) if x else 1
+    return mp.nint(x * scale) / scale
+
+
+ends = [number(start + (i << 19)) for i in range(17)]
+inverses = [single(2 / (ends[i] + ends[i + 1])) if i != 8 else mp.mpf(1) for i in range(16)]
+largest = max(abs(end * inverses[i] - 1) for i in range(16) for end in ends[i:i + 2])
+logs = [-mp.log(inverse, 2) for inverse in inverses]
+heads = [mp.nint(each * 2**14) / 2**14 for each in logs]
+out.append("// where the first of 16 stretches of pow's x begins")
+out.append(f"inline constexpr unsigned powf_start = {start:#x};")
+for name, note, numbers in (("powf_inverse", "a number near 1 / x for each, 1 for that of 1", inverses),
+                            ("powf_log", "log2 of its inverse: a part that is exact together with a whole number", heads),
+                            ("powf_log_low", "and the rest", [single(each - head) for each, head in zip(logs, heads)])):
+    out.append(f"// {note}")
+    out.append(f"inline constexpr float {name}[] = {{" + ", ".join(float(each).hex() + "f" for each in numbers) + "};")
+fit("powf_tail", "(log(1 + r) - r + r^2/2) / r^3 in a stretch", lambda r: (mp.log1p(r) - r + r * r / 2) / r**3 if abs(r) > 1e-8 else mp.mpf(1) / 3,
+    -largest, largest, 3, "float", weight=lambda r: r * r + mp.mpf(10) ** -9)
 fit("expm1f", "(e^r - 1 - r - r^2/2) / r^3 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r - r * r / 2) / r**3, mp.mpf(1) / 6),
     -0.3467, 0.3467, 3, "float", weight=lambda r: r * r + mp.mpf(10) ** -6)
-fit("log_for_float", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.02945, 4)
-fit("exp_for_float", "(e^r - 1) / r for |r| <= ln(2)/2", at_zero(lambda r: mp.expm1(r) / r, 1), -0.3467, 0.3467, 7)
 third = mp.mpf("-0.16666667163372039794921875")
 out.append("// -1/6 as a float")
 out.append("inline constexpr float sinf_third = -0x1.555556p-3f;")

@@ -429,37 +429,6 @@ template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
     return choose((x == y) & (absolute(x) == infinity), x, result);
 }
 
-// ---- float32 in double lanes
-
-/// Whether the mask holds in every lane; a recorded program takes both ways (native/record.h).
-template <class M> KINDLING_INLINE bool everywhere(const M& mask) {
-    bool holds = true;
-    for (int i = 0; i < Lanes<M>::count; i++) holds &= mask[i] != 0;
-    return holds;
-}
-/// Within 2^-27: the logarithm and the exponential are as exact as a float needs.
-template <class V> KINDLING_INLINE V pow_for_float(const V& x, const V& y) {
-    using namespace coefficients;
-    V a = absolute(x);
-    auto word = bits_of(a) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
-    V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
-    V f = from_bits<V>((word & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu) - 1.0;
-    V s = f / (2.0 + f), z = s * s;
-    V product = (k * 0.6931471805599453 + (s * 2.0 + s * z * polynomial(z, coefficients::log_for_float))) * y;
-    auto plain = (x > 0.0) & (x < infinity) & (absolute(y) < infinity);
-    const bool all_plain = everywhere(plain);
-    if (!all_plain) {  // only its sign and size matter with a zero or an infinity
-        V ends = choose(a == 0.0, all<V>(-infinity), choose(a == infinity, all<V>(infinity), product)) * y;
-        product = choose((a == 0.0) | (a == infinity), ends, product);
-    }
-    V bounded = at_most(at_least(product, -200.0), 200.0);
-    V n = (bounded * 1.4426950408889634 + whole_magic) - whole_magic;
-    V r = bounded - n * 0.6931471805599453;
-    V size = (1.0 + r * polynomial(r, coefficients::exp_for_float)) * power_of_two(n);
-    if (all_plain) return size;  // beyond a float at either end is beyond it here too
-    return pow_ends(x, y, choose(product > 200.0, all<V>(infinity), choose(product < -200.0, V{}, size)));
-}
-
 // ---- float32 in float lanes
 
 inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23
@@ -554,6 +523,42 @@ template <class V> KINDLING_INLINE V exp2_fractionf(const V& f, const V& low) {
 template <class V> KINDLING_INLINE V exp2f(const V& x) {
     V bounded = at_most(at_least(x, -160.0f), 160.0f), k = (bounded + whole_magicf) - whole_magicf;
     return scaled_by_powerf(exp2_fractionf(bounded - k, V{}), k);
+}
+/// 2^(y log2(x)). The logarithm is a sum of two floats, right to about 2^-33: x = 2^k m, and of 16 stretches of m the one it
+/// lies in has a number c near 1 / m, with log2(1 / c) in two floats, so that m c = 1 + r + error with |r| < 1/32.
+/// Plain: of positive numbers with a result far from overflow; whatever else is rare.
+template <bool Plain, class V> KINDLING_INLINE Usual<V> powf(const V& x, const V& y) {
+    using namespace coefficients;
+    V a = Plain ? x : absolute(x);
+    Bits<V> word = bits_of(a) - powf_start, power = word & 0xFF800000u, stretch = word >> 19;
+    V m = from_bits<V>(bits_of(a) - power), inverse = lookup(powf_inverse, stretch);
+    V base = convert<float>(bit_cast<Mask<V>>(word) >> 23) + lookup(powf_log, stretch);
+    V product = m * inverse, error = mul_add(m, inverse, -product), r = product - 1.0f;
+    // log(1 + r + error) = u + low
+    V half = r * -0.5f, u = mul_add(half, r, r), square = r * r, back = 1.0f - r;
+    V tail = mul_add(square, mul_add(all<V>(powf_tail[3]), r, all<V>(powf_tail[2])),
+                     mul_add(all<V>(powf_tail[1]), r, all<V>(powf_tail[0])));
+    V low = mul_add(square * r, tail, mul_add(error, mul_add(square, back, back), mul_add(half, r, r - u)));
+    V part = u * inverse_ln2f[0], part_low = mul_add(u, all<V>(inverse_ln2f[0]), -part);
+    part_low = mul_add(low, all<V>(inverse_ln2f[0]), mul_add(u, all<V>(inverse_ln2f[1]), part_low));
+    V high = base + part;
+    low = ((base - high) + part) + (part_low + lookup(powf_log_low, stretch));
+
+    V exponent = high * y, less = mul_add(low, y, mul_add(high, y, -exponent));
+    V bounded = Plain ? exponent : at_most(at_least(exponent, -160.0f), 160.0f);
+    V shifted = bounded + whole_magicf, n = shifted - whole_magicf, exact = bounded - n, f = exact + less;
+    V scaled = exp2_fractionf(f, less - (f - exact));
+    auto odd_one = bits_of(a) - 0x00800000u >= 0x7F000000u;  // 0, subnormal, infinite, no number
+    if constexpr (Plain)
+        return {from_bits<V>(bits_of(scaled) + (bits_of(shifted) << 23)), odd_one | ~(absolute(exponent) < 125.0f)};
+    V size = scaled_by_powerf(scaled, n);
+    auto whole = convert<int32_t>(y);
+    Bits<V> odd = bit_cast<Bits<V>>(whole) << 31;
+    auto no_number = (bit_cast<Mask<V>>(x) < 0) & (convert<float>(whole) != y);
+    V sign = from_bits<V>(odd & bits_of(x) & 0x80000000u);
+    auto zero = (a == 0.0f) & (y > 0.0f) & ~no_number;
+    return {from_bits<V>(bits_of(choose(zero, V{}, size)) ^ bits_of(sign)),
+            no_number | (~zero & (odd_one | ~(absolute(exponent) < 1000.0f)))};
 }
 template <class V> KINDLING_INLINE V expm1f(const V& x) {
     using namespace coefficients;

@@ -214,8 +214,6 @@ private:
         DType result = result_type(primitive, type);
         DType listed = primitive == Primitive::MakeComplex ? result : type;
         TileTask task{TileTask::Compute, static_cast<uint8_t>(primitive), listed, result};
-        if (primitive == Primitive::Pow && type == DType::Float32)  // computed in, and left in, double
-            return cast(emit(find_tile(primitive, type), task, 8, {operands[0], operands[1]}), DType::Float64, type);
         if (TileCode code = find_tile(primitive, listed); code.function) {
             if (count == 1) return emit(code, task, item_size(result), {operands[0]});
             if (count == 2) return emit(code, task, item_size(result), {operands[0], operands[1]});

@@ -38,21 +38,21 @@ KINDLING_FOR_EACH_BINARY(X)
 KINDLING_FOR_EACH_FLOAT(X)
 #undef X
 
-template <int N>
-__attribute__((noinline, cold)) void mend(TileFunction in_doubles, Vec<float, N>& usual, Vec<int32_t, N> rare, Vec<float, N> a,
-                                          Vec<float, N> b) {
-    alignas(64) double wide[3][N];
-    for (int i = 0; i < N; i++) wide[0][i] = static_cast<double>(a[i]), wide[1][i] = static_cast<double>(b[i]);
-    in_doubles(wide[2], wide[0], wide[1], nullptr, N, 0);
-    for (int i = 0; i < N; i++)
-        if (rare[i]) usual[i] = static_cast<float>(wide[2][i]);
+template <class V> __attribute__((noinline, cold)) V mended(TileFunction in_doubles, maths::Usual<V> usual, V a, V b) {
+    constexpr int lanes = Lanes<V>::count;
+    alignas(64) double wide[3][lanes];
+    for (int i = 0; i < lanes; i++) wide[0][i] = static_cast<double>(a[i]), wide[1][i] = static_cast<double>(b[i]);
+    in_doubles(wide[2], wide[0], wide[1], nullptr, lanes, 0);
+    for (int i = 0; i < lanes; i++)
+        if (usual.rare[i]) usual.value[i] = static_cast<float>(wide[2][i]);
+    return usual.value;
 }
 #define X(PRIMITIVE, NAME, IN_DOUBLES) \
     void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
         loop1<float, float>( \
             [](auto x) { \
                 auto usual = maths::NAME(x); \
-                if (anywhere(usual.rare)) [[unlikely]] mend<width / 4>(IN_DOUBLES, usual.value, usual.rare, x, x); \
+                if (anywhere(usual.rare)) [[unlikely]] return mended(IN_DOUBLES, usual, x, x); \
                 return usual.value; \
             }, \
             out, a, n); \
@@ -60,13 +60,13 @@ __attribute__((noinline, cold)) void mend(TileFunction in_doubles, Vec<float, N>
 KINDLING_FOR_EACH_FLOAT_MENDED(X)
 #undef X
 
-template <maths::Base B, class V> __attribute__((noinline, cold)) void any_log(V& value, V x) { value = maths::any_logf<B>(x); }
+template <maths::Base B, class V> __attribute__((noinline, cold)) V any_log(V x) { return maths::any_logf<B>(x); }
 #define X(PRIMITIVE, NAME, BASE) \
     void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
         loop1<float, float>( \
             [](auto x) { \
                 auto usual = maths::usual_logf<maths::Base::BASE>(x); \
-                if (anywhere(usual.rare)) [[unlikely]] any_log<maths::Base::BASE>(usual.value, x); \
+                if (anywhere(usual.rare)) [[unlikely]] return any_log<maths::Base::BASE>(x); \
                 return usual.value; \
             }, \
             out, a, n); \
@@ -74,10 +74,17 @@ template <maths::Base B, class V> __attribute__((noinline, cold)) void any_log(V
 KINDLING_FOR_EACH_FLOAT_LOG(X)
 #undef X
 
+template <class V> __attribute__((noinline, cold)) V any_pow(V x, V y) {
+    auto usual = maths::powf<false>(x, y);
+    if (anywhere(usual.rare)) return mended(tile_pow, usual, x, y);
+    return usual.value;
+}
 void tile_powf(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
-    loop2<double, float>(
+    loop2<float, float>(
         [](auto x, auto y) {
-            return maths::pow_for_float(convert<double>(x), convert<double>(y));
+            auto usual = maths::powf<true>(x, y);
+            if (anywhere(usual.rare)) [[unlikely]] return any_pow(x, y);
+            return usual.value;
         },
         out, a, b, n, splat);
 }
@@ -98,7 +105,7 @@ TileFunction find_maths(Primitive primitive, DType type) {
             KINDLING_FOR_EACH_FLOAT_MENDED(X)
             KINDLING_FOR_EACH_FLOAT_LOG(X)
 #undef X
-            case Primitive::Pow: return tile_powf;  // its results are doubles
+            case Primitive::Pow: return tile_powf;
             default: return nullptr;
         }
     return nullptr;

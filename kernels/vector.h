@@ -156,6 +156,25 @@ template <class M> KINDLING_INLINE bool anywhere(const M& mask) {
     return holds;
 }
 
+/// table[index], of whose lanes the lowest four bits count.
+template <class B> KINDLING_INLINE auto lookup(const float (&table)[16], const B& index) {
+    using V = Vec<float, Lanes<B>::count>;
+#if defined(__AVX512F__)
+    if constexpr (sizeof(B) == 64)
+        return bit_cast<V>(_mm512_permutexvar_ps(bit_cast<__m512i>(index), _mm512_loadu_ps(table)));
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(B) == 32) {
+        const __m256i which = bit_cast<__m256i>(index), high = _mm256_slli_epi32(which, 28);
+        return bit_cast<V>(_mm256_blendv_ps(_mm256_permutevar8x32_ps(_mm256_loadu_ps(table), which),
+                                            _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), which), _mm256_castsi256_ps(high)));
+    }
+#endif
+    V result{};
+    for (int i = 0; i < Lanes<B>::count; i++) result[i] = table[index[i] & 15];
+    return result;
+}
+
 // out[i] = f(a[i], ...) by vectors. The last, partial vector goes through local copies, so that `f` is compiled once.
 // The step of an operand is 0 where it is a repeated number (see TileFunction).
 template <class T> KINDLING_INLINE const char* partial(char* copy, const char* from, int64_t n) {

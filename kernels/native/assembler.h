@@ -142,6 +142,7 @@ enum Flags : uint32_t {
     X(PackSsWb, "vpacksswb", 0x66, 1, 0x63, -1, 0, V | Three)                  \
     X(PackUsDw, "vpackusdw", 0x66, 2, 0x2B, -1, 0, V | Three)                  \
     X(PackUsWb, "vpackuswb", 0x66, 1, 0x67, -1, 0, V | Three)                  \
+    X(PermPs, "vpermps", 0x66, 2, 0x16, -1, 4, V | E | Three)                  \
     X(ShufPs, "vshufps", 0, 1, 0xC6, -1, 0, V | Three | Imm)                   \
     X(Extract128, "vextractf128", 0x66, 3, 0x19, -1, 0, V | Store | Imm | Extract) \
     X(KMov, "kmovw", 0, 1, 0x90, -1, 2, V | Masks | Scalar)                    \

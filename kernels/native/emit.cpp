@@ -213,6 +213,17 @@ private:
         for (int k = 0; k < size; k++) constants_.push_back(static_cast<uint8_t>(byte >> 8 * (k & 7)));
         return at;
     }
+    std::vector<std::pair<uint64_t, int32_t>> tables_;
+    int32_t place_table(uint64_t table) {
+        for (auto [known, at] : tables_)
+            if (known == table) return at;
+        while (constants_.size() % 64) constants_.push_back(0);
+        const int32_t at = static_cast<int32_t>(constants_.size());
+        const uint8_t* bytes = reinterpret_cast<const uint8_t*>(table);
+        constants_.insert(constants_.end(), bytes, bytes + 16 * sizeof(float));
+        tables_.push_back({table, at});
+        return at;
+    }
     int32_t ones_ = -1, low_bytes_ = -1, low_words_ = -1, all_lanes_ = -1;
 
     int32_t take_frame(int64_t size) {
@@ -500,6 +511,7 @@ private:
                 }
                 break;
             }
+            case How::Lookup: lookup(i); break;
             case How::Fix: fix(i); break;
             case How::Rare: rare(i); break;
             case How::Call: call(i); break;
@@ -508,6 +520,21 @@ private:
         free_homes_.insert(free_homes_.end(), leaving_homes_.begin(), leaving_homes_.end());
         leaving_homes_.clear();
         if (!in_loop_) keep(i);
+    }
+    /// The table lies behind the code, whatever the lanes of the program.
+    void lookup(int i) {
+        const int32_t table = place_table(lane(i).bits);
+        const int index = need(lane(i).operands[0]);
+        if (evex_) {
+            used(i);
+            code_.emit(Form::PermPs, 64, define(i), index, Place::at(Rbx, table));
+            return;
+        }
+        for (int half : {0, 1}) code_.emit(Form::PermPs, 32, scratch(half), index, Place::at(Rbx, table + 32 * half));
+        used(i);
+        const int to = define(i);
+        code_.emit(Form::ShlD, 32, to, 0, Place::of(index), 28);
+        code_.emit(Form::BlendvPs, 32, to, scratch(0), Place::of(scratch(1)), to);
     }
     int scratch(int which) const { return (evex_ ? 30 : 14) + which; }
 

@@ -336,6 +336,18 @@ int Recorder::fix(LaneOp op, int x, int value, int large) {
     return add(op, 8, x, typed(LaneType::F64, value), large);
 }
 
+int Recorder::lookup(const float (&table)[16], int index) {
+    Lane lane{};
+    lane.op = LaneOp::Lookup;
+    lane.width = 4;
+    lane.operand_count = 1;
+    lane.operands[0] = typed(LaneType::U32, index);
+    lane.operands[1] = lane.operands[2] = -1;
+    lane.invariant = at(lane.operands[0]).invariant;
+    lane.bits = reinterpret_cast<uint64_t>(table);
+    return intern(lane);
+}
+
 int Recorder::rare(TileFunction function, int a, int b, int mask) {
     Lane lane{};
     lane.op = LaneOp::Rare;

@@ -114,6 +114,7 @@ namespace kindling::native {
     X(FixLow, 3, 8, 8, Fix, MovUps, MovUps)                     \
     X(FixQuadrant, 3, 8, 8, Fix, MovUps, MovUps)                \
     X(Rare, 3, 4, 4, Rare, MovUps, MovUps)                      \
+    X(Lookup, 1, 4, 4, Lookup, PermPs, PermPs)                  \
     X(Call, 0, 8, 8, Call, MovUps, MovUps)
 
 enum class LaneOp : uint8_t {
@@ -122,7 +123,7 @@ enum class LaneOp : uint8_t {
 #undef X
 };
 enum class How : uint8_t {
-    Leaf, Binary, Either, Unary, Immediate, Shift, Compare, Select, Mask, Spread, Narrow, Fused, Fix, Rare, Call
+    Leaf, Binary, Either, Unary, Immediate, Shift, Compare, Select, Mask, Spread, Narrow, Fused, Lookup, Fix, Rare, Call
 };
 struct LaneFacts {
     char text[12];
@@ -141,7 +142,7 @@ struct Lane {
     uint8_t immediate;     // shift count, comparison, rounding; of a call: the width of the operands
     bool invariant;        // the same for all elements: computed once
     int32_t operands[3];
-    uint64_t bits;         // Constant: the number. Load: the slot. Call, Rare: the function
+    uint64_t bits;         // Constant: the number. Load: the slot. Call, Rare: the function. Lookup: the table
 };
 
 struct LaneStore {
@@ -205,6 +206,7 @@ public:
     int to_half(int a) { return add(LaneOp::ToHalf, 2, a); }
     int from_half(int a) { return add(LaneOp::FromHalf, 4, a); }
     int fix(LaneOp op, int x, int value, int large);
+    int lookup(const float (&table)[16], int index);  // by the lowest four bits
     /// What `function` gives of a and b, where the mask holds in some lane; anything at all where it does in none.
     int rare(TileFunction function, int a, int b, int mask);
     int call(TileFunction function, int from_width, int to_width, const int* operands, int count);

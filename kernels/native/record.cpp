@@ -15,7 +15,6 @@ template <class T> bool scaled_at_once(const Recorded<T>& value, const Recorded<
     result.lane = recorder->scale(lane_type<T>, value.lane, k.lane);
     return true;
 }
-template <class I> bool everywhere(const Recorded<I>&) { return false; }
 }  // namespace kindling::isa_recorded::maths
 
 #include "kernels/maths.h"
@@ -121,7 +120,7 @@ int maths_double(Primitive primitive, const int* operands) {
 /// Rare lanes leave the straight line for the tile function, which knows them too.
 int mended(const maths::Usual<Recorded<float>>& usual, const Recorded<float>& a, const Recorded<float>& b,
            TileFunction whole) {
-    const int rare = usual.rare.lane;
+    const int rare = recorder->as_mask(usual.rare.lane);
     if (rare == native::Recorder::never) return usual.value.lane;
     return recorder->choose(LaneType::F32, rare, recorder->rare(whole, a.lane, b.lane, rare), usual.value.lane);
 }
@@ -140,8 +139,7 @@ int maths_float(Primitive primitive, const int* operands, TileFunction whole) {
 #define X(BASE, PRIMITIVE) case Primitive::PRIMITIVE: return maths::any_logf<maths::Base::BASE>(a).lane;
         X(E, Log) X(Two, Log2) X(Ten, Log10)
 #undef X
-        case Primitive::Pow:
-            return maths::pow_for_float(convert<double>(a), convert<double>(b)).lane; // left in double
+        case Primitive::Pow: return mended(maths::powf<false>(a, b), a, b, whole);
         default: return none;
     }
 }

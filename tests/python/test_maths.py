@@ -48,8 +48,13 @@ def test_error_of_float32_functions(function):
     sizes = [np.full(len(quarters), way, np.float32) for way in (-np.inf, np.inf)]
     edges = np.array([0.0, -0.0, 1.0, -1.0, 131072.0, 131072.01, np.inf, -np.inf, np.nan, 1e-45, 3.4e38], np.float32)
     x = np.concatenate([words, quarters, *(np.nextafter(quarters, size) for size in sizes), edges])
-    got = getattr(kindling, function)(kindling.from_numpy(x)).numpy().astype(np.float64)
-    want = getattr(torch, function)(torch.from_numpy(x).double()).numpy()
+    got = getattr(kindling, function)(kindling.from_numpy(x)).numpy()
+    assert largest_error(got, getattr(torch, function)(torch.from_numpy(x).double()).numpy()) <= BOUNDS[function]
+
+
+def largest_error(got, want):
+    """Of float32 numbers, in units of the last place; what is no number, infinite or 0 must be so on both sides."""
+    got = got.astype(np.float64)
     assert np.array_equal(np.isnan(got), np.isnan(want))
     there = np.isfinite(want) & (np.abs(want) < 2.0**128)
     beyond = ~there & ~np.isnan(want)
@@ -57,7 +62,33 @@ def test_error_of_float32_functions(function):
     got, want = np.clip(got[there], -(2.0**128), 2.0**128), want[there]
     assert np.array_equal(np.signbit(got), np.signbit(want))
     unit = np.ldexp(1.0, np.maximum(np.frexp(want)[1], -125) - 24)
-    assert (np.abs(got - want) / unit).max() <= BOUNDS[function]
+    return (np.abs(got - want) / unit).max()
+
+
+def test_error_of_float32_powers():
+    draw = np.random.default_rng(5)
+    n = 200_000
+    size = draw.uniform(-126, 126, n)
+    near = np.exp2(-draw.uniform(0, 22, n)) * draw.choice([-1, 1], n)
+    edges = np.array([0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-38, 3.4e38, -3.4e38, 4194303, 4194305,
+                      8388607, 8388609, 16777215, 16777216, 2.0**31, -(2.0**31), 2.0**32, 1.0000001, -0.9999999, 127, -126, -150, 1e-20])  # fmt: skip
+    bits = draw.integers(0, 2**32, (2, n), dtype=np.uint32).view(np.float32)
+    pairs = [
+        (np.exp(draw.uniform(-46, 46, n)), draw.uniform(-10, 10, n)),
+        (np.exp2(near), draw.uniform(-150, 150, n) / near),  # near 1, and to all sizes of results
+        (np.exp2(size), draw.uniform(-150, 150, n) / size),
+        (np.exp2(draw.uniform(-20, 20, n)) * draw.choice([-1, 1], n), draw.integers(-20, 21, n)),
+        bits,
+        np.meshgrid(edges, edges),
+    ]
+    x, y = (np.concatenate([np.ravel(pair[k]).astype(np.float32) for pair in pairs]) for k in (0, 1))
+    got = (kindling.from_numpy(x) ** kindling.from_numpy(y)).numpy()
+    with np.errstate(all="ignore"):
+        assert largest_error(got, (torch.from_numpy(x).double() ** torch.from_numpy(y).double()).numpy()) <= 0.81
+    fused = kindling.compile(lambda a, b: (a * 1.0) ** b * 1.0)  # the native executor has the same bits
+    again = np.concatenate([x] * 8), np.concatenate([y] * 8)
+    for _ in range(3):
+        assert np.array_equal(fused(*map(kindling.from_numpy, again)).numpy()[: len(x)], got, equal_nan=True)
 
 
 def test_the_table_of_accuracy_comes_from_a_command(tmp_path):
