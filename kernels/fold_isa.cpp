@@ -42,11 +42,19 @@ struct Multiply {
     template <class V> static KINDLING_INLINE V second_if_equal(const V& a, const V& b) {                             \
         KINDLING_IN_512(NAME) KINDLING_IN_256(NAME) return a OP b ? a : b;                                            \
     }
+/// Of single floats, without the branch that the compiler would make of it: nothing foresees which number is the larger.
+template <class Op, class T> KINDLING_INLINE T in_vector(T a, T b) {
+    using V = Vec<T, 16 / static_cast<int>(sizeof(T))>;
+    return Op::apply(V{a}, V{b})[0];
+}
 struct Least {
     static constexpr int parts = 1;
     static constexpr bool extreme = true;
     KINDLING_SECOND_IF_EQUAL(min, <)
-    template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return (a < b) | (a != a) ? a : b; }
+    template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) {
+        if constexpr (std::is_floating_point_v<T>) return in_vector<Least>(a, b);
+        else return (a < b) | (a != a) ? a : b;
+    }
     template <class T> static constexpr T identity() {
         return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
                                                     : std::numeric_limits<T>::max();
@@ -56,7 +64,10 @@ struct Greatest {
     static constexpr int parts = 1;
     static constexpr bool extreme = true;
     KINDLING_SECOND_IF_EQUAL(max, >)
-    template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return (a > b) | (a != a) ? a : b; }
+    template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) {
+        if constexpr (std::is_floating_point_v<T>) return in_vector<Greatest>(a, b);
+        else return (a > b) | (a != a) ? a : b;
+    }
     template <class T> static constexpr T identity() {
         return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                                     : std::numeric_limits<T>::lowest();
@@ -80,6 +91,11 @@ template <class Op, class T> struct Fold {
     /// A vector folded by halves down to one number.
     template <int N> static KINDLING_INLINE void halve(T* out, const Vec<T, N>& value) {
         if constexpr (N == Op::parts) store(out, value);
+        else if constexpr (Op::parts == 1 && std::is_same_v<T, float> && N == 4) {
+            const Vec<T, 4> two = Op::apply(value, Vec<T, 4>(__builtin_shufflevector(value, value, 2, 3, 0, 1)));
+            out[0] = Op::apply(two, Vec<T, 4>(__builtin_shufflevector(two, two, 1, 0, 3, 2)))[0];
+        } else if constexpr (Op::parts == 1 && std::is_same_v<T, double> && N == 2)
+            out[0] = Op::apply(value, Vec<T, 2>(__builtin_shufflevector(value, value, 1, 0)))[0];
         else if constexpr (N == 2) out[0] = Op::apply(value[0], value[1]);
         else {
             struct Halves { Vec<T, N / 2> low, high; };

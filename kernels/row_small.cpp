@@ -84,7 +84,10 @@ private:
             along *= size;
             if (!in_row) across *= size;
         }
-        return in_order ? Lies::InOrder : along_rows ? Lies::AlongRows : across_rows ? Lies::AcrossRows : Lies::Otherwise;
+        return in_order      ? Lies::InOrder
+               : along_rows  ? Lies::AlongRows
+               : across_rows ? Lies::AcrossRows
+                             : Lies::Otherwise;
     }
 
     bool classify() {
@@ -140,8 +143,8 @@ private:
         }
         for (int k = 0; k < kernel_.output_count; k++) {
             const int16_t s = program_.outputs[static_cast<size_t>(k)];
-            if (program_.slots[static_cast<size_t>(s)].kind == TileSlot::Buffer)
-                (extents_[s] == Extent::Element ? elements_[s] : numbers_[s]) = static_cast<char*>(kernel_.operands[k].data);
+            if (program_.slots[static_cast<size_t>(s)].kind != TileSlot::Buffer) continue;
+            (extents_[s] == Extent::Element ? elements_[s] : numbers_[s]) = static_cast<char*>(kernel_.operands[k].data);
         }
     }
 
