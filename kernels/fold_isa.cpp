@@ -104,67 +104,103 @@ template <class Op, class T> struct Fold {
         }
     }
 
-    /// As `block`, for extremes of floats: NaN is looked for beside the chain of comparisons, which is then short.
-    template <class Step> static KINDLING_INLINE void extreme_block(T* out, const T* x, int64_t n, Step step) {
+    // Vectors of which the first numbers are read.
+    static constexpr int whole_vector = width / static_cast<int>(sizeof(T));
+    using Columns = Vec<T, whole_vector>;
+#if defined(__AVX512F__)
+    using ColumnMask = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
+    static KINDLING_INLINE ColumnMask first_columns(int64_t count) {
+        return static_cast<ColumnMask>((1u << (count < 0 ? 0 : count < whole_vector ? count : whole_vector)) - 1);
+    }
+    static KINDLING_INLINE Columns load_columns(ColumnMask mask, const char* from) {
+        if constexpr (sizeof(T) == 4) return bit_cast<Columns>(_mm512_maskz_loadu_ps(mask, from));
+        else return bit_cast<Columns>(_mm512_maskz_loadu_pd(mask, from));
+    }
+    static KINDLING_INLINE void store_columns(ColumnMask mask, T* to, const Columns& value) {
+        if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, mask, bit_cast<__m512>(value));
+        else _mm512_mask_storeu_pd(to, mask, bit_cast<__m512d>(value));
+    }
+#elif defined(__AVX2__)
+    using ColumnMask = __m256i;
+    static KINDLING_INLINE ColumnMask first_columns(int64_t count) {
+        if constexpr (sizeof(T) == 4)
+            return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count < 8 ? count : 8)),
+                                      _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+        else return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+    }
+    static KINDLING_INLINE Columns load_columns(ColumnMask mask, const char* from) {
+        if constexpr (sizeof(T) == 4)
+            return bit_cast<Columns>(_mm256_maskload_ps(reinterpret_cast<const float*>(from), mask));
+        else return bit_cast<Columns>(_mm256_maskload_pd(reinterpret_cast<const double*>(from), mask));
+    }
+    static KINDLING_INLINE void store_columns(ColumnMask mask, T* to, const Columns& value) {
+        if constexpr (sizeof(T) == 4) _mm256_maskstore_ps(to, mask, bit_cast<__m256>(value));
+        else _mm256_maskstore_pd(to, mask, bit_cast<__m256d>(value));
+    }
+#endif
+    /// The first of a vector's numbers, as far as `count` (perhaps below 0) goes, then the identity.
+    static KINDLING_INLINE V load_some(const T* x, int64_t count) {
+#if defined(__AVX2__)
+        if constexpr (std::is_floating_point_v<T> && Op::parts == 1) {
+            Mask<V> places;
+            for (int i = 0; i < in_vector; i++) places[i] = i;
+            using Place = Item<Mask<V>>;
+            return places < all<Mask<V>>(static_cast<Place>(count))
+                       ? load_columns(first_columns(count), reinterpret_cast<const char*>(x))
+                       : all<V>(Op::template identity<T>());
+        }
+#endif
+        alignas(64) T padded[in_vector];
+        for (int i = 0; i < in_vector; i++)
+            padded[i] = std::is_same_v<Op, ComplexMultiply> && (i & 1) ? T(0) : Op::template identity<T>();
+        if (count > 0) std::memcpy(padded, x, static_cast<size_t>(count < in_vector ? count : in_vector) * sizeof(T));
+        return load<V>(padded);
+    }
+
+    static KINDLING_INLINE V fold_vectors(V* lanes) {
+        for (int half = vectors / 2; half > 0; half /= 2)
+            for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
+        return lanes[0];
+    }
+
+    /// As `block_lanes`, for extremes of floats: NaN is looked for beside the chain of comparisons, which is then short.
+    template <class Step> static KINDLING_INLINE V extreme_lanes(const T* x, int64_t n, Step step) {
         V lanes[vectors];
         Mask<V> bad[vectors];
         for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + k * in_vector), bad[k] = lanes[k] != lanes[k];
-        alignas(64) T padded[items];
-        for (int64_t at = items; at < n; at += items) {
-            const T* from = x + at;
-            if (n - at < items) {
-                for (T& value : padded) value = Op::template identity<T>();
-                std::memcpy(padded, from, static_cast<size_t>(n - at) * sizeof(T));
-                from = padded;
-            }
-            for (int k = 0; k < vectors; k++) {
-                V next = load<V>(from + k * in_vector);
-                lanes[k] = step(lanes[k], next);
-                bad[k] |= next != next;
-            }
-        }
+        auto take = [&](int k, const V& next) {
+            lanes[k] = step(lanes[k], next);
+            bad[k] |= next != next;
+        };
+        int64_t at = items;
+        for (; n - at >= items; at += items)
+            for (int k = 0; k < vectors; k++) take(k, load<V>(x + at + k * in_vector));
+        if (at < n)
+            for (int k = 0; k < vectors; k++) take(k, load_some(x + at + k * in_vector, n - at - k * in_vector));
         for (int k = 0; k < vectors; k++) lanes[k] = bad[k] ? all<V>(std::numeric_limits<T>::quiet_NaN()) : lanes[k];
-        for (int half = vectors / 2; half > 0; half /= 2)
-            for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
-        halve<in_vector>(out, lanes[0]);
+        return fold_vectors(lanes);
     }
 
-    /// One block of 1 to 256 numbers.
-    static KINDLING_INLINE void block(T* out, const T* x, int64_t n) {
-        if constexpr (Op::extreme && std::is_floating_point_v<T>) {
-            if (n > items) {
-                extreme_block(out, x, n, [](const V& a, const V& b) { return Op::second_if_equal(a, b); });
-                return;
-            }
-        }
+    /// One block of 1 to 256 numbers, folded down to a vector.
+    static KINDLING_INLINE V block_lanes(const T* x, int64_t n) {
+        if constexpr (Op::extreme && std::is_floating_point_v<T>)
+            if (n > items) return extreme_lanes(x, n, [](const V& a, const V& b) { return Op::second_if_equal(a, b); });
         V lanes[vectors];
-        int64_t left = n;
-        auto partial = [&](T* padded) {
-            for (int i = 0; i < items; i++)
-                padded[i] = Op::parts == 2 && std::is_same_v<Op, ComplexMultiply> && (i & 1)
-                                ? T(0)
-                                : Op::template identity<T>();
-            std::memcpy(padded, x, static_cast<size_t>(left * Op::parts) * sizeof(T));
-        };
-        alignas(64) T padded[items];
-        if (left >= fold_lanes) {
-            for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + k * in_vector);
-            x += items;
-            left -= fold_lanes;
-            for (; left >= fold_lanes; left -= fold_lanes, x += items)
-                for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(x + k * in_vector));
-            if (left > 0) {
-                partial(padded);
-                for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(padded + k * in_vector));
-            }
-        } else {
-            partial(padded);
-            for (int k = 0; k < vectors; k++) lanes[k] = load<V>(padded + k * in_vector);
+        const int64_t count = n * Op::parts;
+        if (count < items) {
+            for (int k = 0; k < vectors; k++) lanes[k] = load_some(x + k * in_vector, count - k * in_vector);
+            return fold_vectors(lanes);
         }
-        for (int half = vectors / 2; half > 0; half /= 2)
-            for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
-        halve<in_vector>(out, lanes[0]);
+        for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + k * in_vector);
+        int64_t at = items;
+        for (; count - at >= items; at += items)
+            for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(x + at + k * in_vector));
+        if (at < count)
+            for (int k = 0; k < vectors; k++)
+                lanes[k] = Op::apply(lanes[k], load_some(x + at + k * in_vector, count - at - k * in_vector));
+        return fold_vectors(lanes);
     }
+    static KINDLING_INLINE void block(T* out, const T* x, int64_t n) { halve<in_vector>(out, block_lanes(x, n)); }
 
     /// Floats: four blocks at once, whose lanes are folded together.
     static constexpr bool lanes_by_four = std::is_floating_point_v<T> && Op::parts == 1 && in_vector >= 8;
@@ -246,7 +282,6 @@ template <class Op, class T> struct Fold {
 
     /// Whole numbers come to the same in any order: whole vectors, several at once.
     static constexpr bool in_any_order = std::is_integral_v<T> && !std::is_same_v<Op, Multiply>;
-    static constexpr int whole_vector = width / static_cast<int>(sizeof(T));
     static void any_order(T* out, const T* x, int64_t n) {
         using W = Vec<T, whole_vector>;
         W lanes[4];
@@ -265,38 +300,6 @@ template <class Op, class T> struct Fold {
 
     /// Blocks down columns, as many at a time as a vector has, or as many as the mask says: the 16 lanes of every column
     /// stay in registers. Memory is asked for some rows ahead, since 16 loads in turns look like no stream.
-    using Columns = Vec<T, whole_vector>;
-#if defined(__AVX512F__)
-    using ColumnMask = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
-    static KINDLING_INLINE ColumnMask first_columns(int64_t count) {
-        return static_cast<ColumnMask>((1u << (count < whole_vector ? count : whole_vector)) - 1);
-    }
-    static KINDLING_INLINE Columns load_columns(ColumnMask mask, const char* from) {
-        if constexpr (sizeof(T) == 4) return bit_cast<Columns>(_mm512_maskz_loadu_ps(mask, from));
-        else return bit_cast<Columns>(_mm512_maskz_loadu_pd(mask, from));
-    }
-    static KINDLING_INLINE void store_columns(ColumnMask mask, T* to, const Columns& value) {
-        if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, mask, bit_cast<__m512>(value));
-        else _mm512_mask_storeu_pd(to, mask, bit_cast<__m512d>(value));
-    }
-#elif defined(__AVX2__)
-    using ColumnMask = __m256i;
-    static KINDLING_INLINE ColumnMask first_columns(int64_t count) {
-        if constexpr (sizeof(T) == 4)
-            return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count < 8 ? count : 8)),
-                                      _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-        else return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
-    }
-    static KINDLING_INLINE Columns load_columns(ColumnMask mask, const char* from) {
-        if constexpr (sizeof(T) == 4)
-            return bit_cast<Columns>(_mm256_maskload_ps(reinterpret_cast<const float*>(from), mask));
-        else return bit_cast<Columns>(_mm256_maskload_pd(reinterpret_cast<const double*>(from), mask));
-    }
-    static KINDLING_INLINE void store_columns(ColumnMask mask, T* to, const Columns& value) {
-        if constexpr (sizeof(T) == 4) _mm256_maskstore_ps(to, mask, bit_cast<__m256>(value));
-        else _mm256_maskstore_pd(to, mask, bit_cast<__m256d>(value));
-    }
-#endif
 #if defined(__AVX2__)
     static void column_block(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride) {
         T* to = static_cast<T*>(out);
@@ -338,7 +341,25 @@ template <class Op, class T> struct Fold {
     static void rows(void* out, const void* values, int64_t rows, int64_t n) {
         T* to = static_cast<T*>(out);
         const T* x = static_cast<const T*>(values);
-        if (n < fold_lanes && Op::parts == 1) {
+        if constexpr (lanes_by_four) {
+            // Rows of at most a block: four at once.
+            V folded[4];
+            for (; rows >= 4 && n <= fold_lanes; rows -= 4, to += 4, x += 4 * n) {
+#pragma GCC unroll 4
+                for (int r = 0; r < 4; r++) {
+                    V lanes[vectors];
+                    __builtin_prefetch(x + r * n + 4 * fold_block);  // four loads in turns look like no stream
+                    for (int k = 0; k < vectors; k++) lanes[k] = load_some(x + r * n + k * in_vector, n - k * in_vector);
+                    folded[r] = fold_vectors(lanes);
+                }
+                finish_four(to, folded);
+            }
+            for (; rows >= 4 && n <= fold_block; rows -= 4, to += 4) {
+#pragma GCC unroll 1
+                for (int r = 0; r < 4; r++, x += n) folded[r] = block_lanes(x, n);
+                finish_four(to, folded);
+            }
+        } else if (n < fold_lanes && Op::parts == 1) {
             // Short rows: the 16 lanes are read at once, as long as that stays inside, and what is of the next row is
             // put out by the identity.
             alignas(64) typename IntegerOf<sizeof(T)>::type numbers[items];
