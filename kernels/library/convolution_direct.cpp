@@ -46,91 +46,133 @@ struct Weights {
     bool turned;  // the last tap is the first place of the input
 };
 
+/// A convolution tile by tile: so many channels of the output times so many places.
+template <class T>
+struct Direct {
+    const Shape& s;
+    const T* weight;
+    const Weights& lie;
+    const T* bias;
+    const DirectSteps<T>& steps = direct_steps<T>();
+    const int64_t k = s.in_channels * s.taps, unit = steps.tile.rows, columns = steps.tile.columns;
+    ConvolutionLayout layout{s, s.in_channels, 96 << 10};
+    Scratch<int64_t> offsets{k};
+    // Of the copy of one image, behind which whole registers can be read.
+    const int64_t size = s.in_channels * layout.plane + columns + layout.columns - layout.pitch;
+    int64_t padded = 0;  // channels of all tiles
+
+    Direct(const Shape& shape, const T* from, const Weights& where, const T* add) : s(shape), weight(from), lie(where), bias(add) {
+        while (padded < s.out_channels) padded += rows_at(padded);
+        set_rows(layout.out_rows);
+    }
+    void set_rows(int64_t out_rows) {
+        layout.set(s, out_rows);
+        for (int64_t p = 0; p < k; ++p) {
+            const int64_t tap = p % s.taps;
+            offsets[p] = layout.offset(s, p / s.taps, lie.turned ? s.taps - 1 - tap : tap);
+        }
+    }
+    /// Channels of the tile at o: three times the unit, but for what is left at the end.
+    int64_t rows_at(int64_t o) const {
+        const int64_t left = s.out_channels - o;
+        return left > 4 * unit ? 3 * unit : left > 3 * unit ? 2 * unit : (left + unit - 1) / unit * unit;
+    }
+    /// What the tile at o reads, in its order: what is added to the channels, and the weights of all of them tap by tap.
+    int64_t packed_size(int64_t channels) const { return channels * (k + 1); }
+    void pack(int64_t group, int64_t o, T* to) const {
+        const int64_t rows = rows_at(o), there = std::min(rows, s.out_channels - o);
+        const T* from = weight + group * lie.group + o * lie.row;
+        for (int64_t r = 0; r < rows; ++r)
+            *to++ = r < there && bias ? bias[group * s.out_channels + o + r] : T{0};
+        if (there < rows) std::fill_n(to, rows * k, T{0});
+        if (lie.channel == s.taps) return steps.turn(to, rows, from, lie.row, there, k);
+        for (int64_t i = 0; i < s.in_channels; ++i)
+            for (int64_t r = 0; r < there; ++r)
+                for (int64_t t = 0; t < s.taps; ++t)
+                    to[(i * s.taps + t) * rows + r] = from[i * lie.channel + r * lie.row + t];
+    }
+    /// Places [j, j + columns) of the rows [0, rows) that `to` begins with.
+    void tile(const T* packed, const T* copied, int64_t o, int64_t j, int64_t rows, T* to) const {
+        alignas(64) T sums[12 * 32];
+        const int64_t some = rows_at(o), there = std::min(some, s.out_channels - o);
+        to += o * s.out_space;
+        // The sums' places, each channel's in another page, are asked for while the sums are formed.
+        const T* place = to + j / layout.pitch * s.out[2] + std::min(j % layout.pitch, s.out[2]);
+        for (int64_t r = 0; r < there; ++r)
+            for (int64_t c = 0; c < columns; c += 64 / static_cast<int64_t>(sizeof(T)))
+                __builtin_prefetch(place + r * s.out_space + c, 1);
+        steps.rows[some / unit - 1](k, packed + some, copied + j, offsets.data, packed, sums);
+        const int64_t stop = std::min(j + columns, layout.places(s, rows));
+        for (int64_t y = j / layout.pitch; y * layout.pitch < stop; ++y) {
+            const int64_t row = y * layout.pitch, from = std::max(row, j);
+            const int64_t count = std::min(row + s.out[2], stop) - from;
+            T* target = to + y * s.out[2] + (from - row);
+            for (int64_t r = 0; r < there && count > 0; ++r)
+                copy_row(target + r * s.out_space, sums + r * columns + (from - j), count);
+        }
+    }
+};
+
 template <class T>
 bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
     if (!fits(s)) return false;
-    const DirectSteps<T>& steps = direct_steps<T>();
-    const ConvolutionTile& tile = steps.tile;
-    const int64_t k = s.in_channels * s.taps, item = sizeof(T);
-    ConvolutionLayout layout(s, s.in_channels, 96 << 10);
-    const int64_t images = s.batch * s.groups;
-    if (images < 2 * num_threads() && num_threads() > 1)  // bands enough for the threads; no sum depends on them
-        layout.set(s, std::min(layout.out_rows, std::max<int64_t>(s.out[1] * images / (2 * num_threads()), 1)));
-    const int64_t bands = (s.out[1] + layout.out_rows - 1) / layout.out_rows;
+    Direct<T> d(s, weight, lie, bias);
+    const int64_t images = s.batch * s.groups, in_size = s.in_channels * s.in_space, out_size = s.out_channels * s.out_space;
 
-    // Channels of the tile at o: three times the unit, but for what is left at the end.
-    auto rows_at = [&](int64_t o) {
-        const int64_t left = s.out_channels - o, unit = tile.rows;
-        return left > 4 * unit ? 3 * unit : left > 3 * unit ? 2 * unit : (left + unit - 1) / unit * unit;
-    };
-    int64_t padded = 0;
-    while (padded < s.out_channels) padded += rows_at(padded);
-    // The weights in the order in which tiles read them: channels of a tile side by side, then the next tap.
-    Scratch<T> packed(s.groups * padded * k), biases(s.groups * padded);
-    Scratch<int64_t> offsets(k);
-    for (int64_t p = 0; p < k; ++p) {
-        const int64_t tap = p % s.taps;
-        offsets[p] = layout.offset(s, p / s.taps, lie.turned ? s.taps - 1 - tap : tap);
+    // Many weights for few places: the copies of all images stay in the second cache, and the weights are gone through once.
+    if (d.layout.out_rows == s.out[1] && images * d.size <= 192 << 10 && s.groups * d.padded * d.k > 2 * images * d.size) {
+        Scratch<T> copied(images * d.size);
+        std::fill_n(copied.data, images * d.size, T{0});
+        parallel_for(0, images, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t image = begin; image < end; ++image)
+                fill_layout(s, d.layout, input + image * in_size, s.in_channels, 0, copied.data + image * d.size);
+        });
+        Scratch<int64_t> starts(d.padded / d.unit);
+        int64_t tiles = 0;
+        for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
+            starts[tiles++] = o;
+        const int64_t places = d.layout.places(s, s.out[1]);
+        parallel_for(0, s.groups * tiles, 1, [&](int64_t begin, int64_t end) {
+            Scratch<T> packed(d.packed_size(3 * d.unit));
+            for (int64_t task = begin; task < end; ++task) {
+                const int64_t group = task / tiles, o = starts[task % tiles];
+                d.pack(group, o, packed.data);
+                for (int64_t image = group; image < images; image += s.groups)
+                    for (int64_t j = 0; j < places; j += d.columns)
+                        d.tile(packed.data, copied.data + image * d.size, o, j, s.out[1], output + image * out_size);
+            }
+        });
+        return true;
     }
-    PlaneCopy copy = find_plane_copy(static_cast<int>(item));
-    for (int64_t g = 0; g < s.groups; ++g)
-        for (int64_t o = 0, rows; o < padded; o += rows) {
-            rows = rows_at(o);
-            T* to = packed.data + (g * padded + o) * k;
-            const int64_t there = std::min(rows, s.out_channels - o);
-            const T* from = weight + g * lie.group + o * lie.row;
-            if (there < rows) std::fill_n(to, rows * k, T{0});
-            if (lie.channel == s.taps)
-                copy({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), {k, there}, {rows * item, item},
-                      {item, lie.row * item}});
-            else
-                for (int64_t i = 0; i < s.in_channels; ++i)
-                    for (int64_t r = 0; r < there; ++r)
-                        for (int64_t t = 0; t < s.taps; ++t)
-                            to[(i * s.taps + t) * rows + r] = from[i * lie.channel + r * lie.row + t];
-            for (int64_t r = 0; r < rows; ++r)
-                biases[g * padded + o + r] = r < there && bias ? bias[g * s.out_channels + o + r] : T{0};
-        }
 
-    const double work = static_cast<double>(k * s.out_channels) * static_cast<double>(layout.out_rows * s.out[2]);
+    if (images < 2 * num_threads() && num_threads() > 1)  // bands enough for the threads; no sum depends on them
+        d.set_rows(std::min(d.layout.out_rows, std::max<int64_t>(s.out[1] * images / (2 * num_threads()), 1)));
+    const int64_t bands = (s.out[1] + d.layout.out_rows - 1) / d.layout.out_rows;
+    Scratch<T> packed(s.groups * d.packed_size(d.padded));
+    auto packed_at = [&](int64_t group, int64_t o) { return packed.data + group * d.packed_size(d.padded) + d.packed_size(o); };
+    for (int64_t g = 0; g < s.groups; ++g)
+        for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
+            d.pack(g, o, packed_at(g, o));
+
+    const double work = static_cast<double>(d.k * s.out_channels) * static_cast<double>(d.layout.out_rows * s.out[2]);
     const auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
     parallel_for(0, images * bands, grain, [&](int64_t begin, int64_t end) {
-        const int64_t size = s.in_channels * layout.plane;
-        Scratch<T> copied(size + tile.columns);
-        std::fill_n(copied.data, size + tile.columns, T{0});
-        alignas(64) T sums[12 * 32];
+        Scratch<T> copied(d.size);
+        std::fill_n(copied.data, d.size, T{0});
         for (int64_t task = begin; task < end; ++task) {
-            const int64_t image = task / bands, first_row = task % bands * layout.out_rows, group = image % s.groups;
-            const int64_t rows = std::min(layout.out_rows, s.out[1] - first_row), places = layout.places(s, rows);
-            fill_layout(s, layout, input + image * s.in_channels * s.in_space, s.in_channels, first_row, copied.data);
-            T* to = output + image * s.out_channels * s.out_space + first_row * s.out[2];
-            auto one = [&](int64_t j, int64_t o) {
-                const int64_t some = rows_at(o);
-                // The sums' places, each channel's in another page, are asked for while the sums are formed.
-                const T* place = to + o * s.out_space + j / layout.pitch * s.out[2] + std::min(j % layout.pitch, s.out[2]);
-                for (int64_t r = 0; r < some && o + r < s.out_channels; ++r)
-                    for (int64_t c = 0; c < tile.columns; c += 64 / static_cast<int64_t>(sizeof(T)))
-                        __builtin_prefetch(place + r * s.out_space + c, 1);
-                steps.rows[some / tile.rows - 1](k, packed.data + (group * padded + o) * k, copied.data + j,
-                                                          offsets.data, biases.data + group * padded + o, sums);
-                const int64_t there = std::min(some, s.out_channels - o), stop = std::min(j + tile.columns, places);
-                for (int64_t y = j / layout.pitch; y * layout.pitch < stop; ++y) {
-                    const int64_t row = y * layout.pitch, from = std::max(row, j);
-                    const int64_t count = std::min(row + s.out[2], stop) - from;
-                    T* target = to + o * s.out_space + y * s.out[2] + (from - row);
-                    for (int64_t r = 0; r < there && count > 0; ++r)
-                        copy_row(target + r * s.out_space, sums + r * tile.columns + (from - j), count);
-                }
-                return some;
-            };
+            const int64_t image = task / bands, first_row = task % bands * d.layout.out_rows, group = image % s.groups;
+            const int64_t rows = std::min(d.layout.out_rows, s.out[1] - first_row), places = d.layout.places(s, rows);
+            fill_layout(s, d.layout, input + image * in_size, s.in_channels, first_row, copied.data);
+            T* to = output + image * out_size + first_row * s.out[2];
             // What is gone through again and again is the smaller of the weights and the places.
-            if (padded < places)
-                for (int64_t j = 0; j < places; j += tile.columns)
-                    for (int64_t o = 0; o < padded;) o += one(j, o);
+            if (d.padded < places)
+                for (int64_t j = 0; j < places; j += d.columns)
+                    for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
+                        d.tile(packed_at(group, o), copied.data, o, j, rows, to);
             else
-                for (int64_t o = 0, some = 0; o < padded; o += some) {
-                    for (int64_t j = 0; j < places; j += tile.columns) some = one(j, o);
-                }
+                for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
+                    for (int64_t j = 0; j < places; j += d.columns)
+                        d.tile(packed_at(group, o), copied.data, o, j, rows, to);
         }
     });
     return true;

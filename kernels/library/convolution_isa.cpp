@@ -1,5 +1,6 @@
 #include "kernels/library/convolution_isa.h"
 
+#include "kernels/library/turn.h"
 #include "kernels/library/vec.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
@@ -209,7 +210,8 @@ template <class T>
 constexpr DirectSteps<T> direct_steps = {
     tile_of<T>(),
     {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>},
-    products<T>};
+    products<T>,
+    turn<T>};
 
 } // namespace
 

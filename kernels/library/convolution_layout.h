@@ -16,7 +16,7 @@ struct ConvolutionLayout {
     int64_t columns, pitch, rows, plane;
     /// Rows enough to fill `room` elements.
     ConvolutionLayout(const ConvolutionShape& s, int64_t channels, int64_t room)
-        : columns(columns_of(s)), pitch(columns) {
+        : columns(columns_of(s)), pitch(columns - shared(s, columns)) {
         set(s, 1);
         const int64_t least = plane;
         set(s, 2);
@@ -32,6 +32,11 @@ struct ConvolutionLayout {
     }
     static int64_t columns_of(const ConvolutionShape& s) {
         return s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
+    }
+    /// The zeros behind a row that can be those before the next one.
+    static int64_t shared(const ConvolutionShape& s, int64_t columns) {
+        if (s.stride[2] != 1) return 0;
+        return std::max<int64_t>(std::min({s.padding[2], columns - s.padding[2] - s.in[2], columns - s.out[2]}), 0);
     }
     void set(const ConvolutionShape& s, int64_t count) {
         out_rows = count;
@@ -63,8 +68,8 @@ void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t f
         for (int64_t g = 0; g < sx; ++g, at += l.rows * l.pitch) {
             if (!l.used(f, s.kernel[1], s.dilation[1], sy) || !l.used(g, s.kernel[2], s.dilation[2], sx)) continue;
             const int64_t left = g - s.padding[2], top = first_row * sy + f - s.padding[1];
-            const int64_t begin = std::min(ceiling(-left, sx), l.columns);
-            const int64_t end = std::max(std::min(ceiling(s.in[2] - left, sx), l.columns), begin);
+            const int64_t begin = std::min(ceiling(-left, sx), l.pitch);
+            const int64_t end = std::max(std::min({ceiling(s.in[2] - left, sx), l.columns, l.pitch}), begin);
             const int64_t first = std::min(ceiling(-top, sy), l.rows);
             const int64_t last = std::max(std::min(ceiling(s.in[1] - top, sy), l.rows), first);
             visit(at, first, last, begin, end, (top + first * sy) * s.in[2] + left + begin * sx);
