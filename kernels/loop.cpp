@@ -536,6 +536,8 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
                         from[k] = at[k] + i * sides[k].item;
                     } else if (sides[k].read == Gather) {
                         const int64_t item = sides[k].item, stride = sides[k].strides[order.dims[last]];
+                        const char* next = at[k] + (i + piece) * stride;
+                        if (stride == 2 * item && i + piece < stop) fetch_ahead(next, piece * stride);
                         find_plane_copy(sides[k].item)({gathered[k], at[k] + i * stride, {1, m}, {0, item}, {0, stride}});
                         from[k] = gathered[k];
                     }

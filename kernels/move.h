@@ -12,7 +12,7 @@ struct Plane {
     char* to;
     const char* from;
     int64_t sizes[2], to_strides[2], from_strides[2];
-    bool past_cache = false;  // as copy_past_cache, where rows are copied as they lie
+    bool past_cache = false;  // as copy_past_cache, where rows are copied as they lie or backwards
 };
 using PlaneCopy = void (*)(const Plane& plane);
 
@@ -42,6 +42,11 @@ void end_past_cache();
 bool passes_cache(int64_t bytes);
 /// From how many bytes on; for tests.
 void set_past_cache(int64_t least);
+/// Asks for memory that is read next but one. Where short pieces of several operands, or of rows backwards, are taken in
+/// turns, the processor itself does not see what follows.
+inline void fetch_ahead(const void* from, int64_t bytes) {
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(from) + at);
+}
 /// For elements of 1, 2, 4, 8 or 16 bytes.
 PlaneCopy find_plane_copy(int item);
 ColumnScan find_column_scan(bool product, DType type);

@@ -64,6 +64,11 @@ template <class T> struct Mover {
     template <class U, int... I> static KINDLING_INLINE U evens(const U& a, const U& b, std::integer_sequence<int, I...>) {
         return __builtin_shufflevector(a, b, (2 * I)...);
     }
+    /// The same where b begins one element earlier, so that it ends with the last one chosen.
+    template <class U, int... I> static KINDLING_INLINE U last_evens(const U& a, const U& b, std::integer_sequence<int, I...>) {
+        constexpr int n = sizeof...(I);
+        return __builtin_shufflevector(a, b, (2 * I < n ? 2 * I : 2 * I + 1)...);
+    }
 
     /// side x side elements; `from` has rows of neighbours, `to` has columns of them.
     static KINDLING_INLINE void block(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
@@ -124,6 +129,35 @@ template <class T> struct Mover {
                    outer - whole_outer, whole_inner);
     }
 
+    /// At least `lanes` elements backwards. The last vector ends with the row, over elements that are written already.
+    static KINDLING_INLINE void turn_row(char* to, const char* from, int64_t n) {
+        constexpr auto order = std::make_integer_sequence<int, lanes>();
+        for (int64_t at = 0; at < n - lanes; at += lanes)
+            store(to + at * item, turned(load<W>(from - (at + lanes - 1) * item), order));
+        store(to + (n - lanes) * item, turned(load<W>(from - (n - 1) * item), order));
+    }
+    /// From the end on, so that what is read lies in the order in which the processor fetches ahead.
+    static KINDLING_INLINE void turn_row_past_cache(char* to, const char* from, int64_t n) {
+        constexpr auto order = std::make_integer_sequence<int, lanes>();
+        int64_t head = (-reinterpret_cast<intptr_t>(to) & 63) / item;
+        if (head > n) head = n;
+        int64_t at = n;
+        for (; (at - head) % lanes; at--) put<T>(to + (at - 1) * item, from - (at - 1) * item);
+        for (; at > head; at -= lanes)
+            store_past_cache(to + (at - lanes) * item, bit_cast<Vec<uint8_t, width>>(turned(load<W>(from - (at - 1) * item), order)));
+        for (; at > 0; at--) put<T>(to + (at - 1) * item, from - (at - 1) * item);
+    }
+    /// At least `lanes` times every second element, and nothing read behind the last one.
+    static KINDLING_INLINE void even_row(char* to, const char* from, int64_t n) {
+        constexpr auto order = std::make_integer_sequence<int, lanes>();
+        for (int64_t at = 0; at < n - lanes; at += lanes) {
+            const char* source = from + 2 * at * item;
+            store(to + at * item, evens(load<W>(source), load<W>(source + width), order));
+        }
+        const char* source = from + 2 * (n - lanes) * item;
+        store(to + (n - lanes) * item, last_evens(load<W>(source), load<W>(source + width - item), order));
+    }
+
     static void copy(const Plane& p) {
         const int64_t outer = p.sizes[0], inner = p.sizes[1], from_inner = p.from_strides[1];
         char* to = p.to;
@@ -152,19 +186,11 @@ template <class T> struct Mover {
                 }
                 return;
             }
-            if (from_inner == -item || from_inner == 2 * item) {
-                for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0]) {
-                    int64_t at = 0;
-                    if (from_inner < 0)
-                        for (; at + lanes <= inner; at += lanes)
-                            store(to + at * item, turned(load<W>(from - (at + lanes - 1) * item), order));
-                    else
-                        for (; at + lanes < inner; at += lanes) {  // not past the last element
-                            const char* source = from + 2 * at * item;
-                            store(to + at * item, evens(load<W>(source), load<W>(source + width), order));
-                        }
-                    for (; at < inner; at++) put<T>(to + at * item, from + at * from_inner);
-                }
+            if ((from_inner == -item || from_inner == 2 * item) && inner >= lanes) {
+                for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0])
+                    if (from_inner > 0) even_row(to, from, inner);
+                    else if (p.past_cache && reinterpret_cast<intptr_t>(to) % item == 0) turn_row_past_cache(to, from, inner);
+                    else turn_row(to, from, inner);
                 return;
             }
             if (p.from_strides[0] == item && outer >= side && inner >= side) {

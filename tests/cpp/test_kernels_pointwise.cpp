@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "kernels/isa.h"
 #include "kernels/loop.h"
+#include "kernels/move.h"
 #include "kernels/symbol.h"
 #include "kernels/tile.h"
 #include "tests/cpp/check.h"
@@ -783,9 +784,44 @@ void test_builder() {
     CHECK(scaled.input_count == 2 && scaled.scalar_count == 1);
 }
 
+/// Rows from and to any place, in steps of any length, past the cache and not: each element, and nothing beside the rows.
+void test_copies_of_planes() {
+    std::vector<unsigned char> from(40000), to(20000), expected;
+    for (auto& byte : from) byte = static_cast<unsigned char>(random_bits());
+    for (int item : {1, 2, 4, 8, 16})
+        for (Isa set : {Isa::Baseline, Isa::Avx2, Isa::Avx512}) {
+            if (set > machine_isa()) continue;
+            const PlaneCopy copy = set == Isa::Avx512 ? isa_avx512::find_plane_copy(item)
+                                   : set == Isa::Avx2 ? isa_avx2::find_plane_copy(item)
+                                                      : isa_baseline::find_plane_copy(item);
+            for (int turn = 0; turn < 400; turn++) {
+                const int64_t rows = 1 + static_cast<int64_t>(random_bits() % 4), row = 1 + static_cast<int64_t>(random_bits() % 260);
+                const int64_t step = static_cast<int64_t>(random_bits() % 6) - 2, reach = (row - 1) * (step < 0 ? -step : step) + 1;
+                const int64_t shift = random_bits() % 3 ? static_cast<int64_t>(random_bits() % 64) / item * item
+                                                        : static_cast<int64_t>(random_bits() % 64);
+                const bool past_cache = random_bits() % 2;
+                if (rows * reach * item > 39000 || shift + rows * (row + 3) * item > 19000) continue;
+                std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xA5));
+                expected = to;
+                const int64_t origin = step < 0 ? (row - 1) * -step * item : 0;
+                for (int64_t o = 0; o < rows; o++)
+                    for (int64_t i = 0; i < row; i++)
+                        std::memcpy(&expected[static_cast<size_t>(shift + (o * (row + 3) + i) * item)],
+                                    &from[static_cast<size_t>(origin + (o * reach + i * step) * item)], static_cast<size_t>(item));
+                // The source ends where its memory does, so that a sanitizer sees what is read behind it.
+                const std::vector<unsigned char> source(from.begin(), from.begin() + rows * reach * item);
+                copy({reinterpret_cast<char*>(to.data()) + shift, reinterpret_cast<const char*>(source.data()) + origin,
+                      {rows, row}, {(row + 3) * item, item}, {reach * item, step * item}, past_cache});
+                end_past_cache();
+                CHECK(to == expected);
+            }
+        }
+}
+
 }  // namespace
 
 int main() {
+    test_copies_of_planes();
     test_against_reference();
     test_erf_of_floats();
     test_special_values();
