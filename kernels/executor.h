@@ -24,11 +24,15 @@ struct LoopOrder {
 class TileRunner {
 public:
     /// `inputs` are the expression's; strides of the kernel's dimensions are read through `order`. The tile is a power
-    /// of two from 256 to `largest_tile`, or, if it `fits_rows`, perhaps a multiple of a broadcast row.
+    /// of two from 256 to `largest_tile`, or, if it `fits_rows`, perhaps a multiple of a broadcast row. `past_cache`: where
+    /// outputs are written directly, that may be past the caches.
     TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs, const Immediate* scalars,
-               int64_t largest_tile, bool fits_rows, RunArena& arena, const NativeFold* folds = nullptr);
+               int64_t largest_tile, bool fits_rows, RunArena& arena, const NativeFold* folds = nullptr,
+               bool past_cache = false);
 
     int64_t tile() const { return tile_; }
+    /// Outputs are written past the caches; directly, at multiples of 64 bytes, or for nothing.
+    bool writes_past_cache() const { return writes_past_cache_; }
     /// How many of the next n elements may be run at once: inputs that are one number a row, or lie across, are read row
     /// by row if the runner `fits_rows`.
     int64_t within_rows(int64_t n) const;
@@ -65,6 +69,7 @@ private:
     RowRead* row_reads_;    // of each stream
     Band* bands_;
     bool by_rows_ = false;  // any is not Any
+    bool writes_past_cache_ = false;
     int64_t gathered_count_ = 0;
     char* spread_ = nullptr;  // for outputs that are one repeated number
     RunArena* spread_arena_;

@@ -119,7 +119,7 @@ int64_t tile_size(const TileProgram& program, int64_t largest) {
 
 TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs,
                        const Immediate* scalars, int64_t largest_tile, bool fits_rows, RunArena& arena,
-                       const NativeFold* folds)
+                       const NativeFold* folds, bool past_cache)
     : program_(program), spread_arena_(&arena) {
     KINDLING_ASSERT(program.level_count == 1);  // row folds run in row kernels only
     tile_ = tile_size(program, largest_tile);
@@ -191,7 +191,17 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
         for (int s = 0; s < stream_count_; s++) in_memory &= streams_[s].mode == Stream::Contiguous && streams_[s].base;
         if (in_memory) tile_ = native_fold_elements();
     }
-    if (!fold_native_) native_ = find_native(program, repeated_, order.size);
+    if (!fold_native_) {
+        // Tiles begin at whole lines then: all but the last are as long as the first.
+        past_cache &= !by_rows_ && tile_ % 64 == 0;
+        auto mark = [&](uint8_t how) {
+            for (int16_t slot : program.outputs) repeated_[slot] = how;
+        };
+        if (past_cache) mark(native_past_cache);
+        native_ = find_native(program, repeated_, order.size);
+        if (past_cache) mark(0);
+        writes_past_cache_ = past_cache && native_;
+    }
     if (native_ || fold_native_) {
         frame_ = arena.take<char>(native_frame(fold_native_ ? *fold_native_ : *native_));
         return;
@@ -559,12 +569,11 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
 void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, int64_t begin,
                int64_t end) {
     RunArena arena;
-    TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 4096, true, arena);
     const int outputs = kernel.output_count;
     Stream* streams = arena.take<Stream>(outputs);
     void** direct = arena.take<void*>(outputs);
     bool *may_be_direct = arena.take<bool>(outputs), *past_cache = arena.take<bool>(outputs);
-    bool any_past_cache = false;
+    bool any_past_cache = false, all_past_cache = true;
     for (int k = 0; k < outputs; k++) {
         const LoopOperand& operand = kernel.operands[k];
         KINDLING_ASSERT(item_size(operand.type) == item_size(kernel.expression->output_type(k)));
@@ -580,12 +589,17 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
         for (int i = 0; i < kernel.input_count; i++)  // what was just read is in the cache to be written
             if (kernel.operands[outputs + i].data == operand.data) past_cache[k] = false;
         any_past_cache |= past_cache[k];
+        all_past_cache &= past_cache[k] && streams[k].mode == Stream::Contiguous &&
+                          reinterpret_cast<uintptr_t>(streams[k].at) % 64 == 0 &&
+                          program.slots[static_cast<size_t>(program.outputs[static_cast<size_t>(k)])].kind == TileSlot::Buffer;
     }
+    TileRunner runner(program, order, kernel.operands + outputs, kernel.scalars, 4096, true, arena, nullptr, all_past_cache);
     runner.seek(begin);
     for (int64_t at = begin; at < end;) {
         int64_t n = runner.within_rows(end - at < runner.tile() ? end - at : runner.tile());
         for (int k = 0; k < outputs; k++)
-            direct[k] = may_be_direct[k] && !past_cache[k] && (streams[k].direct(n) || (n == 1 && order.size == 1))
+            direct[k] = may_be_direct[k] && (!past_cache[k] || runner.writes_past_cache()) &&
+                                (streams[k].direct(n) || (n == 1 && order.size == 1))
                             ? streams[k].at : nullptr;
         runner.run(n, direct);
         for (int k = 0; k < outputs; k++) {
@@ -617,7 +631,8 @@ void run_pointwise(const LoopKernel& kernel) {
         merge_dims(order, 0, order.ndim, kernel);
         if (run_one_step(kernel, program, order)) return;
     }
-    int64_t grain = parallel_elements / (1 + static_cast<int64_t>(program.steps.size()) / 4);
+    int64_t grain = parallel_elements / (1 + static_cast<int64_t>(program.steps.size()) / 4) & ~int64_t{63};
+    if (grain == 0) grain = 64;
     parallel(order.size, grain, [&](int64_t begin, int64_t end) { run_range(kernel, program, order, begin, end); });
 }
 

@@ -26,7 +26,7 @@ using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context);
 } // namespace detail
 
-/// Calls f(b, e) for disjoint ranges that make up [begin, end), none but the last shorter than `grain`, possibly at
+/// Calls f(b, e) for disjoint ranges that make up [begin, end), all but the last a multiple of `grain` long, possibly at
 /// the same time. An exception thrown by f is thrown here after the other ranges have ended or been dropped.
 /// Results must not depend on where the ranges are cut.
 template <class F>

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <new>
 #include <vector>
 
 #include "core/error.h"
@@ -181,9 +182,16 @@ Expression random_expression(Primitive wanted, int size, int most_outputs, bool 
     return expression;
 }
 
+/// At whole cache lines, where results that are written past the cache begin.
+template <class T> struct Lines {
+    using value_type = T;
+    T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{64})); }
+    void deallocate(T* memory, size_t) { ::operator delete(memory, std::align_val_t{64}); }
+    friend bool operator==(const Lines&, const Lines&) { return true; }
+};
 struct Memory {
     DType type;
-    std::vector<char> bytes;
+    std::vector<char, Lines<char>> bytes;
     std::vector<int64_t> strides;
     int64_t offset = 0;
     char* data() { return bytes.data() + offset; }
