@@ -189,9 +189,10 @@ template <class T> struct Lines {
     void deallocate(T* memory, size_t) { ::operator delete(memory, std::align_val_t{64}); }
     friend bool operator==(const Lines&, const Lines&) { return true; }
 };
+using Bytes = std::vector<char, Lines<char>>;
 struct Memory {
     DType type;
-    std::vector<char, Lines<char>> bytes;
+    Bytes bytes;
     std::vector<int64_t> strides;
     int64_t offset = 0;
     char* data() { return bytes.data() + offset; }
@@ -320,7 +321,7 @@ bool try_one(uint64_t seed, bool show) {
         // Element by element, since NaNs may differ; what lies between elements must not.
         int64_t item = static_cast<int64_t>(item_size(a.type));
         std::vector<int64_t> at(sizes.size(), 0);
-        std::vector<char> left = a.bytes, right = b.bytes;
+        Bytes left = a.bytes, right = b.bytes;
         int64_t total = 1;
         for (int64_t s : sizes) total *= s;
         bool good = true;
@@ -335,7 +336,7 @@ bool try_one(uint64_t seed, bool show) {
                 std::fprintf(stderr,
                              "seed %llu, %s: operand %zu (%s), element %lld:", static_cast<unsigned long long>(seed),
                              name(isa()), k, name(a.type), static_cast<long long>(e));
-                for (const std::vector<char>* bytes : {&a.bytes, &b.bytes}) {
+                for (const Bytes* bytes : {&a.bytes, &b.bytes}) {
                     std::fprintf(stderr, bytes == &a.bytes ? " tile" : " native");
                     for (int64_t i = item; i-- > 0;)
                         std::fprintf(
