@@ -18,6 +18,7 @@ Each function's line is kept in a file (--keep), so that a run which was stopped
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -423,7 +424,7 @@ def main():
     given = parser.parse_args()
     entries = UNARY + BINARY
     if given.only:
-        chosen = given.only.split(",")
+        chosen = re.split(",(?! )", given.only)
         unknown = set(chosen) - {entry[0] for entry in entries}
         if unknown:
             sys.exit(f"no function {', '.join(sorted(unknown))}; there are {', '.join(entry[0] for entry in entries)}")

@@ -149,6 +149,31 @@ fit("powf_tail", "(log(1 + r) - r + r^2/2) / r^3 in a stretch", lambda r: (mp.lo
     -largest, largest, 3, "float", weight=lambda r: r * r + mp.mpf(10) ** -9)
 fit("expm1f", "(e^r - 1 - r - r^2/2) / r^3 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r - r * r / 2) / r**3, mp.mpf(1) / 6),
     -0.3467, 0.3467, 3, "float", weight=lambda r: r * r + mp.mpf(10) ** -6)
+fit("sin_for_float", "(sin(r) - r) / r^3 over z = r^2, |r| <= pi/4", at_zero(lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 6), 0, 0.6169, 3)
+fit("cos_for_float", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.6169, 3)
+fit("log_for_float", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.042, 4)
+fit("exp_for_float", "(e^r - 1) / r for |r| <= ln(2)/2", at_zero(lambda r: mp.expm1(r) / r, 1), -0.3467, 0.3467, 7)
+fit("erf_for_float", "erf(x) / x over z = x^2, |x| <= 1/2", at_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), 0, 0.25, 5)
+fit("erfcx_for_float", "(4 + x) erfcx(x) over t = (x - 4) / (x + 4), 1/2 <= x <= 11", lambda t: 8 / (1 - t) * erfcx(4 * (1 + t) / (1 - t)),
+    -3.5 / 4.5, 7 / mp.mpf(15), 11)
+
+
+def erfinv_part(w):
+    """erfinv(x) / x where w = -log(1 - x^2), by Newton's steps."""
+    if w < mp.mpf(10) ** -15:
+        return mp.sqrt(mp.pi) / 2
+    x = mp.sqrt(-mp.expm1(-w))
+    tail, value = mp.exp(-w) / (1 + x), mp.sqrt(w)
+    for _ in range(60):
+        step = mp.log(mp.erfc(value) / tail) * mp.erfc(value) * mp.sqrt(mp.pi) / 2 * mp.exp(value**2)
+        value += step
+        if abs(step) < mp.mpf(10) ** -40:
+            break
+    return value / x
+
+
+fit("erfinv_near", "erfinv(x) / x over w - 2.5, w = -log(1 - x^2) <= 5", lambda t: erfinv_part(t + 2.5), -2.5, 2.5, 12)
+fit("erfinv_far", "erfinv(x) / x over sqrt(w) - 3.125", lambda t: erfinv_part((t + 3.125) ** 2), -0.889, 0.895, 12)
 third = mp.mpf("-0.16666667163372039794921875")
 out.append("// -1/6 as a float")
 out.append("inline constexpr float sinf_third = -0x1.555556p-3f;")

@@ -191,9 +191,7 @@ template <class V> KINDLING_INLINE V log1p(const V& x) {
 template <class V>
 KINDLING_INLINE void reduce_large_lanes(const V& x, V& high, V& low, Bits<V>& quadrant) {
     auto large = ~(absolute(x) <= largest_plain_angle);
-    bool any = false;
-    for (int i = 0; i < Lanes<V>::count; i++) any |= large[i] != 0;
-    if (any) [[unlikely]]
+    if (anywhere(large)) [[unlikely]]
         for (int i = 0; i < Lanes<V>::count; i++)
             if (large[i]) {
                 ReducedAngle reduced = reduce_large_angle(x[i]);
@@ -427,6 +425,67 @@ template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
     V large = choose((x > y) | (x != x), x, y);
     V result = large + log1p(exp2(-absolute(x - y))) * 1.4426950408889634;
     return choose((x == y) & (absolute(x) == infinity), x, result);
+}
+
+// ---- float32 in double lanes: polynomials can be short, and what is lost on the way is lost behind a float's last bit
+
+/// e^x for |x| up to 200.
+template <class V> KINDLING_INLINE V exp_for_float(const V& x) {
+    V n = (x * 1.4426950408889634 + whole_magic) - whole_magic, r = x - n * 0.6931471805599453;
+    return (1.0 + r * polynomial(r, coefficients::exp_for_float)) * power_of_two(n);
+}
+/// log(x) of a normal x > 0.
+template <class V> KINDLING_INLINE V log_for_float(const V& x) {
+    auto word = bits_of(x) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
+    V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
+    V f = from_bits<V>((word & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu) - 1.0;
+    V s = f / (2.0 + f), z = s * s;
+    return k * 0.6931471805599453 + (s * 2.0 + s * z * polynomial(z, coefficients::log_for_float));
+}
+template <class V> KINDLING_INLINE V tan_for_float(const V& x) {
+    using namespace coefficients;
+    V shifted = x * 0.6366197723675814 + whole_magic, k = shifted - whole_magic;
+    V r = ((x - k * half_pi[0]) - k * half_pi[1]) - k * half_pi[2], low{};
+    Bits<V> quadrant = bits_of(shifted);
+    reduce_large_lanes(x, r, low, quadrant);
+    V z = r * r, s = r + r * z * polynomial(z, sin_for_float), c = 1.0 - z * (0.5 - z * polynomial(z, cos_for_float));
+    auto turned = (quadrant & 1) != 0;
+    return choose(x == 0.0, x, choose(turned, -c, s) / choose(turned, s, c));
+}
+template <class V> KINDLING_INLINE V cosh_for_float(const V& x) {
+    V half = 0.5 * exp_for_float(at_most(absolute(x), 200.0));
+    return half + 0.25 / half;
+}
+template <class V> KINDLING_INLINE V sinh_for_float(const V& x) {
+    V a = at_most(absolute(x), 200.0), half = 0.5 * exp_for_float(a), z = a * a;
+    V near = a + a * z * (0.16666666666666666 + z * 0.008333333333333333);
+    return with_sign(choose(a < 0.0625, near, half - 0.25 / half), x);
+}
+template <class V> KINDLING_INLINE V atanh_for_float(const V& x) {
+    // (1 + a) / (1 - a) = 2^k (1 + s) / (1 - s), for a k that leaves |s| below 0.21.
+    V a = absolute(x), up = 1.0 + a, down = 1.0 - a;
+    auto word = bits_of(up) - bits_of(down) + 0x3FF8000000000000u;
+    V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
+    down = from_bits<V>(bits_of(down) + (word & 0xFFF0000000000000u) - 0x3FF0000000000000u);
+    V s = (up - down) / (up + down), z = s * s;
+    V far = with_sign(k * 0.34657359027997264 + (s + 0.5 * s * z * polynomial(z, coefficients::log_for_float)), x);
+    V result = choose(a < 0.000244140625, x + x * x * x * 0.3333333333333333, far);
+    result = choose(a == 1.0, with_sign(all<V>(infinity), x), result);
+    return choose(a <= 1.0, result, all<V>(nan));
+}
+template <class V> KINDLING_INLINE V erfc_for_float(const V& x) {
+    V a = at_most(absolute(x), 11.0), q = 1.0 / (a + 4.0);
+    V tail = exp_for_float(-(a * a)) * (q * polynomial(V(1.0 - 8.0 * q), coefficients::erfcx_for_float));
+    V near = 1.0 - x * polynomial(x * x, coefficients::erf_for_float);
+    return choose(a < 0.5, near, choose(x < 0.0, 2.0 - tail, tail));
+}
+template <class V> KINDLING_INLINE V erfinv_for_float(const V& x) {
+    V inside = 1.0 - x * x, w = -log_for_float(inside);
+    V ratio = polynomial(V(w - 2.5), coefficients::erfinv_near);
+    auto far = w > 5.0;
+    if (anywhere(far)) ratio = choose(far, polynomial(V(square_root(w) - 3.125), coefficients::erfinv_far), ratio);
+    V result = choose(inside == 0.0, with_sign(all<V>(infinity), x), x * ratio);
+    return choose(inside >= 0.0, result, all<V>(nan));
 }
 
 // ---- float32 in float lanes

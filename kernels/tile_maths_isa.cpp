@@ -24,6 +24,8 @@ namespace {
 #define KINDLING_FOR_EACH_BINARY(X) \
     X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
 #define KINDLING_FOR_EACH_FLOAT_MENDED(X) X(Sin, sinf, tile_sin) X(Cos, cosf, tile_cos) X(Log1p, log1pf, tile_log1p)
+#define KINDLING_FOR_EACH_FLOAT_IN_DOUBLES(X) \
+    X(Tan, tan) X(Cosh, cosh) X(Sinh, sinh) X(Atanh, atanh) X(Erfc, erfc) X(Erfinv, erfinv)
 #define KINDLING_FOR_EACH_FLOAT_LOG(X) X(Log, logf, E) X(Log2, log2f, Two) X(Log10, log10f, Ten)
 #define KINDLING_FOR_EACH_FLOAT(X) \
     X(Exp, expf) X(Exp2, exp2f) X(Expm1, expm1f) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
@@ -36,6 +38,13 @@ KINDLING_FOR_EACH_BINARY(X)
 #undef X
 #define X(PRIMITIVE, NAME) KINDLING_UNARY_FLOAT(NAME)
 KINDLING_FOR_EACH_FLOAT(X)
+#undef X
+
+#define X(PRIMITIVE, NAME) \
+    void tile_##NAME##_for_float(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
+        loop1<float, float, 8>([](auto x) { return convert<float>(maths::NAME##_for_float(convert<double>(x))); }, out, a, n); \
+    }
+KINDLING_FOR_EACH_FLOAT_IN_DOUBLES(X)
 #undef X
 
 template <class V> __attribute__((noinline, cold)) V mended(TileFunction in_doubles, maths::Usual<V> usual, V a, V b) {
@@ -100,6 +109,9 @@ TileFunction find_maths(Primitive primitive, DType type) {
         }
     if (type == DType::Float32) switch (primitive) {
             KINDLING_FOR_EACH_FLOAT(X)
+#undef X
+#define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return tile_##NAME##_for_float;
+            KINDLING_FOR_EACH_FLOAT_IN_DOUBLES(X)
 #undef X
 #define X(PRIMITIVE, NAME, MORE) case Primitive::PRIMITIVE: return tile_##NAME;
             KINDLING_FOR_EACH_FLOAT_MENDED(X)

@@ -143,13 +143,15 @@ template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c)
     return mul_add_in_doubles(a, b, c);
 }
 
-/// Whether a mask of lanes of 4 bytes holds in some lane.
+/// Whether a mask holds in some lane of 4 or 8 bytes.
 template <class M> KINDLING_INLINE bool anywhere(const M& mask) {
+    static_assert(sizeof(Item<M>) >= 4);
 #if defined(__AVX512F__)
-    if constexpr (sizeof(M) == 64) return _mm512_movepi32_mask(bit_cast<__m512i>(mask)) != 0;
+    if constexpr (sizeof(M) == 64 && sizeof(Item<M>) == 8) return _mm512_movepi64_mask(bit_cast<__m512i>(mask)) != 0;
+    else if constexpr (sizeof(M) == 64) return _mm512_movepi32_mask(bit_cast<__m512i>(mask)) != 0;
 #endif
 #if defined(__AVX2__)
-    if constexpr (sizeof(M) == 32) return _mm256_movemask_ps(bit_cast<__m256>(mask)) != 0;
+    if constexpr (sizeof(M) == 32) return _mm256_movemask_epi8(bit_cast<__m256i>(mask)) != 0;
 #endif
     bool holds = false;
     for (int i = 0; i < Lanes<M>::count; i++) holds |= mask[i] != 0;

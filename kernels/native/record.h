@@ -75,6 +75,7 @@ template <class T> Recorded<T> mul_add(const Recorded<T>& a, const Recorded<T>& 
 inline Recorded<float> lookup(const float (&table)[16], const Recorded<uint32_t>& index) {
     return Recorded<float>(recorder->lookup(table, index.lane), nullptr);
 }
+template <class T> bool anywhere(const Recorded<T>&) { return true; }  // both ways
 template <class T> Recorded<T> square_root(const Recorded<T>& x) {
     return Recorded<T>(recorder->square_root(lane_type<T>, x.lane), nullptr);
 }
