@@ -93,7 +93,7 @@ struct Direct {
     }
     /// Places [j, j + columns) of the rows [0, rows) that `to` begins with.
     void tile(const T* packed, const T* copied, int64_t o, int64_t j, int64_t rows, T* to) const {
-        alignas(64) T sums[12 * 32];
+        alignas(64) T sums[12 * 32 + 16];  // a register can be read at any place
         const int64_t some = rows_at(o), there = std::min(some, s.out_channels - o);
         to += o * s.out_space;
         // The sums' places, each channel's in another page, are asked for while the sums are formed.
@@ -106,9 +106,7 @@ struct Direct {
         for (int64_t y = j / layout.pitch; y * layout.pitch < stop; ++y) {
             const int64_t row = y * layout.pitch, from = std::max(row, j);
             const int64_t count = std::min(row + s.out[2], stop) - from;
-            T* target = to + y * s.out[2] + (from - row);
-            for (int64_t r = 0; r < there && count > 0; ++r)
-                copy_row(target + r * s.out_space, sums + r * columns + (from - j), count);
+            if (count > 0) steps.put(there, count, sums + (from - j), to + y * s.out[2] + (from - row), s.out_space);
         }
     }
 };

@@ -164,6 +164,20 @@ void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const 
     }
 }
 
+template <class T>
+void put(int64_t rows, int64_t count, const T* sums, T* to, int64_t to_step) {
+    using V = Vec<T>;
+    constexpr int W = V::width;
+    for (int64_t r = 0; r < rows; ++r, sums += 2 * W, to += to_step) {
+        if (count <= W) {
+            store_first(V::load(sums), to, count);
+        } else { // the second register ends with the row
+            V::load(sums).store(to);
+            V::load(sums + count - W).store(to + count - W);
+        }
+    }
+}
+
 // As many partial sums whatever the register width.
 template <class T>
 void products(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from,
@@ -211,6 +225,7 @@ constexpr DirectSteps<T> direct_steps = {
     tile_of<T>(),
     {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>},
     products<T>,
+    put<T>,
     turn<T>};
 
 } // namespace

@@ -45,6 +45,8 @@ template <class T> struct DirectSteps {
     /// from[offsets[tap] + p]; count is a multiple of 64 bytes.
     void (*products)(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from,
                      const int64_t* offsets, T* sums);
+    /// Copies `count` numbers of each of `rows` rows of sums.
+    void (*put)(int64_t rows, int64_t count, const T* sums, T* to, int64_t to_step);
     /// to[p * to_stride + r] = from[r * from_stride + p] for r < rows, p < k.
     void (*turn)(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t k);
 };

@@ -61,9 +61,10 @@ inline void turn_lines(T* to, int64_t to_stride, const T* from, int64_t from_str
     turn_square(to, to_stride, from, from_stride);
 }
 #endif
-/// to[p * to_stride + r] = from[r * from_stride + p] for r < rows, p < k.
+/// to[p * to_stride + r] = from[r * from_stride + p] for r < rows, p < k. Not copied into its callers: it is long.
 template <class T>
-void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t k) {
+[[gnu::noinline, gnu::noclone]] void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows,
+                                          int64_t k) {
     constexpr int64_t side = 16 / sizeof(T), line = line_bytes / sizeof(T);
     int64_t row_end = rows / side * side, k_end = k / side * side, p = 0;
     for (; p + line <= k; p += line)
