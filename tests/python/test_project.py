@@ -22,6 +22,7 @@ LAYERS = ["bindings", "script", "graph", "autograd", "operators", "kernels", "ru
 UPWARD = {("core/storage.cpp", "runtime")}
 
 MEGABYTE = 1_000_000
+KERNEL_TEXT_LIMIT = 2_500_000
 PACKAGE_LIMIT = 6 * MEGABYTE
 WHOLE_LIMIT = 35 * MEGABYTE
 
@@ -73,6 +74,18 @@ def test_size():
     mine = size(metadata.files("kindling"))
     assert mine <= PACKAGE_LIMIT
     assert mine + size(metadata.files("scipy-openblas32")) <= WHOLE_LIMIT
+
+
+@pytest.mark.timing
+def test_code_of_all_instruction_sets():
+    """Their object files, as the build left them: what the linker drops is in here, too."""
+    objects = sorted((ROOT / "build" / "test-wheel" / "CMakeFiles").glob("kernels_*.dir/**/*.o"))
+    if not objects:
+        pytest.skip("the package was not built by ./test")
+    assert {path.relative_to(ROOT / "build" / "test-wheel" / "CMakeFiles").parts[0] for path in objects} == {
+        f"kernels_{isa}.dir" for isa in ("baseline", "avx2", "avx512")}
+    listing = run("size", "-A", *objects)
+    assert sum(int(bytes) for bytes in re.findall(r"^\.text\S*\s+(\d+)", listing, re.M)) <= KERNEL_TEXT_LIMIT
 
 
 def check_library(*paths):
