@@ -89,6 +89,16 @@ Tensor scaled(const Tensor& t, const Scalar& s) {
 
 Tensor H(const Tensor& t) { return conj(transpose(t, -2, -1)); }
 
+/// Gradients of left @ right, by columns where the operand lies by columns (a weight's transpose), as torch gives them: they
+/// need no copy then to lie as the operand does.
+bool by_columns(const Tensor& shape) { return shape.stride(0) == 1 && shape.stride(1) == shape.size(0); }
+Tensor left_gradient(const Tensor& grad, const Tensor& right, const Tensor& left_shape) {
+    return by_columns(left_shape) ? t(mm(conj(right), t(grad))) : mm(grad, H(right));
+}
+Tensor right_gradient(const Tensor& grad, const Tensor& left, const Tensor& right_shape) {
+    return by_columns(right_shape) ? t(mm(t(grad), conj(left))) : mm(H(left), grad);
+}
+
 void check_scalars(const Tensor& self, const Scalar& beta, const Scalar& alpha) {
     if (category(self.dtype()) < 2) {
         KINDLING_CHECK(Runtime, !beta.is_float() && !beta.is_complex(), "For integral input tensors, argument beta must not be a floating point number.");
@@ -106,8 +116,8 @@ OPERATORS(products) {
             check_mm(self, mat2);
             return product(plain(self), plain(mat2), Tensor(), 0, 1);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor mat2) { return mm(grad, H(mat2)); }),
-        derivative("mat2", GIVEN(Tensor grad, Tensor self) { return mm(H(self), grad); }),
+        derivative("self", GIVEN(Tensor grad, Tensor mat2, Tensor self_shape) { return left_gradient(grad, mat2, self_shape); }),
+        derivative("mat2", GIVEN(Tensor grad, Tensor self, Tensor mat2_shape) { return right_gradient(grad, self, mat2_shape); }),
         refuses("torch.ones(2, 3).mm(torch.ones(2, 3))", "RuntimeError: mat1 and mat2 shapes cannot be multiplied \\(2x3 and 2x3\\)"),
     });
     declare("bmm(Tensor self, Tensor mat2) -> Tensor", {
@@ -130,8 +140,8 @@ OPERATORS(products) {
             return product(plain(mat1), plain(mat2), self, beta, alpha);
         }),
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
-        derivative("mat1", GIVEN(Tensor grad, Tensor mat2, Scalar alpha) { return scaled(mm(grad, H(mat2)), alpha); }),
-        derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha) { return scaled(mm(H(mat1), grad), alpha); }),
+        derivative("mat1", GIVEN(Tensor grad, Tensor mat2, Scalar alpha, Tensor mat1_shape) { return scaled(left_gradient(grad, mat2, mat1_shape), alpha); }),
+        derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha, Tensor mat2_shape) { return scaled(right_gradient(grad, mat1, mat2_shape), alpha); }),
     });
     declare("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * batch1 @ batch2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),

@@ -220,3 +220,14 @@ def test_every_name_is_there():
     missing = [f"{space}.{name}" for space in ("linalg", "fft", "special") for name in names(space)
                if not hasattr(getattr(kindling, space), name)]
     assert missing == []
+
+
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
+def test_gradients_of_products_lie_as_the_operands(turned):
+    seen = []
+    for torch in (reference, kindling):
+        left, right = (torch.ones(*(shape[::-1] if turn else shape)) for shape, turn in zip(((3, 4), (4, 5)), turned))
+        left, right = (t.t().requires_grad_() if turn else t.requires_grad_() for t, turn in zip((left, right), turned))
+        for result in (left @ right, torch.addmm(torch.ones(5), left, right, alpha=2)):
+            seen.append([g.stride() for g in torch.autograd.grad(result.sum(), [left, right])])
+    assert seen[:2] == seen[2:]
