@@ -205,7 +205,7 @@ private:
 
     /// Machine code, for rows whose elements lie one after the other; very short ones go many to a tile.
     const NativeRows* find_native() const {
-        constexpr int64_t shortest = 64;
+        constexpr int64_t shortest = 96;
         const LoopOrder& order = space_.order;
         if (space_.across || all_elements_ || order.ndim - space_.kept_dims != 1) return nullptr;
         if (space_.length < shortest && !native_always()) return nullptr;
@@ -222,9 +222,9 @@ private:
             past_cache &= reinterpret_cast<uintptr_t>(output.data) % 64 == 0;
             for (int d = 0; d < space_.kept_dims; d++) past_cache &= output.strides[order.dims[d]] % 64 == 0;
         }
-        const NativeRows* rows = find_native_rows(program_, extents_, false, order.size);
+        const NativeRows* rows = find_native_rows(program_, extents_, false, space_.length, order.size);
         if (!rows || !past_cache || !rows->kept.empty()) return rows;  // what is kept may lie in the output meanwhile
-        const NativeRows* passing = find_native_rows(program_, extents_, true, order.size);
+        const NativeRows* passing = find_native_rows(program_, extents_, true, space_.length, order.size);
         return passing ? passing : rows;
     }
     bool in_one_piece(const LoopOperand& operand) const {

@@ -34,6 +34,8 @@ enum Flags : uint32_t {
 #define KINDLING_FOR_EACH_VECTOR_FORM(X)                                       \
     X(MovUps, "vmovups", 0, 1, 0x10, -1, 0, V | E)                             \
     X(MovUpsStore, "vmovups", 0, 1, 0x11, -1, 0, V | E | Store)                \
+    X(MovUpd, "vmovupd", 0x66, 1, 0x10, -1, 0, V | E | W)                      \
+    X(MovUpdStore, "vmovupd", 0x66, 1, 0x11, -1, 0, V | E | W | Store)         \
     X(MovNtPs, "vmovntps", 0, 1, 0x2B, -1, 0, V | E | Store)                   \
     X(MovAps, "vmovaps", 0, 1, 0x28, -1, 0, V | E)                             \
     X(MovD, "vmovd", 0x66, 1, 0x6E, -1, 4, V | E | Scalar)                     \

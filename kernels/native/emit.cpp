@@ -16,8 +16,9 @@ namespace kindling::native {
 namespace {
 
 constexpr int never_used = 0x7FFFFFFF;
-constexpr int saved_general = 64;  // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments
+constexpr int saved_general = 64;  // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments, masks
 constexpr int end_of_arguments = 24;
+constexpr int partial_mask = 7;    // the mask register; values have those below
 
 enum FixKind { High, Low, Quadrant, Function };
 
@@ -69,14 +70,14 @@ public:
         forget_registers();
         const int outer = code_.here();
         start_folds();
+        int to_partial = 0;
+        if (program_.partial) {
+            code_.compare(Rax, Rsi);
+            to_partial = code_.jump(Condition::AboveEqual);
+        }
         const int top = code_.here();
         const std::vector<Where> at_top = where_;
-        for (copy_ = 0; copy_ < copies(); copy_++) {
-            where_ = at_top;
-            for (int i : each_) value(i);
-            for (const LaneStore& store : program_.stores) emit_store(store);
-            for (const LaneFold& fold : program_.folds) emit_fold(fold);
-        }
+        turn(at_top);
         code_.add(Rax, program_.turn());
         if (program_.folds.empty()) {
             code_.compare(Rax, Rsi);
@@ -87,10 +88,23 @@ public:
             const int block_ends = code_.jump(Condition::Zero);
             code_.compare(Rax, Rsi);
             code_.jump_back(Condition::Below, top);
+            const int in_block = program_.partial ? code_.jump() : 0;
             code_.bind(block_ends);
             store_folds();
             code_.compare(Rax, Rsi);
-            code_.jump_back(Condition::Below, outer);
+            if (program_.partial) {
+                code_.jump_back(outer);
+                code_.bind(in_block);
+            } else {
+                code_.jump_back(Condition::Below, outer);
+            }
+        }
+        if (program_.partial) {
+            code_.bind(to_partial);
+            in_partial_ = true;
+            turn(at_top);
+            in_partial_ = false;
+            if (!program_.folds.empty()) store_folds();
         }
         code_.add(Rdi, 8 * static_cast<int>(result_.arguments.size()));
         code_.load(R15, Place::at(Rbp, end_of_arguments));
@@ -124,6 +138,7 @@ private:
     const int vector_;
     int registers_, masks_;         // that values may have
     int copy_ = 0;                  // of the loop's body, which goes by program_.turn() elements
+    bool in_partial_ = false;       // what is emitted is for some of its lanes
     std::vector<Where> where_;
     std::vector<int> once_, each_;
     std::vector<int> after_;        // for each operand of each value: the position of the use after it
@@ -147,6 +162,19 @@ private:
     int bytes(int width) const { int n = program_.lanes * width; return n < 16 ? 16 : n; }
     bool in_k(int value) const { return evex_ && lane(value).mask; }
     static bool is_constant(const Lane& lane) { return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8; }
+
+    void turn(const std::vector<Where>& at_top) {
+        for (copy_ = 0; copy_ < copies(); copy_++) {
+            where_ = at_top;
+            if (in_partial_) load_partial_mask();
+            for (int i : each_) value(i);
+            for (const LaneStore& store : program_.stores) emit_store(store);
+            for (const LaneFold& fold : program_.folds) emit_fold(fold);
+        }
+    }
+    void load_partial_mask() {
+        code_.emit(Form::KMov, 16, partial_mask, 0, Place::at(Rbp, partial_masks + 8 * copy_));
+    }
 
     // ---- before anything is emitted: the order, and every value's next uses
 
@@ -553,7 +581,10 @@ private:
         // One number is read as one: it may just have been written so.
         if (one.invariant && one.op == LaneOp::Load32) form = Form::BroadcastSs;
         if (one.invariant && one.op == LaneOp::Load64) form = Form::BroadcastSd;
-        code_.emit(form, bytes(one.width), to, 0, one.invariant ? Place::at(base, 0) : element(base, scale));
+        const bool masked = in_partial_ && !one.invariant;
+        if (masked && form == Form::MovUps && one.width == 8) form = Form::MovUpd;  // a mask counts elements
+        code_.emit(form, bytes(one.width), to, 0, one.invariant ? Place::at(base, 0) : element(base, scale), 0,
+                   masked ? partial_mask : 0, masked);
     }
     Place element(General base, int item) const {
         Place place = Place::at(base, Rax, item);
@@ -619,13 +650,18 @@ private:
         if (fold.combine == Combine::Prod) form = wide(fold) ? Form::MulPd : Form::MulPs;
         if (fold.combine == Combine::Min) form = wide(fold) ? Form::MinPd : Form::MinPs;
         if (fold.combine == Combine::Max) form = wide(fold) ? Form::MaxPd : Form::MaxPs;
-        code_.emit(form, size, into, into, Place::of(reg));
+        code_.emit(form, size, into, into, Place::of(reg), 0, in_partial_ ? partial_mask : 0);
         if (fold.is_extreme()) {
             const int none = met_nan(fold, copy_);
             const Form compare = wide(fold) ? Form::CmpPd : Form::CmpPs;
             constexpr int ordered = 7, unordered = 3;
             if (evex_) {
-                code_.emit(compare, size, none, reg, Place::of(reg), ordered, none);
+                int met = reg;
+                if (in_partial_) {  // what the other lanes have may be NaN
+                    met = scratch(0);
+                    code_.emit(wide(fold) ? Form::MovUpd : Form::MovUps, size, met, 0, Place::of(reg), 0, partial_mask, true);
+                }
+                code_.emit(compare, size, none, met, Place::of(met), ordered, none);
             } else {
                 code_.emit(compare, size, scratch(0), reg, Place::of(reg), unordered);
                 code_.emit(Form::OrPs, size, none, none, Place::of(scratch(0)));
@@ -668,6 +704,8 @@ private:
         auto store_bytes = [&](int reg, int size) {
             if (size == 4) code_.emit(Form::MovDStore, 16, reg, 0, to);
             else if (size == 8) code_.emit(Form::MovQStore, 16, reg, 0, to);
+            else if (in_partial_)
+                code_.emit(store.item == 8 ? Form::MovUpdStore : Form::MovUpsStore, size, reg, 0, to, 0, partial_mask);
             else code_.emit(store.past_cache ? Form::MovNtPs : Form::MovUpsStore, size, reg, 0, to);
         };
         int reg = need(value);
@@ -678,7 +716,7 @@ private:
         } else if (store.item == 1 && evex_) {
             code_.emit(Form::MovDb, bytes(4), reg, 0, to);
         } else if (store.item == 2 && evex_ && one.width == 4) {
-            code_.emit(Form::MovDw, bytes(4), reg, 0, to);
+            code_.emit(Form::MovDw, bytes(4), reg, 0, to, 0, in_partial_ ? partial_mask : 0);
         } else if (store.item <= 2 && one.width != 2) {
             // AVX2: lanes of 4 bytes are packed by halves. Packing saturates: what is above is put out first.
             int from = reg;
@@ -789,6 +827,7 @@ private:
         code_.vzeroupper();
         code_.call(Rax);
         restore_general();
+        if (in_partial_) load_partial_mask();
         used(i);
         for (int32_t home : borrowed) free_homes_.push_back(home);
     }
@@ -836,6 +875,16 @@ private:
 };
 
 }  // namespace
+
+bool has_partial_form(const LaneProgram& program) {
+    if (program.isa != Isa::Avx512) return false;
+    for (const LaneStore& store : program.stores) {
+        const Lane& value = program.values[static_cast<size_t>(store.value)];
+        const bool whole = store.item >= 4 && value.width == store.item && !value.mask;
+        if (!whole && !(store.item == 2 && value.width == 4)) return false;
+    }
+    return true;
+}
 
 MachineCode emit(const LaneProgram& program, bool with_listing) {
     MachineCode result;

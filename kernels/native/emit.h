@@ -11,7 +11,9 @@ inline constexpr int fold_area = (most_fold_blocks + most_rows) * 128;  // bytes
 /// void code(char* const* arguments, int64_t n, char* frame, char* const* end): n > 0 elements, a multiple of the
 /// program's turn, of one row after the other; every row has arguments of its own, which lie behind those of the row
 /// before it, up to `end`. A slot of -1 among the arguments is where lanes of folds go: at most most_fold_blocks blocks of
-/// each, 128 bytes apart.
+/// each, 128 bytes apart. Of a partial program n may be 0; the elements behind them are those that the masks in the frame
+/// say, at partial_masks, 8 bytes for each of the turn's vectors.
+inline constexpr int partial_masks = 32;
 struct MachineCode {
     std::vector<uint8_t> bytes;     // code, then constants; to lie at a multiple of 64
     int code_size = 0;
@@ -21,5 +23,8 @@ struct MachineCode {
 };
 
 MachineCode emit(const LaneProgram& program, bool with_listing);
+
+/// Whether everything that the program loads, folds and stores can be masked.
+bool has_partial_form(const LaneProgram& program);
 
 }  // namespace kindling::native

@@ -165,6 +165,7 @@ struct LaneProgram {
     Isa isa;
     int lanes = 0;
     bool leaves = false, has_call = false;  // the straight line, for rare lanes
+    bool partial = false;                   // behind the last turn come some elements that are not a whole one
     std::vector<Lane> values;
     std::vector<LaneStore> stores;
     std::vector<LaneFold> folds;

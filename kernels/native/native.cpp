@@ -30,7 +30,8 @@ public:
     Function function;
     size_t size;
     int64_t frame;
-    int turn;               // elements in one turn of the loop
+    int turn, lanes;        // elements in one turn of the loop, and in one of its vectors
+    bool partial;           // the elements behind the last turn are its own
     int references;
     std::vector<Argument> arguments;
     std::vector<Fold> folds;
@@ -48,7 +49,7 @@ struct NativeVariant {
 struct NativeRowVariant {
     NativeRowVariant* next;
     std::vector<Extent> extents;
-    bool past_cache;
+    bool past_cache, partial;
     std::vector<NativeKernel*> kernels;
     bool good;                   // there is a native form
     NativeRows rows;
@@ -185,12 +186,13 @@ bool tiles_are_faster(const TileProgram& program, const native::LaneProgram& lan
     return narrow > 3 * program.steps.size();
 }
 
-NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, Cache& into) {
+NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool partial, Cache& into) {
     const double begin = microseconds();
     native::LaneProgram lanes;
     if (!native::record(program, isa(), repeated, lanes)) return nullptr;
     if (mode() == Mode::Worth && tiles_are_faster(program, lanes)) return nullptr;
     lanes.verify(static_cast<int>(program.slots.size()));
+    lanes.partial = partial && native::has_partial_form(lanes);
     const char* trace_path = std::getenv("KINDLING_TRACE_KERNELS");
     native::MachineCode code = native::emit(lanes, trace_path != nullptr);
     if (into.live + code.bytes.size() > live_bytes) return nullptr;
@@ -200,7 +202,7 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, Cache
         return nullptr;
     }
     NativeKernel* kernel = new NativeKernel{reinterpret_cast<NativeKernel::Function>(memory), code.bytes.size(),
-                                            code.frame, lanes.turn(), 0, {}, {}, -1};
+                                            code.frame, lanes.turn(), lanes.lanes, lanes.partial, 0, {}, {}, -1};
     for (int16_t slot : code.arguments) {
         if (slot < 0) {
             kernel->lanes_argument = static_cast<int>(kernel->arguments.size());
@@ -228,14 +230,16 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, Cache
     return kernel;
 }
 
-NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated, Cache& from) {
+/// `partial`: rows, if possible with the elements behind the last turn.
+NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated, bool partial, Cache& from) {
     std::string key = key_of(program, repeated);
+    key += static_cast<char>(partial);
     auto known = from.kernels.find(key);
     if (known != from.kernels.end()) {
         known->second->references++;
         return known->second;
     }
-    NativeKernel* kernel = compile(program, repeated, from);
+    NativeKernel* kernel = compile(program, repeated, partial, from);
     if (!kernel) return nullptr;
     kernel->references = 2;
     from.bytes += kernel->size;
@@ -340,9 +344,9 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
             all_repeated.resize(program.slots.size() + program.outputs.size());
             for (size_t k = 0; k < program.outputs.size(); k++)
                 variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
-            variant->kernel = cached_kernel(with_folds(program, folds), all_repeated.data(), kernels);
+            variant->kernel = cached_kernel(with_folds(program, folds), all_repeated.data(), false, kernels);
         } else {
-            variant->kernel = cached_kernel(program, repeated, kernels);
+            variant->kernel = cached_kernel(program, repeated, false, kernels);
         }
     } catch (...) {
         delete variant;
@@ -363,10 +367,11 @@ const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t*
     return find_kernel(program, repeated, folds, elements);
 }
 
-static const NativeRowVariant* variant_of_rows(const NativeState& state, const Extent* extents, bool past_cache) {
+static const NativeRowVariant* variant_of_rows(const NativeState& state, const Extent* extents, bool past_cache,
+                                               bool partial) {
     for (const NativeRowVariant* variant = __atomic_load_n(&state.first_rows, __ATOMIC_ACQUIRE); variant;
          variant = variant->next)
-        if (variant->past_cache == past_cache &&
+        if (variant->past_cache == past_cache && variant->partial == partial &&
             !std::memcmp(variant->extents.data(), extents, variant->extents.size()))
             return variant;
     return nullptr;
@@ -379,7 +384,7 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
     for (const native::Level& level : levels) {
         rows.levels.push_back({nullptr, {}});
         if (level.program.steps.empty()) continue;
-        NativeKernel* kernel = cached_kernel(level.program, level.repeated.data(), kernels);
+        NativeKernel* kernel = cached_kernel(level.program, level.repeated.data(), variant.partial, kernels);
         if (!kernel) return false;
         variant.kernels.push_back(kernel);
         rows.levels.back().kernel = kernel;
@@ -391,22 +396,24 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
     return true;
 }
 
-const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache,
+const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache, int64_t n,
                                    int64_t elements) {
     const Mode how = mode();
+    const bool partial = n % fold_lanes != 0 && n <= native_fold_elements();
     if (how == Mode::Off || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
     NativeState* state = state_of(program);
-    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache))
+    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache, partial))
         return variant->good ? &variant->rows : nullptr;
     if (!has_proved_worth(*state, program, elements, how)) return nullptr;
     Cache& kernels = cache();
     const std::unique_lock<std::mutex> lock = lock_of(kernels, how);
     if (!lock) return nullptr;
-    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache))
+    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache, partial))
         return variant->good ? &variant->rows : nullptr;
     if (state->count >= most_variants) return nullptr;
     NativeRowVariant* variant = new NativeRowVariant{
-        state->first_rows, std::vector<Extent>(extents, extents + program.slots.size()), past_cache, {}, false, {}};
+        state->first_rows, std::vector<Extent>(extents, extents + program.slots.size()), past_cache, partial, {}, false,
+        {}};
     try {
         variant->good = compile_rows(program, *variant, kernels);
     } catch (...) {
@@ -469,8 +476,19 @@ static void run_rows(const NativeKernel& kernel, char* const* const* pointers, i
         for (size_t k = 0; k < count; k++) each[k] = pointers[r][kernel.arguments[k].slot];
         if (kernel.lanes_argument >= 0) each[kernel.lanes_argument] = lanes + 128 * blocks * r;
     }
-    const int64_t whole = n - n % kernel.turn, rest = n - whole;
-    if (whole) kernel.function(arguments, whole, frame, end);
+    const int64_t whole = n - n % kernel.turn;
+    int64_t rest = n - whole;
+    if (kernel.partial) {
+        KINDLING_ASSERT(rest > 0 || kernel.folds.empty());
+        for (int64_t at = 0; at < kernel.turn; at += kernel.lanes) {
+            const uint64_t mask = (((uint64_t{1} << rest) - 1) >> at) & ((uint64_t{1} << kernel.lanes) - 1);
+            std::memcpy(frame + native::partial_masks + 8 * (at / kernel.lanes), &mask, 8);
+        }
+        kernel.function(arguments, whole, frame, end);
+        rest = 0;
+    } else if (whole) {
+        kernel.function(arguments, whole, frame, end);
+    }
     if (rest) {
         // The last elements go through copies, as many as there are lanes.
         char* copy = copies;

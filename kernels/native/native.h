@@ -56,9 +56,9 @@ struct NativeRows {
     std::vector<int16_t> kept;          // slots of elements that one level writes and another reads
     int64_t frame;
 };
-/// The same for a row kernel; `extents` has one for each slot, `past_cache` says whether outputs of elements are written
-/// so.
-const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache,
+/// The same for a row kernel with rows of n elements; `extents` has one for each slot, `past_cache` says whether outputs of
+/// elements are written so.
+const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache, int64_t n,
                                    int64_t elements);
 
 /// Off (KINDLING_NATIVE=0), when a kernel proves worth it, or for everything that has a native form

@@ -107,7 +107,7 @@ void test_forms(bool evex) {
                 if (!masks && row.flags & ToMask && is_evex) source = (source + 20) % 32, other = (other + 11) % 32;
                 const bool memory_only = row.flags & Scalar && form != Form::BroadcastSs && form != Form::BroadcastSd;
                 const bool register_only = masks ? !(row.flags & Scalar) : row.flags & FromMask;
-                if (!memory_only && form != Form::MovUpsStore && form != Form::MovNtPs) {
+                if (!memory_only && form != Form::MovUpsStore && form != Form::MovUpdStore && form != Form::MovNtPs) {
                     assembler.emit(form, bytes, reg, source, Place::of(other), immediate);
                     tried++;
                     if (is_evex && !(row.flags & FromMask)) {
