@@ -1,7 +1,7 @@
 #include "kernels/library/pooling.h"
 
 #include <algorithm>
-#include <bit>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -140,51 +140,100 @@ struct WideResult {
 
 using WindowOf = Window (*)(const Shape& s, int d, int64_t place);
 
-// One tap of a row of windows: takes value i, `step` apart from its neighbour, where it is more than the best so far.
-// Written with masks, because as a choice it becomes a branch that misses half the time.
-template <class M, class Place, class Step>
-inline void take_tap(M* __restrict best, Place* __restrict places, const M* __restrict from, Place place, int64_t count,
-                     Step step) {
-    for (int64_t i = 0; i < count; ++i) {
-        const M value = from[i * step];
-        const Place take = -static_cast<Place>((value > best[i]) | is_nan(value));
-        best[i] = std::bit_cast<M>((std::bit_cast<Place>(value) & take) | (std::bit_cast<Place>(best[i]) & ~take));
-        places[i] = ((place + static_cast<Place>(i * step)) & take) | (places[i] & ~take);
-    }
+template <class M>
+inline void max_of_window(const Shape& s, const M* from, const Window& a, const Window& b, const Window& c, M* to,
+                          int64_t* index) {
+    int64_t best_index = (a.begin * s.in[1] + b.begin) * s.in[2] + c.begin;
+    M best = lowest<M>();
+    for (int64_t x = a.begin; x < a.end; x += a.step)
+        for (int64_t y = b.begin; y < b.end; y += b.step) {
+            int64_t row = (x * s.in[1] + y) * s.in[2];
+            for (int64_t z = c.begin; z < c.end; z += c.step) {
+                M value = from[row + z];
+                if (value > best || is_nan(value)) {
+                    best = value;
+                    best_index = row + z;
+                }
+            }
+        }
+    *to = best;
+    *index = best_index;
 }
 
-// Windows that are the same but for where they begin: a row of outputs at once, tap by tap.
+// Neighbouring windows, side by side in a register of the oldest processors: a choice between numbers is a mask there, where
+// a branch would miss half the time.
 template <class M>
-void max_rows(const Shape& s, const Windows& windows, const M* from, M* to, int64_t* index) {
+struct Lanes {
+    static constexpr int count = 16 / sizeof(M);
     using Place = std::conditional_t<sizeof(M) == 4, int32_t, int64_t>;
-    const int64_t width = s.out[2], step = s.stride[2];
-    Scratch<Place> places(width);
-    for (int64_t row = 0; row < s.out[0] * s.out[1]; ++row, to += width, index += width) {
-        const Window a = windows.rows[0][row / s.out[1]], b = windows.rows[1][row % s.out[1]];
-        std::fill_n(to, width, lowest<M>());
-        for (int64_t z = 0; z < width; ++z)
-            places[z] = static_cast<Place>((a.begin * s.in[1] + b.begin) * s.in[2] + windows.rows[2][z].begin);
+    typedef M Values __attribute__((vector_size(16)));
+    typedef Place Places __attribute__((vector_size(16)));
+
+    static inline Values load(const M* from, int64_t step) {
+        Values v;
+        if constexpr (count == 4) {
+            if (step == 1) {
+                memcpy(&v, from, sizeof v);
+                return v;
+            }
+            if (step == 2) { // nothing behind the last one is read
+                Values w;
+                memcpy(&v, from, sizeof v);
+                memcpy(&w, from + 3, sizeof w);
+                return __builtin_shufflevector(v, w, 0, 2, 5, 7);
+            }
+        }
+        for (int l = 0; l < count; ++l)
+            v[l] = from[l * step];
+        return v;
+    }
+    /// The windows at [z, z + count), all of whose taps lie inside along the row.
+    static inline void run(const Shape& s, const M* from, const Window& a, const Window& b, int64_t z, M* to,
+                           int64_t* index) {
+        const int64_t step = s.stride[2], start = z * step - s.padding[2];
+        Values best;
+        Places places, lane;
+        for (int l = 0; l < count; ++l) {
+            best[l] = lowest<M>();
+            lane[l] = static_cast<Place>(l * step);
+        }
+        places = static_cast<Place>((a.begin * s.in[1] + b.begin) * s.in[2] + start) + lane;
         for (int64_t x = a.begin; x < a.end; x += a.step)
             for (int64_t y = b.begin; y < b.end; y += b.step)
                 for (int64_t tap = 0; tap < s.kernel[2]; ++tap) {
-                    // Windows [first, last) have this tap inside the input.
-                    const int64_t start = tap * s.dilation[2] - s.padding[2], room = s.in[2] - start;
-                    const int64_t first = start >= 0 ? 0 : (step - 1 - start) / step;
-                    const int64_t last = std::min(room <= 0 ? 0 : (room + step - 1) / step, width);
-                    if (first >= last) continue;
-                    const int64_t place = (x * s.in[1] + y) * s.in[2] + start + first * step;
-                    auto take = [&](auto known) {
-                        take_tap(to + first, places.data + first, from + place, static_cast<Place>(place), last - first,
-                                 known);
-                    };
-                    if (step == 1)
-                        take(std::integral_constant<int64_t, 1>{});
-                    else if (step == 2)
-                        take(std::integral_constant<int64_t, 2>{});
-                    else
-                        take(step);
+                    const int64_t place = (x * s.in[1] + y) * s.in[2] + start + tap * s.dilation[2];
+                    const Values value = load(from + place, step);
+                    const Places take = (value > best) | (value != value);
+                    best = take ? value : best;
+                    places = take ? static_cast<Place>(place) + lane : places;
                 }
-        std::copy_n(places.data, width, index);
+        memcpy(to + z, &best, sizeof best);
+        for (int l = 0; l < count; ++l)
+            index[z + l] = places[l];
+    }
+};
+
+// A plane of windows that are the same but for where they begin.
+template <class M>
+void max_plane(const Shape& s, const Windows& windows, const M* from, M* to, int64_t* index) {
+    constexpr int64_t group = Lanes<M>::count;
+    const int64_t width = s.out[2], step = s.stride[2];
+    // Windows [first, last) of a row lie inside the input along it.
+    const int64_t first = std::min((s.padding[2] + step - 1) / step, width);
+    const int64_t room = s.in[2] + s.padding[2] - (s.kernel[2] - 1) * s.dilation[2];
+    const int64_t last = std::max(std::min(room <= 0 ? 0 : (room + step - 1) / step, width), first);
+    for (int64_t row = 0; row < s.out[0] * s.out[1]; ++row, to += width, index += width) {
+        const Window a = windows.rows[0][row / s.out[1]], b = windows.rows[1][row % s.out[1]];
+        const bool grouped = last - first >= group;
+        for (int64_t z = 0; z < width; ++z) {
+            if (grouped && z == first) z = last;
+            if (z < width) max_of_window(s, from, a, b, windows.rows[2][z], to + z, index + z);
+        }
+        for (int64_t z = first; grouped;) { // the last group ends with the row
+            Lanes<M>::run(s, from, a, b, z, to, index);
+            if (z + group >= last) break;
+            z = std::min(z + group, last - group);
+        }
     }
 }
 
@@ -193,35 +242,19 @@ void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* i
     for_wide(real_types, p.dtype, kernel, [&]<class M>(const Wide<M>& wide) {
         int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
         const Windows windows(s, window_of);
-        const bool by_rows = window_of == max_window && s.in_space <= std::numeric_limits<int32_t>::max();
+        const bool alike = window_of == max_window && s.in_space <= std::numeric_limits<int32_t>::max();
         for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
             WidePlane<M> in(wide, wide.at(input, plane * s.in_space), s.in_space);
             void* target = wide.at(output, plane * s.out_space);
             WideResult<M> out(wide, target, s.out_space);
-            const M* from = in.elements;
             M* to = out.elements;
             int64_t* index = indices + plane * s.out_space;
-            if (by_rows) {
-                max_rows(s, windows, from, to, index);
-                return out.finish(target, s.out_space);
-            }
-            for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
-                int64_t best_index = (a.begin * s.in[1] + b.begin) * s.in[2] + c.begin;
-                M best = lowest<M>();
-                for (int64_t x = a.begin; x < a.end; x += a.step)
-                    for (int64_t y = b.begin; y < b.end; y += b.step) {
-                        int64_t row = (x * s.in[1] + y) * s.in[2];
-                        for (int64_t z = c.begin; z < c.end; z += c.step) {
-                            M value = from[row + z];
-                            if (value > best || is_nan(value)) {
-                                best = value;
-                                best_index = row + z;
-                            }
-                        }
-                    }
-                to[place] = best;
-                index[place] = best_index;
-            });
+            if (alike)
+                max_plane(s, windows, in.elements, to, index);
+            else
+                for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
+                    max_of_window(s, in.elements, a, b, c, to + place, index + place);
+                });
             out.finish(target, s.out_space);
         });
     });
