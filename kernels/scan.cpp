@@ -104,17 +104,20 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     const int item = slot.item_size;
     const bool simple = !is_complex(type) && (kernel.scan == Scan::Sum || kernel.scan == Scan::Prod);
     const int64_t length = kernel.sizes[kernel.scan_dim], across = lines.ndim ? lines.sizes[lines.ndim - 1] : 1;
-    const int64_t blocks_across = (across + side_by_side - 1) / side_by_side;
+    // Lines that lie one after the other are as many streams to read and to write: no more than fill a vector.
+    const bool streams = simple && in.strides[kernel.scan_dim] == item;
+    const int64_t together = !streams ? side_by_side : item < 4 ? 64 / item : 16;
+    const int64_t blocks_across = (across + together - 1) / together;
     PlaneCopy copy = find_plane_copy(item), copy_places = find_plane_copy(8);
     ColumnScan column_scan = simple ? find_column_scan(kernel.scan == Scan::Prod, type) : nullptr;
     auto stride = [&](const LoopOperand& operand) { return lines.ndim ? operand.strides[lines.dims[lines.ndim - 1]] : 0; };
-    parallel(lines.size / across * blocks_across, 1 + 16384 / (length * side_by_side), [&](int64_t begin, int64_t end) {
+    parallel(lines.size / across * blocks_across, 1 + 16384 / (length * together), [&](int64_t begin, int64_t end) {
         constexpr int64_t most = 4096;
         alignas(64) char values[most * 16], state[side_by_side * 16];
         alignas(64) int64_t indices[side_by_side], index_rows[most];
         for (int64_t block = begin; block < end; block++) {
-            const int64_t first = block % blocks_across * side_by_side;
-            const int64_t n = across - first < side_by_side ? across - first : side_by_side, steps = most / n;
+            const int64_t first = block % blocks_across * together;
+            const int64_t n = across - first < together ? across - first : together, steps = most / n;
             auto start = [&](const LoopOperand& operand) {
                 char* at = static_cast<char*>(operand.data) + first * stride(operand);
                 int64_t which = block / blocks_across;

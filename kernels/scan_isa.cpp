@@ -33,6 +33,7 @@ template <class T, class State, bool Product> void scan(void* state, void* value
         }
     };
     columns(std::integral_constant<int, 4>());
+    columns(std::integral_constant<int, 2>());
     columns(std::integral_constant<int, 1>());
     for (; line < lines; line++) {
         State come = first ? static_cast<State>(x[line]) : states[line];
