@@ -2,6 +2,7 @@
 // place in the stride; each tap then reads the places of a run of outputs one after the other, at a fixed offset. Runs go
 // on over the ends of rows: the few places between two rows are computed too, and dropped.
 #include <algorithm>
+#include <limits>
 
 #include "kernels/library/convolution_layout.h"
 #include "kernels/library/scratch.h"
@@ -57,16 +58,29 @@ struct Direct {
     const int64_t k = s.in_channels * s.taps, unit = steps.tile.rows, columns = steps.tile.columns;
     ConvolutionLayout layout{s, s.in_channels, 96 << 10};
     Scratch<int64_t> offsets{k};
-    // Of the copy of one image, behind which whole registers can be read.
-    const int64_t size = s.in_channels * layout.plane + columns + layout.columns - layout.pitch;
+    int64_t size = 0;    // of the copy of one image, behind which whole registers can be read
     int64_t padded = 0;  // channels of all tiles
 
     Direct(const Shape& shape, const T* from, const Weights& where, const T* add) : s(shape), weight(from), lie(where), bias(add) {
         while (padded < s.out_channels) padded += rows_at(padded);
-        set_rows(layout.out_rows);
+        set_rows(best_rows());
+    }
+    /// Rows of the output at once that cost least: tiles are whole, and between bands rows of the input are copied twice.
+    int64_t best_rows() const {
+        constexpr int64_t copied = 64;  // products in the time that it takes to copy one element
+        int64_t best = layout.out_rows, least = std::numeric_limits<int64_t>::max();
+        for (int64_t rows = layout.most; rows > 0; --rows) {
+            const int64_t whole = s.out[1] / rows, rest = s.out[1] % rows, below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
+            auto tiles = [&](int64_t count) { return (layout.places(s, count) + columns - 1) / columns; };
+            const int64_t cost = (whole * tiles(rows) + (rest ? tiles(rest) : 0)) * columns * padded * k +
+                                 (s.out[1] + (whole + (rest != 0)) * below) * layout.pitch * s.in_channels * s.stride[1] * s.stride[2] * copied;
+            if (cost <= least) least = cost, best = rows;  // of equals the smaller copy
+        }
+        return best;
     }
     void set_rows(int64_t out_rows) {
         layout.set(s, out_rows);
+        size = s.in_channels * layout.plane + columns + layout.columns - layout.pitch;
         for (int64_t p = 0; p < k; ++p) {
             const int64_t tap = p % s.taps;
             offsets[p] = layout.offset(s, p / s.taps, lie.turned ? s.taps - 1 - tap : tap);

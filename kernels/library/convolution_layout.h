@@ -12,7 +12,7 @@ namespace kindling::library {
 /// Channel c, row phase f, column phase g, row r, place p lie at
 /// (((c * stride1 + f) * stride2 + g) * rows + r) * pitch + p.
 struct ConvolutionLayout {
-    int64_t out_rows; // rows of the output at once
+    int64_t out_rows, most; // rows of the output at once, and how many at most
     int64_t columns, pitch, rows, plane;
     /// Rows enough to fill `room` elements.
     ConvolutionLayout(const ConvolutionShape& s, int64_t channels, int64_t room)
@@ -21,14 +21,15 @@ struct ConvolutionLayout {
         const int64_t least = plane;
         set(s, 2);
         const int64_t each = std::max<int64_t>(channels * (plane - least), 1);
-        const int64_t most = std::max<int64_t>((room - channels * least) / each + 1, 1);
+        most = std::min(std::max<int64_t>((room - channels * least) / each + 1, 1), s.out[1]);
         const int64_t bands = (s.out[1] + most - 1) / most;
         set(s, (s.out[1] + bands - 1) / bands);
     }
     /// All rows. Between them lie zeros, so that whole registers of so many lanes can be read for all outputs.
     ConvolutionLayout(const ConvolutionShape& s, int64_t lanes)
         : columns(columns_of(s)), pitch(columns - s.out[2] + (s.out[2] + lanes - 1) / lanes * lanes) {
-        set(s, s.out[1]);
+        most = s.out[1];
+        set(s, most);
     }
     static int64_t columns_of(const ConvolutionShape& s) {
         return s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
