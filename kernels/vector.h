@@ -180,9 +180,23 @@ template <class B> KINDLING_INLINE auto lookup(const float (&table)[16], const B
 // out[i] = f(a[i], ...) by vectors. The last, partial vector goes through local copies, so that `f` is compiled once.
 // The step of an operand is 0 where it is a repeated number (see TileFunction).
 template <class T> KINDLING_INLINE const char* partial(char* copy, const char* from, int64_t n) {
+#if defined(__AVX512BW__)
+    const __mmask64 first = (uint64_t{1} << n * static_cast<int64_t>(sizeof(T))) - 1;
+    _mm512_store_si512(copy, _mm512_maskz_loadu_epi8(first, from));
+#else
     std::memset(copy, 0, width);
     std::memcpy(copy, from, static_cast<size_t>(n) * sizeof(T));
+#endif
     return copy;
+}
+/// Out of a copy, fewer than `width` bytes.
+template <class T> KINDLING_INLINE void store_partial(char* to, const char* copy, int64_t n) {
+#if defined(__AVX512BW__)
+    const __mmask64 first = (uint64_t{1} << n * static_cast<int64_t>(sizeof(T))) - 1;
+    _mm512_mask_storeu_epi8(to, first, _mm512_load_si512(copy));
+#else
+    std::memcpy(to, copy, static_cast<size_t>(n) * sizeof(T));
+#endif
 }
 constexpr int wider(int a, int b) { return a > b ? a : b; }
 
@@ -200,7 +214,7 @@ KINDLING_INLINE void loop1(F f, void* out, const void* a, int64_t n) {
         Vec<O, lanes> result = f(load<Vec<A, lanes>>(from));
         if (last) [[unlikely]] {
             store(copy[1], result);
-            std::memcpy(to, copy[1], static_cast<size_t>(n) * sizeof(O));
+            store_partial<O>(to, copy[1], n);
             return;
         }
         store(to, result);
@@ -225,7 +239,7 @@ KINDLING_INLINE void loop2(F f, void* out, const void* a, const void* b, int64_t
         Vec<O, lanes> result = f(load<Vec<A, lanes>>(from_a), load<Vec<A, lanes>>(from_b));
         if (last) [[unlikely]] {
             store(copy[2], result);
-            std::memcpy(to, copy[2], static_cast<size_t>(n) * sizeof(O));
+            store_partial<O>(to, copy[2], n);
             return;
         }
         store(to, result);
@@ -258,7 +272,7 @@ KINDLING_INLINE void loop3(F f, void* out, const void* a, const void* b, const v
         Vec<O, lanes> result = f(load<Vec<A, lanes>>(from_a), load<Vec<B, lanes>>(from_b), load<Vec<B, lanes>>(from_c));
         if (last) [[unlikely]] {
             store(copy[3], result);
-            std::memcpy(to, copy[3], static_cast<size_t>(n) * sizeof(O));
+            store_partial<O>(to, copy[3], n);
             return;
         }
         store(to, result);
