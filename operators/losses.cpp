@@ -274,13 +274,30 @@ OPERATORS(losses) {
         }),
         refuses("torch._C._nn.cross_entropy_loss(torch.ones(2, 3), torch.tensor([0, 5]))", "IndexError: Target 5 is out of bounds"),
     });
+    declare("_squared_error(Tensor self, Tensor target) -> Tensor", {
+        doc("(self - target)**2 of floats, in one pass"), in(space::Hidden), no_inplace(),
+        pointwise([](auto x, auto y) {
+            Sym z = x - y;
+            return z * z;
+        }),
+    });
     declare("mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
         doc("(self - target)**2"), flags(trait::AutocastFloat), in(space::Nn),
-        composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(square(sub(self, target)), reduction); }),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
+            const bool floats = is_floating(self.dtype()) && is_floating(target.dtype());
+            return reduced(floats ? _squared_error(self, target) : square(sub(self, target)), reduction);
+        }),
+    });
+    declare("_absolute_error(Tensor self, Tensor target) -> Tensor", {
+        doc("abs(self - target) of floats, in one pass"), in(space::Hidden), no_inplace(),
+        pointwise([](auto x, auto y) { return abs(x - y); }),
     });
     declare("l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
         doc("abs(self - target)"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
-        composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(abs(sub(self, target)), reduction); }),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
+            const bool floats = is_floating(self.dtype()) && is_floating(target.dtype());
+            return reduced(floats ? _absolute_error(self, target) : abs(sub(self, target)), reduction);
+        }),
     });
     declare("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", {
         doc("Quadratic below beta, linear above, element by element"), in(space::Hidden), no_inplace(),

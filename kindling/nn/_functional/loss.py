@@ -18,11 +18,13 @@ def _reduced(loss, reduction):
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-def _sizes_warning(name, input, target):
-    if target.size() != input.size():
-        warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
-             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-             stacklevel=4)
+def _broadcast(input, target):
+    """Both of one size, with torch's warning where they are not."""
+    if target.size() == input.size():
+        return input, target
+    warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
+         "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=4)
+    return torch.broadcast_tensors(input, target)
 
 
 def _check_weight(weight, input):
@@ -187,9 +189,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     if has_any(input, target):
         return handle(smooth_l1_loss, (input, target), input, target, size_average=size_average, reduce=reduce,
                       reduction=reduction, beta=beta)
-    _sizes_warning("smooth_l1_loss", input, target)
+    input, target = _broadcast(input, target)
     number = _number(size_average, reduce, reduction)
-    input, target = torch.broadcast_tensors(input, target)
     if beta == 0.0:
         return _nn.l1_loss(input, target, number)
     return _nn.smooth_l1_loss(input, target, number, beta)
@@ -200,8 +201,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if has_any(input, target, weight):
         return handle(huber_loss, (input, target, weight), input, target, reduction=reduction, delta=delta,
                       weight=weight)
-    _sizes_warning("huber_loss", input, target)
-    input, target = torch.broadcast_tensors(input, target)
+    input, target = _broadcast(input, target)
     if weight is None:
         return _nn.huber_loss(input, target, _Reduction.get_enum(reduction), delta)
     _check_weight(weight, input)
@@ -227,10 +227,9 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     if has_any(input, target, weight):
         return handle(l1_loss, (input, target, weight), input, target, size_average=size_average, reduce=reduce,
                       reduction=reduction, weight=weight)
-    _sizes_warning("l1_loss", input, target)
+    input, target = _broadcast(input, target)
     if size_average is not None or reduce is not None:
         reduction = _Reduction.legacy_get_string(size_average, reduce)
-    input, target = torch.broadcast_tensors(input, target)
     if weight is None:
         return _nn.l1_loss(input, target, _Reduction.get_enum(reduction))
     _check_weight(weight, input)
@@ -242,10 +241,9 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     if has_any(input, target, weight):
         return handle(mse_loss, (input, target, weight), input, target, size_average=size_average, reduce=reduce,
                       reduction=reduction, weight=weight)
-    _sizes_warning("mse_loss", input, target)
+    input, target = _broadcast(input, target)
     if size_average is not None or reduce is not None:
         reduction = _Reduction.legacy_get_string(size_average, reduce)
-    input, target = torch.broadcast_tensors(input, target)
     if weight is None:
         return _nn.mse_loss(input, target, _Reduction.get_enum(reduction))
     _check_weight(weight, input)
