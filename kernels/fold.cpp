@@ -204,9 +204,10 @@ struct Folder {
     }
 
     /// Simple ones: `count` values into those before them.
-    void merge_values(char* into, const char* later, int64_t count) const {
-        merge_code.function(into, into, later, nullptr, count * merge_code.scale, 0);
+    void merge_values(char* to, const char* earlier, const char* later, int64_t count) const {
+        merge_code.function(to, earlier, later, nullptr, count * merge_code.scale, 0);
     }
+    void merge_values(char* into, const char* later, int64_t count) const { merge_values(into, into, later, count); }
 
     /// The sum of nothing but -0 is 0, as torch starts from 0.
     void tidy(char* values, int64_t count) const {
@@ -475,6 +476,7 @@ void fold_columns(const FoldPlan& plan) {
         char** lanes = own.take<char*>(plan.folder_count);
         for (int f = 0; f < plan.folder_count; f++)
             lanes[f] = own.take<char>(fold_lanes * width * plan.folders[f].item);
+        const char** lane_sources = own.take<const char*>(plan.folder_count * fold_lanes);
         char** levels = own.take<char*>(plan.folder_count * 64);
         for (int i = 0; i < plan.folder_count * 64; i++) levels[i] = nullptr;
         for (int64_t task = begin; task < end; task++) {
@@ -521,17 +523,26 @@ void fold_columns(const FoldPlan& plan) {
                                                         : static_cast<const char*>(runner.output(f, rows * some))) +
                                              r * row_bytes;
                         auto lane_at = [&](int64_t which) { return lanes[f] + which * row_bytes; };
-                        if (in_block < fold_lanes)
+                        // Rows one by one stay where they are until they meet another.
+                        const char** sources = lane_sources + fold_lanes * f;
+                        if (in_block >= fold_lanes) {
+                            folder.merge_values(lane_at(lane), by_lanes ? lane_at(lane) : sources[lane], values, group * some);
+                        } else if (by_lanes || !all_plain) {
                             std::memcpy(lane_at(lane), values, static_cast<size_t>(group * row_bytes));
-                        else
-                            folder.merge_values(lane_at(lane), values, group * some);
+                        }
+                        sources[lane] = all_plain && in_block < fold_lanes ? values : lane_at(lane);
                         if (!last) continue;
                         int64_t used = in_block + group < fold_lanes ? in_block + group : fold_lanes;
                         for (int64_t half = fold_lanes / 2; half > 0; half /= 2) {
-                            if (used > half) folder.merge_values(lane_at(0), lane_at(half), (used - half) * some);
-                            if (used > half) used = half;
+                            const int64_t both = used - half;
+                            if (both > 0 && by_lanes) folder.merge_values(lane_at(0), lane_at(half), both * some);
+                            for (int64_t j = 0; j < both && !by_lanes; j++) {
+                                folder.merge_values(lane_at(j), sources[j], sources[j + half], some);
+                                sources[j] = lane_at(j);
+                            }
+                            if (both > 0) used = half;
                         }
-                        std::memcpy(next_level(f), lane_at(0), static_cast<size_t>(row_bytes));
+                        std::memcpy(next_level(f), by_lanes ? lane_at(0) : sources[0], static_cast<size_t>(row_bytes));
                         merge_levels(f, merges);
                     }
                     if (last) depth += 1 - merges, blocks++;

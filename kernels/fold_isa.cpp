@@ -387,10 +387,17 @@ template <class Op, class T> struct Fold {
             }
             PairwiseCounter<Number, Number (*)(const Number&, const Number&)> counter(merged);
             int64_t at = 0;
-            if constexpr (by_four)
+            if constexpr (lanes_by_four)
                 for (; n - at >= 4 * fold_block; at += 4 * fold_block) {
                     Number numbers[4];
-                    four_blocks(numbers[0].parts, x + at);
+                    if constexpr (by_four) {
+                        four_blocks(numbers[0].parts, x + at);
+                    } else {
+                        V folded[4];
+#pragma GCC unroll 1
+                        for (int b = 0; b < 4; b++) folded[b] = block_lanes(x + at + b * fold_block, fold_block);
+                        finish_four(numbers[0].parts, folded);
+                    }
                     counter.push_four(merged(merged(numbers[0], numbers[1]), merged(numbers[2], numbers[3])));
                 }
             for (; at < n; at += fold_block) {
