@@ -61,20 +61,7 @@ def broadcast_tensors(*tensors):
     tensors = _flat(tensors)
     if has_torch_function(tensors):
         return _ask(broadcast_tensors, tensors, *tensors)
-    if len(tensors) == 0:
-        return ()
-    shape = ()
-    for i, tensor in enumerate(tensors):
-        try:
-            shape = broadcast_shapes(shape, tensor.shape)
-        except RuntimeError:
-            a, b = tuple(shape), tuple(tensor.shape)
-            width = max(len(a), len(b))
-            at = next(d for d in range(width - 1, -1, -1) if
-                      len({([1] * (width - len(s)) + list(s))[d] for s in (a, b)} - {1}) > 1)
-            x, y = (([1] * (width - len(s)) + list(s))[at] for s in (a, b))
-            raise RuntimeError(f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {at}") from None
-    return tuple(tensor.expand(shape) for tensor in tensors)
+    return tuple(_operator("broadcast_tensors")(tensors)) if tensors else ()
 
 
 def split(tensor, split_size_or_sections, dim=0):
