@@ -488,6 +488,52 @@ template <class V> KINDLING_INLINE V erfinv_for_float(const V& x) {
     return choose(inside >= 0.0, result, all<V>(nan));
 }
 
+/// Stirling's series, from 8 on; what is less is multiplied up. Beside 1 and 2, where it is 0, the first powers.
+template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
+    V a = absolute(x), product = a;
+    auto low = a < 8.0;
+#pragma GCC unroll 8
+    for (int i = 1; i < 8; i++) product = product * (a + static_cast<double>(i));
+    V y = choose(low, a + 8.0, a), inverse = 1.0 / y, z = inverse * inverse;
+    V series = inverse * (0.083333333333333333 - z * (0.0027777777777777778 - z * (0.00079365079365079365 -
+                          z * (0.00059523809523809524 - z * 0.00084175084175084175))));
+    V sum = ((y - 0.5) * (log(y) - 1.0) - 0.5) + 0.91893853320467274 + series - log(choose(low, product, all<V>(1.0)));
+    auto first = a < 1.5;
+    V t = a - choose(first, all<V>(1.0), all<V>(2.0));
+    V powers = choose(first, -0.57721566490153286 + t * (0.82246703342411322 - t * 0.40068563438653143),
+                      0.42278433509846714 + t * (0.32246703342411322 - t * 0.067352301053198095));
+    V result = choose(absolute(t) < 0.0009765625, t * powers + 0.0, sum);  // no -0
+    auto below = x < 0.0;
+    if (anywhere(below)) {
+        V sine = absolute(sin(3.141592653589793 * (a - round_to<Rounding::Nearest>(a))));
+        V turned = choose(a == infinity, a, log(3.141592653589793 / (sine * a)) - result);
+        result = choose(below, turned, result);
+    }
+    return result;
+}
+/// The same way: the derivative of the product is kept beside it.
+template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
+    auto below = x < 0.0;
+    V a = choose(below, 1.0 - x, x), product = a, slope = all<V>(1.0);
+    auto low = a < 10.0;
+#pragma GCC unroll 10
+    for (int i = 1; i < 10; i++) {
+        V next = a + static_cast<double>(i);
+        slope = slope * next + product;
+        product = product * next;
+    }
+    V y = choose(low, a + 10.0, a), inverse = 1.0 / y, z = inverse * inverse;
+    V series = z * (0.083333333333333333 - z * (0.0083333333333333333 - z * (0.003968253968253968 - z * (0.0041666666666666667 -
+                    z * (0.0075757575757575758 - z * (0.021092796092796093 - z * 0.083333333333333333))))));
+    V result = log(y) - 0.5 * inverse - series - choose(low, slope / product, V{});
+    if (anywhere(below)) {
+        V rest = x - round_to<Rounding::Nearest>(x);
+        V turned = choose(rest == 0.0, all<V>(nan), result - 3.141592653589793 / tan(3.141592653589793 * rest));
+        result = choose(below, turned, result);
+    }
+    return choose(x == 0.0, with_sign(all<V>(infinity), -x), result);
+}
+
 // ---- float32 in float lanes
 
 inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23

@@ -25,7 +25,8 @@ namespace {
     X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
 #define KINDLING_FOR_EACH_FLOAT_MENDED(X) X(Sin, sinf, tile_sin) X(Cos, cosf, tile_cos) X(Log1p, log1pf, tile_log1p)
 #define KINDLING_FOR_EACH_FLOAT_IN_DOUBLES(X) \
-    X(Tan, tan) X(Cosh, cosh) X(Sinh, sinh) X(Atanh, atanh) X(Erfc, erfc) X(Erfinv, erfinv)
+    X(Tan, tan) X(Cosh, cosh) X(Sinh, sinh) X(Atanh, atanh) X(Erfc, erfc) X(Erfinv, erfinv) X(Lgamma, lgamma) \
+    X(Digamma, digamma)
 #define KINDLING_FOR_EACH_FLOAT_LOG(X) X(Log, logf, E) X(Log2, log2f, Two) X(Log10, log10f, Ten)
 #define KINDLING_FOR_EACH_FLOAT(X) \
     X(Exp, expf) X(Exp2, exp2f) X(Expm1, expm1f) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
