@@ -191,7 +191,9 @@ template <class V> KINDLING_INLINE V log1p(const V& x) {
 template <class V>
 KINDLING_INLINE void reduce_large_lanes(const V& x, V& high, V& low, Bits<V>& quadrant) {
     auto large = ~(absolute(x) <= largest_plain_angle);
-    if (anywhere(large)) [[unlikely]]
+    bool any = false;
+    for (int i = 0; i < Lanes<V>::count; i++) any |= large[i] != 0;
+    if (any) [[unlikely]]
         for (int i = 0; i < Lanes<V>::count; i++)
             if (large[i]) {
                 ReducedAngle reduced = reduce_large_angle(x[i]);
@@ -488,6 +490,9 @@ template <class V> KINDLING_INLINE V erfinv_for_float(const V& x) {
     return choose(inside >= 0.0, result, all<V>(nan));
 }
 
+// Called, since they stand here several times.
+template <class V> __attribute__((noinline)) V once_log(V x) { return log(x); }
+template <class V> __attribute__((noinline)) V once_sin(V x) { return sin(x); }
 /// Stirling's series, from 8 on; what is less is multiplied up. Beside 1 and 2, where it is 0, the first powers.
 template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
     V a = absolute(x), product = a;
@@ -497,7 +502,7 @@ template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
     V y = choose(low, a + 8.0, a), inverse = 1.0 / y, z = inverse * inverse;
     V series = inverse * (0.083333333333333333 - z * (0.0027777777777777778 - z * (0.00079365079365079365 -
                           z * (0.00059523809523809524 - z * 0.00084175084175084175))));
-    V sum = ((y - 0.5) * (log(y) - 1.0) - 0.5) + 0.91893853320467274 + series - log(choose(low, product, all<V>(1.0)));
+    V sum = ((y - 0.5) * (once_log(y) - 1.0) - 0.5) + 0.91893853320467274 + series - once_log(choose(low, product, all<V>(1.0)));
     auto first = a < 1.5;
     V t = a - choose(first, all<V>(1.0), all<V>(2.0));
     V powers = choose(first, -0.57721566490153286 + t * (0.82246703342411322 - t * 0.40068563438653143),
@@ -505,8 +510,8 @@ template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
     V result = choose(absolute(t) < 0.0009765625, t * powers + 0.0, sum);  // no -0
     auto below = x < 0.0;
     if (anywhere(below)) {
-        V sine = absolute(sin(3.141592653589793 * (a - round_to<Rounding::Nearest>(a))));
-        V turned = choose(a == infinity, a, log(3.141592653589793 / (sine * a)) - result);
+        V sine = absolute(once_sin(V(3.141592653589793 * (a - round_to<Rounding::Nearest>(a)))));
+        V turned = choose(a == infinity, a, once_log(V(3.141592653589793 / (sine * a))) - result);
         result = choose(below, turned, result);
     }
     return result;
@@ -525,7 +530,7 @@ template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
     V y = choose(low, a + 10.0, a), inverse = 1.0 / y, z = inverse * inverse;
     V series = z * (0.083333333333333333 - z * (0.0083333333333333333 - z * (0.003968253968253968 - z * (0.0041666666666666667 -
                     z * (0.0075757575757575758 - z * (0.021092796092796093 - z * 0.083333333333333333))))));
-    V result = log(y) - 0.5 * inverse - series - choose(low, slope / product, V{});
+    V result = once_log(y) - 0.5 * inverse - series - choose(low, slope / product, V{});
     if (anywhere(below)) {
         V rest = x - round_to<Rounding::Nearest>(x);
         V turned = choose(rest == 0.0, all<V>(nan), result - 3.141592653589793 / tan(3.141592653589793 * rest));
@@ -568,7 +573,7 @@ template <class V> KINDLING_INLINE LogPartsf<V> log_partsf(const V& x) {
 /// log(1 + f) - f + f^2 / 2 as a product of two.
 template <class V> KINDLING_INLINE Pair<V> log_cubef(const V& f) {
     V square = f * f;
-    auto two = [&](int i) { return mul_add(all<V>(coefficients::logf[i + 1]), f, all<V>(coefficients::logf[i])); };
+    auto two = [&](int i) __attribute__((always_inline)) { return mul_add(all<V>(coefficients::logf[i + 1]), f, all<V>(coefficients::logf[i])); };
     return {f * square, mul_add(mul_add(two(6), square, two(4)), square * square, mul_add(two(2), square, two(0)))};
 }
 /// k log(2) + log(1 + f) + extra.
@@ -722,7 +727,7 @@ template <class V> KINDLING_INLINE V erff(const V& x) {
     V a = at_most(absolute(x), 4.0f);
     auto near = a < 1.0f;
     V t = choose(near, x * x, a - 2.5f), square = t * t;
-    auto both = [&](int i) { return choose(near, all<V>(coefficients::erff[i]), all<V>(erfcf_root[i])); };
+    auto both = [&](int i) __attribute__((always_inline)) { return choose(near, all<V>(coefficients::erff[i]), all<V>(erfcf_root[i])); };
     V even = both(6), odd = both(5);
     even = mul_add(even, square, both(4));
     odd = mul_add(odd, square, both(3));

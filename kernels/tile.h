@@ -87,6 +87,7 @@ bool primitive_allows(Primitive primitive, DType type);
     TileFunction find_cast(DType from, DType to);                                                                     \
     TileFunction find_move(TileMove move);                                                                            \
     TileFunction find_maths(Primitive primitive, DType type);                                                         \
+    TileFunction find_wide_maths(Primitive primitive, DType type);                                                    \
     }
 KINDLING_DECLARE_TILES(isa_baseline)
 KINDLING_DECLARE_TILES(isa_avx2)
