@@ -8,8 +8,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/isa.h"
 #include "kernels/library/dtype_switch.h"
 #include "kernels/library/scratch.h"
+#include "kernels/library/sorting_isa.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -212,6 +214,45 @@ void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* va
     });
 }
 
+// The first k of a row in order, in `heap` with room for k + 1. These are the steps of std::partial_sort, which torch takes,
+// so that equal elements come out as there; but what stays behind the last of the k so far, nearly everything, is passed
+// over by vectors.
+template <class K>
+void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step, int64_t n, int64_t k, bool largest,
+                K* spare, Pair<K>* heap) {
+    using P = Pair<K>;
+    auto first = [](const P& a, const P& b) { return a.key < b.key; };
+    const K flip = largest ? std::numeric_limits<K>::max() : 0;
+    fill_pairs(keys, row, step, k, largest, spare, heap);
+    std::make_heap(heap, heap + k, first);
+    auto offer = [&](K key, int64_t i) {
+        if (key >= heap[0].key) return;
+        heap[k] = {key, static_cast<decltype(P::index)>(i)};
+        std::pop_heap(heap, heap + k + 1, first);
+    };
+    if (step == 1 && (dtype == DType::Float32 || dtype == DType::Float64)) {
+        const Ahead& ahead = isa() == Isa::Avx512 ? isa_avx512::ahead
+                             : isa() == Isa::Avx2 ? isa_avx2::ahead
+                                                  : isa_baseline::ahead;
+        auto pass = [&](const auto* elements, auto next) {
+            for (int64_t i = k; (i = next(elements, i, n, elements[heap[0].index], largest)) < n; ++i)
+                offer(static_cast<K>(key_of(elements[i])) ^ flip, i);
+        };
+        if (dtype == DType::Float32) pass(static_cast<const float*>(row), ahead.of_floats);
+        else pass(static_cast<const double*>(row), ahead.of_doubles);
+    } else {
+        constexpr int64_t chunk = 512;
+        K some[chunk];
+        for (int64_t begin = k; begin < n; begin += chunk) {
+            const int64_t count = std::min(chunk, n - begin);
+            keys.read(at(row, begin * step, keys.bytes), step, count, some);
+            for (int64_t i = 0; i < count; ++i)
+                offer(some[i] ^ flip, begin + i);
+        }
+    }
+    std::sort_heap(heap, heap + k, first);
+}
+
 template <class K>
 void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t k, bool largest, bool sorted,
               void* values, int64_t* indices) {
@@ -219,19 +260,22 @@ void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t 
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
     auto first = [](const P& a, const P& b) { return a.key < b.key; };
-    for_rows(rows, n * 4, [&](int64_t begin, int64_t end, auto place) {
-        Scratch<P> pairs(n);
-        Scratch<K> spare(n);
+    const bool few = k > 0 && k * 64 <= n;
+    for_rows(rows, few ? n : n * 4, [&](int64_t begin, int64_t end, auto place) {
+        Scratch<P> pairs(few ? k + 1 : n);
+        Scratch<K> spare(few ? k : n);
         P* p = pairs.data;
         for (int64_t row = begin; row < end; ++row) {
             const void* from = at(input, place(row), keys.bytes);
-            fill_pairs(keys, from, inner, n, largest, spare.data, p);
-            // The steps torch takes, so that equal elements come out as there.
-            if (k * 64 <= n) {
-                std::partial_sort(p, p + k, p + n, first);
-            } else if (k > 0) {
-                std::nth_element(p, p + k - 1, p + n, first);
-                if (sorted) std::sort(p, p + k - 1, first);
+            if (few) {
+                choose_few(keys, rows.dtype, from, inner, n, k, largest, spare.data, p);
+            } else {
+                fill_pairs(keys, from, inner, n, largest, spare.data, p);
+                // The steps torch takes, as above.
+                if (k > 0) {
+                    std::nth_element(p, p + k - 1, p + n, first);
+                    if (sorted) std::sort(p, p + k - 1, first);
+                }
             }
             int64_t base = row / inner * k * inner + row % inner;
             for (int64_t i = 0; i < k; ++i)
