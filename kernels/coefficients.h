@@ -90,6 +90,9 @@ inline constexpr float expf[] = {5.0e-1f, 1.666657689e-1f, 4.16665545e-2f, 8.363
 // (log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)
 inline constexpr float logf[] = {3.333333163e-1f, -2.500082269e-1f, 2.00012357e-1f, -1.662330123e-1f,
     1.420150055e-1f, -1.316049631e-1f, 1.276367728e-1f, -7.6363528e-2f};
+// less a third of f^3, as a float has it, over f^4
+inline constexpr float logf_longer[] = {-2.500001656e-1f, 2.000091859e-1f, -1.666688111e-1f, 1.423971926e-1f,
+    -1.243467949e-1f, 1.178267833e-1f, -1.147587928e-1f, 6.728108401e-2f};
 // ln(2) as a float
 inline constexpr float exp2f_slope = 0x1.62e43p-1f;
 // (2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2 and a little

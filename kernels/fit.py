@@ -114,6 +114,9 @@ fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm
 fit("logf", "(log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)",
     lambda f: (mp.log1p(f) - f + f * f / 2) / f**3 if abs(f) > 1e-8 else mp.mpf(1) / 3, -0.293, 0.4143, 7, "float",
     weight=lambda f: abs(f**3 / mp.log1p(f)) if abs(f) > 1e-8 else mp.mpf(10) ** -12)
+fit("logf_longer", "less a third of f^3, as a float has it, over f^4",
+    lambda f: ((mp.log1p(f) - f + f * f / 2) / f**3 - mp.mpf(0xAAAAAB) / 2**25) / f if abs(f) > 1e-3 else -mp.mpf(1) / 4, -0.293, 0.4143, 7, "float",
+    weight=lambda f: abs(f**4 / mp.log1p(f)) if abs(f) > 1e-3 else mp.mpf(10) ** -12)
 slope = mp.mpf(0x162E43) / 2**21
 out.append("// ln(2) as a float")
 out.append("inline constexpr float exp2f_slope = 0x1.62e43p-1f;")

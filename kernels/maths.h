@@ -570,23 +570,22 @@ template <class V> KINDLING_INLINE LogPartsf<V> log_partsf(const V& x) {
     Bits<V> power = (bits_of(x) - 0x3F3504F3u) & 0xFF800000u;
     return {convert<float>(bit_cast<Mask<V>>(power) >> 23), from_bits<V>(bits_of(x) - power) - 1.0f, power};
 }
-/// log(1 + f) - f + f^2 / 2 as a product of two.
-template <class V> KINDLING_INLINE Pair<V> log_cubef(const V& f) {
-    V square = f * f;
-    auto two = [&](int i) __attribute__((always_inline)) { return mul_add(all<V>(coefficients::logf[i + 1]), f, all<V>(coefficients::logf[i])); };
-    return {f * square, mul_add(mul_add(two(6), square, two(4)), square * square, mul_add(two(2), square, two(0)))};
+template <class V> KINDLING_INLINE V log_seriesf(const V& f, const V& square, const float (&c)[8]) {
+    auto two = [&](int i) __attribute__((always_inline)) { return mul_add(all<V>(c[i + 1]), f, all<V>(c[i])); };
+    return mul_add(mul_add(two(6), square, two(4)), square * square, mul_add(two(2), square, two(0)));
 }
 /// k log(2) + log(1 + f) + extra.
 template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const V& extra) {
     using namespace coefficients;
-    Pair<V> cube = log_cubef(f);
-    V rest = mul_add(f * -0.5f, f, mul_add(cube.high, cube.low, mul_add(k, all<V>(ln2f[1]), extra)));
+    V square = f * f, rest = mul_add(f * square, log_seriesf(f, square, coefficients::logf), mul_add(k, all<V>(ln2f[1]), extra));
+    rest = mul_add(f * -0.5f, f, rest);
     return mul_add(k, all<V>(ln2f[0]), f + rest);
 }
 /// k power + log(1 + f) inverse, with numbers in two floats.
 template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const float (&power)[2], const float (&inverse)[2]) {
-    Pair<V> cube = log_cubef(f);
-    V half = f * -0.5f, first = mul_add(half, f, f), more = cube.high * cube.low, sum = first + more;
+    V half = f * -0.5f, first = mul_add(half, f, f), square = f * f;
+    V more = mul_add(f * square, all<V>(0.333333343f), square * square * log_seriesf(f, square, coefficients::logf_longer));
+    V sum = first + more;
     V lost = mul_add(half, f, f - first) + (more - (sum - first));
     V part = sum * inverse[0], part_low = mul_add(sum, all<V>(inverse[0]), -part);
     part_low = mul_add(sum, all<V>(inverse[1]), mul_add(lost, all<V>(inverse[0]), part_low));
