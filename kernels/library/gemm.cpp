@@ -154,7 +154,9 @@ void run_bf16(const Gemm& g, const uint16_t* a, const uint16_t* b, float* out) {
     double work = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
     bool by_rows = g.m > g.n;
     int64_t threads = num_threads(), size = by_rows ? g.m : g.n, unit = by_rows ? 12 : 32;
-    int64_t wanted = std::min<int64_t>(threads == 1 ? 1 : 2 * threads, static_cast<int64_t>(work / parallel_work) + 1);
+    // Each piece packs the other operand for itself: more of them than threads only where that is little of the work.
+    int64_t most = threads == 1 ? 1 : size >= 4096 ? 2 * threads : threads;
+    int64_t wanted = std::min<int64_t>(most, static_cast<int64_t>(work / parallel_work) + 1);
     int64_t step = ((size + wanted - 1) / wanted + unit - 1) / unit * unit;
     parallel_for(0, (size + step - 1) / step, 1, [&](int64_t begin, int64_t end) {
         for (int64_t index = begin; index < end; ++index) {
