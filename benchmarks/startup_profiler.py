@@ -1,12 +1,12 @@
 """Whether the numbers of `kindling startup` are right: its totals against wall time, its imports against `-X importtime`.
 
-    python benchmarks/startup_profiler.py                    # torch, numpy, transformers, kindling; about five minutes
+    python benchmarks/startup_profiler.py                    # torch, numpy, transformers, kindling; about four minutes
     python benchmarks/startup_profiler.py --only numpy,kindling --rounds 5
 
 Each round starts the subject in three ways, in fresh processes in turns: as it is, recorded, and under `-X importtime`,
-each `--starts` times, of which the least counts, as in the report of `kindling startup` itself. What is measured is
-compared with what it is measured against within its round, since machines get slower and faster for seconds at a time;
-shown are medians over the rounds, of both and of the difference:
+each as often as a report of `kindling startup` starts it (three times at least, short programs up to fifteen times), and
+as there the least counts. What is measured is compared with what it is measured against within its round, since machines
+get slower and faster for seconds at a time; shown are medians over the rounds, of both and of the difference:
 
 - total: `total_ms` of the recording against the wall time of the bare process, within 5% or 3 ms;
 - imports: the modules' times against the log's, within 10% or 3 ms;
@@ -24,6 +24,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 SUBJECTS = ["torch", "numpy", "transformers", "kindling"]
 
@@ -78,9 +79,9 @@ def start(program, kind):
     return {"logged": imports(log), **lump(log)}
 
 
-def measure(subject, rounds, starts):
+def measure(subject, rounds):
     """``{what: [milliseconds of each round]}``."""
-    from kindling.startup import measure
+    from kindling.startup import measure, record
 
     program = measure.Program(["-c", f"import {subject}"])
     measure.check(program)
@@ -90,10 +91,13 @@ def measure(subject, rounds, starts):
     found = {}
     for turn in range(rounds):
         least = {}
-        for step in range(starts * len(kinds)):
-            # Which of the three comes first changes: what runs before leaves the caches in another state.
-            for what, spent in start(program, kinds[(step + turn) % len(kinds)]).items():
-                least[what] = min(least.get(what, spent), spent)
+        starts, until = 0, time.perf_counter() + record.SECONDS
+        while starts < record.ROUNDS or (starts < record.MOST and time.perf_counter() < until):
+            starts += 1
+            for step in range(len(kinds)):
+                # Which of the three comes first changes: what runs before leaves the caches in another state.
+                for what, spent in start(program, kinds[(step + turn) % len(kinds)]).items():
+                    least[what] = min(least.get(what, spent), spent)
         for what, spent in least.items():
             found.setdefault(what, []).append(spent)
     return found
@@ -118,7 +122,6 @@ def compare(found, subject):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--starts", type=int, default=3, help="of each kind in a round; the least counts")
     parser.add_argument("--only", default=",".join(SUBJECTS), help="subjects, by commas: any module that can be imported")
     given = parser.parse_args()
     print(f"{f'medians of {given.rounds} rounds, ms':28}{'measured':>10}{'against':>10}{'differs':>10}{'allowed':>10}{'max/min':>9}")
@@ -126,7 +129,7 @@ def main():
     folder = tempfile.TemporaryDirectory()
     os.chdir(folder.name)  # `-c` puts the working folder in front of the path
     for subject in given.only.split(","):
-        for what, ours, against, difference, allowed, holds, spread in compare(measure(subject, given.rounds, given.starts), subject):
+        for what, ours, against, difference, allowed, holds, spread in compare(measure(subject, given.rounds), subject):
             broken += not holds
             print(f"{what:28}{ours:10.1f}{against:10.1f}{difference:+10.1f}{allowed:10.1f}{spread:9.2f}  "
                   f"{'holds' if holds else 'DOES NOT HOLD'}", flush=True)  # fmt: skip

@@ -89,9 +89,34 @@ def line_of(frame):
     return lines[low - 1] if low else 0
 
 
+def watch_locks():
+    """Times imports by the lock that _find_and_load holds around each: its methods are called before and after, so that no
+    frame of ours lies on the stack in between. CPython 3.11 and later map and unmap 16 KB of frames each time a call crosses
+    the end of such a chunk; with a frame more for each import around another, loops cross it elsewhere, or not at all (for
+    transformers 1,700 times in 3,500, 4 to 7% of its time)."""
+    lock = bootstrap._ModuleLockManager
+    enter, leave, loading = lock.__enter__, lock.__exit__, real_find_and_load.__code__
+
+    def __enter__(self):
+        enter(self)
+        if self._name not in modules:
+            frame = getframe().f_back
+            if frame.f_code is loading:  # others take locks, too
+                self.span = opened(self._name, frame)
+
+    def __exit__(self, kind=None, error=None, traceback=None):
+        if self.span:
+            if error is None:
+                closed(self.span, modules.get(self._name))
+            else:
+                failure(self.span, error)
+        return leave(self, kind, error, traceback)
+
+    lock.span, lock.__enter__, lock.__exit__ = 0, __enter__, __exit__
+
+
 def find_and_load(name, import_):
-    # Few locals, and the rest in calls: this frame lies on the stack once for each import around another. (3.11 and later
-    # map and unmap a page of frames each time a call crosses its end: larger frames have loops cross it sooner.)
+    """The same in the run for details, which needs to see cached imports too, and where there is no such lock."""
     if name in modules:
         if detail:  # importlib.import_module does not pass by __import__
             detail.again(name, getframe().f_back)
@@ -429,7 +454,10 @@ def begin():
 
         modules.pop("atexit", None)
         atexit.register(finish)
-        bootstrap._find_and_load = find_and_load
+        if detail or "_ModuleLockManager" not in real_find_and_load.__code__.co_names:
+            bootstrap._find_and_load = find_and_load
+        else:
+            watch_locks()
     # The sitecustomize that this one stood in front of.
     modules.pop("sitecustomize", None)
     real = external.PathFinder.find_spec("sitecustomize")
