@@ -17,8 +17,11 @@ bool has_bf16_products();
 
 }  // namespace kindling
 
-// Calls FUNCTION in the name space of the instruction set in use: files *_isa.cpp are compiled once for each.
-#define KINDLING_BY_ISA(FUNCTION, ...)                                                                                \
-    (::kindling::isa() == ::kindling::Isa::Avx512 ? ::kindling::isa_avx512::FUNCTION(__VA_ARGS__)                     \
-     : ::kindling::isa() == ::kindling::Isa::Avx2 ? ::kindling::isa_avx2::FUNCTION(__VA_ARGS__)                       \
-                                                  : ::kindling::isa_baseline::FUNCTION(__VA_ARGS__))
+// NAME, an object or a call, in the name space of the instruction set in use: files *_isa.cpp are compiled once for each.
+// `kindling` has such name spaces, and `kindling::library` its own: the nearest to where this stands are meant.
+#define KINDLING_OF_ISA(NAME)                                                                                         \
+    (::kindling::isa() == ::kindling::Isa::Avx512 ? isa_avx512::NAME                                                  \
+     : ::kindling::isa() == ::kindling::Isa::Avx2 ? isa_avx2::NAME                                                    \
+                                                  : isa_baseline::NAME)
+
+#define KINDLING_BY_ISA(FUNCTION, ...) KINDLING_OF_ISA(FUNCTION(__VA_ARGS__))

@@ -37,10 +37,7 @@ struct ConvolutionShape {
     }
 };
 
-inline const ConvolutionSteps& convolution_steps() {
-    return *(isa() == Isa::Avx512 ? &isa_avx512::convolution_steps
-             : isa() == Isa::Avx2 ? &isa_avx2::convolution_steps : &isa_baseline::convolution_steps);
-}
+inline const ConvolutionSteps& convolution_steps() { return KINDLING_OF_ISA(convolution_steps); }
 
 /// Short rows are the rule: fixed-size moves, the last one overlapping, in place of a call.
 template <class T>

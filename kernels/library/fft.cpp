@@ -63,9 +63,7 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n);
 
 template <class R>
 const FourierStages<R>& stages() {
-    const FourierSteps& steps = isa() == Isa::Avx512 ? isa_avx512::fourier_steps
-                                : isa() == Isa::Avx2 ? isa_avx2::fourier_steps
-                                                     : isa_baseline::fourier_steps;
+    const FourierSteps& steps = KINDLING_OF_ISA(fourier_steps);
     if constexpr (sizeof(R) == 4)
         return steps.in_float;
     else

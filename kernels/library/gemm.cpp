@@ -16,16 +16,7 @@
 namespace kindling::library {
 namespace {
 
-const GemmSteps& gemm_steps() {
-    switch (isa()) {
-    case Isa::Avx512:
-        return isa_avx512::gemm_steps;
-    case Isa::Avx2:
-        return isa_avx2::gemm_steps;
-    default:
-        return isa_baseline::gemm_steps;
-    }
-}
+const GemmSteps& gemm_steps() { return KINDLING_OF_ISA(gemm_steps); }
 
 void run_part(const GemmPart<float>& part) { gemm_steps().gemm_float(part); }
 void run_part(const GemmPart<double>& part) { gemm_steps().gemm_double(part); }

@@ -137,16 +137,7 @@ inline double to_uniform_double(const uint32_t* words) {
     return static_cast<double>(static_cast<int64_t>(wide(words) & ((1ull << 53) - 1))) * 0x1p-53;
 }
 
-const RandomSteps& random_steps() {
-    switch (isa()) {
-    case Isa::Avx512:
-        return isa_avx512::random_steps;
-    case Isa::Avx2:
-        return isa_avx2::random_steps;
-    default:
-        return isa_baseline::random_steps;
-    }
-}
+const RandomSteps& random_steps() { return KINDLING_OF_ISA(random_steps); }
 
 bool is_contiguous(const RandomOut& out) {
     if (out.ndim < 0) return true;

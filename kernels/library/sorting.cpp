@@ -231,9 +231,7 @@ void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step,
         std::pop_heap(heap, heap + k + 1, first);
     };
     if (step == 1 && (dtype == DType::Float32 || dtype == DType::Float64)) {
-        const Ahead& ahead = isa() == Isa::Avx512 ? isa_avx512::ahead
-                             : isa() == Isa::Avx2 ? isa_avx2::ahead
-                                                  : isa_baseline::ahead;
+        const Ahead& ahead = KINDLING_OF_ISA(ahead);
         auto pass = [&](const auto* elements, auto next) {
             for (int64_t i = k; (i = next(elements, i, n, elements[heap[0].index], largest)) < n; ++i)
                 offer(static_cast<K>(key_of(elements[i])) ^ flip, i);
