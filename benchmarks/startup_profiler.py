@@ -24,7 +24,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 SUBJECTS = ["torch", "numpy", "transformers", "kindling"]
 
@@ -91,9 +90,7 @@ def measure(subject, rounds):
     found = {}
     for turn in range(rounds):
         least = {}
-        starts, until = 0, time.perf_counter() + record.SECONDS
-        while starts < record.ROUNDS or (starts < record.MOST and time.perf_counter() < until):
-            starts += 1
+        for _ in record.rounds():
             for step in range(len(kinds)):
                 # Which of the three comes first changes: what runs before leaves the caches in another state.
                 for what, spent in start(program, kinds[(step + turn) % len(kinds)]).items():

@@ -13,6 +13,15 @@ from kindling.startup import measure, model, parse
 ROUNDS, SECONDS, MOST = 3, 2.0, 15
 
 
+def rounds(repeat=None):
+    """Numbers the rounds of a measurement: ``repeat`` of them, or as the constants above have it."""
+    until = perf_counter() + SECONDS
+    turn = 0
+    while turn < (repeat or ROUNDS) or (not repeat and turn < MOST and perf_counter() < until):
+        yield turn
+        turn += 1
+
+
 def record(program, repeat=None, command=None):
     """Measure ``program`` (`measure.Program`): a first recorded run whose output is shown, one for details, then bare,
     recorded and empty ones in turns."""
@@ -23,10 +32,7 @@ def record(program, repeat=None, command=None):
     if not first.timed_out:
         details = program.run("detail", options="detail")
         runs.append(details)
-        until = perf_counter() + SECONDS
-        turn = 0
-        while turn < (repeat or ROUNDS) or (not repeat and turn < MOST and perf_counter() < until):
-            turn += 1
+        for _ in rounds(repeat):
             bare = program.run("bare")
             run = program.run("recorded", options="time")
             runs += [bare, run, program.run("interpreter", words=["-c", "pass"])]

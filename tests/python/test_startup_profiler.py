@@ -589,6 +589,14 @@ def test_registrations_of_kindling(tree):
     assert b"registering files by time" in done.stdout
 
 
+@pytest.mark.parametrize("repeat, seconds, count", [(None, 0.0, 3), (None, 60.0, 15), (1, 60.0, 1), (20, 0.0, 20)])
+def test_rounds(monkeypatch, repeat, seconds, count):
+    from kindling.startup import record
+
+    monkeypatch.setattr(record, "SECONDS", seconds)
+    assert list(record.rounds(repeat)) == list(range(count))
+
+
 def test_program_that_checks_the_numbers(tmp_path):
     """What it says of measurements: each bar, from both sides. And that it runs: what it then finds depends on the machine."""
     import importlib.util
