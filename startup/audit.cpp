@@ -119,18 +119,6 @@ Record* add(Kind kind, uint32_t slot, uint64_t value, uint64_t more = 0, bool us
     return record;
 }
 
-#if KINDLING_STARTUP_THREADS
-using StartThread = int (*)(void*, const void*, void* (*)(void*), void*);
-StartThread real_start;
-
-// In place of pthread_create, for every library: the value is the function that the thread runs, then who asked for it.
-int start_thread(void* thread, const void* attributes, void* (*function)(void*), void* argument) {
-    if (Record* record = add(THREAD, NO_SLOT, reinterpret_cast<uintptr_t>(function), sizeof(uint64_t)))
-        *reinterpret_cast<uint64_t*>(record + 1) = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    return real_start(thread, attributes, function, argument);
-}
-#endif
-
 // ---- samples of the main thread's stack: registers and raw memory; unwinding is left to who reads them
 
 constexpr uint64_t STACK_BYTES = 64 << 10;
@@ -178,14 +166,6 @@ void start_sampling() {
     itimerspec times = {each, each};
     call(SYS_timer_settime, timer, 0, reinterpret_cast<long>(&times), 0);
 }
-
-#if KINDLING_STARTUP_THREADS
-bool same(const char* a, const char* b) {
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
-}
-#endif
 
 bool contains(const char* text, const char* word) {
     for (; *text; text++) {
@@ -324,15 +304,32 @@ EXPORT unsigned la_objopen(struct link_map* map, Lmid_t, uintptr_t* cookie) {
         for (uint32_t index = 0; index <= length; index++)
             text[index] = name[index];
     }
-#if KINDLING_STARTUP_THREADS
+    if (!KINDLING_STARTUP_THREADS) return 0;
     // Bindings are shown (la_symbind64) of names in the C library only: pthread_create is there, and they are few.
     return LA_FLG_BINDFROM | (contains(name, "/libc.so") || contains(name, "/libpthread") ? LA_FLG_BINDTO : 0);
-#else
-    return 0;
-#endif
 }
 
 #if KINDLING_STARTUP_THREADS
+namespace {
+
+using StartThread = int (*)(void*, const void*, void* (*)(void*), void*);
+StartThread real_start;
+
+// In place of pthread_create, for every library: the value is the function that the thread runs, then who asked for it.
+int start_thread(void* thread, const void* attributes, void* (*function)(void*), void* argument) {
+    if (Record* record = add(THREAD, NO_SLOT, reinterpret_cast<uintptr_t>(function), sizeof(uint64_t)))
+        *reinterpret_cast<uint64_t*>(record + 1) = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    return real_start(thread, attributes, function, argument);
+}
+
+bool same(const char* a, const char* b) {
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+} // namespace
+
 EXPORT uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, uintptr_t*, uintptr_t*, unsigned* flags, const char* name) {
     *flags |= LA_SYMB_NOPLTENTER | LA_SYMB_NOPLTEXIT;
     if (name[0] != 'p' || !same(name, "pthread_create")) return symbol->st_value;
