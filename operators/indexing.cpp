@@ -2,6 +2,8 @@
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/indexing.h"
+#include "kernels/library/mask.h"
+#include "kernels/library/scratch.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -107,30 +109,66 @@ Places prepare(const Tensor& self, TensorList given) {
     return places;
 }
 
-/// Element offsets for each combination of indices; IndexError when one is out of range.
-std::vector<int64_t> offsets_of(const Places& places) {
+int64_t numel_of(IntList sizes) {
     int64_t count = 1;
-    for (int64_t size : places.shape) count *= size;
-    std::vector<int64_t> offsets(static_cast<size_t>(count), 0);
-    for (int i = 0; i < places.count; i++) {
-        Tensor index = contiguous(expand(places.indices[static_cast<size_t>(i)], places.shape));
-        const int64_t* values = index.data_ptr<int64_t>();
-        int64_t dim = places.first + i, size = places.self.size(dim), stride = places.self.stride(dim);
-        for (int64_t n = 0; n < count; n++) {
-            int64_t value = values[n];
-            KINDLING_CHECK(Index, value >= -size && value < size, "index %ld is out of bounds for dimension %ld with size %ld", value, dim, size);
-            offsets[static_cast<size_t>(n)] += (value < 0 ? value + size : value) * stride;
-        }
-    }
-    return offsets;
+    for (int64_t size : sizes) count *= size;
+    return count;
 }
 
-library::Indexed describe(const Tensor& self, int first, int count, const std::vector<int64_t>& offsets) {
+/// Element offsets into a tensor; IndexError when an index is out of range.
+struct Offsets {
+    int64_t count;
+    library::Scratch<int64_t> values;
+    explicit Offsets(const Places& places);                                                  // for each combination of indices
+    Offsets(const Tensor& self, int64_t dim, const Tensor& index, const char* operation);    // along one dimension
+};
+
+Offsets::Offsets(const Places& places) : count(numel_of(places.shape)), values(count) {
+    if (!places.count) std::memset(values.data, 0, static_cast<size_t>(count) * sizeof(int64_t));
+    for (int i = 0; i < places.count; i++) {
+        const Tensor& given = places.indices[static_cast<size_t>(i)];
+        const bool plain = given.is_contiguous() && given.sizes() == IntList(places.shape);
+        Tensor index = plain ? given : contiguous(expand(given, places.shape));
+        int64_t dim = places.first + i, size = places.self.size(dim);
+        const int64_t* bad = library::add_offsets(values.data, index.data_ptr<int64_t>(), count, size, places.self.stride(dim), i == 0);
+        KINDLING_CHECK(Index, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, dim, size);
+    }
+}
+
+Offsets::Offsets(const Tensor& self, int64_t dim, const Tensor& index, const char* operation) : count(index.numel()), values(count) {
+    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, index.dim());
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(index.dtype()));
+    Tensor flat = contiguous(to(index, DType::Int64));
+    const int64_t size = self.dim() ? self.size(dim) : 1, stride = self.dim() ? self.stride(dim) : 0;
+    const int64_t* given = flat.data_ptr<int64_t>();
+    for (int64_t i = 0; i < count; i++) {
+        KINDLING_CHECK(Index, given[i] >= 0 && given[i] < size, "index out of range in self");
+        values[i] = given[i] * stride;
+    }
+}
+
+library::Indexed describe(const Tensor& self, int first, int count, const Offsets& offsets) {
     const TensorImpl* impl = self.impl();
     const int64_t *sizes = impl->shape, *strides = impl->shape + impl->ndim;
     int after = first + count;
-    return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.data(),
-            static_cast<int64_t>(offsets.size())};
+    return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.values.data, offsets.count};
+}
+
+/// Whether self[indices] is a choice of elements in the order in which they lie.
+bool chooses_elements(const Tensor& self, TensorList indices) {
+    if (indices.size() != 1 || !indices[0].defined() || !self.dim() || !self.is_contiguous()) return false;
+    const Tensor& mask = indices[0];
+    return (mask.dtype() == DType::Bool || mask.dtype() == DType::UInt8) && mask.sizes() == self.sizes() &&
+           self.device().type == DeviceType::CPU && mask.device().type == DeviceType::CPU;
+}
+
+Tensor chosen_elements(const Tensor& self, const Tensor& given) {
+    Tensor mask = contiguous(given);
+    library::Mask counted(mask.data(), mask.numel());
+    Tensor result = make_tensor({counted.count()}, self.dtype());
+    Unlocked unlocked(self.numel() > 65536);
+    counted.take(self.data(), static_cast<int>(self.element_size()), result.data());
+    return result;
 }
 
 void put(const Tensor& self, TensorList indices, const Tensor& values, Write write) {
@@ -145,26 +183,12 @@ void put(const Tensor& self, TensorList indices, const Tensor& values, Write wri
     KINDLING_CHECK(Runtime, IntList(check) == IntList(places.result),
                    "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
                    str(values.sizes()).c_str(), str(places.result).c_str());
-    std::vector<int64_t> offsets = offsets_of(places);
-    if (!places.self.numel() || offsets.empty()) return;
+    Offsets offsets(places);
+    if (!places.self.numel() || !offsets.count) return;
     Tensor source = contiguous(expand(values, places.result));
     if (source.storage() == self.storage()) source = clone(source, MemoryFormat::Contiguous);
     Unlocked unlocked(source.numel() > 65536);
     library::write_places(describe(places.self, places.first, places.count, offsets), self.data(), source.data(), write);
-}
-
-std::vector<int64_t> offsets_along(const Tensor& self, int64_t dim, const Tensor& index, const char* operation) {
-    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, index.dim());
-    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(index.dtype()));
-    Tensor flat = contiguous(to(index, DType::Int64));
-    std::vector<int64_t> offsets(static_cast<size_t>(flat.numel()));
-    int64_t size = self.dim() ? self.size(dim) : 1, stride = self.dim() ? self.stride(dim) : 1;
-    const int64_t* values = flat.data_ptr<int64_t>();
-    for (size_t i = 0; i < offsets.size(); i++) {
-        KINDLING_CHECK(Index, values[i] >= 0 && values[i] < size, "index out of range in self");
-        offsets[i] = values[i] * stride;
-    }
-    return offsets;
 }
 
 Tensor selected_rows(const Tensor& self, int64_t dim, const Tensor& index) {
@@ -174,7 +198,7 @@ Tensor selected_rows(const Tensor& self, int64_t dim, const Tensor& index) {
     if (self.dim()) sizes[static_cast<size_t>(dim)] = index.numel();
     Tensor result = make_tensor(sizes, self.dtype(), self.device());
     if (result.is_meta() || !result.numel()) return result;
-    std::vector<int64_t> offsets = offsets_along(self, dim, index, "index_select");
+    Offsets offsets(self, dim, index, "index_select");
     if (self.dim() == 0) { copy_into(result, self); return result; }
     Unlocked unlocked(result.numel() > 65536);
     library::gather_places(describe(self, static_cast<int>(dim), 1, offsets), self.data(), result.data());
@@ -200,12 +224,11 @@ Tensor write_rows(Tensor result, int64_t dim, const Tensor& index, const Tensor&
              str(result.sizes()).c_str(), str(source.sizes()).c_str());
     }
     if (result.is_meta() || !source.numel()) return result;
-    std::vector<int64_t> offsets = offsets_along(result, dim, index, operation);
+    Offsets offsets(result, dim, index, operation);
     Tensor values = contiguous(source);
     if (result.dim() == 0) {
         Tensor flat = make_view(result, {1}, {1}, result.storage_offset());
-        std::vector<int64_t> zero(offsets.size(), 0);
-        library::write_places(describe(flat, 0, 1, zero), flat.data(), values.data(), write);
+        library::write_places(describe(flat, 0, 1, offsets), flat.data(), values.data(), write);
         return result;
     }
     library::write_places(describe(result, static_cast<int>(dim), 1, offsets), result.data(), values.data(), write);
@@ -304,10 +327,11 @@ OPERATORS(indexing) {
     declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
         doc("Elements at places given by index tensors or masks, as self[indices]"), in(space::Hidden),
         kernel([](const Tensor& self, TensorList indices) {
+            if (chooses_elements(self, indices)) return chosen_elements(self, indices[0]);
             Places places = prepare(self, indices);
             Tensor result = make_tensor(places.result, self.dtype(), self.device());
             if (result.is_meta()) return result;
-            std::vector<int64_t> offsets = offsets_of(places);
+            Offsets offsets(places);
             if (!result.numel()) return result;
             Unlocked unlocked(result.numel() > 65536);
             library::gather_places(describe(places.self, places.first, places.count, offsets), self.data(), result.data());
@@ -633,9 +657,10 @@ OPERATORS(indexing) {
         kernel([](const Tensor& self) {
             KINDLING_CHECK(NotImplemented, !self.is_meta(), "nonzero: the result's shape depends on values, which meta tensors do not have");
             Tensor mask = contiguous(self.dtype() == DType::Bool ? self : ne(self, Scalar(0)));
-            Tensor result = make_tensor({library::count_true(mask.data(), mask.numel()), self.dim()}, DType::Int64);
+            library::Mask counted(mask.data(), mask.numel());
+            Tensor result = make_tensor({counted.count(), self.dim()}, DType::Int64);
             Unlocked unlocked(mask.numel() > 65536);
-            library::true_places(mask.data(), static_cast<int>(self.dim()), self.sizes().data(), result.data_ptr<int64_t>());
+            counted.places(static_cast<int>(self.dim()), self.sizes().data(), result.data_ptr<int64_t>());
             return result;
         }),
     });

@@ -1,8 +1,5 @@
 #include "kernels/library/indexing.h"
 
-#include <emmintrin.h>
-
-#include <bit>
 #include <cstring>
 
 #include "kernels/library/dtype_switch.h"
@@ -195,6 +192,25 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
 
 }  // namespace
 
+const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first) {
+    constexpr int64_t together = 64;  // a branch for each would cost more than the rest
+    const auto room = 2 * static_cast<uint64_t>(size);
+    for (int64_t i = 0; i < n; i += together) {
+        const int64_t stop = n - i < together ? n : i + together;
+        bool outside = false;
+        for (int64_t k = i; k < stop; k++) outside |= static_cast<uint64_t>(index[k]) + static_cast<uint64_t>(size) >= room;
+        if (outside) [[unlikely]] {
+            while (static_cast<uint64_t>(index[i]) + static_cast<uint64_t>(size) < room) i++;
+            return index + i;
+        }
+        if (first)
+            for (int64_t k = i; k < stop; k++) offsets[k] = (index[k] + (index[k] >> 63 & size)) * stride;
+        else
+            for (int64_t k = i; k < stop; k++) offsets[k] += (index[k] + (index[k] >> 63 & size)) * stride;
+    }
+    return nullptr;
+}
+
 void gather_places(const Indexed& w, const void* tensor, void* out) {
     const auto bytes = static_cast<int64_t>(item_size(w.dtype));
     const int64_t block = product(w.after_dims, w.after_sizes);
@@ -242,44 +258,6 @@ void write_places(const Indexed& w, void* tensor, const void* values, Write writ
             else copy_bytes(place, from, block * bytes);
         }
     });
-}
-
-int64_t count_true(const void* mask, int64_t n) {
-    const char* at = static_cast<const char*>(mask);
-    const __m128i zero = _mm_setzero_si128(), one = _mm_set1_epi8(1);
-    __m128i sums = zero;
-    int64_t i = 0, count = 0;
-    for (; i + 16 <= n; i += 16)  // sums of zeros and ones, eight bytes at a time
-        sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_min_epu8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)), one), zero));
-    for (; i < n; i++) count += at[i] != 0;
-    return count + _mm_cvtsi128_si64(sums) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums));
-}
-
-void true_places(const void* mask, int ndim, const int64_t* sizes, int64_t* out) {
-    const char* row = static_cast<const char*>(mask);
-    const int64_t columns = ndim ? sizes[ndim - 1] : 1, rows = product(ndim, sizes) / (columns ? columns : 1);
-    const int outer = ndim ? ndim - 1 : 0;
-    int64_t place[64] = {};
-    const __m128i zero = _mm_setzero_si128();
-    auto put = [&](int64_t column) {
-        for (int d = 0; d < outer; d++) out[d] = place[d];
-        if (ndim) out[outer] = column;
-        out += ndim;
-    };
-    for (int64_t r = 0; r < rows; r++, row += columns) {
-        int64_t i = 0;
-        for (; i + 16 <= columns; i += 16) {
-            const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + i));
-            unsigned hits = ~static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, zero))) & 0xFFFF;
-            for (; hits; hits &= hits - 1) put(i + std::countr_zero(hits));
-        }
-        for (; i < columns; i++)
-            if (row[i]) put(i);
-        for (int d = outer; d-- > 0;) {
-            if (++place[d] < sizes[d]) break;
-            place[d] = 0;
-        }
-    }
 }
 
 const int64_t* gather_along(const Along& where, const void* tensor, void* out) {

@@ -19,14 +19,14 @@ struct Indexed {
     int64_t count;
 };
 
+/// offsets[i] = index[i] * stride, or that added if not `first`; an index below 0 counts from the end. Null, or an index
+/// out of [-size, size).
+const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first);
+
 /// out (contiguous: before x count x after) = tensor at the places.
 void gather_places(const Indexed& where, const void* tensor, void* out);
 /// tensor at the places = values (contiguous: before x count x after), or combined with them, in order.
 void write_places(const Indexed& where, void* tensor, const void* values, Write write);
-
-/// How many of n bytes are not zero; and where: rows of `ndim` coordinates in a mask of these sizes, in order.
-int64_t count_true(const void* mask, int64_t n);
-void true_places(const void* mask, int ndim, const int64_t* sizes, int64_t* out);
 
 /// Element by element along one dimension: other operands have the index's shape, any strides.
 struct Along {

@@ -1,0 +1,26 @@
+// kernels/library/mask_isa.h: what a mask chooses, packed, built once for each instruction set.
+#pragma once
+#include <cstdint>
+
+namespace kindling::library {
+
+/// Nothing is written at `end` or behind it; that is where what is chosen ends, or further on.
+struct MaskSteps {
+    /// The elements of `item` bytes that are chosen, one after the other.
+    void (*take)(char* to, const char* end, const char* from, const char* mask, int64_t n, int item);
+    /// The places of what is chosen: `outer` coordinates that all of them share, and one that counts from `column`.
+    int64_t* (*places)(int64_t* to, const int64_t* end, const char* mask, int64_t n, const int64_t* row, int outer,
+                       int64_t column);
+};
+
+namespace isa_baseline {
+extern const MaskSteps mask_steps;
+}
+namespace isa_avx2 {
+extern const MaskSteps mask_steps;
+}
+namespace isa_avx512 {
+extern const MaskSteps mask_steps;
+}
+
+} // namespace kindling::library
