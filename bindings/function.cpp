@@ -72,7 +72,7 @@ PyObject* call_boxed(const Operator& op, Value* values) {
     return results_to_python(op, results);
 }
 
-PyObject* run_call(Call& call) {
+PyObject* run_call(Call& call, Caller caller) {
     const Operator& op = *call.signature->op;
     // A number in the place of self needs a tensor: somebody has to say what the result is.
     if (call.signature->numbers && call.values[0].wrapped) {
@@ -80,7 +80,9 @@ PyObject* run_call(Call& call) {
         for (int i = 0; i < op.tensor_count; i++) tensors |= call.values[op.tensor_positions[i]].is_tensor();
         if (!tensors) call.values[0] = Value(call.arena.keep(wrap_number(call.values[0].scalar())));
     }
-    PyObject* result = call_boxed(op, call.values);
+    Value results[16];
+    call_over(op, call.values, results, caller);
+    PyObject* result = results_to_python(op, results);
     if (call.out_given && result && call.out && (PyTuple_Check(call.out) || PyList_Check(call.out)) && op.schema->results.empty()) {
         Py_DECREF(result);
         return Py_NewRef(call.out);
@@ -109,7 +111,8 @@ static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t
         if (!parse_call(*overloads, args, nargs, kwnames, call)) return nullptr;
         if (call.overloaded || thread_state.function_modes) [[unlikely]]
             if (PyObject* result = call_torch_function(callable, args, nargs, kwnames); result || PyErr_Occurred()) return result;
-        PyObject* result = run_call(call);
+        // Who passes the items of a tuple does so without this flag (PEP 590: nothing there may be touched).
+        PyObject* result = run_call(call, nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET ? Caller::Stack : Caller::Unknown);
         // As torch's: the list operators that write in place give the list back.
         if (result == Py_None && nargs > 0 && call.signature->op->schema->results.empty() && !strncmp(f->text, "_foreach_", 9)) {
             Py_DECREF(result);

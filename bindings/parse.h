@@ -1,6 +1,7 @@
 // bindings/parse.h: Python arguments -> boxed values, driven by the operators' schemas.
 #pragma once
 #include "bindings/python.h"
+#include "bindings/reuse.h"
 #include "core/dispatch.h"
 
 namespace kindling::python {
@@ -92,7 +93,7 @@ bool parse_call(const Overloads& overloads, PyObject* const* args, Py_ssize_t na
 /// One value for one argument of a schema, as operators registered by Python give back. Throws.
 Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& arena, bool numbers);
 /// Runs a call and gives its results to Python. Null with an error set.
-PyObject* run_call(Call& call);
+PyObject* run_call(Call& call, Caller caller);
 PyObject* results_to_python(const Operator& op, Value* results);
 /// "(Tensor input, Tensor other, *, Number alpha = 1, Tensor out = None)".
 std::string signature_text(const Signature& signature, bool any_out);

@@ -50,7 +50,7 @@ static PyObject* run(const Operator& op, const Value& a, const Value& b) {
     const auto& arguments = op.schema->arguments;
     for (size_t i = 2; i < arguments.size() && i < 8; i++) slots.values[i] = arguments[i].default_value;
     Value result;
-    call(op, slots.values, &result);
+    call_over(op, slots.values, &result, Caller::Sign);
     return wrap(result.take_tensor());
 }
 
@@ -175,7 +175,11 @@ static PyObject* unary(Known& known, const char* method, PyObject* self) {
         Py_XDECREF(function);
         if (result || PyErr_Occurred()) return result;
     }
-    return guarded([&] { return wrap(known(tensor_of(self))); });
+    return guarded([&] {
+        Value value(impl_of(self)), result;
+        call_over(known.get(), &value, &result, Caller::Sign);
+        return wrap(result.take_tensor());
+    });
 }
 static PyObject* nb_negative(PyObject* self) {
     static constinit Known neg{"neg", "", nullptr};

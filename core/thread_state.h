@@ -25,6 +25,7 @@ struct ThreadState {
     int dispatch_modes = 0;      // how many TorchDispatchModes are on the stack
     int function_modes = 0;
     int skip_torch_function = 0; // DisableTorchFunction(Subclass)
+    TensorImpl* reusable = nullptr;  // an argument of the call to come whose memory a scalar body's result may take
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 

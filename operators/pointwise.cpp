@@ -2,6 +2,7 @@
 // once and kept in the operator; a call then checks shapes, allocates and runs.
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "core/dispatch.h"
 #include "kernels/tile.h"
@@ -141,6 +142,16 @@ Tensor fresh_output(const Call& call, IntList sizes, int output, Device device) 
     return make_tensor(sizes, output_strides(sizes, call.inputs, call.plan->input_count), dtype, device);
 }
 
+/// The memory of `old`, which only the caller's reference holds, for a result that would be laid out alike.
+Tensor output_over(const Call& call, IntList sizes, const TensorImpl* old) {
+    if (old->dtype != call.plan->expression.output_type(0) || old->offset || old->sizes() != sizes ||
+        old->storage->bytes != static_cast<size_t>(old->numel) * item_size(old->dtype) ||
+        old->strides() != IntList(output_strides(sizes, call.inputs, call.plan->input_count)))
+        return {};
+    old->storage->version = 0;
+    return make_tensor(Ref<Storage>::share(old->storage), 0, sizes, old->strides(), old->dtype);
+}
+
 Device device_of(const Call& call) {
     for (int i = 0; i < call.plan->input_count; i++)
         if (call.inputs[i]->is_meta()) return call.inputs[i]->device;
@@ -181,6 +192,7 @@ const PointwisePlan& pointwise_plan(const Operator& op, const Value* arguments) 
 }
 
 void pointwise_kernel(const Operator& op, Value* arguments, Value* results) {
+    TensorImpl* reusable = std::exchange(thread_state.reusable, nullptr);
     Call call;
     gather(op, arguments, call);
     const PointwisePlan& plan = *call.plan;
@@ -190,7 +202,8 @@ void pointwise_kernel(const Operator& op, Value* arguments, Value* results) {
     Tensor outputs[4];
     TensorImpl* headers[4];
     for (int i = 0; i < count; i++) {
-        outputs[i] = fresh_output(call, sizes, i, device);
+        if (reusable && count == 1) outputs[i] = output_over(call, sizes, reusable);
+        if (!outputs[i].defined()) outputs[i] = fresh_output(call, sizes, i, device);
         headers[i] = outputs[i].impl();
     }
     if (device.type == DeviceType::CPU) run_loop(plan.expression, sizes, headers, count, call.inputs, plan.input_count, call.scalars);
