@@ -6,6 +6,7 @@
 #include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/loops.h"
+#include "runtime/threads.h"
 
 namespace kindling {
 namespace {
@@ -47,6 +48,33 @@ struct Order {
     int64_t operator()(int64_t k) const { return reverse ? steps - 1 - k : k; }
 };
 
+/// f(first, last) for rows of the batch, all steps of some rows in one thread: no row needs another's, and in between nobody
+/// waits. Products of eight rows and more add up a row in one order, however many they are.
+template <class F> void for_rows(int64_t steps, int64_t batch, int64_t width, const F& f) {
+    const int64_t threads = num_threads(), pieces = std::min(threads, batch / 8);
+    const double step = 4.0 * static_cast<double>(width) * static_cast<double>(width) * static_cast<double>(batch);
+    if (pieces < 2 || step * static_cast<double>(steps) < 1e6 || (pieces < threads && step > 1e6)) return f(int64_t{0}, batch);
+    parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) f(batch * i / pieces, batch * (i + 1) / pieces);
+    });
+}
+
+/// The right side of the products of all steps, `count` matrices of k x n one after the other, as these read it: packed once.
+struct Panels {
+    Tensor numbers;
+    Panels(const Tensor& b, int64_t count, int64_t k, int64_t n, int64_t b_row, int64_t b_column, int64_t b_batch) {
+        const int64_t columns = library::panel_columns(b.dtype());
+        numbers = make_tensor({count, (n + columns - 1) / columns, k, columns}, b.dtype(), b.device());
+        for (int64_t i = 0; i < count; i++)
+            library::pack_panels(b.dtype(), at(numbers, i * numbers.numel() / count), at(b, i * b_batch), b_row, b_column, k, n);
+    }
+    void put_into(library::Gemm& problem) const {
+        problem.b = numbers.data();
+        problem.b_row = numbers.size(3), problem.b_column = 1;
+        problem.b_panel = problem.b_row * numbers.size(2), problem.b_batch = problem.b_panel * numbers.size(1);
+    }
+};
+
 /// The states before each step: [steps, batch, width].
 Tensor states_before(const Tensor& first, const Tensor& states, bool reverse) {
     const int64_t steps = states.size(0);
@@ -67,29 +95,30 @@ std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& given, const Tensor& w_
         Sym i = sigmoid(x[0]), f = sigmoid(x[1]), g = tanh(x[2]), o = sigmoid(x[3]), c = f * x[4] + i * g;
         for (const Sym& y : {o * tanh(c), c, i, f, g, o}) b.output(y);
     });
-    // The weights by rows of their transpose, which products with few rows read as they lie.
-    const Tensor sums = contiguous(given), turned = contiguous(t(w_hh)), h_first = contiguous(h0), c_first = contiguous(c0);
+    const Tensor sums = contiguous(given), h_first = contiguous(h0), c_first = contiguous(c0);
+    const Panels weights(w_hh, 4, width, width, w_hh.stride(1), w_hh.stride(0), width * w_hh.stride(0));
     Unlocked unlocked(true);
-    for (int64_t k = 0; k < steps; k++) {
-        const int64_t now = Order{steps, reverse}(k), before = Order{steps, reverse}(k - 1);
-        // Each gate has a block of its own, so that the loop over the gates reads and writes one run of memory for each.
-        library::Gemm problem{};
-        problem.dtype = type;
-        problem.m = batch, problem.n = width, problem.k = width, problem.batch = 4;
-        problem.a = k ? at(output, before * state) : h_first.data();
-        problem.a_row = width, problem.a_column = 1;
-        problem.b = turned.data();
-        problem.b_row = 4 * width, problem.b_column = 1, problem.b_batch = width;
-        problem.c = at(sums, now * 4 * state);
-        problem.c_row = 4 * width, problem.c_column = 1, problem.c_batch = width;
-        problem.out = at(gates, now * 4 * state);
-        problem.out_row = width, problem.out_column = 1, problem.out_batch = state;
-        library::gemm(problem);
-        Rows gate[4];
-        for (int64_t j = 0; j < 4; j++) gate[j] = {at(gates, (now * 4 + j) * state), width};
-        gate_loop(expression, type, batch, width, 6, {{at(output, now * state), width}, {at(cells, now * state), width}, gate[0], gate[1], gate[2], gate[3],
-                  gate[0], gate[1], gate[2], gate[3], {k ? at(cells, before * state) : c_first.data(), width}});
-    }
+    for_rows(steps, batch, width, [&](int64_t first, int64_t last) {
+        for (int64_t k = 0; k < steps; k++) {
+            const int64_t now = Order{steps, reverse}(k), before = Order{steps, reverse}(k - 1), row = first * width;
+            // Each gate has a block of its own, so that the loop over the gates reads and writes one run of memory for each.
+            library::Gemm problem{};
+            problem.dtype = type;
+            problem.m = last - first, problem.n = width, problem.k = width, problem.batch = 4;
+            problem.a = k ? at(output, before * state + row) : at(h_first, row);
+            problem.a_row = width, problem.a_column = 1;
+            weights.put_into(problem);
+            problem.c = at(sums, 4 * (now * state + row));
+            problem.c_row = 4 * width, problem.c_column = 1, problem.c_batch = width;
+            problem.out = at(gates, now * 4 * state + row);
+            problem.out_row = width, problem.out_column = 1, problem.out_batch = state;
+            library::gemm(problem);
+            Rows gate[4];
+            for (int64_t j = 0; j < 4; j++) gate[j] = {at(gates, (now * 4 + j) * state + row), width};
+            gate_loop(expression, type, last - first, width, 6, {{at(output, now * state + row), width}, {at(cells, now * state + row), width}, gate[0], gate[1], gate[2], gate[3],
+                      gate[0], gate[1], gate[2], gate[3], {k ? at(cells, before * state + row) : at(c_first, row), width}});
+        }
+    });
     return {output, cells, gates};
 }
 
@@ -103,7 +132,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_output, c
     Tensor dc = zeros({batch, width}, type, std::nullopt, output.device());
     const Tensor d_output = grad_output.defined() ? contiguous(grad_output) : zeros(output.sizes(), type, std::nullopt, output.device());
     const Tensor d_cells = grad_cells.defined() ? contiguous(grad_cells) : Tensor();
-    const Tensor weights = contiguous(w_hh), c_first = contiguous(c0);
+    const Tensor c_first = contiguous(c0);
     if (sums.numel() && !sums.is_meta()) {
         const Expression& expression = cached_expression(key_of(type, DType::None, d_cells.defined()), [&](ExpressionBuilder& b) {
             Sym x[8];
@@ -112,34 +141,36 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_output, c
             Sym t = tanh(x[5]), one = like(i, 1), c = d_cells.defined() ? x[7] + b.input(type) : x[7], d = c + h * o * (one - t * t);
             for (const Sym& y : {d * g * i * (one - i), d * before * f * (one - f), d * i * (one - g * g), h * t * o * (one - o), d * f}) b.output(y);
         });
+        const Panels weights(w_hh, 1, 4 * width, width, w_hh.stride(0), w_hh.stride(1), 0);
         Unlocked unlocked(true);
-        for (int64_t k = steps; k-- > 0;) {
-            const int64_t now = Order{steps, reverse}(k), before = Order{steps, reverse}(k - 1);
-            Rows gate[4], sum[4];
-            for (int64_t j = 0; j < 4; j++) {
-                gate[j] = {at(gates, (now * 4 + j) * state), width};
-                sum[j] = {at(sums, now * 4 * state + j * width), 4 * width};
+        for_rows(steps, batch, width, [&](int64_t first, int64_t last) {
+            for (int64_t k = steps; k-- > 0;) {
+                const int64_t now = Order{steps, reverse}(k), before = Order{steps, reverse}(k - 1), row = first * width;
+                Rows gate[4], sum[4];
+                for (int64_t j = 0; j < 4; j++) {
+                    gate[j] = {at(gates, (now * 4 + j) * state + row), width};
+                    sum[j] = {at(sums, 4 * (now * state + row) + j * width), 4 * width};
+                }
+                const Rows cell{at(cells, now * state + row), width}, cell_before{k ? at(cells, before * state + row) : at(c_first, row), width};
+                const Rows carried{at(dc, row), width}, hidden{k + 1 < steps ? at(dh, row) : at(d_output, now * state + row), width};
+                if (d_cells.defined())
+                    gate_loop(expression, type, last - first, width, 5, {sum[0], sum[1], sum[2], sum[3], carried, gate[0], gate[1], gate[2], gate[3], cell_before, cell, hidden,
+                              carried, {at(d_cells, now * state + row), width}});
+                else
+                    gate_loop(expression, type, last - first, width, 5, {sum[0], sum[1], sum[2], sum[3], carried, gate[0], gate[1], gate[2], gate[3], cell_before, cell, hidden, carried});
+                library::Gemm problem{};
+                problem.dtype = type;
+                problem.m = last - first, problem.n = width, problem.k = 4 * width;
+                problem.a = at(sums, 4 * (now * state + row));
+                problem.a_row = 4 * width, problem.a_column = 1;
+                weights.put_into(problem);
+                if (k) problem.c = at(d_output, before * state + row);
+                problem.c_row = width, problem.c_column = 1;
+                problem.out = at(dh, row);
+                problem.out_row = width, problem.out_column = 1;
+                library::gemm(problem);
             }
-            const Rows cell{at(cells, now * state), width}, cell_before{k ? at(cells, before * state) : c_first.data(), width};
-            const Rows carried{dc.data(), width}, hidden{k + 1 < steps ? dh.data() : at(d_output, now * state), width};
-            if (d_cells.defined())
-                gate_loop(expression, type, batch, width, 5, {sum[0], sum[1], sum[2], sum[3], carried, gate[0], gate[1], gate[2], gate[3], cell_before, cell, hidden,
-                          carried, {at(d_cells, now * state), width}});
-            else
-                gate_loop(expression, type, batch, width, 5, {sum[0], sum[1], sum[2], sum[3], carried, gate[0], gate[1], gate[2], gate[3], cell_before, cell, hidden, carried});
-            library::Gemm problem{};
-            problem.dtype = type;
-            problem.m = batch, problem.n = width, problem.k = 4 * width;
-            problem.a = at(sums, now * 4 * state);
-            problem.a_row = 4 * width, problem.a_column = 1;
-            problem.b = weights.data();
-            problem.b_row = width, problem.b_column = 1;
-            if (k) problem.c = at(d_output, before * state);
-            problem.c_row = width, problem.c_column = 1;
-            problem.out = dh.data();
-            problem.out_row = width, problem.out_column = 1;
-            library::gemm(problem);
-        }
+        });
     }
     Tensor weight = mm(t(view(sums, {steps * batch, 4 * width})), view(states_before(h0, output, reverse), {steps * batch, width}));
     return {sums, weight, dh, dc};

@@ -42,7 +42,8 @@ GemmPart<T> part_of(const Gemm& g) {
             g.c_column,
             static_cast<T>(g.alpha),
             static_cast<T>(g.beta),
-            false};
+            false,
+            g.b_panel};
 }
 
 // out' = b' a': the same elements, added up in the same order. Of a Gemm or a GemmPart; steps between the matrices of a
@@ -63,7 +64,7 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
     if (part.beta == 0) part.c = nullptr;
     // Rows are what tiles go along: turn the product if its result lies by columns, or has only a few.
     bool by_columns = part.out_column != 1 && part.out_row == 1 && part.m > 1;
-    if (part.m > 4 && (part.n <= 4 || by_columns)) {
+    if (part.m > 4 && !part.b_panel && (part.n <= 4 || by_columns)) {
         turn(part);
         std::swap(a_batch, b_batch);
     }
@@ -102,7 +103,7 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
         p.m = std::min(row_step, part.m - i);
         p.n = std::min(column_step, part.n - j);
         p.a += i * p.a_row;
-        p.b += j * p.b_column;
+        p.b += p.b_panel ? j * p.b_panel / panel_columns(dtype_of<T>) : j * p.b_column;
         p.out += i * p.out_row + j * p.out_column;
         if (p.c) p.c += i * p.c_row + j * p.c_column;
         run_part(p);
@@ -333,6 +334,18 @@ void run_integer(const Gemm& g) {
 }
 
 } // namespace
+
+int64_t panel_columns(DType dtype) { return gemm_steps().panel_bytes / static_cast<int64_t>(item_size(dtype)); }
+
+void pack_panels(DType dtype, void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
+    const int64_t panel = panel_columns(dtype), item = static_cast<int64_t>(item_size(dtype));
+    parallel_for(0, (n + panel - 1) / panel, 1 + 65536 / (panel * k + 1), [&](int64_t begin, int64_t end) {
+        const int64_t columns = std::min(end * panel, n) - begin * panel;
+        void* target = static_cast<char*>(to) + begin * panel * k * item;
+        const void* from = static_cast<const char*>(b) + begin * panel * b_column * item;
+        gemm_steps().pack[dtype == DType::Float64](target, from, b_row, b_column, k, columns);
+    });
+}
 
 void gemm(const Gemm& g) {
     if (g.m == 0 || g.n == 0 || g.batch == 0) return;

@@ -29,9 +29,16 @@ struct Gemm {
     bool a_conjugate = false, b_conjugate = false;
     int64_t batch = 1;
     int64_t a_batch = 0, b_batch = 0, out_batch = 0, c_batch = 0;
+    int64_t b_panel = 0; // not 0: b lies in panels (below), so far apart; b_row and b_column are theirs
 };
 
 /// All dtypes but bool. With beta 0 the values of c are not read.
 void gemm(const Gemm& problem);
+
+/// A matrix b of float or double that many products need, in the order in which they read it: panels of so many columns,
+/// with the rows of a panel one after the other, `panel_columns` long; the last panel is filled up with zeros.
+int64_t panel_columns(DType dtype);
+/// `to` has room for k times n numbers, n rounded up to whole panels.
+void pack_panels(DType dtype, void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n);
 
 } // namespace kindling::library

@@ -129,7 +129,7 @@ using Rows = std::make_integer_sequence<int, tile_rows<T>>;
 
 // Columns [0, n) of k rows of b, in panels of two registers, each panel's rows one after the other; padded with zeros.
 template <class T>
-void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
+[[gnu::noinline]] void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     constexpr int64_t N = 2 * Vec<T>::width;
     for (int64_t j = 0; j < n; j += N, to += N * k) {
         int64_t columns = n - j < N ? n - j : N;
@@ -272,19 +272,19 @@ void run(const GemmPart<T>& part) {
                 put(target, i, j, T{0});
         return;
     }
-    if (part.may_dot && part.b_row == 1 && part.a_column == 1) return dots(part);
+    if (part.may_dot && !part.b_panel && part.b_row == 1 && part.a_column == 1) return dots(part);
 
     // A block of a stays in the second cache. If it is all of a, each panel of b is read once: it is packed into the
     // first cache, and used up. Otherwise a block of panels is kept for the blocks of a that follow.
     constexpr int64_t m_block = 32 * M * 4 / item;
     const bool once = part.m <= m_block;
     // b's rows are read in place where that costs nothing: few rows of a, or a b small enough to stay in cache.
-    const bool plain_b = part.b_column == 1 && (part.m <= 2 * M || (part.k * part.n <= 4096 && part.n >= N));
+    const bool plain_b = part.b_panel || (part.b_column == 1 && (part.m <= 2 * M || (part.k * part.n <= 4096 && part.n >= N)));
     const bool plain_a = part.n <= 2 * N || part.m * part.k <= 4096;
     const int64_t n_block = once || plain_b || part.n < 2048 ? part.n : 2048;
     const int64_t kb = part.k < k_block ? part.k : k_block;
     const bool one_panel = once || plain_b;
-    Buffer<T> packed_b(plain_b && part.n % N == 0 ? 0 : (one_panel ? N : (n_block + N - 1) / N * N) * kb);
+    Buffer<T> packed_b(part.b_panel || (plain_b && part.n % N == 0) ? 0 : (one_panel ? N : (n_block + N - 1) / N * N) * kb);
     Buffer<T> packed_a(plain_a ? 0 : (once ? (part.m + M - 1) / M * M : m_block) * kb);
     // What does not stay in the second cache from one use to the next is asked for early.
     constexpr int64_t far = (512 << 10) / item;
@@ -310,11 +310,11 @@ void run(const GemmPart<T>& part) {
                 if (!plain_a) pack_a(packed_a.data, a, part.a_row, part.a_column, m, k);
                 for (int64_t j = 0; j < n; j += N) {
                     int64_t columns = n - j < N ? n - j : N;
-                    const bool in_place = plain_b && columns == N;
+                    const bool in_place = plain_b && (columns == N || part.b_panel);
                     T* packed = packed_b.data + (one_panel ? 0 : j * k);
                     if (i0 == 0 && !in_place)
                         pack_b(packed, b + j * part.b_column, part.b_row, part.b_column, k, columns);
-                    const T* panel = in_place ? b + j : packed;
+                    const T* panel = part.b_panel ? b + j / N * part.b_panel : in_place ? b + j : packed;
                     int64_t b_row = in_place ? part.b_row : N;
                     Ahead next;
                     if (far_b && n - j >= 2 * N && !plain_b) {
@@ -349,11 +349,15 @@ void run(const GemmPart<T>& part) {
     }
 }
 
+template <class T>
+void pack(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
+    pack_b(static_cast<T*>(to), static_cast<const T*>(b), b_row, b_column, k, n);
+}
 void gemm_float(const GemmPart<float>& part) { run(part); }
 void gemm_double(const GemmPart<double>& part) { run(part); }
 
 } // namespace
 
-extern constexpr GemmSteps gemm_steps = {gemm_float, gemm_double};
+extern constexpr GemmSteps gemm_steps = {gemm_float, gemm_double, 2 * sizeof(Vec<float>), {pack<float>, pack<double>}};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -18,11 +18,15 @@ struct GemmPart {
     int64_t c_row, c_column;
     T alpha, beta;
     bool may_dot; // the whole product has few rows: columns of b may be dotted one by one
+    int64_t b_panel = 0; // as in Gemm
 };
 
 struct GemmSteps {
     void (*gemm_float)(const GemmPart<float>& part);
     void (*gemm_double)(const GemmPart<double>& part);
+    int panel_bytes; // of a row of a panel
+    /// Columns [0, n) of k rows of b as panels: of float, of double.
+    void (*pack[2])(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n);
 };
 
 namespace isa_baseline {

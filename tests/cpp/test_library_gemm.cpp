@@ -172,7 +172,49 @@ static void blocks() {
             }
 }
 
+// A right side that was packed before gives the numbers of one that lies in rows, whatever it was packed from.
+template <class T>
+static void panels() {
+    constexpr DType type = dtype_of<T>;
+    for (int64_t m : {1, 5, 24, 61, 150})
+        for (int64_t n : {5, 31, 64, 300})
+            for (int64_t k : {0, 1, 40, 300}) {
+                auto a = draw::as<T>(draw::reals(2 * m * k)), b = draw::as<T>(draw::reals(2 * k * n)), c = draw::as<T>(draw::reals(2 * m * n));
+                std::vector<T> turned(b.size());
+                for (int64_t i = 0; i < 2 * k * n; ++i)
+                    turned[static_cast<size_t>(i / (k * n) * k * n + i % n * k + i % (k * n) / n)] = b[static_cast<size_t>(i)];
+                const int64_t columns = panel_columns(type), panel = columns * k, matrix = (n + columns - 1) / columns * panel;
+                auto run = [&](int threads, const T* packed) {
+                    set_num_threads(threads);
+                    std::vector<T> out(static_cast<size_t>(2 * m * n));
+                    Gemm g{};
+                    g.dtype = type;
+                    g.m = m, g.n = n, g.k = k, g.batch = 2;
+                    g.a = a.data(), g.a_row = k, g.a_column = 1, g.a_batch = m * k;
+                    g.b = packed ? packed : b.data(), g.b_row = packed ? columns : n, g.b_column = 1, g.b_batch = packed ? matrix : k * n;
+                    if (packed) g.b_panel = panel;
+                    g.c = c.data(), g.c_row = n, g.c_column = 1, g.c_batch = m * n;
+                    g.out = out.data(), g.out_row = n, g.out_column = 1, g.out_batch = m * n;
+                    gemm(g);
+                    return out;
+                };
+                const std::vector<T> expected = run(1, nullptr);
+                for (bool by_columns : {false, true}) {
+                    std::vector<T> packed(static_cast<size_t>(2 * matrix + 1), T{7});
+                    for (int64_t i = 0; i < 2; ++i)
+                        if (by_columns) pack_panels(type, packed.data() + i * matrix, turned.data() + i * k * n, 1, k, k, n);
+                        else pack_panels(type, packed.data() + i * matrix, b.data() + i * k * n, n, 1, k, n);
+                    CHECK(packed.back() == 7);
+                    CHECK(run(1, packed.data()) == expected);
+                    if (k) CHECK(run(4, packed.data()) == expected);
+                }
+            }
+    set_num_threads(2);
+}
+
 int main() {
+    panels<float>();
+    panels<double>();
     products<float>(150);
     products<double>(150);
     products<Half>(20);

@@ -68,6 +68,25 @@ def test_all_steps_twice_differentiable(reverse):
         assert kindling.autograd.gradgradcheck(some, inputs)
 
 
+@pytest.mark.kernels
+@pytest.mark.parametrize("batch,width", [(33, 40), (20, 130), (9, 70), (40, 3)])
+def test_numbers_do_not_depend_on_threads(batch, width):
+    kindling.manual_seed(0)
+    layer = kindling.nn.LSTM(width, width, bidirectional=True)
+    x = kindling.randn(12, batch, width, requires_grad=True)
+    threads, seen = kindling.get_num_threads(), []
+    for count in (1, 2, 5):
+        kindling.set_num_threads(count)
+        output, states = layer(x)
+        seen.append([output, *states, *kindling.autograd.grad((output ** 2).sum() + states[1].sum(), [x, *layer.parameters()])])
+    kindling.set_num_threads(threads)
+    for some in seen[1:]:
+        assert all(kindling.equal(got, expected) for got, expected in zip(some, seen[0], strict=True))
+    # And a row's are the same with fewer beside it.
+    with kindling.no_grad():
+        assert kindling.equal(layer(x[:, :8])[0], seen[0][0][:, :8])
+
+
 def test_last_states_are_copies():
     layer = kindling.nn.LSTM(3, 4)
     with kindling.no_grad():
