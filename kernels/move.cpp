@@ -51,15 +51,28 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     if (from_strides[ndim - 1] != item)
         for (int d = 0; d < ndim - 1; d++)
             if (from_strides[d] == item && sizes[d] > 1) plane = d;
-    int64_t others = 1;
-    for (int d = 0; d < ndim - 1; d++) others *= d == plane ? 1 : sizes[d];
     const int64_t rows = sizes[plane], row = sizes[ndim - 1];
+    // The other dimensions, outermost first, as the output lies; or as the input does, if it is the one that a plane
+    // has the shorter pieces of: then the pieces beside them are wanted next.
+    int others[max_loop_dims + 2], other_count = 0;
+    int64_t planes = 1;
+    const bool transposes = from_strides[plane] == item && from_strides[ndim - 1] != item;
+    const int64_t out_piece = to_strides[plane] == row * item ? rows * row : row;
+    const int64_t in_piece = from_strides[ndim - 1] == rows * item ? rows * row : rows;
+    const bool as_input = transposes && in_piece < out_piece;
+    for (int d = 0; d < ndim - 1; d++) {
+        if (d == plane) continue;
+        planes *= sizes[d];
+        int at = other_count++;
+        for (; at > 0 && as_input && from_strides[others[at - 1]] < from_strides[d]; at--) others[at] = others[at - 1];
+        others[at] = d;
+    }
     // A task is a band of 64 rows of one plane (all rows, where these are short).
     const int64_t band = rows * row <= 65536 ? rows : 16384 / row > 64 ? 16384 / row : 64;
     const int64_t bands = (rows + band - 1) / band;
     PlaneCopy copy = find_plane_copy(item);
     const bool past_cache = passes_cache(order.size * item);
-    parallel(others * bands, 1 + 65536 / (row * band), [&](int64_t begin, int64_t end) {
+    parallel(planes * bands, 1 + 65536 / (row * band), [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; task++) {
             const int64_t first = task % bands * band;
             int64_t which = task / bands;
@@ -69,8 +82,8 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
                        {to_strides[plane], to_strides[ndim - 1]},
                        {from_strides[plane], from_strides[ndim - 1]},
                        past_cache};
-            for (int d = ndim - 2; d >= 0; d--) {
-                if (d == plane) continue;
+            for (int k = other_count; k-- > 0;) {
+                const int d = others[k];
                 part.to += which % sizes[d] * to_strides[d];
                 part.from += which % sizes[d] * from_strides[d];
                 which /= sizes[d];

@@ -12,7 +12,7 @@ struct Plane {
     char* to;
     const char* from;
     int64_t sizes[2], to_strides[2], from_strides[2];
-    bool past_cache = false;  // as copy_past_cache, where rows are copied as they lie or backwards
+    bool past_cache = false;  // as copy_past_cache, where whole cache lines are written one after the other
 };
 using PlaneCopy = void (*)(const Plane& plane);
 

@@ -13,16 +13,18 @@ template <class T> KINDLING_INLINE void put(char* to, const char* from) {
     std::memcpy(to, &value, sizeof value);
 }
 
+/// At least one vector; the last one ends with the run.
+template <class V> KINDLING_INLINE void copy_vectors(char* to, const char* from, int64_t bytes) {
+    constexpr int64_t size = sizeof(V);
+    for (int64_t at = 0; at < bytes - size; at += size) store(to + at, load<V>(from + at));
+    store(to + bytes - size, load<V>(from + bytes - size));
+}
+
 /// Bytes one after the other; short runs without a call.
 KINDLING_INLINE void copy_row(char* to, const char* from, int64_t bytes) {
     if (bytes > 512) return copy_bytes(to, from, bytes);
-    using V = Vec<uint8_t, 16>;
-    if (bytes >= 16) {
-        int64_t at = 0;
-        for (; at + 16 <= bytes; at += 16) store(to + at, load<V>(from + at));
-        store(to + bytes - 16, load<V>(from + bytes - 16));
-        return;
-    }
+    if (bytes >= width) return copy_vectors<Vec<uint8_t, width>>(to, from, bytes);
+    if (bytes >= 16) return copy_vectors<Vec<uint8_t, 16>>(to, from, bytes);
     if (bytes & 8) put<uint64_t>(to, from), to += 8, from += 8;
     if (bytes & 4) put<uint32_t>(to, from), to += 4, from += 4;
     if (bytes & 2) put<uint16_t>(to, from), to += 2, from += 2;
@@ -91,6 +93,20 @@ template <class T> struct Mover {
         for (int i = 0; i < side; i++) store(to + i * to_stride, rows[i]);
     }
 
+    /// Blocks one after the other, until the target's rows are whole cache lines: narrow elements would touch each line
+    /// many times, and lines written at once may go past the cache.
+    static constexpr int blocks = 64 / (side * item);
+    static KINDLING_INLINE void lines(char* to, int64_t to_stride, const char* from, int64_t from_stride, bool past_cache) {
+        alignas(64) char tile[side][64];
+        for (int b = 0; b < blocks; b++) block(&tile[0][b * side * item], 64, from + b * side * from_stride, from_stride);
+        for (int i = 0; i < side; i++)
+            for (int at = 0; at < 64; at += width) {
+                const auto part = load<Vec<uint8_t, width>>(&tile[i][at]);
+                if (past_cache) store_past_cache(to + i * to_stride + at, part);
+                else store(to + i * to_stride + at, part);
+            }
+    }
+
     static void anyhow(char* to, int64_t to_outer, int64_t to_inner, const char* from, int64_t from_outer,
                        int64_t from_inner, int64_t outer, int64_t inner) {
         for (int64_t o = 0; o < outer; o++, to += to_outer, from += from_outer) {
@@ -113,13 +129,25 @@ template <class T> struct Mover {
         constexpr int64_t near = 64;  // rows and columns whose cache lines and pages are used up before going on
         const int64_t outer = p.sizes[0], inner = p.sizes[1], to_stride = p.to_strides[0], from_stride = p.from_strides[1];
         const int64_t whole_outer = outer / side * side, whole_inner = inner / side * side;
+        const bool past_cache = p.past_cache && (reinterpret_cast<intptr_t>(p.to) | to_stride) % 64 == 0;
+        // (With more vectors than that to a line, the way through the tile costs what it saves.)
+        const bool by_lines = item <= 2 || (past_cache && blocks * item <= 8);
         for (int64_t i1 = 0; i1 < whole_inner; i1 += near)
             for (int64_t o1 = 0; o1 < whole_outer; o1 += near) {
                 const int64_t i_end = i1 + near < whole_inner ? i1 + near : whole_inner;
                 const int64_t o_end = o1 + near < whole_outer ? o1 + near : whole_outer;
                 for (int64_t o = o1; o < o_end; o += side)
-                    for (int64_t i = i1; i < i_end; i += side)
-                        block(p.to + o * to_stride + i * item, to_stride, p.from + i * from_stride + o * item, from_stride);
+                    for (int64_t i = i1; i < i_end;) {
+                        char* to = p.to + o * to_stride + i * item;
+                        const char* from = p.from + i * from_stride + o * item;
+                        if (by_lines && i + blocks * side <= i_end) {
+                            lines(to, to_stride, from, from_stride, past_cache);
+                            i += blocks * side;
+                        } else {
+                            block(to, to_stride, from, from_stride);
+                            i += side;
+                        }
+                    }
             }
         if (whole_inner < inner)
             anyhow(p.to + whole_inner * item, to_stride, item, p.from + whole_inner * from_stride, item, from_stride, outer,
@@ -181,6 +209,12 @@ template <class T> struct Mover {
                     std::memcpy(&value, from, item);
                     W repeated = all<W>(value);
                     int64_t at = 0;
+                    if (p.past_cache && reinterpret_cast<intptr_t>(to) % item == 0) {
+                        for (; at < inner && reinterpret_cast<intptr_t>(to + at * item) % 64; at++)
+                            std::memcpy(to + at * item, &value, item);
+                        for (; at + lanes <= inner; at += lanes)
+                            store_past_cache(to + at * item, bit_cast<Vec<uint8_t, width>>(repeated));
+                    }
                     for (; at + lanes <= inner; at += lanes) store(to + at * item, repeated);
                     for (; at < inner; at++) std::memcpy(to + at * item, &value, item);
                 }
@@ -223,9 +257,9 @@ void copy_past_cache(void* target, const void* source, int64_t bytes) {
     using W = Vec<uint8_t, width>;
     char* to = static_cast<char*>(target);
     const char* from = static_cast<const char*>(source);
-    if (bytes < 512) return copy_bytes(to, from, bytes);
     // Whole cache lines only: parts of one would go to memory one by one.
     const int64_t head = -reinterpret_cast<intptr_t>(to) & 63;
+    if (bytes < 512 && (head | (bytes & 63))) return copy_row(to, from, bytes);
     copy_row(to, from, head);
     to += head, from += head, bytes -= head;
     for (; bytes >= 256; bytes -= 256, from += 256, to += 256) {
@@ -235,7 +269,9 @@ void copy_past_cache(void* target, const void* source, int64_t bytes) {
 #pragma GCC unroll 16
         for (int i = 0; i < 256 / width; i++) store_past_cache(to + i * width, values[i]);
     }
-    copy_bytes(to, from, bytes);
+    for (; bytes >= 64; bytes -= 64, from += 64, to += 64)
+        for (int i = 0; i < 64; i += width) store_past_cache(to + i, load<W>(from + i));
+    copy_row(to, from, bytes);
 }
 
 PlaneCopy find_plane_copy(int item) {

@@ -85,6 +85,12 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
     loop_strides(*self.impl(), self.sizes(), strides);
     PlaneCopy copy = find_plane_copy(static_cast<int>(item));
     char* to = static_cast<char*>(result.data());
+    const bool past_cache = passes_cache(result.numel() * item);
+    auto clear = [&](char* first, int64_t count) {
+        static constexpr char zero[16] = {};
+        if (past_cache && item <= 8) copy({first, zero, {1, count}, {0, item}, {0, 0}, true});
+        else std::memset(first, 0, static_cast<size_t>(count * item));
+    };
     Unlocked unlocked(result.numel() > 65536);
     parallel_for(0, result.numel() / columns, 1 + 32768 / columns, [&](int64_t begin, int64_t end) {
         for (int64_t each = begin; each < end; each++) {
@@ -94,10 +100,11 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
             int64_t which = each / rows;
             for (int d = ndim - 3; d >= 0; which /= self.size(d), d--) from += which % self.size(d) * strides[d];
             char* target = to + each * columns * item;
-            if (upper) std::memset(target, 0, static_cast<size_t>(first * item));
-            else std::memset(target + count * item, 0, static_cast<size_t>((columns - count) * item));
-            if (count > 0) copy({target + first * item, from, {1, count}, {0, item}, {0, strides[ndim - 1]}});
+            if (upper) clear(target, first);
+            else clear(target + count * item, columns - count);
+            if (count > 0) copy({target + first * item, from, {1, count}, {0, item}, {0, strides[ndim - 1]}, past_cache});
         }
+        if (past_cache) end_past_cache();
     });
     return result;
 }
@@ -113,12 +120,15 @@ Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
         const int64_t rows = static_cast<int64_t>(self.element_size()) * self.numel() / row, last = (size - start) * inner;
         const char* from = static_cast<const char*>(self.data());
         char* to = static_cast<char*>(result.data());
+        const bool past_cache = passes_cache(rows * row);
+        const auto copy = past_cache ? copy_past_cache : copy_bytes;
         Unlocked unlocked(rows * row > 1 << 18);
         parallel_for(0, rows, 1 + (1 << 18) / row, [&](int64_t begin, int64_t end) {
             for (int64_t r = begin; r < end; r++) {
-                copy_bytes(to + r * row, from + r * row + start * inner, last);
-                copy_bytes(to + r * row + last, from + r * row, row - last);
+                copy(to + r * row, from + r * row + start * inner, last);
+                copy(to + r * row + last, from + r * row, row - last);
             }
+            if (past_cache) end_past_cache();
         });
         return result;
     }

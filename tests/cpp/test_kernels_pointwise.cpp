@@ -815,6 +815,26 @@ void test_copies_of_planes() {
                 end_past_cache();
                 CHECK(to == expected);
             }
+            // Columns become rows: whole blocks and what is left of them, whole lines and not.
+            for (int turn = 0; turn < 100; turn++) {
+                const int64_t rows = 1 + static_cast<int64_t>(random_bits() % 90), row = 1 + static_cast<int64_t>(random_bits() % 90);
+                const int64_t beside = (rows + static_cast<int64_t>(random_bits() % 3)) * item;
+                const int64_t to_stride = random_bits() % 2 ? (row * item + 63) & ~int64_t{63} : (row + 1) * item;
+                const int64_t shift = random_bits() % 2 ? static_cast<int64_t>(random_bits() % 64) : 0;
+                if (row * beside > 39000 || rows * to_stride > 19000) continue;
+                char* place = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(to.data()) + 63) & ~uintptr_t{63}) + shift;
+                const auto origin = static_cast<size_t>(place - reinterpret_cast<char*>(to.data()));
+                std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xA5));
+                expected = to;
+                for (int64_t o = 0; o < rows; o++)
+                    for (int64_t i = 0; i < row; i++)
+                        std::memcpy(&expected[origin + static_cast<size_t>(o * to_stride + i * item)],
+                                    &from[static_cast<size_t>(o * item + i * beside)], static_cast<size_t>(item));
+                const std::vector<unsigned char> source(from.begin(), from.begin() + (row - 1) * beside + rows * item);
+                copy({place, reinterpret_cast<const char*>(source.data()), {rows, row}, {to_stride, item}, {item, beside}, random_bits() % 2 == 0});
+                end_past_cache();
+                CHECK(to == expected);
+            }
         }
 }
 

@@ -89,6 +89,17 @@ def test_large_results():
     same(joined[:, :3000], wide[:, :3000])
     same(joined[:, 3000:8199], wide[:, 1:5200])
     same(joined[:, 8199:], wide[:, 7000:])
+    parts = wide[:1024].reshape(32, 32, 256, 32)
+    for order in ((2, 0, 3, 1), (0, 2, 1, 3), (3, 1, 2, 0), (2, 3, 0, 1)):
+        turned = parts.permute(order).contiguous()
+        for i in range(0, turned.shape[0], 7):
+            same(turned[i, 3], parts.permute(order)[i, 3])
+    columns, lower, upper, rolled = wide[:, :8000].t().contiguous(), wide.tril(5000), wide.triu(-70), wide.roll((5, -3), (1, 0))
+    for i in range(0, 1055, 50):
+        same(columns[:, i], wide[i, :8000])
+        same(lower[i], wide[i] * (kindling.arange(8192) - i <= 5000))
+        same(upper[i], wide[i] * (kindling.arange(8192) - i >= -70))
+        same(rolled[i], kindling.cat([wide[(i + 3) % 1055, -5:], wide[(i + 3) % 1055, :-5]]))
     before = a[5].item()
     a += 1.0                    # in place: the same memory is read and written
     assert a[5].item() == before + 1 and a[n - 1].item() == n
