@@ -6,6 +6,7 @@
 // before the loop over it and live in the frame, constants behind the code.
 #include "kernels/native/emit.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -68,6 +69,7 @@ public:
         start_row();
         for (int i : once_) value(i);
         forget_registers();
+        for (int i : residents_) load_value(i, where(i).reg = static_cast<int8_t>(--registers_));
         const int outer = code_.here();
         start_folds();
         int to_partial = 0;
@@ -141,6 +143,7 @@ private:
     bool in_partial_ = false;       // what is emitted is for some of its lanes
     std::vector<Where> where_;
     std::vector<int> once_, each_;
+    std::vector<int> residents_;    // what is the same for all elements and stays in registers, above registers_
     std::vector<int> after_;        // for each operand of each value: the position of the use after it
     std::vector<int> store_after_, fold_after_;
     std::vector<int> position_;
@@ -220,9 +223,39 @@ private:
             }
         };
         scan(each_);
+        choose_residents();
         scan(once_);
         for (int i = 0; i < count; i++) where(i).next = next[static_cast<size_t>(i)];
     }
+
+    /// What the loop reads most often of what is the same for all elements, as far as its own values leave registers.
+    void choose_residents() {
+        constexpr int spare = 3;  // of an operation's operands and result, some are not counted as alive
+        if (program_.has_call) return;  // which keeps no register
+        const size_t count = program_.values.size();
+        std::vector<int> uses(count, 0);
+        for (int i : each_)
+            for (int k = 0; k < lane(i).operand_count; k++) uses[static_cast<size_t>(lane(i).operands[k])]++;
+        for (const LaneStore& store : program_.stores) uses[static_cast<size_t>(store.value)]++;
+        for (const LaneFold& fold : program_.folds) uses[static_cast<size_t>(fold.value)]++;
+        int alive = 0, most = 0;
+        std::vector<int> left = uses;
+        for (int i : each_) {
+            alive += uses[static_cast<size_t>(i)] > 0 && !in_k(i);
+            if (alive > most) most = alive;
+            for (int k = 0; k < lane(i).operand_count; k++) {
+                const int operand = lane(i).operands[k];
+                alive -= --left[static_cast<size_t>(operand)] == 0 && !lane(operand).invariant && !in_k(operand);
+            }
+        }
+        for (int i = 0; i < static_cast<int>(count); i++)
+            if (lane(i).invariant && !in_k(i) && uses[static_cast<size_t>(i)]) residents_.push_back(i);
+        std::stable_sort(residents_.begin(), residents_.end(),
+                         [&](int a, int b) { return uses[static_cast<size_t>(a)] > uses[static_cast<size_t>(b)]; });
+        const int room = registers_ - most - spare;
+        if (static_cast<int>(residents_.size()) > room) residents_.resize(static_cast<size_t>(room < 0 ? 0 : room));
+    }
+    bool is_resident(int value) const { return where_[static_cast<size_t>(value)].reg >= registers_; }
 
     void add_constant(int i) {
         Where& place = where(i);
@@ -337,18 +370,22 @@ private:
     int need(int value) {
         Where& place = where(value);
         if (place.reg < 0) {
-            Place from = home_of(value);
+            const Place from = home_of(value);
             define(value);
             if (in_k(value)) code_.emit(Form::KMov, 16, place.reg, 0, from);
-            else if (from.repeated) {
-                from.repeated = false;
-                code_.emit(lane(value).width == 8 ? Form::BroadcastSd : Form::BroadcastSs, bytes(lane(value).width),
-                           place.reg, 0, from);
-            } else code_.emit(Form::MovUps, bytes(lane(value).width), place.reg, 0, from);
+            else load_value(value, place.reg);
         }
         if (in_k(value)) pinned_masks_ |= 1u << place.reg;
         else pinned_ |= 1u << place.reg;
         return place.reg;
+    }
+    void load_value(int value, int to) {
+        Place from = home_of(value);
+        const int width = lane(value).width;
+        const Form repeat = width == 8 ? Form::BroadcastSd : Form::BroadcastSs;
+        const Form form = from.repeated ? repeat : Form::MovUps;
+        from.repeated = false;
+        code_.emit(form, bytes(width), to, 0, from);
     }
     /// The operand where it is, if `form` can read it there.
     Place place_of(int value, Form form) {
@@ -506,7 +543,7 @@ private:
                 // The result takes a factor's register: of one that is not read again, or that also lies in memory.
                 auto gives = [&](int k) {
                     const int other = in[1 - k];
-                    return in[k] != other && in[k] != in[2] &&
+                    return in[k] != other && in[k] != in[2] && !is_resident(in[k]) &&
                            (where(in[k]).home >= 0 || after_[static_cast<size_t>(i) * 3 + static_cast<size_t>(k)] == never_used);
                 };
                 const int first = gives(0) || !gives(1) ? 0 : 1;
