@@ -229,14 +229,16 @@ template <class Op, class T> struct Fold {
         }
         finish_four(out, sums);
     }
-    static KINDLING_INLINE void finish_four(T* out, const V* sums) {
+    static KINDLING_INLINE void finish_four(T* out, const V* sums) { store(out, first_four(four_numbers(sums))); }
+    static KINDLING_INLINE Vec<T, 4> first_four(const V& numbers) {
+        return __builtin_shufflevector(numbers, numbers, 0, 1, 2, 3);
+    }
+    static KINDLING_INLINE V four_numbers(const V* sums) {
         constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
         V sum = halved<in_vector / 2>(halved<in_vector>(sums[0], sums[1], all_lanes),
                                       halved<in_vector>(sums[2], sums[3], all_lanes), all_lanes);
         if constexpr (in_vector == 16) sum = halved<4>(sum, sum, all_lanes);
-        sum = halved<2>(sum, sum, all_lanes);
-        Vec<T, 4> numbers = __builtin_shufflevector(sum, sum, 0, 1, 2, 3);
-        store(out, numbers);
+        return halved<2>(sum, sum, all_lanes);
     }
 
     static KINDLING_INLINE void finish_lanes(T* out, const char* from) {
@@ -247,37 +249,56 @@ template <class Op, class T> struct Fold {
         halve<in_vector>(out, lanes[0]);
     }
     /// Four numbers, of as many blocks.
-    static KINDLING_INLINE void finish_four_lanes(T* out, const char* from) {
+    static KINDLING_INLINE V finish_four_lanes(const char* from) {
         V folded[4];
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++) {
             folded[k] = load<V>(from + k * block_bytes);
             if constexpr (vectors == 2) folded[k] = Op::apply(folded[k], load<V>(from + k * block_bytes + sizeof(V)));
         }
-        finish_four(out, folded);
+        return four_numbers(folded);
     }
     /// At most 16 blocks a row: neighbours are merged, then pairs of pairs, as PairwiseCounter does.
     static constexpr int block_bytes = 128, result_bytes = 16;
     static void lane_blocks(void* out, const void* from, int64_t rows, int64_t blocks) {
-        T numbers[16];
+        T numbers[16] = {};
         char* to = static_cast<char*>(out);
         const char* lanes = static_cast<const char*>(from);
         if constexpr (lanes_by_four)
             for (; blocks == 1 && rows >= 4; rows -= 4, lanes += 4 * block_bytes, to += 4 * result_bytes) {
-                finish_four_lanes(numbers, lanes);
+                store(numbers, first_four(finish_four_lanes(lanes)));
                 for (int k = 0; k < 4; k++) std::memcpy(to + k * result_bytes, numbers + k, sizeof *numbers);
             }
         for (; rows > 0; rows--, to += result_bytes) {
-            int64_t b = 0;
+            // What four blocks come to is one number, and so is what is left of fewer.
+            int64_t count = 0, b = 0;
             if constexpr (lanes_by_four)
-                for (; b + 4 <= blocks; b += 4, lanes += 4 * block_bytes) finish_four_lanes(numbers + b, lanes);
-            for (; b < blocks; b++, lanes += block_bytes) finish_lanes(numbers + b, lanes);
-            for (int64_t left = blocks; left > 1; left = (left + 1) / 2) {
-                for (int64_t k = 0; 2 * k + 1 < left; k++) numbers[k] = Op::apply(numbers[2 * k], numbers[2 * k + 1]);
-                if (left & 1) numbers[left / 2] = numbers[left - 1];
+                for (; b + 4 <= blocks; b += 4, lanes += 4 * block_bytes) {
+                    constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
+                    V sum = finish_four_lanes(lanes);
+                    numbers[count++] = neighbours<2>(neighbours<1>(sum, all_lanes), all_lanes)[0];
+                }
+            if (b < blocks) {
+                T rest[16] = {};
+                int64_t left = 0;
+                for (; b < blocks; b++, lanes += block_bytes) finish_lanes(rest + left++, lanes);
+                numbers[count++] = merge_numbers(rest, left);
             }
+            numbers[0] = merge_numbers(numbers, count);
             std::memcpy(to, numbers, sizeof *numbers);
         }
+    }
+    static KINDLING_INLINE T merge_numbers(T* numbers, int64_t count) {
+        for (; count > 1; count = (count + 1) / 2) {
+            for (int64_t k = 0; 2 * k + 1 < count; k++) numbers[k] = Op::apply(numbers[2 * k], numbers[2 * k + 1]);
+            if (count & 1) numbers[count / 2] = numbers[count - 1];
+        }
+        return numbers[0];
+    }
+    /// Every lane with the one `apart` behind it.
+    template <int Apart, int... I>
+    static KINDLING_INLINE V neighbours(const V& a, std::integer_sequence<int, I...>) {
+        return Op::apply(a, V(__builtin_shufflevector(a, a, ((I + Apart) % in_vector)...)));
     }
 
     /// Whole numbers come to the same in any order: whole vectors, several at once.
