@@ -124,7 +124,8 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
     KINDLING_ASSERT(program.level_count == 1);  // row folds run in row kernels only
     tile_ = tile_size(program, largest_tile);
     const int64_t slot_count = static_cast<int64_t>(program.slots.size());
-    pointers_ = arena.take<char*>(slot_count);
+    // With folds there is a slot more for each.
+    pointers_ = arena.take<char*>(static_cast<int64_t>(native_pointers(program.slots.size() + program.outputs.size())));
     buffers_ = arena.take<char*>(slot_count);
     repeated_ = arena.take<uint8_t>(slot_count);
     active_ = arena.take<int16_t>(static_cast<int64_t>(program.steps.size()));

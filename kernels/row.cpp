@@ -34,7 +34,7 @@ public:
         : kernel_(kernel), program_(program), space_(space), arena_(arena) {
         const int64_t slots = static_cast<int64_t>(program.slots.size());
         extents_ = arena.take<Extent>(slots);
-        pointers_ = arena.take<char*>(slots);
+        pointers_ = arena.take<char*>(static_cast<int64_t>(native_pointers(program.slots.size())));
         values_ = arena.take<char*>(slots);
         buffers_ = arena.take<char*>(slots);
         operands_ = arena.take<RowOperand>(kernel.output_count + kernel.input_count);
@@ -118,9 +118,11 @@ private:
     bool* stored_;           // of each slot: its number goes to memory, or into what does
     Cursor* cursors_;
     int cursor_count_ = 0;
-    char*** tables_;         // what code reads and writes for each row of a group: as pointers_
+    char** tables_;          // what code reads and writes for each row of a group: as pointers_, one behind the other
+    size_t table_ = 0;       // pointers of a row
     int64_t group_;
 
+    char** table_of(int64_t g) const { return tables_ + static_cast<size_t>(g) * table_; }
     const TileSlot& slot(int s) const { return program_.slots[static_cast<size_t>(s)]; }
 
     bool lies_along(const LoopOperand& operand) const {
@@ -536,18 +538,19 @@ private:
             number_steps_[number_step_count_++] = static_cast<int16_t>(i);
         }
         // Several rows go through a level before the next, so that they need not wait for each other's folds.
-        group_ = native_rows_at_once(space_.length);
+        group_ = native_rows_at_once(space_.length, widest());
         if (group_ > at_once_) group_ = at_once_;
-        tables_ = arena_.take<char**>(group_);
         const int64_t slots = static_cast<int64_t>(program_.slots.size());
+        table_ = native_pointers(program_.slots.size());
+        tables_ = arena_.take<char*>(group_ * static_cast<int64_t>(table_));
         for (int64_t g = 0; g < group_; g++) {
-            tables_[g] = arena_.take<char*>(slots);
+            char** const table = table_of(g);
             for (int s = 0; s < slots; s++)
-                tables_[g][s] = extents_[s] == Extent::Row ? arena_.take<char>(splat_bytes)
+                table[s] = extents_[s] == Extent::Row ? arena_.take<char>(splat_bytes)
                                 : extents_[s] == Extent::Once ? pointers_[s] : nullptr;
             char* folded = folded_ + 16 * g;
             for (const NativeRows::Level& level : native_->levels)
-                for (int16_t s : level.folds) tables_[g][s] = folded, folded += 16 * most_native_rows;
+                for (int16_t s : level.folds) table[s] = folded, folded += 16 * most_native_rows;
             // What is kept for a later level lies in the output if it is one, or in one that is written last: memory
             // is then asked for while there is something to compute.
             for (int16_t s : native_->kept) {
@@ -565,7 +568,8 @@ private:
                     has_place = true;
                 }
                 for (int c = outputs; c < cursor_count_; c++) has_place |= cursors_[c].slot == s;
-                if (!has_place) buffers_[s] = tables_[g][s] = arena_.take<char>(space_.length * slot(s).item_size);
+                if (!has_place)
+                    buffers_[s] = table[s] = table[slots + s] = arena_.take<char>(space_.length * slot(s).item_size);
             }
         }
     }
@@ -593,14 +597,18 @@ private:
             for (int64_t r = 0; r < rows; r += group_) {
                 const int64_t count = rows - r < group_ ? rows - r : group_;
                 for (int64_t g = 0; g < count; g++, next_row()) {
-                    for (int c = 0; c < cursor_count_; c++) tables_[g][cursors_[c].slot] = cursors_[c].at;
+                    for (int c = 0; c < cursor_count_; c++) table_of(g)[cursors_[c].slot] = cursors_[c].at;
                     for (int i = 0; i < row_input_count_; i++) {
                         const int s = row_inputs_[i], item = slot(s).item_size;
-                        fill_splat(tables_[g][s], values_[s] + (r + g) * item, item);
+                        fill_splat(table_of(g)[s], values_[s] + (r + g) * item, item);
                     }
                 }
-                if (space_.length > native_fold_elements()) run_native_parts(r);
-                else run_native_group(r, count);
+                if (space_.length > native_fold_elements()) {
+                    run_native_parts(r);
+                } else {
+                    aim_fetches(count);
+                    run_native_group(r, count);
+                }
             }
             // The numbers of these rows.
             for (int i = number_step_count_; i-- > 0;)
@@ -608,6 +616,25 @@ private:
             write_numbers(first, rows);
         }
         end_past_cache();  // if anything was written so
+    }
+
+    int64_t widest() const {
+        int64_t item = 1;
+        for (int c = 0; c < cursor_count_; c++)
+            if (cursors_[c].item > item) item = cursors_[c].item;
+        return item;
+    }
+
+    /// The cursors are at the next group.
+    void aim_fetches(int64_t count) {
+        const size_t slots = program_.slots.size();
+        for (int c = 0; c < cursor_count_; c++) {
+            const Cursor& cursor = cursors_[c];
+            const size_t s = static_cast<size_t>(cursor.slot);
+            const int64_t between = space_.kept_dims ? cursor.strides[space_.kept_dims - 1] : 0;
+            for (int64_t g = 0; g < count; g++)
+                table_of(g)[slots + s] = program_.slots[s].kind == TileSlot::Input ? cursor.at + g * between : table_of(g)[s];
+        }
     }
 
     void run_native_group(int64_t r, int64_t count) {
@@ -625,7 +652,7 @@ private:
     /// A long row in parts of a power of two of blocks, each a subtree of the fold.
     void run_native_parts(int64_t r) {
         const int64_t n = space_.length, part = native_fold_elements();
-        char** const row = tables_[0];
+        char** const row = tables_;
         char* const folded = folded_ + 16 * most_native_rows * static_cast<int64_t>(program_.steps.size());  // of a part
         for (const NativeRows::Level& loop : native_->levels) {
             if (!loop.kernel) continue;

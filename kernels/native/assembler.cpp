@@ -274,6 +274,8 @@ const char* condition_name(Condition condition) {
         case Condition::NotZero: return "jne";
         case Condition::BelowEqual: return "jbe";
         case Condition::Above: return "ja";
+        case Condition::Less: return "jl";
+        case Condition::GreaterEqual: return "jge";
     }
     return "";
 }
@@ -330,6 +332,15 @@ void Assembler::vzeroupper() {
     const int from = here();
     byte(0xC5), byte(0xF8), byte(0x77);
     if (listing) line(from, "vzeroupper");
+}
+
+void Assembler::fetch(const Place& place, bool to_write) {
+    const int from = here();
+    const unsigned rex = 0x40 | (place.index >= 8 ? 2u : 0) | (place.base >= 8 ? 1u : 0);
+    if (rex != 0x40) byte(rex);
+    byte(0x0F), byte(to_write ? 0x0D : 0x18);
+    rm(1, place, 1);
+    if (listing) line(from, std::string(to_write ? "prefetchw BYTE PTR " : "prefetcht0 BYTE PTR ") + address(place));
 }
 
 void Assembler::bind(int place, int target) {

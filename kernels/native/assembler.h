@@ -180,7 +180,9 @@ struct FormFacts {
 const FormFacts& facts(Form form);
 
 enum General : uint8_t { Rax, Rcx, Rdx, Rbx, Rsp, Rbp, Rsi, Rdi, R8, R9, R10, R11, R12, R13, R14, R15 };
-enum class Condition : uint8_t { Below = 2, AboveEqual = 3, Zero = 4, NotZero = 5, BelowEqual = 6, Above = 7 };
+enum class Condition : uint8_t {
+    Below = 2, AboveEqual = 3, Zero = 4, NotZero = 5, BelowEqual = 6, Above = 7, Less = 12, GreaterEqual = 13
+};
 
 /// The r/m operand: a register, or memory at base + index * scale + offset.
 struct Place {
@@ -241,6 +243,7 @@ public:
     void call(General reg);
     void ret();
     void vzeroupper();
+    void fetch(const Place& from, bool to_write);         // asks for memory: prefetcht0 or prefetchw
     /// The 32-bit distance at `place` (as the functions above gave it) now leads here, or to `target`.
     void bind(int place) { bind(place, here()); }
     void bind(int place, int target);

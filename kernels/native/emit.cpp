@@ -6,7 +6,6 @@
 // before the loop over it and live in the frame, constants behind the code.
 #include "kernels/native/emit.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -68,17 +67,18 @@ public:
         const int row = code_.here();
         start_row();
         for (int i : once_) value(i);
-        forget_registers();
-        for (int i : residents_) load_value(i, where(i).reg = static_cast<int8_t>(--registers_));
+        take_residents();
         const int outer = code_.here();
         start_folds();
+        const std::vector<Where> at_top = where_;
+        const int turns = turns_at_once();
+        const int past_single = turns > 1 ? several_turns(turns, at_top) : 0;
         int to_partial = 0;
         if (program_.partial) {
             code_.compare(Rax, Rsi);
             to_partial = code_.jump(Condition::AboveEqual);
         }
         const int top = code_.here();
-        const std::vector<Where> at_top = where_;
         turn(at_top);
         code_.add(Rax, program_.turn());
         if (program_.folds.empty()) {
@@ -92,6 +92,7 @@ public:
             code_.jump_back(Condition::Below, top);
             const int in_block = program_.partial ? code_.jump() : 0;
             code_.bind(block_ends);
+            if (past_single) code_.bind(past_single);
             store_folds();
             code_.compare(Rax, Rsi);
             if (program_.partial) {
@@ -108,7 +109,8 @@ public:
             in_partial_ = false;
             if (!program_.folds.empty()) store_folds();
         }
-        code_.add(Rdi, 8 * static_cast<int>(result_.arguments.size()));
+        if (past_single && program_.folds.empty()) code_.bind(past_single);
+        code_.add(Rdi, 8 * program_.pointers());
         code_.load(R15, Place::at(Rbp, end_of_arguments));
         code_.compare(Rdi, R15);
         code_.jump_back(Condition::Below, row);
@@ -140,6 +142,7 @@ private:
     const int vector_;
     int registers_, masks_;         // that values may have
     int copy_ = 0;                  // of the loop's body, which goes by program_.turn() elements
+    int turn_ = 0;                  // of those that go at once
     bool in_partial_ = false;       // what is emitted is for some of its lanes
     std::vector<Where> where_;
     std::vector<int> once_, each_;
@@ -158,6 +161,7 @@ private:
     std::vector<uint8_t> constants_;
     int constants_at_ = 0;
     std::vector<std::pair<int, General>> pointers_;
+    size_t all_pointers_ = 0;       // with those that have no register
     std::vector<Cold> cold_;
 
     const Lane& lane(int value) const { return program_.values[static_cast<size_t>(value)]; }
@@ -166,14 +170,59 @@ private:
     bool in_k(int value) const { return evex_ && lane(value).mask; }
     static bool is_constant(const Lane& lane) { return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8; }
 
-    void turn(const std::vector<Where>& at_top) {
+    __attribute__((noinline)) void turn(const std::vector<Where>& at_top) {
         for (copy_ = 0; copy_ < copies(); copy_++) {
             where_ = at_top;
             if (in_partial_) load_partial_mask();
             for (int i : each_) value(i);
             for (const LaneStore& store : program_.stores) emit_store(store);
             for (const LaneFold& fold : program_.folds) emit_fold(fold);
+            for (const LaneFetch& fetch : program_.fetches)
+                for (auto [slot, reg] : pointers_) {  // without a register for it, it is not worth it
+                    const Place place = element(reg, fetch.item);
+                    if (slot == program_.slots + fetch.slot && place.offset % 64 == 0) code_.fetch(place, fetch.to_write);
+                }
         }
+    }
+    /// A loop of several turns at once for whole groups of them, or for whole blocks of folds. Returns the jump past the loop
+    /// of single turns, if there is one: to the end of the row, or to that of a block.
+    int several_turns(int turns, const std::vector<Where>& at_top) {
+        const bool folds = !program_.folds.empty();
+        int to_single;
+        if (folds) {
+            code_.move(R15, Rax);
+            code_.add(R15, fold_block);
+            code_.compare(Rsi, R15);
+            to_single = code_.jump(Condition::Below);
+        } else {
+            code_.move(R15, Rsi);
+            code_.subtract(R15, (turns - 1) * program_.turn());
+            code_.compare(Rax, R15);
+            to_single = code_.jump(Condition::GreaterEqual);
+        }
+        const int top = code_.here();
+        for (turn_ = 0; turn_ < turns; turn_++) turn(at_top);
+        turn_ = 0;
+        code_.add(Rax, turns * program_.turn());
+        if (folds) {
+            code_.test_low_byte_of_rax();
+            code_.jump_back(Condition::NotZero, top);
+            const int past_single = code_.jump();
+            code_.bind(to_single);
+            return past_single;
+        }
+        code_.compare(Rax, R15);
+        code_.jump_back(Condition::Less, top);
+        code_.bind(to_single);
+        if (program_.partial) return 0;
+        code_.compare(Rax, Rsi);
+        return code_.jump(Condition::AboveEqual);
+    }
+    /// What a loop costs besides is a third of a short one. A group of them needs r15 for its end.
+    int turns_at_once() {
+        if (program_.leaves || program_.has_call || all_pointers_ > pointers_.size()) return 1;
+        const size_t once = (each_.size() + program_.stores.size() + program_.folds.size()) * static_cast<size_t>(copies());
+        return once <= 12 ? 4 : once <= 24 ? 2 : 1;
     }
     void load_partial_mask() {
         code_.emit(Form::KMov, 16, partial_mask, 0, Place::at(Rbp, partial_masks + 8 * copy_));
@@ -245,15 +294,32 @@ private:
             if (alive > most) most = alive;
             for (int k = 0; k < lane(i).operand_count; k++) {
                 const int operand = lane(i).operands[k];
-                alive -= --left[static_cast<size_t>(operand)] == 0 && !lane(operand).invariant && !in_k(operand);
+                if (!lane(operand).invariant) alive -= --left[static_cast<size_t>(operand)] == 0 && !in_k(operand);
             }
         }
-        for (int i = 0; i < static_cast<int>(count); i++)
-            if (lane(i).invariant && !in_k(i) && uses[static_cast<size_t>(i)]) residents_.push_back(i);
-        std::stable_sort(residents_.begin(), residents_.end(),
-                         [&](int a, int b) { return uses[static_cast<size_t>(a)] > uses[static_cast<size_t>(b)]; });
-        const int room = registers_ - most - spare;
-        if (static_cast<int>(residents_.size()) > room) residents_.resize(static_cast<size_t>(room < 0 ? 0 : room));
+        for (int room = registers_ - most - spare; room > 0; room--) {
+            int best = -1;
+            for (int i = 0; i < static_cast<int>(count); i++)
+                if (lane(i).invariant && !in_k(i) && left[static_cast<size_t>(i)] > 0 &&
+                    (best < 0 || left[static_cast<size_t>(i)] > left[static_cast<size_t>(best)]))
+                    best = i;
+            if (best < 0) break;
+            residents_.push_back(best);
+            left[static_cast<size_t>(best)] = 0;
+        }
+    }
+    void take_residents() {
+        const int first = registers_ - static_cast<int>(residents_.size());
+        for (int r = first; r < registers_; r++)
+            if (in_register_[r] >= 0) drop(in_register_[r]);
+        int reg = first;
+        for (int i : residents_) {
+            if (where(i).reg >= 0) code_.emit(Form::MovAps, bytes(lane(i).width), reg++, 0, Place::of(where(i).reg));
+            else load_value(i, reg++);
+        }
+        forget_registers();
+        registers_ = reg = first;
+        for (int i : residents_) where(i).reg = static_cast<int8_t>(reg++);
     }
     bool is_resident(int value) const { return where_[static_cast<size_t>(value)].reg >= registers_; }
 
@@ -425,16 +491,10 @@ private:
 
     // ---- values
 
-    int argument(int slot) {
-        for (size_t k = 0; k < result_.arguments.size(); k++)
-            if (result_.arguments[k] == slot) return static_cast<int>(k);
-        result_.arguments.push_back(static_cast<int16_t>(slot));
-        return static_cast<int>(result_.arguments.size()) - 1;
-    }
     General pointer(int slot) {
         for (auto [known, reg] : pointers_)
             if (known == slot) return reg;
-        code_.load(R15, Place::at(Rdi, 8 * argument(slot)));
+        code_.load(R15, Place::at(Rdi, 8 * slot));
         return R15;
     }
 
@@ -449,19 +509,21 @@ private:
         auto give = [&](int slot) {
             for (auto [known, reg] : pointers_)
                 if (known == slot) return;
+            all_pointers_++;
             if (pointers_.size() < free_count) pointers_.push_back({slot, free[pointers_.size()]});
         };
         for (int i : each_)
-            if (facts(lane(i).op).how == How::Leaf) give(static_cast<int>(lane(i).bits));
+            if (is_load(lane(i))) give(static_cast<int>(lane(i).bits));
         for (const LaneStore& store : program_.stores) give(store.slot);
+        for (const LaneFetch& fetch : program_.fetches) give(program_.slots + fetch.slot);
     }
     void start_row() {
         load_pointers();
-        if (!program_.folds.empty()) code_.load(R14, Place::at(Rdi, 8 * argument(-1)));
+        if (!program_.folds.empty()) code_.load(R14, Place::at(Rdi, 8 * (program_.pointers() - 1)));
         code_.zero(Rax);
     }
     void load_pointers() {
-        for (auto [slot, reg] : pointers_) code_.load(reg, Place::at(Rdi, 8 * argument(slot)));
+        for (auto [slot, reg] : pointers_) code_.load(reg, Place::at(Rdi, 8 * slot));
     }
     void epilogue() {
         code_.vzeroupper();
@@ -625,7 +687,7 @@ private:
     }
     Place element(General base, int item) const {
         Place place = Place::at(base, Rax, item);
-        place.offset = copy_ * program_.lanes * item;
+        place.offset = (turn_ * copies() + copy_) * program_.lanes * item;
         return place;
     }
 

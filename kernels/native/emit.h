@@ -8,17 +8,16 @@ inline constexpr int most_fold_blocks = 16;  // of 256 elements, in one call of 
 inline constexpr int most_rows = 16;         // in one call
 inline constexpr int fold_area = (most_fold_blocks + most_rows) * 128;  // bytes of each fold, in blocks of 16 lanes
 
-/// void code(char* const* arguments, int64_t n, char* frame, char* const* end): n > 0 elements, a multiple of the
-/// program's turn, of one row after the other; every row has arguments of its own, which lie behind those of the row
-/// before it, up to `end`. A slot of -1 among the arguments is where lanes of folds go: at most most_fold_blocks blocks of
-/// each, 128 bytes apart. Of a partial program n may be 0; the elements behind them are those that the masks in the frame
-/// say, at partial_masks, 8 bytes for each of the turn's vectors.
+/// void code(char* const* pointers, int64_t n, char* frame, char* const* end): n > 0 elements, a multiple of the
+/// program's turn, of one row after the other; every row has pointers of its own (LaneProgram::pointers), which lie behind
+/// those of the row before it, up to `end`. Lanes of folds are at most most_fold_blocks blocks of each, 128 bytes apart.
+/// Of a partial program n may be 0; the elements behind them are those that the masks in the frame say, at partial_masks, 8
+/// bytes for each of the turn's vectors.
 inline constexpr int partial_masks = 32;
 struct MachineCode {
     std::vector<uint8_t> bytes;     // code, then constants; to lie at a multiple of 64
     int code_size = 0;
     int64_t frame = 0;              // bytes of scratch memory
-    std::vector<int16_t> arguments; // the slot of each
     std::string listing;            // if it was asked for
 };
 

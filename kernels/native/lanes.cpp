@@ -83,6 +83,10 @@ bool Recorder::has(LaneOp op) const {
     return evex() || (facts(row.vex).flags & V);
 }
 
+bool is_load(const Lane& lane) {
+    return facts(lane.op).how == How::Leaf && lane.op != LaneOp::Constant4 && lane.op != LaneOp::Constant8;
+}
+
 int Recorder::constant(LaneType type, uint64_t bits) {
     Lane lane{};
     lane.op = wide(type, LaneOp::Constant4, LaneOp::Constant8);
@@ -448,6 +452,8 @@ std::string LaneProgram::to_string() const {
         static constexpr const char* names[] = {"sum", "prod", "min", "max"};
         text += format("fold %%%d by %s, slot %d\n", fold.value, names[static_cast<int>(fold.combine)], fold.slot);
     }
+    for (const LaneFetch& fetch : fetches)
+        text += format("fetch slot %d, %d bytes%s\n", fetch.slot, fetch.item, fetch.to_write ? " to write" : "");
     return text;
 }
 
@@ -468,7 +474,7 @@ void LaneProgram::verify(int slot_count) const {
         check(lane.width == 2 || lane.width == 4 || lane.width == 8, i, "has no width");
         check((lane.mask && evex) || lane.width * lanes <= vector, i, "does not fit a register");
         check(evex || (facts(row.vex).flags & V), i, "is not of this instruction set");
-        if (row.how == How::Leaf && row.to != 0 && lane.op != LaneOp::Constant4 && lane.op != LaneOp::Constant8)
+        if (is_load(lane))
             check(lane.bits < static_cast<uint64_t>(slot_count), i, "reads no slot");
         for (int k = 0; k < lane.operand_count; k++) {
             check(lane.operands[k] >= 0 && static_cast<size_t>(lane.operands[k]) < i, i, "has wrong operands");

@@ -145,6 +145,9 @@ struct Lane {
     uint64_t bits;         // Constant: the number. Load: the slot. Call, Rare: the function. Lookup: the table
 };
 
+/// Whether it is read from memory.
+bool is_load(const Lane& lane);
+
 struct LaneStore {
     int32_t value;
     int16_t slot;
@@ -161,17 +164,28 @@ struct LaneFold {
     bool is_extreme() const { return combine == Combine::Min || combine == Combine::Max; }
 };
 
+/// Memory that is asked for meanwhile, as far on as the loop is: at the pointer to be fetched from that belongs to the slot.
+struct LaneFetch {
+    int16_t slot;
+    uint8_t item;
+    bool to_write;
+};
+
 struct LaneProgram {
     Isa isa;
     int lanes = 0;
+    int slots = 0;                          // of the tile program
     bool leaves = false, has_call = false;  // the straight line, for rare lanes
     bool partial = false;                   // behind the last turn come some elements that are not a whole one
     std::vector<Lane> values;
     std::vector<LaneStore> stores;
     std::vector<LaneFold> folds;
+    std::vector<LaneFetch> fetches;
 
     /// Whether registers are left beside those that folds take.
     bool folds_fit() const;
+    /// Pointers of a row: those of slots, those to be fetched from, and where the lanes of folds go.
+    int pointers() const { return 2 * slots + 1; }
     /// Elements in one turn of the loop: folds go by 16.
     int turn() const { return folds.empty() ? lanes : fold_lanes; }
 

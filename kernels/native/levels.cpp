@@ -93,6 +93,21 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
     }
     for (size_t s = 0; s < slot_count; s++)
         if (is_kept[s]) kept.push_back(static_cast<int16_t>(s));
+    // Memory rests while a level works on what is in cache. What is read first is asked for as the rows before are written,
+    // and what is written as the level before it runs.
+    const int last = program.level_count - 1;
+    for (size_t s = 0; s < slot_count && last > 0; s++) {
+        const TileSlot& slot = program.slots[s];
+        const LaneFetch fetch{static_cast<int16_t>(s), slot.item_size, slot.kind == TileSlot::Buffer};
+        if (slot.kind == TileSlot::Input && extents[s] == Extent::Element) {
+            if (levels[0].program.slots[s].kind == TileSlot::Input) levels.back().fetches.push_back(fetch);
+        } else if ((is_output[s] || is_kept[s]) && slot.level > 0) {
+            const Level& writer = levels[slot.level];
+            // In the last output there may lie what is kept.
+            if (writer.repeated[s] == native_past_cache || (!is_kept[s] && slot.level == last && !kept.empty())) continue;
+            levels[slot.level - 1u].fetches.push_back(fetch);
+        }
+    }
     return true;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "kernels/native/lanes.h"
 #include "kernels/native/native.h"
 #include "kernels/tile.h"
 
@@ -12,6 +13,7 @@ namespace kindling::native {
 struct Level {
     TileProgram program;
     std::vector<uint8_t> repeated;  // of each slot: one number
+    std::vector<LaneFetch> fetches;
 };
 
 /// Levels of the program, and the slots of elements that are kept in memory for a later level: what is cheap to compute

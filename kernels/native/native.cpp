@@ -22,9 +22,8 @@ namespace kindling {
 /// Code that several programs may share: counted.
 class NativeKernel {
 public:
-    using Function = void (*)(char* const* arguments, int64_t n, char* frame, char* const* end);
-    enum Kind : uint8_t { Fixed, Read, Written };
-    struct Argument { int16_t slot; uint8_t item; Kind kind; };
+    using Function = void (*)(char* const* pointers, int64_t n, char* frame, char* const* end);
+    struct Memory { int16_t slot; uint8_t item; bool written; };
     struct Fold { TileFunction merge; LaneBlocksFold finish; uint8_t item; char identity[8]; };
 
     Function function;
@@ -33,11 +32,11 @@ public:
     int turn, lanes;        // elements in one turn of the loop, and in one of its vectors
     bool partial;           // the elements behind the last turn are its own
     int references;
-    std::vector<Argument> arguments;
+    size_t pointers;        // of each row
+    std::vector<Memory> memory;  // what is read and written element by element
     std::vector<Fold> folds;
-    int lanes_argument = -1;  // where the lanes of folds go
 
-    int copy_bytes() const { return folds.empty() ? 64 : 128; }  // of each argument, for the last elements
+    size_t copy_bytes() const { return folds.empty() ? 64 : 128; }  // of each memory, for the last elements
 };
 
 struct NativeVariant {
@@ -49,7 +48,7 @@ struct NativeVariant {
 struct NativeRowVariant {
     NativeRowVariant* next;
     std::vector<Extent> extents;
-    bool past_cache, partial;
+    bool past_cache, partial, fetches;
     std::vector<NativeKernel*> kernels;
     bool good;                   // there is a native form
     NativeRows rows;
@@ -186,11 +185,13 @@ bool tiles_are_faster(const TileProgram& program, const native::LaneProgram& lan
     return narrow > 3 * program.steps.size();
 }
 
-NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool partial, Cache& into) {
+NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool partial,
+                      const std::vector<native::LaneFetch>& fetches, Cache& into) {
     const double begin = microseconds();
     native::LaneProgram lanes;
     if (!native::record(program, isa(), repeated, lanes)) return nullptr;
     if (mode() == Mode::Worth && tiles_are_faster(program, lanes)) return nullptr;
+    lanes.fetches = fetches;
     lanes.verify(static_cast<int>(program.slots.size()));
     lanes.partial = partial && native::has_partial_form(lanes);
     const char* trace_path = std::getenv("KINDLING_TRACE_KERNELS");
@@ -202,20 +203,16 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool 
         return nullptr;
     }
     NativeKernel* kernel = new NativeKernel{reinterpret_cast<NativeKernel::Function>(memory), code.bytes.size(),
-                                            code.frame, lanes.turn(), lanes.lanes, lanes.partial, 0, {}, {}, -1};
-    for (int16_t slot : code.arguments) {
-        if (slot < 0) {
-            kernel->lanes_argument = static_cast<int>(kernel->arguments.size());
-            kernel->arguments.push_back({0, 0, NativeKernel::Fixed});
-            continue;
-        }
-        bool written = false;
-        for (const native::LaneStore& store : lanes.stores) written |= store.slot == slot;
-        kernel->arguments.push_back({slot, program.slots[static_cast<size_t>(slot)].item_size,
-                                     written                                      ? NativeKernel::Written
-                                     : repeated[static_cast<size_t>(slot)] ? NativeKernel::Fixed
-                                                                                  : NativeKernel::Read});
-    }
+                                            code.frame, lanes.turn(), lanes.lanes, lanes.partial, 0,
+                                            static_cast<size_t>(lanes.pointers()), {}, {}};
+    std::vector<bool> known(program.slots.size(), false);
+    auto add_memory = [&](size_t slot, bool written) {
+        if (!known[slot]) kernel->memory.push_back({static_cast<int16_t>(slot), program.slots[slot].item_size, written});
+        known[slot] = true;
+    };
+    for (const native::LaneStore& store : lanes.stores) add_memory(static_cast<size_t>(store.slot), true);
+    for (const native::Lane& lane : lanes.values)
+        if (native::is_load(lane) && !lane.invariant) add_memory(static_cast<size_t>(lane.bits), false);
     for (const TileStep& step : program.steps) {
         if (!step.fold) continue;
         const Combine combine = static_cast<Combine>(step.task.which);
@@ -231,15 +228,20 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool 
 }
 
 /// `partial`: rows, if possible with the elements behind the last turn.
-NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated, bool partial, Cache& from) {
+NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated, bool partial,
+                            const std::vector<native::LaneFetch>& fetches, Cache& from) {
     std::string key = key_of(program, repeated);
     key += static_cast<char>(partial);
+    for (const native::LaneFetch& fetch : fetches) {
+        key.append(reinterpret_cast<const char*>(&fetch.slot), sizeof fetch.slot);
+        key += static_cast<char>(fetch.item), key += static_cast<char>(fetch.to_write);
+    }
     auto known = from.kernels.find(key);
     if (known != from.kernels.end()) {
         known->second->references++;
         return known->second;
     }
-    NativeKernel* kernel = compile(program, repeated, partial, from);
+    NativeKernel* kernel = compile(program, repeated, partial, fetches, from);
     if (!kernel) return nullptr;
     kernel->references = 2;
     from.bytes += kernel->size;
@@ -344,9 +346,9 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
             all_repeated.resize(program.slots.size() + program.outputs.size());
             for (size_t k = 0; k < program.outputs.size(); k++)
                 variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
-            variant->kernel = cached_kernel(with_folds(program, folds), all_repeated.data(), false, kernels);
+            variant->kernel = cached_kernel(with_folds(program, folds), all_repeated.data(), false, {}, kernels);
         } else {
-            variant->kernel = cached_kernel(program, repeated, false, kernels);
+            variant->kernel = cached_kernel(program, repeated, false, {}, kernels);
         }
     } catch (...) {
         delete variant;
@@ -368,10 +370,10 @@ const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t*
 }
 
 static const NativeRowVariant* variant_of_rows(const NativeState& state, const Extent* extents, bool past_cache,
-                                               bool partial) {
+                                               bool partial, bool fetches) {
     for (const NativeRowVariant* variant = __atomic_load_n(&state.first_rows, __ATOMIC_ACQUIRE); variant;
          variant = variant->next)
-        if (variant->past_cache == past_cache && variant->partial == partial &&
+        if (variant->past_cache == past_cache && variant->partial == partial && variant->fetches == fetches &&
             !std::memcmp(variant->extents.data(), extents, variant->extents.size()))
             return variant;
     return nullptr;
@@ -381,10 +383,11 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
     std::vector<native::Level> levels;
     NativeRows& rows = variant.rows;
     if (!native::make_levels(program, variant.extents.data(), variant.past_cache, levels, rows.kept)) return false;
-    for (const native::Level& level : levels) {
+    for (native::Level& level : levels) {
+        if (!variant.fetches) level.fetches.clear();
         rows.levels.push_back({nullptr, {}});
         if (level.program.steps.empty()) continue;
-        NativeKernel* kernel = cached_kernel(level.program, level.repeated.data(), variant.partial, kernels);
+        NativeKernel* kernel = cached_kernel(level.program, level.repeated.data(), variant.partial, level.fetches, kernels);
         if (!kernel) return false;
         variant.kernels.push_back(kernel);
         rows.levels.back().kernel = kernel;
@@ -399,21 +402,21 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
 const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache, int64_t n,
                                    int64_t elements) {
     const Mode how = mode();
-    const bool partial = n % fold_lanes != 0 && n <= native_fold_elements();
+    const bool fetches = n <= native_fold_elements(), partial = n % fold_lanes != 0 && fetches;
     if (how == Mode::Off || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
     NativeState* state = state_of(program);
-    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache, partial))
+    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache, partial, fetches))
         return variant->good ? &variant->rows : nullptr;
     if (!has_proved_worth(*state, program, elements, how)) return nullptr;
     Cache& kernels = cache();
     const std::unique_lock<std::mutex> lock = lock_of(kernels, how);
     if (!lock) return nullptr;
-    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache, partial))
+    if (const NativeRowVariant* variant = variant_of_rows(*state, extents, past_cache, partial, fetches))
         return variant->good ? &variant->rows : nullptr;
     if (state->count >= most_variants) return nullptr;
     NativeRowVariant* variant = new NativeRowVariant{
-        state->first_rows, std::vector<Extent>(extents, extents + program.slots.size()), past_cache, partial, {}, false,
-        {}};
+        state->first_rows, std::vector<Extent>(extents, extents + program.slots.size()), past_cache, partial,
+        fetches, {}, false, {}};
     try {
         variant->good = compile_rows(program, *variant, kernels);
     } catch (...) {
@@ -433,16 +436,17 @@ int64_t native_kernel_count() {
 }
 
 int64_t native_frame(const NativeKernel& kernel, int64_t rows) {
-    return kernel.frame + static_cast<int64_t>(kernel.arguments.size()) * (8 + kernel.copy_bytes()) * rows + 64 +
-           static_cast<int64_t>(kernel.folds.size()) * native::fold_area;
+    const size_t row = kernel.pointers * sizeof(char*) + kernel.memory.size() * kernel.copy_bytes();
+    return kernel.frame + rows * static_cast<int64_t>(row) + static_cast<int64_t>(kernel.folds.size()) * native::fold_area;
 }
 
 int64_t native_fold_elements() { return native::most_fold_blocks * fold_block; }
 
-int64_t native_rows_at_once(int64_t n) {
+int64_t native_rows_at_once(int64_t n, int64_t item) {
     static_assert(most_native_rows == native::most_rows && most_native_rows <= native::most_fold_blocks);
+    constexpr int64_t bytes = 1 << 14;  // the next rows and those of the result take as much again in the first cache
     int64_t rows = most_native_rows;
-    while (rows > 1 && rows * n > native_fold_elements()) rows /= 2;
+    while (rows > 1 && (rows * n > native_fold_elements() || rows * n * item > bytes)) rows /= 2;
     return rows;  // with at least half of them full, their blocks are no more than most_fold_blocks
 }
 
@@ -462,69 +466,65 @@ static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, 
     }
 }
 
-static void run_rows(const NativeKernel& kernel, char* const* const* pointers, int64_t rows, int64_t n, char* frame,
-                     char* folded, int64_t folded_rows) {
-    const size_t count = kernel.arguments.size();
-    const size_t copy_bytes = static_cast<size_t>(kernel.copy_bytes());
-    char* const copies = frame + kernel.frame;
-    char* const lanes = copies + copy_bytes * count * static_cast<size_t>(rows);
-    char** const arguments = reinterpret_cast<char**>(lanes + kernel.folds.size() * native::fold_area);
-    char** const end = arguments + count * static_cast<size_t>(rows);
-    const int64_t blocks = (n + fold_block - 1) / fold_block;
-    char** each = arguments;
-    for (int64_t r = 0; r < rows; r++, each += count) {
-        for (size_t k = 0; k < count; k++) each[k] = pointers[r][kernel.arguments[k].slot];
-        if (kernel.lanes_argument >= 0) each[kernel.lanes_argument] = lanes + 128 * blocks * r;
+/// The last elements go through copies, as many as there are lanes.
+static void run_rest(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t whole, int64_t rest, char* frame,
+                     char* lanes, char* copies) {
+    const size_t row_bytes = kernel.memory.size() * kernel.copy_bytes(), all = kernel.pointers * static_cast<size_t>(rows);
+    char** const own = reinterpret_cast<char**>(copies + row_bytes * static_cast<size_t>(rows));
+    std::memcpy(own, pointers, all * sizeof(char*));
+    char* copy = copies;
+    char** each = own;
+    for (int64_t r = 0; r < rows; r++, each += kernel.pointers) {
+        for (const NativeKernel::Memory& memory : kernel.memory) {
+            if (!memory.written) {
+                std::memset(copy, 0, kernel.copy_bytes());
+                std::memcpy(copy, each[memory.slot] + whole * memory.item, static_cast<size_t>(rest * memory.item));
+            }
+            each[memory.slot] = copy;
+            copy += kernel.copy_bytes();
+        }
+        each[kernel.pointers - 1] = lanes + 128 * (native::most_fold_blocks + r);
     }
+    kernel.function(own, kernel.turn, frame, own + all);
+    each = pointers;
+    copy = copies;
+    for (int64_t r = 0; r < rows; r++, each += kernel.pointers)
+        for (const NativeKernel::Memory& memory : kernel.memory) {
+            if (memory.written)
+                std::memcpy(each[memory.slot] + whole * memory.item, copy, static_cast<size_t>(rest * memory.item));
+            copy += kernel.copy_bytes();
+        }
+}
+
+static void run_rows(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t n, char* frame, char* folded,
+                     int64_t folded_rows) {
+    char* const lanes = frame + kernel.frame;
+    const int64_t blocks = (n + fold_block - 1) / fold_block;
+    char** const end = pointers + kernel.pointers * static_cast<size_t>(rows);
+    char* at = lanes;
+    for (char** each = pointers; each < end; each += kernel.pointers, at += 128 * blocks) each[kernel.pointers - 1] = at;
     const int64_t whole = n - n % kernel.turn;
     int64_t rest = n - whole;
     if (kernel.partial) {
         KINDLING_ASSERT(rest > 0 || kernel.folds.empty());
-        for (int64_t at = 0; at < kernel.turn; at += kernel.lanes) {
-            const uint64_t mask = (((uint64_t{1} << rest) - 1) >> at) & ((uint64_t{1} << kernel.lanes) - 1);
-            std::memcpy(frame + native::partial_masks + 8 * (at / kernel.lanes), &mask, 8);
+        for (int64_t lane = 0; lane < kernel.turn; lane += kernel.lanes) {
+            const uint64_t mask = (((uint64_t{1} << rest) - 1) >> lane) & ((uint64_t{1} << kernel.lanes) - 1);
+            std::memcpy(frame + native::partial_masks + 8 * (lane / kernel.lanes), &mask, 8);
         }
-        kernel.function(arguments, whole, frame, end);
+        kernel.function(pointers, whole, frame, end);
         rest = 0;
     } else if (whole) {
-        kernel.function(arguments, whole, frame, end);
+        kernel.function(pointers, whole, frame, end);
     }
-    if (rest) {
-        // The last elements go through copies, as many as there are lanes.
-        char* copy = copies;
-        each = arguments;
-        for (int64_t r = 0; r < rows; r++, each += count) {
-            for (size_t k = 0; k < count; k++, copy += copy_bytes) {
-                const NativeKernel::Argument& argument = kernel.arguments[k];
-                if (argument.kind == NativeKernel::Fixed) continue;
-                if (argument.kind == NativeKernel::Read) {
-                    std::memset(copy, 0, copy_bytes);
-                    std::memcpy(copy, each[k] + whole * argument.item, static_cast<size_t>(rest * argument.item));
-                }
-                each[k] = copy;
-            }
-            if (kernel.lanes_argument >= 0)
-                each[kernel.lanes_argument] = lanes + 128 * (native::most_fold_blocks + r);
-        }
-        kernel.function(arguments, kernel.turn, frame, end);
-        for (size_t k = 0; k < count; k++) {
-            const NativeKernel::Argument& argument = kernel.arguments[k];
-            if (argument.kind != NativeKernel::Written) continue;
-            copy = copies + copy_bytes * k;
-            for (int64_t r = 0; r < rows; r++, copy += copy_bytes * count)
-                std::memcpy(pointers[r][argument.slot] + whole * argument.item, copy,
-                            static_cast<size_t>(rest * argument.item));
-        }
-    }
+    if (rest) run_rest(kernel, pointers, rows, whole, rest, frame, lanes, lanes + kernel.folds.size() * native::fold_area);
     if (folded) finish_folds(kernel, lanes, rows, n, rest, folded, folded_rows);
 }
 
-void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame, char* folded) {
-    run_rows(kernel, &pointers, 1, n, frame, folded, 1);
+void run_native(const NativeKernel& kernel, char** pointers, int64_t n, char* frame, char* folded) {
+    run_rows(kernel, pointers, 1, n, frame, folded, 1);
 }
 
-void run_native_rows(const NativeKernel& kernel, char* const* const* pointers, int64_t rows, int64_t n, char* frame,
-                     char* folded) {
+void run_native_rows(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t n, char* frame, char* folded) {
     run_rows(kernel, pointers, rows, n, frame, folded, most_native_rows);
 }
 

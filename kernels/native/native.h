@@ -21,18 +21,21 @@ const NativeKernel* find_native(const TileProgram& program, const uint8_t* repea
 inline constexpr uint8_t native_past_cache = 2;
 /// Bytes of scratch memory, at a multiple of 64, that a run needs.
 int64_t native_frame(const NativeKernel& kernel, int64_t rows = 1);
-/// Elements 0 to n: `pointers` has the memory of every slot that is read or written. Of a program with folds, n is at
-/// most native_fold_elements(), the first element begins a block of the fold (kernels/fold.h), and what fold k comes to
-/// is written at `folded` + 16 * k.
-void run_native(const NativeKernel& kernel, char* const* pointers, int64_t n, char* frame, char* folded = nullptr);
+/// How many pointers a row of a run takes: of the memory of every slot that is read or written; as many more of memory to
+/// be asked for ahead of time, which rows have; and one that the run sets.
+inline size_t native_pointers(size_t slots) { return 2 * slots + 1; }
+/// Elements 0 to n. Of a program with folds, n is at most native_fold_elements(), the first element begins a block of the
+/// fold (kernels/fold.h), and what fold k comes to is written at `folded` + 16 * k.
+void run_native(const NativeKernel& kernel, char** pointers, int64_t n, char* frame, char* folded = nullptr);
 int64_t native_fold_elements();
-/// The same for some rows of n elements: each has pointers of its own, what fold k comes to in row r is written at
-/// `folded` + 16 * (k * most_native_rows + r), and `frame` has the bytes for so many rows.
-void run_native_rows(const NativeKernel& kernel, char* const* const* pointers, int64_t rows, int64_t n, char* frame,
-                     char* folded);
+/// The same for some rows of n elements: each has pointers of its own, one row's behind the other's, what fold k comes to
+/// in row r is written at `folded` + 16 * (k * most_native_rows + r), and `frame` has the bytes for so many rows.
+/// What is asked for ahead of time, where rows are no longer than native_fold_elements(), is for a slot that is read the
+/// row that comes as many rows later, for one that is written its own memory.
+void run_native_rows(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t n, char* frame, char* folded);
 inline constexpr int64_t most_native_rows = 16;
-/// How many rows of n elements may go at once: a power of two.
-int64_t native_rows_at_once(int64_t n);
+/// How many rows of n elements of so many bytes may go at once: a power of two.
+int64_t native_rows_at_once(int64_t n, int64_t item);
 
 /// One fold of an output of a tile program.
 struct NativeFold {

@@ -353,6 +353,7 @@ bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LanePr
     bool done = isa_recorded::StepRecorder(program, lanes).run();
     isa_recorded::recorder = nullptr;
     if (done) result = lanes.finish();
+    result.slots = static_cast<int>(program.slots.size());
     return done && !(result.stores.empty() && result.folds.empty()) &&
            (result.folds.empty() || (!result.has_call && result.folds_fit()));
 }

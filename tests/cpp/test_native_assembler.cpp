@@ -161,6 +161,8 @@ void test_general() {
         assembler.zero(reg);
         assembler.call(reg);
     }
+    for (const Place& place : {Place::at(Rcx, 0), Place::at(R13, 8), Place::at(Rdx, R9, 8), Place::at(R8, Rax, 4)})
+        for (bool to_write : {false, true}) assembler.fetch(place, to_write);
     assembler.vzeroupper();
     assembler.test_low_byte_of_rax();
     assembler.ret();
@@ -175,6 +177,8 @@ void test_general() {
     jumps.jump_back(Condition::NotZero, 3);
     jumps.jump_back(Condition::BelowEqual, 3);
     jumps.jump_back(Condition::Above, 3);
+    jumps.jump_back(Condition::Less, 3);
+    jumps.jump_back(Condition::GreaterEqual, 3);
     jumps.jump_back(9);
     compare(jumps, text);
 }

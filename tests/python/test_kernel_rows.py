@@ -232,6 +232,37 @@ def test_every_instruction_set_and_thread_count_gives_the_same_bits(tmp_path):
     assert len(seen) == 1 and len(seen.pop().strip()) == hashlib.sha256().digest_size * 2
 
 
+NATIVE_BITS = """
+import hashlib, kindling as k
+k.manual_seed(0)
+F, digest = k.nn.functional, hashlib.sha256()
+for dtype in (k.float32, k.float64, k.bfloat16):
+    for rows, n in ((1, 1024), (37, 16), (41, 100), (19, 255), (7, 256), (3, 1000), (9, 1024), (2, 4096), (3, 4100)):
+        x = (k.randn(2, rows, n + 3) * 3).to(dtype)
+        for y in (x[0, :, :n], x[:, ::2, 1:n + 1], x[:, :1, :n].expand(2, rows, n)):
+            t = k.arange(y[..., 0].numel()) % n
+            for z in (y.softmax(-1), y.log_softmax(-1), F.layer_norm(y, (n,), x[0, 0, :n], x[0, 0, 3:]), F.rms_norm(y, (n,)),
+                      F.cross_entropy(y.reshape(-1, n), t, reduction="none")):
+                digest.update(z.double().contiguous().numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_rows_in_machine_code_have_the_same_bits_and_ask_for_memory_ahead(tmp_path):
+    home, trace = os.path.dirname(os.path.dirname(os.path.abspath(k.__file__))), tmp_path / "kernels"
+    seen = set()
+    for mode in ("0", "1"):
+        environment = dict(os.environ, KINDLING_NATIVE=mode, KINDLING_TRACE_KERNELS=str(trace), PYTHONPATH=home)
+        seen.add(subprocess.run([sys.executable, "-c", NATIVE_BITS], env=environment, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    assert len(seen) == 1 and len(seen.pop().strip()) == hashlib.sha256().digest_size * 2
+    if trace.exists():  # there is machine code for this processor
+        text = trace.read_text()
+        # The next row as this one's last level runs, and memory to be written as the level before runs.
+        fetching = [kernel for kernel in text.split("kernel\n") if "prefetch" in kernel]
+        assert any("prefetcht0" in kernel and "store" in kernel for kernel in fetching)
+        assert any("prefetchw" in kernel and "fold" in kernel for kernel in fetching)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_norms_with_and_without_gradients_agree(dtype):
     # Without a gradient to prepare they are one kernel that makes nothing else.
