@@ -465,6 +465,34 @@ static PyObject* return_type(PyObject*, PyObject* name) {
     });
 }
 
+/// Numbers of float32 or float64 in ordinary memory of the CPU.
+static bool is_plain(PyObject* object) {
+    if (!is_tensor(object)) return false;
+    const TensorImpl* impl = impl_of(object);
+    uint32_t watched = key::slow | key::Function;
+    if (!thread_state.grad_mode) watched &= ~static_cast<uint32_t>(key::Autograd);
+    return !(key_of(impl) & watched) && (impl->dtype == DType::Float32 || impl->dtype == DType::Float64);
+}
+
+/// _C._are_plain(first, *others): whether one operator may take the place of several that would run on the tensors of these
+/// lists one after the other: they are plain, partners of like dtype and size, and no mode or profiler looks at the calls.
+/// Lists may be empty.
+static PyObject* are_plain(PyObject*, PyObject* const* lists, Py_ssize_t count) {
+    if (thread_state.include & ~thread_state.exclude & key::slow || thread_state.function_modes || kernels_were_added()) Py_RETURN_FALSE;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!PyList_CheckExact(lists[i])) Py_RETURN_FALSE;
+        const Py_ssize_t size = PyList_GET_SIZE(lists[i]);
+        if (i > 0 && size && size != PyList_GET_SIZE(lists[0])) Py_RETURN_FALSE;
+        for (Py_ssize_t j = 0; j < size; j++) {
+            PyObject* object = PyList_GET_ITEM(lists[i], j);
+            if (!is_plain(object)) Py_RETURN_FALSE;
+            const TensorImpl *mine = impl_of(object), *first = impl_of(PyList_GET_ITEM(lists[0], j));
+            if (mine->dtype != first->dtype || mine->sizes() != first->sizes()) Py_RETURN_FALSE;
+        }
+    }
+    Py_RETURN_TRUE;
+}
+
 bool init_functions(PyObject* module) {
     static PyType_Slot slots[] = {
         {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
@@ -504,6 +532,7 @@ bool init_functions(PyObject* module) {
         {"_set_cache_limit", limit_memory<set_cache_limit>, METH_O, nullptr},
         {"_set_memory_limit", limit_memory<set_memory_limit>, METH_O, nullptr},
         {"_return_type", return_type, METH_O, nullptr},
+        {"_are_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(are_plain)), METH_FASTCALL, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
     return PyModule_AddFunctions(module, functions) == 0 && add_namespace(module, space::Nn, "_nn", "kindling._C._nn") &&

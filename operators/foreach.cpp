@@ -107,6 +107,7 @@ void check_floating(const Tensor& param, const char* name) {
 struct AdamOptions {
     double lr, beta1, beta2, weight_decay, eps;
     bool amsgrad, maximize, decoupled;
+    bool as_operators = false;   // rounded as lerp_, addcmul_ and addcdiv_ one after the other would, not as torch's fused step
 };
 
 void adam_step(const AdamOptions& o, TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList steps, const Tensor& grad_scale, const Tensor& found_inf) {
@@ -118,7 +119,9 @@ void adam_step(const AdamOptions& o, TensorList self, TensorList grads, TensorLi
         DType type = self[i].dtype(), inside = value_type(type);
         double step = steps[i].item<double>(), correction1 = 1 - std::pow(o.beta1, step), correction2 = 1 - std::pow(o.beta2, step);
         bool decays = o.weight_decay != 0;
-        const Expression& expression = cached_expression(key_of(type, DType::None, o.amsgrad | o.maximize << 1 | o.decoupled << 2 | decays << 3), [&](ExpressionBuilder& b) {
+        // lerp works from the nearer end.
+        bool far = o.as_operators && std::abs(static_cast<float>(1 - o.beta1)) >= 0.5f;
+        const Expression& expression = cached_expression(key_of(type, DType::None, o.amsgrad | o.maximize << 1 | o.decoupled << 2 | decays << 3 | o.as_operators << 4 | far << 5), [&](ExpressionBuilder& b) {
             Sym p = cast(b.input(type), inside), m = cast(b.input(type), inside), v = cast(b.input(type), inside), top;
             if (o.amsgrad) top = cast(b.input(type), inside);
             Sym g = cast(b.input(type), inside);
@@ -127,17 +130,18 @@ void adam_step(const AdamOptions& o, TensorList self, TensorList grads, TensorLi
             if (o.maximize) g = -g;
             if (decays && o.decoupled) p = p * decay;
             else if (decays) g = g + p * decay;
-            m = m + (g - m) * rate1;
-            v = v * beta2 + g * g * rate2;
+            m = far ? g - (g - m) * (like(rate1, 1) - rate1) : m + (g - m) * rate1;
+            v = v * beta2 + (o.as_operators ? rate2 * g * g : g * g * rate2);
             if (o.amsgrad) top = max(top, v);
-            p = p - size * (m / (sqrt(o.amsgrad ? top : v) / root + eps));
+            Sym below = sqrt(o.amsgrad ? top : v) / root + eps;
+            p = p - (o.as_operators ? size * m / below : size * (m / below));
             for (const Sym& y : {p, m, v}) b.output(cast(y, type));
             if (o.amsgrad) b.output(cast(top, type));
         });
         Numbers n;
         n.type = inside;
         n.add(1 - o.beta1); n.add(o.beta2); n.add(1 - o.beta2); n.add(o.lr / correction1);
-        n.add(std::sqrt(correction2)); n.add(o.eps); n.add(o.decoupled ? 1 - o.lr * o.weight_decay : o.weight_decay);
+        n.add(o.as_operators ? std::pow(correction2, 0.5) : std::sqrt(correction2)); n.add(o.eps); n.add(o.decoupled ? 1 - o.lr * o.weight_decay : o.weight_decay);
         if (o.amsgrad) run_step(expression, {self[i], exp_avgs[i], exp_avg_sqs[i], max_exp_avg_sqs[i], grads[i]}, 4, n);
         else run_step(expression, {self[i], exp_avgs[i], exp_avg_sqs[i], grads[i]}, 3, n);
     }
@@ -699,6 +703,12 @@ OPERATORS(foreach) {
     declare("_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]", {
         doc("Matrix products of partners"), in(space::Torch),
         composition([](TensorList self, TensorList mat2) { return pairs(self, mat2, [](const Tensor& a, const Tensor& b) { return mm(a, b); }); }) });
+    declare("_adam_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, bool decoupled_weight_decay) -> ()", {
+        doc("A step of Adam (Kingma and Ba, 2014) or AdamW on every parameter, one pass each, with the roundings of torch.optim.Adam's operators; counts the step"), in(space::Torch), not_differentiable(),
+        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, bool decoupled_weight_decay) {
+            for (const Tensor& step : state_steps) add_(step, wrap_number(Scalar(int64_t{1})));
+            adam_step({lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled_weight_decay, true}, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, Tensor(), Tensor());
+        }) });
     declare("_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", {
         doc("A step of Adam (Kingma and Ba, 2014) on every parameter, one pass each"), in(space::Torch), not_differentiable(),
         kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {

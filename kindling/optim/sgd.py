@@ -85,7 +85,20 @@ def sgd(params, d_p_list, momentum_buffer_list, has_sparse_grad=False, foreach=N
         params, d_p_list, momentum_buffer_list, weight_decay, momentum, _to_scalar(lr), dampening, nesterov, maximize)
 
 
+def _in_one_pass(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
+    """Whether the step could be done as one kernel a parameter, with the bits of the single operators."""
+    own = buffers if momentum != 0 else []
+    if not (torch._C._are_plain(params, grads, own)
+            and all(isinstance(value, (float, int)) for value in (weight_decay, momentum, lr, dampening))):
+        return False
+    torch._fused_sgd_(params, grads, own, weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
+                      nesterov=bool(nesterov), maximize=bool(maximize), is_first_step=False)
+    return True
+
+
 def _single_tensor_sgd(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
+    if _in_one_pass(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
+        return
     lr_has_grad = isinstance(lr, torch.Tensor) and lr.requires_grad
     decay_has_grad = isinstance(weight_decay, torch.Tensor) and weight_decay.requires_grad
     minus_lr, fresh = -lr, 1 - dampening
@@ -109,6 +122,8 @@ def _single_tensor_sgd(params, grads, buffers, weight_decay, momentum, lr, dampe
 
 
 def _multi_tensor_sgd(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
+    if _in_one_pass(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
+        return
     groups = Optimizer._group_tensors_by_device_and_dtype([params, grads, buffers], with_indices=True)
     for (params, grads, own), indices in groups.values():
         grads, writable = _decay(params, grads, weight_decay, maximize)

@@ -86,6 +86,65 @@ def test_foreach_numbers(case):
     same(train(kindling, *case, dtype="float64"), train(reference, *case, dtype="float64"), "float64")
 
 
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.3, 0.5)])
+@pytest.mark.parametrize("case", [case for case in CASES if case[0] in ("SGD", "Adam", "AdamW")], ids=case_name)
+@pytest.mark.parametrize("dtype", [kindling.float32, kindling.float64])
+@pytest.mark.parametrize("foreach", [False, True])
+def test_one_pass_has_the_bits_of_single_operators(monkeypatch, case, betas, dtype, foreach):
+    options = {**case[1], "foreach": foreach, **({} if case[0] == "SGD" else {"betas": betas})}
+
+    def run():
+        kindling.manual_seed(0)
+        params = [kindling.randn(33, 7, dtype=dtype), kindling.randn(40, 50, dtype=dtype).t(), kindling.randn((), dtype=dtype)]
+        optimizer = getattr(kindling.optim, case[0])([param.requires_grad_() for param in params], **options)
+        for step in range(4):
+            for index, param in enumerate(params):
+                param.grad = kindling.sin(param.detach() * (step + index + 1)) * 10.0 ** (index - 1)
+            params[0].grad[step] = [float("nan"), float("inf"), 0.0, 1e-30][step]
+            optimizer.step()
+        return params, [optimizer.state[param] for param in params]
+
+    calls = []
+    plain = kindling._C._are_plain
+    monkeypatch.setattr(kindling._C, "_are_plain", lambda *lists: calls.append(plain(*lists)) or calls[-1])
+    params, states = run()
+    assert any(calls)
+    monkeypatch.setattr(kindling._C, "_are_plain", lambda *lists: False)
+    wanted, wanted_states = run()
+    for param, other, state, other_state in zip(params, wanted, states, wanted_states):
+        assert kindling.equal(param.nan_to_num(7), other.nan_to_num(7)) and param._version >= 4
+        assert state.keys() == other_state.keys()
+        for name, value in state.items():
+            assert kindling.equal(value.nan_to_num(7), other_state[name].nan_to_num(7)), name
+
+
+def test_one_pass_is_for_plain_tensors_that_nobody_watches():
+    C = kindling._C
+    a, b, leaf = kindling.ones(2), kindling.ones(2), kindling.ones(2, requires_grad=True)
+    assert C._are_plain([a], [b], []) and C._are_plain([a, b], [b, a])
+    assert not C._are_plain([a], [kindling.ones(3)]) and not C._are_plain([a], [b.double()]) and not C._are_plain([a], [a, b])
+    assert not C._are_plain([a], [None]) and not C._are_plain([a.bfloat16()])
+    assert not C._are_plain([kindling.ones(2, dtype=kindling.complex64)]) and not C._are_plain([kindling.ones(2, device="meta")])
+    assert not C._are_plain([leaf])
+    with kindling.no_grad():
+        assert C._are_plain([leaf])
+
+    class Watched(kindling.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return super().__torch_function__(function, types, args, kwargs or {})
+    assert not C._are_plain([kindling.ones(2).as_subclass(Watched)])
+    with kindling.profiler.profile() as profile:
+        assert not C._are_plain([a])
+        kindling.optim.Adam([_with_grad(leaf)]).step()
+    assert "aten::lerp_" in {event.key for event in profile.key_averages()}
+
+
+def _with_grad(param):
+    param.grad = kindling.ones_like(param)
+    return param
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
 def test_fused_numbers(name):
     options = {"fused": True, "lr": 0.01, "weight_decay": 0.1, **({"momentum": 0.9} if name == "SGD" else {})}
