@@ -1,6 +1,7 @@
 // Convolution without an unrolled input. The input is copied once, with its padding, rows and columns sorted by their
 // place in the stride; each tap then reads the places of a run of outputs one after the other, at a fixed offset. Runs go
-// on over the ends of rows: the few places between two rows are computed too, and dropped.
+// on over the ends of rows: the few places between two rows are computed too, and dropped. Small images lie side by side, so
+// that runs go on from one to the next.
 #include <algorithm>
 #include <limits>
 
@@ -22,9 +23,9 @@ const DirectSteps<T>& direct_steps() {
 /// Whether the shape is one that this file is for: not where most of what is computed lies between the rows.
 bool fits(const Shape& s) {
     if (s.direct || s.in[0] != 1 || s.kernel[0] != 1 || s.out[0] != 1 || s.padding[0] != 0) return false;
-    if (s.in_channels * s.out_channels < 4 || s.out_space < 8 || s.stride[1] > 8 || s.stride[2] > 8) return false;
-    const int64_t between = (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
-    return s.out[1] == 1 || between * 3 <= s.out[2];
+    if (s.in_channels * s.out_channels < 4 || s.batch * s.out_space < 8 || s.stride[1] > 8 || s.stride[2] > 8) return false;
+    const int64_t columns = ConvolutionLayout::columns_of(s), between = columns - ConvolutionLayout::shared(s, columns) - s.out[2];
+    return s.out[1] == 1 || between <= s.out[2];
 }
 
 /// Bits of exponents all set: infinities and NaN.
@@ -55,32 +56,40 @@ struct Direct {
     const Weights& lie;
     const T* bias;
     const DirectSteps<T>& steps = direct_steps<T>();
+    static constexpr int64_t room = 96 << 10;  // elements of a copy
     const int64_t k = s.in_channels * s.taps, unit = steps.tile.rows, columns = steps.tile.columns;
-    ConvolutionLayout layout{s, s.in_channels, 96 << 10};
+    int64_t abreast = 1; // images side by side
+    ConvolutionLayout layout{s, s.in_channels, room};
     Scratch<int64_t> offsets{k};
     int64_t size = 0;    // of the copy of one image, behind which whole registers can be read
     int64_t padded = 0;  // channels of all tiles
 
     Direct(const Shape& shape, const T* from, const Weights& where, const T* add) : s(shape), weight(from), lie(where), bias(add) {
         while (padded < s.out_channels) padded += rows_at(padded);
-        set_rows(best_rows());
-    }
-    /// Rows of the output at once that cost least: tiles are whole, and between bands rows of the input are copied twice.
-    int64_t best_rows() const {
-        constexpr int64_t copied = 64;  // products in the time that it takes to copy one element
-        int64_t best = layout.out_rows, least = std::numeric_limits<int64_t>::max();
-        for (int64_t rows = layout.most; rows > 0; --rows) {
-            const int64_t whole = s.out[1] / rows, rest = s.out[1] % rows, below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
-            auto tiles = [&](int64_t count) { return (layout.places(s, count) + columns - 1) / columns; };
-            const int64_t cost = (whole * tiles(rows) + (rest ? tiles(rest) : 0)) * columns * padded * k +
-                                 (s.out[1] + (whole + (rest != 0)) * below) * layout.pitch * s.in_channels * s.stride[1] * s.stride[2] * copied;
-            if (cost <= least) least = cost, best = rows;  // of equals the smaller copy
+        int64_t best = 0, most = std::clamp<int64_t>(2048 / s.out_space, 1, std::min<int64_t>(s.batch, 16));
+        double least = std::numeric_limits<double>::infinity();
+        for (int64_t images = 1; images <= most; ++images) {
+            const int64_t blocks = (s.batch + images - 1) / images;
+            if ((s.batch + blocks - 1) / blocks != images) continue;  // as many blocks with fewer images
+            const ConvolutionLayout some(s, s.in_channels, room, images);
+            for (int64_t rows = some.most; rows > 0; --rows)
+                if (const double cost = static_cast<double>(blocks) * cost_of(some, rows); cost <= least)
+                    least = cost, best = rows, abreast = images, layout = some;  // of equals the smaller copy
         }
-        return best;
+        set_rows(best);
+    }
+    /// What a block of images costs, by so many rows of the output: tiles are whole, and between bands rows of the input are
+    /// copied twice.
+    double cost_of(const ConvolutionLayout& l, int64_t rows) const {
+        constexpr double copied = 64;  // products in the time that it takes to copy one element
+        const int64_t whole = s.out[1] / rows, rest = s.out[1] % rows, below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
+        auto tiles = [&](int64_t count) { return (l.places(s, count) + columns - 1) / columns; };
+        return static_cast<double>((whole * tiles(rows) + (rest ? tiles(rest) : 0)) * columns * padded) * static_cast<double>(k) +
+               static_cast<double>((s.out[1] + (whole + (rest != 0)) * below) * l.pitch * s.in_channels * s.stride[1] * s.stride[2]) * copied;
     }
     void set_rows(int64_t out_rows) {
         layout.set(s, out_rows);
-        size = s.in_channels * layout.plane + columns + layout.columns - layout.pitch;
+        size = s.in_channels * layout.plane + columns + layout.columns - layout.cell;
         for (int64_t p = 0; p < k; ++p) {
             const int64_t tap = p % s.taps;
             offsets[p] = layout.offset(s, p / s.taps, lie.turned ? s.taps - 1 - tap : tap);
@@ -105,23 +114,34 @@ struct Direct {
                 for (int64_t t = 0; t < s.taps; ++t)
                     to[(i * s.taps + t) * rows + r] = from[i * lie.channel + r * lie.row + t];
     }
-    /// Places [j, j + columns) of the rows [0, rows) that `to` begins with.
-    void tile(const T* packed, const T* copied, int64_t o, int64_t j, int64_t rows, T* to) const {
+    /// Copies what a block of images reads for the rows from first_row.
+    void copy(const T* input, int64_t images, int64_t first_row, T* copied) const {
+        for (int64_t n = 0; n < images; ++n)
+            fill_layout(s, layout, input + n * s.groups * s.in_channels * s.in_space, s.in_channels, first_row, copied, n);
+    }
+    /// Of the places [j, stop), visit(place in the first image, how many, which image, where in its rows) for those that are outputs.
+    template <class Visit> void for_runs(int64_t j, int64_t stop, int64_t images, Visit visit) const {
+        for (int64_t at = j / layout.cell * layout.cell; at < stop; at += layout.cell) {
+            const int64_t from = std::max(at, j), count = std::min(at + s.out[2], stop) - from, image = at % layout.pitch / layout.cell;
+            if (count > 0 && image < images) visit(from - j, count, image, at / layout.pitch * s.out[2] + (from - at));
+        }
+    }
+    /// Places [j, j + columns) of the rows [0, rows) that `to` begins with, in each image of a block.
+    void tile(const T* packed, const T* copied, int64_t o, int64_t j, int64_t rows, int64_t images, T* to) const {
         alignas(64) T sums[12 * 32 + 16];  // a register can be read at any place
         const int64_t some = rows_at(o), there = std::min(some, s.out_channels - o);
+        const int64_t stop = std::min(j + columns, layout.places(s, rows)), image_step = s.groups * s.out_channels * s.out_space;
         to += o * s.out_space;
         // The sums' places, each channel's in another page, are asked for while the sums are formed.
-        const T* place = to + j / layout.pitch * s.out[2] + std::min(j % layout.pitch, s.out[2]);
-        for (int64_t r = 0; r < there; ++r)
-            for (int64_t c = 0; c < columns; c += 64 / static_cast<int64_t>(sizeof(T)))
-                __builtin_prefetch(place + r * s.out_space + c, 1);
+        for_runs(j, stop, images, [&](int64_t, int64_t count, int64_t image, int64_t place) {
+            for (int64_t r = 0; r < there; ++r)
+                for (int64_t c = 0; c < count; c += 64 / static_cast<int64_t>(sizeof(T)))
+                    __builtin_prefetch(to + image * image_step + r * s.out_space + place + c, 1);
+        });
         steps.rows[some / unit - 1](k, packed + some, copied + j, offsets.data, packed, sums);
-        const int64_t stop = std::min(j + columns, layout.places(s, rows));
-        for (int64_t y = j / layout.pitch; y * layout.pitch < stop; ++y) {
-            const int64_t row = y * layout.pitch, from = std::max(row, j);
-            const int64_t count = std::min(row + s.out[2], stop) - from;
-            if (count > 0) steps.put(there, count, sums + (from - j), to + y * s.out[2] + (from - row), s.out_space);
-        }
+        for_runs(j, stop, images, [&](int64_t from, int64_t count, int64_t image, int64_t place) {
+            steps.put(there, count, sums + from, to + image * image_step + place, s.out_space);
+        });
     }
 };
 
@@ -129,15 +149,19 @@ template <class T>
 bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
     if (!fits(s)) return false;
     Direct<T> d(s, weight, lie, bias);
-    const int64_t images = s.batch * s.groups, in_size = s.in_channels * s.in_space, out_size = s.out_channels * s.out_space;
+    const int64_t in_size = s.in_channels * s.in_space, out_size = s.out_channels * s.out_space;
+    // A block of images side by side: the first of them, and how many.
+    const int64_t blocks = (s.batch + d.abreast - 1) / d.abreast * s.groups;
+    auto first_of = [&](int64_t block) { return block / s.groups * d.abreast * s.groups + block % s.groups; };
+    auto images_of = [&](int64_t block) { return std::min(d.abreast, s.batch - block / s.groups * d.abreast); };
 
     // Many weights for few places: the copies of all images stay in the second cache, and the weights are gone through once.
-    if (d.layout.out_rows == s.out[1] && images * d.size <= 192 << 10 && s.groups * d.padded * d.k > 2 * images * d.size) {
-        Scratch<T> copied(images * d.size);
-        std::fill_n(copied.data, images * d.size, T{0});
-        parallel_for(0, images, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t image = begin; image < end; ++image)
-                fill_layout(s, d.layout, input + image * in_size, s.in_channels, 0, copied.data + image * d.size);
+    if (d.layout.out_rows == s.out[1] && blocks * d.size <= 192 << 10 && s.groups * d.padded * d.k > 2 * blocks * d.size) {
+        Scratch<T> copied(blocks * d.size);
+        std::fill_n(copied.data, blocks * d.size, T{0});
+        parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t block = begin; block < end; ++block)
+                d.copy(input + first_of(block) * in_size, images_of(block), 0, copied.data + block * d.size);
         });
         Scratch<int64_t> starts(d.padded / d.unit);
         int64_t tiles = 0;
@@ -149,16 +173,16 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
             for (int64_t task = begin; task < end; ++task) {
                 const int64_t group = task / tiles, o = starts[task % tiles];
                 d.pack(group, o, packed.data);
-                for (int64_t image = group; image < images; image += s.groups)
+                for (int64_t block = group; block < blocks; block += s.groups)
                     for (int64_t j = 0; j < places; j += d.columns)
-                        d.tile(packed.data, copied.data + image * d.size, o, j, s.out[1], output + image * out_size);
+                        d.tile(packed.data, copied.data + block * d.size, o, j, s.out[1], images_of(block), output + first_of(block) * out_size);
             }
         });
         return true;
     }
 
-    if (images < 2 * num_threads() && num_threads() > 1)  // bands enough for the threads; no sum depends on them
-        d.set_rows(std::min(d.layout.out_rows, std::max<int64_t>(s.out[1] * images / (2 * num_threads()), 1)));
+    if (blocks < 2 * num_threads() && num_threads() > 1)  // bands enough for the threads; no sum depends on them
+        d.set_rows(std::min(d.layout.out_rows, std::max<int64_t>(s.out[1] * blocks / (2 * num_threads()), 1)));
     const int64_t bands = (s.out[1] + d.layout.out_rows - 1) / d.layout.out_rows;
     Scratch<T> packed(s.groups * d.packed_size(d.padded));
     auto packed_at = [&](int64_t group, int64_t o) { return packed.data + group * d.packed_size(d.padded) + d.packed_size(o); };
@@ -166,25 +190,25 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
         for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
             d.pack(g, o, packed_at(g, o));
 
-    const double work = static_cast<double>(d.k * s.out_channels) * static_cast<double>(d.layout.out_rows * s.out[2]);
+    const double work = static_cast<double>(d.k * s.out_channels) * static_cast<double>(d.layout.out_rows * s.out[2] * d.abreast);
     const auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
-    parallel_for(0, images * bands, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(0, blocks * bands, grain, [&](int64_t begin, int64_t end) {
         Scratch<T> copied(d.size);
         std::fill_n(copied.data, d.size, T{0});
         for (int64_t task = begin; task < end; ++task) {
-            const int64_t image = task / bands, first_row = task % bands * d.layout.out_rows, group = image % s.groups;
+            const int64_t block = task / bands, first_row = task % bands * d.layout.out_rows, group = block % s.groups, images = images_of(block);
             const int64_t rows = std::min(d.layout.out_rows, s.out[1] - first_row), places = d.layout.places(s, rows);
-            fill_layout(s, d.layout, input + image * in_size, s.in_channels, first_row, copied.data);
-            T* to = output + image * out_size + first_row * s.out[2];
+            d.copy(input + first_of(block) * in_size, images, first_row, copied.data);
+            T* to = output + first_of(block) * out_size + first_row * s.out[2];
             // What is gone through again and again is the smaller of the weights and the places.
             if (d.padded < places)
                 for (int64_t j = 0; j < places; j += d.columns)
                     for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
-                        d.tile(packed_at(group, o), copied.data, o, j, rows, to);
+                        d.tile(packed_at(group, o), copied.data, o, j, rows, images, to);
             else
                 for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
                     for (int64_t j = 0; j < places; j += d.columns)
-                        d.tile(packed_at(group, o), copied.data, o, j, rows, to);
+                        d.tile(packed_at(group, o), copied.data, o, j, rows, images, to);
         }
     });
     return true;

@@ -9,14 +9,14 @@
 
 namespace kindling::library {
 
-/// Channel c, row phase f, column phase g, row r, place p lie at
-/// (((c * stride1 + f) * stride2 + g) * rows + r) * pitch + p.
+/// Channel c, row phase f, column phase g, row r, image n of those side by side, place p lie at
+/// (((c * stride1 + f) * stride2 + g) * rows + r) * pitch + n * cell + p.
 struct ConvolutionLayout {
     int64_t out_rows, most; // rows of the output at once, and how many at most
-    int64_t columns, pitch, rows, plane;
-    /// Rows enough to fill `room` elements.
-    ConvolutionLayout(const ConvolutionShape& s, int64_t channels, int64_t room)
-        : columns(columns_of(s)), pitch(columns - shared(s, columns)) {
+    int64_t columns, cell, pitch, rows, plane;
+    /// Rows enough to fill `room` elements, of so many images side by side.
+    ConvolutionLayout(const ConvolutionShape& s, int64_t channels, int64_t room, int64_t images = 1)
+        : columns(columns_of(s)), cell(columns - shared(s, columns)), pitch(images * cell) {
         set(s, 1);
         const int64_t least = plane;
         set(s, 2);
@@ -27,7 +27,7 @@ struct ConvolutionLayout {
     }
     /// All rows. Between them lie zeros, so that whole registers of so many lanes can be read for all outputs.
     ConvolutionLayout(const ConvolutionShape& s, int64_t lanes)
-        : columns(columns_of(s)), pitch(columns - s.out[2] + (s.out[2] + lanes - 1) / lanes * lanes) {
+        : columns(columns_of(s)), cell(columns - s.out[2] + (s.out[2] + lanes - 1) / lanes * lanes), pitch(cell) {
         most = s.out[1];
         set(s, most);
     }
@@ -45,7 +45,7 @@ struct ConvolutionLayout {
         plane = s.stride[1] * s.stride[2] * rows * pitch;
     }
     /// Places of `count` rows of the output.
-    int64_t places(const ConvolutionShape& s, int64_t count) const { return (count - 1) * pitch + s.out[2]; }
+    int64_t places(const ConvolutionShape& s, int64_t count) const { return count * pitch - (cell - s.out[2]); }
     int64_t offset(const ConvolutionShape& s, int64_t channel, int64_t tap) const {
         const int64_t y = tap / s.kernel[2] * s.dilation[1], x = tap % s.kernel[2] * s.dilation[2];
         return channel * plane +
@@ -69,29 +69,31 @@ void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t f
         for (int64_t g = 0; g < sx; ++g, at += l.rows * l.pitch) {
             if (!l.used(f, s.kernel[1], s.dilation[1], sy) || !l.used(g, s.kernel[2], s.dilation[2], sx)) continue;
             const int64_t left = g - s.padding[2], top = first_row * sy + f - s.padding[1];
-            const int64_t begin = std::min(ceiling(-left, sx), l.pitch);
-            const int64_t end = std::max(std::min({ceiling(s.in[2] - left, sx), l.columns, l.pitch}), begin);
+            const int64_t begin = std::min(ceiling(-left, sx), l.cell);
+            const int64_t end = std::max(std::min({ceiling(s.in[2] - left, sx), l.columns, l.cell}), begin);
             const int64_t first = std::min(ceiling(-top, sy), l.rows);
             const int64_t last = std::max(std::min(ceiling(s.in[1] - top, sy), l.rows), first);
             visit(at, first, last, begin, end, (top + first * sy) * s.in[2] + left + begin * sx);
         }
 }
 
-/// What rows [first_row, ...) of the output read of `channels` channels. Places beside the input's columns are left as
-/// they are: zeros, from the beginning.
+/// What rows [first_row, ...) of the output read of `channels` channels, of the image at `side` among those side by side. Places
+/// beside the input's columns are left as they are: zeros, from the beginning.
 template <class T>
 void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels,
-                 int64_t first_row, T* to) {
+                 int64_t first_row, T* to, int64_t side = 0) {
     const int64_t sy = s.stride[1], sx = s.stride[2], item = sizeof(T);
     const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
     for (int64_t c = 0; c < channels; ++c, input += s.in_space, to += l.plane)
         for_phases(s, l, first_row,
                    [&](int64_t at, int64_t first, int64_t last, int64_t begin, int64_t end, int64_t place) {
-                       std::fill_n(to + at, first * l.pitch, T{0});
-                       std::fill_n(to + at + last * l.pitch, (l.rows - last) * l.pitch, T{0});
+                       if (side == 0) { // of all of them
+                           std::fill_n(to + at, first * l.pitch, T{0});
+                           std::fill_n(to + at + last * l.pitch, (l.rows - last) * l.pitch, T{0});
+                       }
                        if (begin == end || first == last) return;
                        const T* from = input + place;
-                       T* target = to + at + first * l.pitch + begin;
+                       T* target = to + at + first * l.pitch + side * l.cell + begin;
                        if (sx != 1)
                            return copy({reinterpret_cast<char*>(target),
                                         reinterpret_cast<const char*>(from),

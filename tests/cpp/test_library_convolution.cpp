@@ -45,7 +45,7 @@ static void for_products(const Convolution& c, Each each) {
 }
 
 template <class T>
-static void cases(int rounds, bool large = false, bool depthwise = false) {
+static void cases(int rounds, bool large = false, bool depthwise = false, bool many = false) {
     for (int round = 0; round < rounds; ++round) {
         Convolution c{};
         c.dtype = dtype_of<T>;
@@ -56,6 +56,12 @@ static void cases(int rounds, bool large = false, bool depthwise = false) {
         c.out_channels = c.groups * (depthwise ? draw::integer(1, 2) : draw::integer(1, large ? 30 : 4));
         if (large && !depthwise && round % 8 == 0) // the copy of the input is made in several bands
             c.dims = 2, c.groups = 1, c.in_channels = 150, c.out_channels = 5;
+        if (many) { // small images, which lie side by side
+            c.dims = static_cast<int>(draw::integer(1, 2));
+            c.batch = draw::integer(2, 20);
+            c.out_channels *= draw::integer(1, 9);
+            if (round % 8 == 0) c.groups = 1, c.in_channels = 300, c.out_channels = 5;
+        }
         int64_t in_space = 1, out_space = 1, taps = 1;
         bool pointwise = draw::integer(0, 4) == 0;
         for (int d = 0; d < c.dims; ++d) {
@@ -104,8 +110,24 @@ int main() {
     cases<float>(40, true, true);
     cases<double>(40, true, true);
     cases<double>(20, true);
+    cases<float>(60, false, false, true);
+    cases<double>(30, false, false, true);
     cases<Half>(10);
     cases<BFloat16>(10);
+
+    // Small images side by side, as many as there are threads for or not, and each of them alone.
+    Convolution small{DType::Float32, 2, 7, 20, 24, 1, {7, 7}, {3, 3}, {7, 7}, {1, 1}, {1, 1}, {1, 1}};
+    auto y = draw::as<float>(draw::reals(7 * 20 * 49)), v = draw::as<float>(draw::reals(24 * 20 * 9));
+    std::vector<float> together(7 * 24 * 49), alone(together.size());
+    small.batch = 1;
+    for (size_t image = 0; image < 7; ++image)
+        convolution(small, y.data() + image * 20 * 49, v.data(), nullptr, alone.data() + image * 24 * 49);
+    small.batch = 7;
+    for (int threads : {1, 3, 8}) {
+        set_num_threads(threads);
+        convolution(small, y.data(), v.data(), nullptr, together.data());
+        CHECK(together == alone);
+    }
 
     Convolution c{DType::Float32, 2, 3, 20, 24, 1, {30, 30}, {3, 3}, {15, 15}, {2, 2}, {1, 1}, {1, 1}};
     auto x = draw::as<float>(draw::reals(3 * 20 * 900)), w = draw::as<float>(draw::reals(24 * 20 * 9)),
