@@ -395,6 +395,37 @@ constexpr int64_t parallel_elements = 32768;
 /// would wait for stores to addresses that end in the same bits.
 constexpr int64_t past_cache_tile = 1024;
 
+/// One step from memory to memory, past the caches, by machine code. False if there is none. Operands whose bit is set in
+/// `splat` are one number.
+bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_t size, unsigned splat,
+                    const char* const* from) {
+    const TileStep& step = program.steps[0];
+    char* out = static_cast<char*>(kernel.operands[0].data);
+    if (reinterpret_cast<uintptr_t>(out) % 64) return false;
+    RunArena arena;
+    const size_t slots = program.slots.size();
+    uint8_t* repeated = arena.take<uint8_t>(static_cast<int64_t>(slots));
+    std::memset(repeated, 0, slots);
+    for (int k = 0; k < step.operand_count; k++) repeated[step.operands[k]] = splat >> k & 1;
+    repeated[step.out] = native_past_cache;
+    const NativeKernel* native = find_native(program, repeated, size);
+    if (!native) return false;
+    static_assert(parallel_elements % 64 == 0);  // parts begin at whole lines
+    parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
+        RunArena own;
+        char** pointers = own.take<char*>(static_cast<int64_t>(native_pointers(slots)));
+        for (int k = 0; k < step.operand_count; k++) {
+            const int16_t s = step.operands[k];
+            const int64_t item = splat >> k & 1 ? 0 : program.slots[static_cast<size_t>(s)].item_size;
+            pointers[s] = const_cast<char*>(from[k]) + begin * item;
+        }
+        pointers[step.out] = out + begin * step.item_size;
+        run_native(*native, pointers, end - begin, own.take<char>(native_frame(*native)));
+        end_past_cache();
+    });
+    return true;
+}
+
 /// From memory to memory without a tile, where one step does it all. False if this kernel is not of that kind.
 bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     if (kernel.output_count != 1 || plain_layout(kernel, kernel.operands[0]) != 1) return false;
@@ -457,6 +488,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
         });
         return true;
     }
+    if (run_past_cache(kernel, program, size, splat, from)) return true;
     // By way of a tile that stays in the first cache.
     parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
         alignas(64) char tile[past_cache_tile];

@@ -812,6 +812,9 @@ private:
             if (ones_ < 0) ones_ = raw_constant(0x0101010101010101u, 16);
             code_.emit(Form::MovU8, 16, scratch(0), 0, Place::at(Rbx, ones_), 0, reg, true);
             store_bytes(scratch(0), lanes);
+        } else if (store.item <= 2 && evex_ && one.width == 4 && store.past_cache && lanes == 16 && !in_partial_) {
+            code_.emit(store.item == 1 ? Form::MovDb : Form::MovDw, bytes(4), reg, 0, Place::of(scratch(0)));
+            store_bytes(scratch(0), lanes * store.item);
         } else if (store.item == 1 && evex_) {
             code_.emit(Form::MovDb, bytes(4), reg, 0, to);
         } else if (store.item == 2 && evex_ && one.width == 4) {

@@ -325,11 +325,18 @@ void set_native(NativeMode mode) {
 
 bool native_always() { return mode() == Mode::Always; }
 
+/// Then a single step gains too: tiles write to memory by way of a tile.
+static bool writes_past_cache(const TileProgram& program, const uint8_t* repeated) {
+    for (int16_t output : program.outputs)
+        if (repeated[output] == native_past_cache) return true;
+    return false;
+}
+
 static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
                                        int64_t elements) {
     const Mode how = mode();
     if (how == Mode::Off || program.steps.empty() || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
-    if (how == Mode::Worth && program.steps.size() < 2 && !folds) return nullptr;
+    if (how == Mode::Worth && program.steps.size() < 2 && !folds && !writes_past_cache(program, repeated)) return nullptr;
     NativeState* state = state_of(program);
     if (const NativeVariant* variant = variant_of(*state, program, repeated, folds)) return variant->kernel;
     if (!has_proved_worth(*state, program, elements, how)) return nullptr;

@@ -21,6 +21,7 @@
 #include "core/error.h"
 #include "kernels/isa.h"
 #include "kernels/loop.h"
+#include "kernels/move.h"
 #include "kernels/native/lanes.h"
 #include "kernels/native/native.h"
 #include "kernels/symbol.h"
@@ -181,6 +182,53 @@ void test_trace() {
         CHECK(text.find(word) != std::string::npos);
 }
 
+/// Large results of a single step are written past the caches by machine code; where they do not begin at a whole line, or
+/// it is switched off, by tiles. Nothing beside them is written.
+void test_past_cache() {
+    constexpr int64_t n = 100003;
+    std::vector<float> x = ramp(n), y = ramp(n, 700);
+    std::vector<uint8_t> choice(static_cast<size_t>(n));
+    for (size_t i = 0; i < choice.size(); i++) choice[i] = i % 3 == 0;
+    auto build = [](int which) {
+        ExpressionBuilder builder;
+        Sym a = builder.input(DType::Float32), b = builder.input(DType::Float32), c = builder.input(DType::Bool);
+        builder.output(which == 0 ? a + b : which == 1 ? where(c, a, b) : which == 2 ? a * 0.7
+                       : which == 3 ? cast(a, DType::Float64) : cast(a, which == 4 ? DType::BFloat16 : DType::Float16));
+        return builder.finish();
+    };
+    for (int which = 0; which < 6; which++) {
+        const Expression expression = build(which);
+        const DType type = which == 3 ? DType::Float64 : which == 4 ? DType::BFloat16 : which == 5 ? DType::Float16 : DType::Float32;
+        const int64_t item = static_cast<int64_t>(item_size(type)), strides[] = {item, 4, 4, 1};
+        auto execute = [&](NativeMode mode, int64_t offset) {
+            std::vector<char> memory(static_cast<size_t>(n * item + 256), 77);
+            char* begin = memory.data() + (-reinterpret_cast<intptr_t>(memory.data()) & 63) + offset;
+            const LoopOperand operands[] = {{begin, type, strides}, {x.data(), DType::Float32, strides + 1},
+                                            {y.data(), DType::Float32, strides + 2}, {choice.data(), DType::Bool, strides + 3}};
+            LoopKernel kernel;
+            kernel.expression = &expression;
+            kernel.ndim = 1;
+            kernel.sizes = &n;
+            kernel.output_count = 1, kernel.input_count = 3;
+            kernel.operands = operands;
+            set_native(mode);
+            run(kernel);
+            CHECK(begin[-1] == 77 || begin == memory.data());
+            CHECK(begin[n * item] == 77);
+            return std::vector<char>(begin, begin + n * item);
+        };
+        const std::vector<char> want = execute(NativeMode::Off, 0);
+        set_past_cache(0);
+        CHECK(execute(NativeMode::Off, 0) == want);
+        const int64_t before = native_kernel_count();
+        CHECK(execute(NativeMode::Worth, 32) == want);
+        CHECK(native_kernel_count() == before);
+        for (int turn = 0; turn < 22; turn++) CHECK(execute(NativeMode::Worth, 0) == want);
+        CHECK(native_kernel_count() == before + 1);
+        set_past_cache(16 << 20);
+    }
+}
+
 void test_verifier() {
     using namespace native;
     uint8_t repeated[4] = {};
@@ -295,6 +343,7 @@ int main(int count, char** arguments) {
     test_bound();
     test_threads();
     test_trace();
+    test_past_cache();
     test_verifier();
     test_many();
     return finish("test_native");
