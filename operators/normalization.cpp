@@ -127,6 +127,45 @@ Tensor through_statistics(const Tensor& grad, const Tensor& x, const Tensor& mea
     return mul(sub(sub(dy, first), mul(hat, second)), rstd);
 }
 
+/// What calls of the hidden operators by hand could get wrong: floating numbers that broadcast to the input.
+void check_backward(std::initializer_list<const Tensor*> tensors, const Tensor& input, const char* operation) {
+    for (const Tensor* each : tensors)
+        if (each->defined()) {
+            KINDLING_CHECK(Runtime, is_floating(each->dtype()), "%s: expected floating numbers, got %s", operation, name(each->dtype()));
+            expanded_strides(each->sizes(), each->strides(), input.sizes());  // refuses what does not broadcast
+        }
+}
+
+/// The gradients of weight and bias, which are the same along `dims`; those that are wanted.
+std::tuple<Tensor, Tensor> through_parameters(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Sizes& dims, bool weight, bool bias) {
+    if (weight && bias && !dims.empty() && !thread_state.grad_mode) {
+        auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims);
+        return {to(gw, grad.dtype()), to(gb, grad.dtype())};
+    }
+    auto folded = [&](const Tensor& t) { return dims.empty() ? t : sum(t, IntList(dims)); };
+    return {weight ? folded(mul(grad, mul(sub(x, mean_), rstd))) : Tensor(), bias ? folded(grad) : Tensor()};
+}
+
+/// All three gradients of batch normalisation in training, without a second derivative: weight and bias are the same along
+/// `dims`, so what the input's gradient has to be freed of are their gradients.
+std::tuple<Tensor, Tensor, Tensor> through_batch(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight, const Sizes& dims) {
+    auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims);
+    Tensor share = number(static_cast<double>(gw.numel()) / static_cast<double>(std::max<int64_t>(x.numel(), 1)));
+    Tensor level = along(mul(gb, share), x.dim(), 1), slope = mul(along(mul(gw, share), x.dim(), 1), rstd);
+    Tensor scale = weight.defined() ? mul(rstd, weight) : rstd;
+    DType dtype = x.dtype(), inside = value_type(dtype);
+    Tensor gi = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
+    if (!gi.is_meta() && gi.numel()) {
+        const Expression& expression = cached_expression(key_of(dtype, grad.dtype(), static_cast<uint64_t>(scale.dtype())), [&](ExpressionBuilder& b) {
+            Sym g = cast(b.input(grad.dtype()), inside), v = cast(b.input(dtype), inside), m = b.input(inside), l = b.input(inside), s = b.input(inside);
+            b.output(cast((g - l - (v - m) * s) * cast(b.input(scale.dtype()), inside), dtype));
+        });
+        TensorImpl *output = gi.impl(), *inputs[6] = {grad.impl(), x.impl(), mean_.impl(), level.impl(), slope.impl(), scale.impl()};
+        run_loop(expression, x.sizes(), &output, 1, inputs, 6, nullptr);
+    }
+    return {gi, to(gw, grad.dtype()), to(gb, grad.dtype())};
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -135,12 +174,8 @@ OPERATORS(normalization) {
         doc("The gradient of (input - mean) * rstd * weight, where mean and rstd are the input's own over `dim`"), in(space::Hidden), no_out(), not_differentiable(),
         kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, IntList dim) {
             uint64_t mask = dim_mask(dim, input.dim());
-            KINDLING_CHECK(Runtime, mask && is_floating(input.dtype()), "_normalized_backward: expected floating numbers and at least one dimension to normalise over, got %s %s", name(input.dtype()), str(input.sizes()).c_str());
-            for (const Tensor* each : {&grad, &mean, &rstd, &weight})
-                if (each->defined()) {
-                    KINDLING_CHECK(Runtime, is_floating(each->dtype()), "_normalized_backward: expected floating numbers, got %s", name(each->dtype()));
-                    expanded_strides(each->sizes(), each->strides(), input.sizes());  // refuses what does not broadcast
-                }
+            KINDLING_CHECK(Runtime, mask, "_normalized_backward: expected at least one dimension to normalise over, got %s", str(input.sizes()).c_str());
+            check_backward({&grad, &input, &mean, &rstd, &weight}, input, "_normalized_backward");
             DType dtype = input.dtype(), inside = value_type(dtype), wt = weight.defined() ? weight.dtype() : DType::None;
             Tensor result = make_tensor(input.sizes(), preserved_strides(input.sizes(), input.strides(), input.impl()->non_overlapping_dense), dtype, input.device());
             if (result.is_meta() || !result.numel()) return result;
@@ -157,6 +192,24 @@ OPERATORS(normalization) {
             TensorImpl *output = result.impl(), *inputs[5] = {grad.impl(), input.impl(), mean.impl(), rstd.impl(), weight.defined() ? weight.impl() : nullptr};
             run_rows(expression, input.sizes(), mask, &output, 1, inputs, weight.defined() ? 5 : 4, &scalar);
             return result;
+        }),
+    });
+    declare("_normalized_parameters_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, int[] dim) -> (Tensor, Tensor)", {
+        doc("The gradients of weight and bias in (input - mean) * rstd * weight + bias, which are the same along `dim`, in one pass; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
+        kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, IntList dim) {
+            check_backward({&grad, &input, &mean, &rstd}, input, "_normalized_parameters_backward");
+            DType dtype = input.dtype(), inside = value_type(dtype);
+            const Expression& expression = cached_expression(key_of(dtype, grad.dtype(), static_cast<uint64_t>(mean.dtype())), [&](ExpressionBuilder& b) {
+                Sym g = cast(b.input(grad.dtype()), inside), x = cast(b.input(dtype), inside), m = cast(b.input(mean.dtype()), inside), r = cast(b.input(mean.dtype()), inside);
+                b.output(g * ((x - m) * r));
+                b.output(g);
+            });
+            const Combine combines[2] = {Combine::Sum, Combine::Sum};
+            TensorImpl* inputs[4] = {grad.impl(), input.impl(), mean.impl(), rstd.impl()};
+            const DType dtypes[2] = {inside, inside};
+            Tensor sums[2];
+            fold({&expression, combines}, input.sizes(), dim_mask(dim, input.dim()), false, inputs, 4, dtypes, sums, 2);
+            return std::tuple<Tensor, Tensor>(sums[0], sums[1]);
         }),
     });
     declare("native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", {
@@ -181,9 +234,7 @@ OPERATORS(normalization) {
             if (wanted[0]) gi = through_statistics(g, input, mean_, rstd, weight, mask);
             Sizes lead;
             for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); d++) lead.push_back(d);
-            auto folded = [&](const Tensor& t) { return lead.empty() ? t : sum(t, IntList(lead)); };
-            if (wanted[1]) gw = folded(mul(g, mul(sub(input, mean_), rstd)));
-            if (wanted[2]) gb = folded(g);
+            std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, lead, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),
     });
@@ -252,11 +303,12 @@ OPERATORS(normalization) {
                 rstd = rsqrt(add(var(input, IntList(dims), Scalar(0), true), number(eps)));
             }
             Tensor w = along(weight, n, 1);
-            if (wanted[0]) {
-                gi = training ? through_statistics(g, input, mean_, rstd, w, mask) : mul(w.defined() ? mul(g, w) : g, rstd);
+            if (wanted[0] && training && !thread_state.grad_mode) {
+                auto [to_input, to_weight, to_bias] = through_batch(g, input, mean_, rstd, w, dims);
+                return std::tuple<Tensor, Tensor, Tensor>(to_input, wanted[1] ? to_weight : Tensor(), wanted[2] ? to_bias : Tensor());
             }
-            if (wanted[1]) gw = sum(mul(g, mul(sub(input, mean_), rstd)), IntList(dims));
-            if (wanted[2]) gb = sum(g, IntList(dims));
+            if (wanted[0]) gi = training ? through_statistics(g, input, mean_, rstd, w, mask) : mul(w.defined() ? mul(g, w) : g, rstd);
+            std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, dims, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),
     });

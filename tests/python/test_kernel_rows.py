@@ -99,6 +99,22 @@ def test_norms_and_their_gradients(which):
         close(got, want, true, floor=1e-4)
 
 
+@pytest.mark.parametrize("which", ["layer", "batch", "channels last"])
+@pytest.mark.parametrize("training", [True, False])
+def test_gradients_of_norms_in_half_types(which, training):
+    x, g = torch.randn(6, 8, 9, 20) * 2 + 1, torch.randn(6, 8, 9, 20)
+    answers = []
+    for M, dtype in ((k, k.bfloat16), (torch, torch.float32)):
+        module = norm(M, which).to(dtype).train(training)
+        mine = (given(x.bfloat16()) if M is k else x.bfloat16().float()).clone().requires_grad_()
+        module(mine).backward(given(g.bfloat16()) if M is k else g.bfloat16().float())
+        answers.append([mine.grad, *(p.grad for p in module.parameters())])
+        if M is k:
+            assert all(grad.dtype == dtype for grad in answers[-1])
+    for got, want in zip(*answers):
+        np.testing.assert_allclose(got.float().numpy(), want.numpy(), rtol=1.6e-2, atol=1e-2 * float(want.abs().max()))
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 5, 7, 8), (2, 2, 64, 64, 32), (2, 2, 100, 300, 16), (2, 2, 70, 600, 33)], ids=str)
 @pytest.mark.parametrize("mode", ["plain", "causal", "flags", "numbers", "row"])
 def test_attention_and_its_gradients(shape, mode):
