@@ -46,6 +46,7 @@ enum : uint32_t {
     AutocastPromote = 1u << 13,   //   in the widest dtype of its arguments (cat)
     TensorOnlyNumbers = 1u << 12, // a Python number may stand for a Tensor argument even without a Scalar overload
     OutApart = 1u << 14,          // its out= must not share memory with any argument
+    WritesCopy = 1u << 15,        // its body writes to what copy_to_write (operators/forms.h) gives it
 };
 }  // namespace trait
 

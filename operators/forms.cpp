@@ -2,6 +2,7 @@
 #include "operators/forms.h"
 
 #include "core/dispatch.h"
+#include "generated/functions.h"
 #include "operators/cached.h"
 #include "operators/loops.h"
 
@@ -81,12 +82,38 @@ static void run_functional(const Operator& op, Value* arguments, Value* results)
     op.functional_kernel(*op.functional, arguments, results);
 }
 
+// What the body that runs may write to instead of a copy.
+static constinit thread_local const TensorImpl* written_in_place [[gnu::tls_model("initial-exec")]] = nullptr;
+
+bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads) {
+    if (!written_in_place || written_in_place != self.impl() || self.is_meta() || self.device().type != DeviceType::CPU) return false;
+    written_in_place = nullptr;
+    for (const Tensor& each : reads)
+        if (each.impl()->storage == self.impl()->storage) return false;
+    return true;
+}
+
+Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads) {
+    return writes_in_place(self, reads) ? self : clone(self);
+}
+
 void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     Tensor self = Tensor::share(arguments[0].tensor);
     check_overlap(self, nullptr, 0);
     Value computed;
-    run_functional(op, arguments, &computed);
+    {
+        struct Offer {
+            explicit Offer(const TensorImpl* target) { written_in_place = target; }
+            ~Offer() { written_in_place = nullptr; }
+        } offer(op.functional->has(trait::WritesCopy) ? self.impl() : nullptr);
+        run_functional(op, arguments, &computed);
+    }
     Tensor result = computed.take_tensor();
+    if (result.impl() == self.impl()) {
+        written(self);
+        results[0] = Value::own(std::move(self));
+        return;
+    }
     KINDLING_CHECK(Runtime, can_cast(result.dtype(), self.dtype()), "result type %s can't be cast to the desired output type %s",
                    scalar_type_name(result.dtype()), scalar_type_name(self.dtype()));
     KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",

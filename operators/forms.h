@@ -1,5 +1,7 @@
 // operators/forms.h: the in-place and out= forms, computed from the functional one, and the kernel of scalar bodies.
 #pragma once
+#include <initializer_list>
+
 #include "core/export.h"
 #include "core/operator.h"
 #include "kernels/symbol.h"
@@ -16,6 +18,12 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results);
 /// transpose_, squeeze_, ...: the header takes the view's sizes, strides and offset.
 void view_inplace_kernel(const Operator& op, Value* arguments, Value* results);
 void out_kernel(const Operator& op, Value* arguments, Value* results);
+
+/// For a body with trait::WritesCopy: whether it runs as the in-place form and may write to self, once; not where something
+/// that it still `reads` shares memory with self. Nothing else of self is read from then on.
+bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads);
+/// Self, if so, or else a copy of it.
+Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads);
 
 /// Data only: no autograd, no version bump. Converts dtype, broadcasts.
 void copy_into(const Tensor& target, const Tensor& source);

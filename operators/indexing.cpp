@@ -205,33 +205,48 @@ Tensor selected_rows(const Tensor& self, int64_t dim, const Tensor& index) {
     return result;
 }
 
-/// index_add, index_copy, index_reduce: `source` is written to the places of `index` along `dim` of `result`.
-Tensor write_rows(Tensor result, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
-    dim = wrap_dim(dim, result.dim());
-    KINDLING_CHECK(Runtime, result.dtype() == source.dtype(), "%s(): self (%s) and source (%s) must have the same scalar type", operation,
-                   scalar_type_name(result.dtype()), scalar_type_name(source.dtype()));
+Tensor empty_as(const Tensor& self) {
+    return make_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense), self.dtype(), self.device());
+}
+
+/// Whether what is written to a copy of self may be written while that is made.
+bool copies_as_it_lies(const Tensor& self) { return self.is_contiguous() && self.numel() && self.device().type == DeviceType::CPU && !self.is_meta(); }
+
+/// index_add, index_copy, index_fill: self (or a copy) with `source` written to the places of `index` along `dim`.
+Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
+    dim = wrap_dim(dim, self.dim());
+    KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "%s(): self (%s) and source (%s) must have the same scalar type", operation,
+                   scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
     KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, index.dim());
     KINDLING_CHECK(Index, source.dim() == 0 || index.numel() == source.size(dim), "%s(): Number of indices (%ld) should be equal to source.size(dim): (%ld), for dim: %ld",
                    operation, index.numel(), source.dim() ? source.size(dim) : 1, dim);
-    if (result.dim() == source.dim())
-        for (int64_t d = 0; d < result.dim(); d++)
-            KINDLING_CHECK(Runtime, d == dim || result.size(d) == source.size(d), "%s(): source shape %s does not match the shape of self %s but for dimension %ld",
-                           operation, str(source.sizes()).c_str(), str(result.sizes()).c_str(), dim);
-    else if (result.dim() > 1 || source.dim() > 1) {
-        KINDLING_CHECK(Index, write == Write::Add || source.dim() == 0 || result.dim() == 0, "%s(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (%ld), destination dimensionality (%ld)",
-                       operation, source.dim(), result.dim());
+    if (self.dim() == source.dim())
+        for (int64_t d = 0; d < self.dim(); d++)
+            KINDLING_CHECK(Runtime, d == dim || self.size(d) == source.size(d), "%s(): source shape %s does not match the shape of self %s but for dimension %ld",
+                           operation, str(source.sizes()).c_str(), str(self.sizes()).c_str(), dim);
+    else if (self.dim() > 1 || source.dim() > 1) {
+        KINDLING_CHECK(Index, write == Write::Add || source.dim() == 0 || self.dim() == 0, "%s(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (%ld), destination dimensionality (%ld)",
+                       operation, source.dim(), self.dim());
         fail(ErrorKind::Runtime, "%s(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = %s source.shape = %s", operation,
-             str(result.sizes()).c_str(), str(source.sizes()).c_str());
+             str(self.sizes()).c_str(), str(source.sizes()).c_str());
     }
-    if (result.is_meta() || !source.numel()) return result;
-    Offsets offsets(result, dim, index, operation);
+    if (self.is_meta() || !source.numel()) return copy_to_write(self, {});
     Tensor values = contiguous(source);
+    const bool in_place = writes_in_place(self, {source, index}), one_pass = !in_place && write == Write::Add && self.dim() && copies_as_it_lies(self);
+    Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
+    Offsets offsets(result, dim, index, operation);
     if (result.dim() == 0) {
         Tensor flat = make_view(result, {1}, {1}, result.storage_offset());
         library::write_places(describe(flat, 0, 1, offsets), flat.data(), values.data(), write);
         return result;
     }
-    library::write_places(describe(result, static_cast<int>(dim), 1, offsets), result.data(), values.data(), write);
+    const library::Indexed where = describe(result, static_cast<int>(dim), 1, offsets);
+    Unlocked unlocked(values.numel() > 65536);
+    if (one_pass) {
+        if (library::copy_and_add(where, self.size(dim), self.data(), result.data(), values.data())) return result;
+        copy_into(result, self);
+    }
+    library::write_places(where, result.data(), values.data(), write);
     return result;
 }
 
@@ -286,14 +301,11 @@ Tensor gathered(const Tensor& self, int64_t dim, const Tensor& index) {
     return result;
 }
 
-void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
-    dim = wrap_dim(dim, result.dim());
-    check_along(result, dim, index, &source, operation);
-    KINDLING_CHECK(Runtime, result.dtype() == source.dtype(), "%s(): Expected self.dtype to be equal to src.dtype", operation);
-    if (result.is_meta() || !index.numel()) return;
+/// `copied`: what result is made a copy of on the way.
+void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source, Write write, const Tensor* copied = nullptr) {
     if ((write == Write::Add || write == Write::Mul) && (result.dtype() == DType::Float16 || result.dtype() == DType::BFloat16)) {
-        Tensor wide = to(result, DType::Float32);   // rounded once, at the end
-        scatter_into(wide, dim, index, to(source, DType::Float32), write, operation);
+        Tensor wide = to(copied ? *copied : result, DType::Float32);   // rounded once, at the end
+        scatter_into(wide, dim, index, to(source, DType::Float32), write);
         copy_into(result, wide);
         return;
     }
@@ -301,9 +313,26 @@ void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const 
     const int64_t* bad;
     {
         Unlocked unlocked(index.numel() > 65536);
-        bad = library::scatter_along(call.along, result.data(), source.data(), write);
+        bad = copied ? library::copy_and_scatter(call.along, copied->size(0), copied->numel() / copied->size(0), copied->data(), result.data(), source.data(), write)
+                     : library::scatter_along(call.along, result.data(), source.data(), write);
     }
     call.check(bad);
+}
+
+void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* operation) {
+    check_along(self, dim, index, &source, operation);
+    KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "%s(): Expected self.dtype to be equal to src.dtype", operation);
+}
+
+/// Self (or a copy) with `source` written to the places of `index` along `dim`.
+Tensor scattered(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
+    dim = wrap_dim(dim, self.dim());
+    check_scatter(self, dim, index, source, operation);
+    if (self.is_meta() || !index.numel()) return copy_to_write(self, {});
+    const bool in_place = writes_in_place(self, {index, source}), one_pass = !in_place && dim > 0 && copies_as_it_lies(self);
+    Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
+    scatter_into(result, dim, index, source, write, one_pass ? &self : nullptr);
+    return result;
 }
 
 Write reduce_mode(Text reduce, const char* operation) {
@@ -385,10 +414,10 @@ OPERATORS(indexing) {
         refuses("torch.ones(2).index_select(0, torch.tensor([5]))", "IndexError: index out of range in self"),
     });
     declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
-        doc("self with alpha * source added at the given places along a dimension"), has_inplace(),
+        doc("self with alpha * source added at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
             Tensor values = alpha.equals(1) ? source : mul(source, wrap_number(alpha));
-            return write_rows(clone(self), dim, index, values, Write::Add, "index_add");
+            return write_rows(self, dim, index, values, Write::Add, "index_add");
         }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
         derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape, Scalar alpha) {
@@ -397,9 +426,9 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
-        doc("self with source written at the given places along a dimension"), flags(trait::AutocastPromote), has_inplace(),
+        doc("self with source written at the given places along a dimension"), flags(trait::AutocastPromote | trait::WritesCopy), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-            return write_rows(clone(self), dim, index, source, Write::Set, "index_copy_");
+            return write_rows(self, dim, index, source, Write::Set, "index_copy_");
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
         derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape) {
@@ -407,17 +436,16 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the given places along a dimension"), has_inplace(), no_out(),
+        doc("self with a number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy), no_out(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             KINDLING_CHECK(Index, index.dim() <= 1, "Index has to be a vector/scalar");
             KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
-            Tensor result = clone(self);
-            if (self.dim() == 0) return index.numel() ? fill_(result, value) : result;
+            if (self.dim() == 0) return index.numel() ? fill_(clone(self), value) : clone(self);
             Sizes sizes = self.sizes();
             sizes[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
             int64_t size = self.size(dim);
             Tensor places = where(lt(index, Scalar(0)), add(index, wrap_number(Scalar(size))), index);
-            return write_rows(result, dim, places, full(sizes, value, self.dtype()), Write::Set, "index_fill_");
+            return write_rows(self, dim, places, full(sizes, value, self.dtype()), Write::Set, "index_fill_");
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
     });
@@ -462,11 +490,9 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), has_inplace(),
+        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), has_inplace(), flags(trait::WritesCopy),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-            Tensor result = clone(self);
-            scatter_into(result, dim, index, src, Write::Set, "scatter");
-            return result;
+            return scattered(self, dim, index, src, Write::Set, "scatter");
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
         derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
@@ -483,49 +509,48 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the indexed places"), has_inplace(),
+        doc("self with a number written at the indexed places"), has_inplace(), flags(trait::WritesCopy),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-            Tensor result = clone(self);
-            if (index.numel()) scatter_into(result, dim, index, number_like(index, value, self), Write::Set, "scatter");
-            return result;
+            if (!index.numel()) return copy_to_write(self, {});
+            return scattered(self, dim, index, number_like(index, value, self), Write::Set, "scatter");
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
     });
     declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", {
-        doc("self with src combined ('add', 'multiply') at the indexed places"), has_inplace(), not_differentiable(),
+        doc("self with src combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
-            Tensor result = clone(self);
-            scatter_into(result, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
-            return result;
+            return scattered(self, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
         }),
     });
     declare("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", {
-        doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), not_differentiable(),
+        doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
-            Tensor result = clone(self);
-            if (index.numel()) scatter_into(result, dim, index, number_like(index, value, self), reduce_mode(reduce, "scatter"), "scatter");
-            return result;
+            if (!index.numel()) return copy_to_write(self, {});
+            return scattered(self, dim, index, number_like(index, value, self), reduce_mode(reduce, "scatter"), "scatter");
         }),
     });
     declare("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with src added at the indexed places"), has_inplace(),
+        doc("self with src added at the indexed places"), has_inplace(), flags(trait::WritesCopy),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-            Tensor result = clone(self);
-            scatter_into(result, dim, index, src, Write::Add, "scatter_add");
-            return result;
+            return scattered(self, dim, index, src, Write::Add, "scatter_add");
         }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
         derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
     });
     declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", {
-        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), has_inplace(),
+        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), has_inplace(), flags(trait::WritesCopy),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
             Write write = reduce_mode(reduce, "scatter_reduce");
-            Tensor result = clone(self);
-            if (!index.numel()) return result;
-            if (!include_self) {      // places that are written start from the identity
+            if (!index.numel()) return copy_to_write(self, {});
+            Tensor result;
+            if (include_self) {
+                result = scattered(self, dim, index, src, write, "scatter_reduce");
+            } else {      // places that are written start from the identity
+                dim = wrap_dim(dim, self.dim());
+                check_scatter(self, dim, index, src, "scatter_reduce");
+                if (self.is_meta()) return clone(self);
                 Scalar start = 0;
                 bool floating = is_differentiable(self.dtype());
                 if (write == Write::Mul) start = 1;
@@ -538,13 +563,15 @@ OPERATORS(indexing) {
                         start = low ? (is_unsigned(self.dtype()) || self.dtype() == DType::Bool ? int64_t{0} : -top - 1) : top;
                     }
                 }
-                scatter_into(result, dim, index, number_like(index, start, self), Write::Set, "scatter_reduce");
+                result = copy_to_write(self, {index, src});
+                scatter_into(result, dim, index, number_like(index, start, self), Write::Set);
+                scatter_into(result, dim, index, src, write);
             }
-            scatter_into(result, dim, index, src, write, "scatter_reduce");
-            if (reduce == "mean") {
+            if (reduce == "mean" && !self.is_meta()) {
+                dim = wrap_dim(dim, self.dim());
                 Tensor one = expand(ones({}, self.dtype()), index.dim() ? index.sizes() : IntList({1}));
                 Tensor count = include_self ? ones(self.sizes(), self.dtype()) : zeros(self.sizes(), self.dtype());
-                scatter_into(count, dim, index, one, Write::Add, "scatter_reduce");
+                scatter_into(count, dim, index, one, Write::Add);
                 count = masked_fill(count, eq(count, Scalar(0)), Scalar(1));
                 result = is_differentiable(self.dtype()) ? div(result, count) : _div_floor(result, count);
             }
@@ -633,14 +660,14 @@ OPERATORS(indexing) {
         }),
     });
     declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", {
-        doc("self with source's elements, in order, where the mask is set"), has_inplace(), no_out(),
+        doc("self with source's elements, in order, where the mask is set"), has_inplace(), flags(trait::WritesCopy), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Tensor& source) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
             KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_scatter");
-            Tensor result = clone(expand(self, sizes), MemoryFormat::Contiguous);
             Tensor flat = reshape(nonzero(reshape(expand(mask, sizes), {-1})), {-1});
             KINDLING_CHECK(Runtime, flat.numel() <= source.numel(), "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
+            Tensor result = self.sizes() == IntList(sizes) && self.is_contiguous() ? copy_to_write(self, {source}) : clone(expand(self, sizes), MemoryFormat::Contiguous);
             put(reshape(result, {-1}), std::vector<Tensor>{flat}, narrow(reshape(source, {-1}), 0, 0, flat.numel()), Write::Set);
             return result;
         }),

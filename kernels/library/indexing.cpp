@@ -144,8 +144,40 @@ LineFunction find_gather(DType dtype) {
 
 constexpr int64_t parallel_elements = 32768;
 
-/// Line by line over the shape of the index; lines may run side by side if they do not meet in the tensor.
-const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* tensor, void* other) {
+/// Sums of rows, rounded to their dtype each; `to` may be `a`.
+class RowAdder {
+public:
+    explicit RowAdder(DType dtype) : item_(static_cast<int64_t>(item_size(dtype))) {
+        const bool half = dtype == DType::Float16;
+        if (half || dtype == DType::BFloat16) {
+            widen_ = find_move(half ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat);
+            narrow_ = find_move(half ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);
+        }
+        add_ = find_tile(Primitive::Add, widen_ ? DType::Float32 : dtype);
+    }
+    explicit operator bool() const { return add_.function; }
+    void operator()(char* to, const char* a, const char* b, int64_t n) const {
+        if (!widen_) return add_.function(to, a, b, nullptr, n * add_.scale, 0);
+        constexpr int64_t most = 512;
+        alignas(64) float x[most], y[most];
+        for (int64_t at = 0; at < n; at += most) {
+            const int64_t count = n - at < most ? n - at : most;
+            widen_(x, a + at * item_, nullptr, nullptr, count, 0);
+            widen_(y, b + at * item_, nullptr, nullptr, count, 0);
+            add_.function(x, x, y, nullptr, count, 0);
+            narrow_(to + at * item_, x, nullptr, nullptr, count, 0);
+        }
+    }
+
+private:
+    int64_t item_;
+    TileCode add_;
+    TileFunction widen_ = nullptr, narrow_ = nullptr;
+};
+
+/// Line by line over the shape of the index; lines may run side by side if they do not meet in the tensor. `cached`: the
+/// tensor lies in a near cache.
+const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* tensor, void* other, bool cached = false) {
     const auto bytes = static_cast<int64_t>(item_size(w.dtype));
     Line line{w.index, 1, w.bound, w.tensor_strides[w.dim], 0, 1, 1};
     int dims[64], ndim = 0;
@@ -161,7 +193,7 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
     for (int d = 0; d < ndim; d++) lines *= w.sizes[dims[d]];
     if (lines == 0) return nullptr;
     const int64_t row_bytes = w.bound * bytes;
-    const int64_t ahead = ndim && last == w.dim && w.tensor_strides[last] == 1 && row_bytes <= 16384 &&
+    const int64_t ahead = !cached && ndim && last == w.dim && w.tensor_strides[last] == 1 && row_bytes <= 16384 &&
                                   line.count * 128 >= row_bytes ? row_bytes : 0;
     const int64_t* bad = nullptr;
     // Lines along the indexed dimension differ in another one; others all reach where its index says.
@@ -239,8 +271,8 @@ void write_places(const Indexed& w, void* tensor, const void* values, Write writ
     const int64_t block = product(w.after_dims, w.after_sizes);
     bool whole = dense(w.after_dims, w.after_sizes, w.after_strides) && block > 1;
     LineFunction run = find_write(w.dtype, write);
-    const TileCode add = whole && write == Write::Add ? find_tile(Primitive::Add, w.dtype) : TileCode();
-    if (write != Write::Set && !add.function) whole = false;
+    const RowAdder add(w.dtype);
+    if (write != Write::Set && !(write == Write::Add && add)) whole = false;
     // The places of a block's elements, if they are not one after the other.
     Scratch<int64_t> after(whole ? 0 : block);
     if (!whole) each(w.after_dims, w.after_sizes, w.after_strides, [&](int64_t a, int64_t b) { after[b] = a; });
@@ -254,10 +286,56 @@ void write_places(const Indexed& w, void* tensor, const void* values, Write writ
         for (int64_t i = 0; i < w.count; i++, from += block * bytes) {
             char* place = to + w.offsets[i] * bytes;
             if (!whole) run(place, from, {after.data, 1, INT64_MAX, 1, 0, 1, block});
-            else if (add.function) add.function(place, place, from, nullptr, block * add.scale, 0);
+            else if (write == Write::Add) add(place, place, from, block);
             else copy_bytes(place, from, block * bytes);
         }
     });
+}
+
+bool copy_and_add(const Indexed& w, int64_t size, const void* tensor, void* out, const void* values) {
+    const auto item = static_cast<int64_t>(item_size(w.dtype));
+    const int64_t block = product(w.after_dims, w.after_sizes), rows = product(w.before_dims, w.before_sizes) * size;
+    const int64_t bytes = block * item;
+    const RowAdder add(w.dtype);
+    if (!add || bytes < 64 || rows * bytes < 1 << 16 || size > INT32_MAX || w.count > size) return false;
+    // Of each row of the tensor, which rows of values are added to it, in order.
+    Scratch<int32_t> first(size), next(w.count);
+    for (int64_t i = 0; i < size; i++) first[i] = -1;
+    for (int64_t k = w.count; k-- > 0;) {
+        int32_t& place = first[w.offsets[k] / block];
+        next[k] = place;
+        place = static_cast<int32_t>(k);
+    }
+    const bool past_cache = passes_cache(rows * bytes);
+    constexpr int64_t tile_bytes = 1024;
+    const int64_t piece = past_cache ? tile_bytes / item : block;
+    parallel_for(0, rows, 1 + parallel_elements / block, [&](int64_t begin, int64_t end) {
+        alignas(64) char tile[tile_bytes];
+        const char* from = static_cast<const char*>(tensor);
+        char* to = static_cast<char*>(out);
+        int64_t copied = begin;
+        auto copy_until = [&](int64_t row) {
+            if (row > copied) (past_cache ? copy_past_cache : copy_bytes)(to + copied * bytes, from + copied * bytes, (row - copied) * bytes);
+        };
+        for (int64_t row = begin; row < end; row++) {
+            const int32_t k = first[row % size];
+            if (k < 0) continue;
+            const char* others = static_cast<const char*>(values) + row / size * w.count * bytes;
+            fetch_ahead(others + k * bytes, bytes < tile_bytes ? bytes : tile_bytes);
+            copy_until(row);
+            copied = row + 1;
+            for (int64_t i = 0; i < block; i += piece) {
+                const int64_t n = block - i < piece ? block - i : piece, at = row * bytes + i * item;
+                char* sum = past_cache ? tile : to + at;
+                add(sum, from + at, others + k * bytes + i * item, n);
+                for (int32_t more = next[k]; more >= 0; more = next[more]) add(sum, sum, others + more * bytes + i * item, n);
+                if (past_cache) copy_past_cache(to + at, tile, n * item);
+            }
+        }
+        copy_until(end);
+        if (past_cache) end_past_cache();
+    });
+    return true;
 }
 
 const int64_t* gather_along(const Along& where, const void* tensor, void* out) {
@@ -266,6 +344,45 @@ const int64_t* gather_along(const Along& where, const void* tensor, void* out) {
 
 const int64_t* scatter_along(const Along& where, void* tensor, const void* values, Write write) {
     return over_lines(where, find_write(where.dtype, write), false, tensor, const_cast<void*>(values));
+}
+
+const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice, const void* tensor, void* out, const void* values,
+                                Write write) {
+    constexpr int64_t near = 4096, far = 1 << 18;  // what the first cache has room for beside much else, and the second
+    const auto item = static_cast<int64_t>(item_size(where.dtype));
+    const int64_t row = slice * item, at_once = row < near ? near / row : 1;
+    const bool past_cache = passes_cache(size * row) && row <= far;
+    LineFunction run = find_write(where.dtype, write);
+    const int64_t* bad = nullptr;
+    // Some slices are copied, written to, and left: by way of the cache alone where the copy goes past it.
+    parallel_for(0, (size + at_once - 1) / at_once, 1 + parallel_elements * item / (at_once * row), [&](int64_t begin, int64_t end) {
+        Scratch<char> slices(past_cache ? at_once * row : 0);
+        int64_t sizes[64];
+        Along part = where;
+        part.sizes = sizes;
+        for (int d = 1; d < where.ndim; d++) sizes[d] = where.sizes[d];
+        for (int64_t n = begin; n < end; n++) {
+            const int64_t first = n * at_once, count = size - first < at_once ? size - first : at_once;
+            char *to = static_cast<char*>(out) + first * row, *here = past_cache ? slices.data : to;
+            copy_bytes(here, static_cast<const char*>(tensor) + first * row, count * row);
+            if (n + 1 < end) {  // the next slices are on their way meanwhile, and where the other operands go on
+                const int64_t next = first + count;
+                fetch_ahead(static_cast<const char*>(tensor) + next * row, row < 4 * near ? at_once * row : 4 * near);
+                fetch_ahead(where.index + next * where.index_strides[0], near / 2);
+                fetch_ahead(static_cast<const char*>(values) + next * where.other_strides[0] * item, near / 2);
+            }
+            sizes[0] = where.sizes[0] - first < count ? where.sizes[0] - first : count;
+            if (sizes[0] > 0) {
+                part.index = where.index + first * where.index_strides[0];
+                const char* from = static_cast<const char*>(values) + first * where.other_strides[0] * item;
+                const int64_t* found = over_lines(part, run, false, here, const_cast<char*>(from), true);
+                if (found) [[unlikely]] return __atomic_store_n(&bad, found, __ATOMIC_RELAXED);
+            }
+            if (past_cache) copy_past_cache(to, here, count * row);
+        }
+        if (past_cache) end_past_cache();
+    });
+    return bad;
 }
 
 }  // namespace kindling::library

@@ -27,6 +27,9 @@ const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, in
 void gather_places(const Indexed& where, const void* tensor, void* out);
 /// tensor at the places = values (contiguous: before x count x after), or combined with them, in order.
 void write_places(const Indexed& where, void* tensor, const void* values, Write write);
+/// out = tensor with the values added, in one pass; the tensor is contiguous, of `size` slices along what is indexed. False
+/// if that is not worth it, or there is no code for the dtype: then nothing is done.
+bool copy_and_add(const Indexed& where, int64_t size, const void* tensor, void* out, const void* values);
 
 /// Element by element along one dimension: other operands have the index's shape, any strides.
 struct Along {
@@ -40,5 +43,9 @@ struct Along {
 /// Null, or an index out of range: then part of the work is done.
 const int64_t* gather_along(const Along& where, const void* tensor, void* out);
 const int64_t* scatter_along(const Along& where, void* tensor, const void* values, Write write);
+/// The same for a copy of the tensor, which is contiguous, `size` slices of so many elements along its first dimension; not
+/// for dim 0.
+const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice, const void* tensor, void* out, const void* values,
+                                Write write);
 
 }  // namespace kindling::library

@@ -1,7 +1,8 @@
 """Indexing beside PyTorch's: results, layouts, writes and errors."""
+import numpy as np
 import pytest
 
-from both import same
+from both import module, same
 
 SETUP = """
 a = torch.arange(24.).reshape(2, 3, 4)
@@ -106,3 +107,60 @@ def test_along_out_of_range(bad):
     setup = f"t = torch.zeros(40, 300)\ng = torch.zeros(40, 50, dtype=torch.int64)\ng[37, 49] = {bad}\n"
     for call in ["t.gather(1, g)", "t.scatter(1, g, t)", "t.scatter_add(1, g, t)", "t.scatter_(1, g, 1.)", "t.scatter_reduce(1, g, t, 'amax')"]:
         same(call, setup)
+
+
+def written(torch, dtype, shape, dim):
+    """What operators that write to places give, as a copy, in place and in place in a strided tensor."""
+    count = torch.Size(shape).numel()
+    p = (torch.arange(count) * 37 % 11).to(getattr(torch, dtype)).reshape(shape)
+    n = shape[dim]
+    rows, apart = torch.arange(n // 2 + 1) * 5 % n, torch.arange(n - 1, -1, -2)
+    values = p.narrow(dim, 0, len(rows))
+    places = (torch.arange(values.numel()) * 7 % n).reshape(values.shape)
+    calls = [("index_add", dim, rows, values), ("index_copy", dim, apart, p.narrow(dim, 0, len(apart))), ("index_fill", dim, apart, 3),
+             ("scatter", dim, places, values), ("scatter", dim, places, 2), ("scatter_add", dim, places, values),
+             ("scatter_reduce", dim, places, values, "sum")]
+    if dtype != "complex64":
+        calls += [("scatter_reduce", dim, places, values, "mean"), ("masked_scatter", p == 3, p + 1)]
+    for name, *arguments in calls:
+        yield name, getattr(p, name)(*arguments)
+        x = p.clone()
+        assert getattr(x, name + "_")(*arguments) is x and x._version == 1
+        yield name, x
+        x = torch.zeros_like(p).repeat_interleave(2, 0)[::2]
+        getattr(x.copy_(p), name + "_")(*arguments)
+        yield name, x
+    yield "alpha", p.index_add(dim, rows, values, alpha=2)
+    yield "include_self", p.scatter_reduce(dim, places, values, "sum", include_self=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int64", "uint8", "complex64"])
+@pytest.mark.parametrize("shape", [(600, 130), (9, 40, 130), (40, 7), (3, 2, 9), (5,)])
+def test_written_copies_and_in_place(shape, dtype):
+    """Sums of rows made as the copy is made, and in-place forms, which write where they are."""
+    for dim in {0, len(shape) - 1}:
+        for (name, want), (_, got) in zip(written(module("torch"), dtype, shape, dim), written(module("kindling"), dtype, shape, dim), strict=True):
+            if dtype == "bfloat16":
+                want, got = want.float(), got.float()
+            np.testing.assert_array_equal(got.contiguous().numpy(), want.contiguous().numpy(), err_msg=name)
+
+
+def test_in_place_sums_of_rows_of_itself():
+    """What is read shares memory with what is written: as if it had been copied before."""
+    k = module("kindling")
+    for write in ("index_add_", "index_copy_", "scatter_add_"):
+        x = k.arange(12.).reshape(4, 3)
+        rows = k.tensor([1, 2, 3])
+        index = rows[:, None].expand(3, 3) if write == "scatter_add_" else rows
+        want = getattr(x.clone(), write)(0, index, x[:3].clone())
+        assert (getattr(x, write)(0, index, x[:3]) == want).all()
+
+
+def test_written_copies_of_odd_strides():
+    """Contiguous for all its strides, since a dimension of size 1 has any."""
+    k = module("kindling")
+    x = k.arange(80000.).as_strided((1, 80000), (0, 1))
+    index = k.arange(7).reshape(1, 7)
+    assert (x.scatter_add(1, index, k.ones(1, 7)) - x).sum() == 7 and (x.index_add(0, k.tensor([0]), x) == 2 * x).all()
+    bits = k.zeros(300, 300, dtype=k.bool)
+    assert bits.index_copy(0, k.tensor([1]), ~bits[:1]).sum() == bits.index_add(0, k.tensor([1, 2]), ~bits[:2]).sum() / 2 == 300
