@@ -27,7 +27,20 @@ def arguments():
     a.add_argument("--plot", metavar="FILE", help="draw the losses into an .svg file")
     a.add_argument("--compile", nargs="?", const="default", metavar="MODE", help="torch.compile the model")
     a.add_argument("--selfcheck", action="store_true", help="50 steps, then their losses as JSON; writes no file")
-    return a.parse_args()
+    given = a.parse_args()
+    for name in ("dim", "layers", "heads", "kv_heads", "context", "batch", "warmup", "steps"):
+        if getattr(given, name) is not None and getattr(given, name) < 1:
+            a.error(f"--{name.replace('_', '-')} needs at least 1")
+    if given.heads % given.kv_heads:
+        a.error("--heads needs a multiple of --kv-heads")
+    # What would be found out after the training only.
+    for name in ("checkpoint", "plot"):
+        folder = os.path.dirname(os.path.abspath(getattr(given, name) or "."))
+        if not os.path.isdir(folder):
+            a.error(f"--{name}: there is no folder {folder}")
+    if given.resume is not None and not os.path.isfile(given.resume or given.checkpoint):
+        a.error(f"--resume: there is no file {given.resume or given.checkpoint}")
+    return given
 
 
 def read_text(folder, limit=4_000_000, largest=120_000):

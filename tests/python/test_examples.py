@@ -56,6 +56,16 @@ def test_learns_faster_than_counting_is_not_claimed_without_training(tmp_path):
     assert more["bigram_loss"] == few["bigram_loss"]
 
 
+@pytest.mark.parametrize("words, error", [
+    (["--steps", "0"], "--steps needs at least 1"), (["--kv-heads", "3"], "--heads needs a multiple of --kv-heads"),
+    (["--batch", "-2"], "--batch needs at least 1"), (["--plot", "no/such/loss.svg"], "--plot: there is no folder"),
+    (["--checkpoint", "no/such/a.pt"], "--checkpoint: there is no folder"), (["--resume", "missing.pt"], "--resume: there is no file missing.pt"),
+])
+def test_refused_before_training(tmp_path, words, error):
+    done = subprocess.run(command(*words), capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and error in done.stderr and done.stdout == "" and os.listdir(tmp_path) == []
+
+
 def test_selfcheck_prints_fifty_losses_and_writes_nothing(tmp_path):
     done = run("--selfcheck", "--checkpoint", tmp_path / "a.pt", "--seed", 3)
     losses = json.loads(done.stdout.splitlines()[-1])
