@@ -52,7 +52,8 @@ def facts():
         found["instruction set"] = _C._get_cpu_capability()
         limit = os.environ.get("KINDLING_ISA")
         if limit:
-            found["instruction set"] += f" (KINDLING_ISA={limit})"
+            known = limit in ("baseline", "avx2", "avx512")
+            found["instruction set"] += f" (KINDLING_ISA={limit}{'' if known else ', which is none of baseline, avx2 and avx512'})"
         found["threads"] = f"{kindling.get_num_threads()} of {len(os.sched_getaffinity(0))} processors allowed"
         found["operators"] = _operators()
         from kindling import dispatch

@@ -5,7 +5,11 @@
 find_python() {
     local candidate seen=""
     for candidate in ${PYTHON:-python3 python3.11 python3.12 python3.13 python3.10}; do
-        candidate=$(command -v "$candidate" 2>/dev/null) || continue
+        if ! command -v "$candidate" >/dev/null; then
+            seen+="  $candidate is not there"$'\n'
+            continue
+        fi
+        candidate=$(command -v "$candidate")
         local answer
         answer=$("$candidate" - 2>&1 <<'PY'
 import os, sys, sysconfig
@@ -21,22 +25,25 @@ PY
         ) && { PYTHON=$candidate; return 0; }
         seen+="  $candidate ${answer##*$'\n'}"$'\n'
     done
-    printf 'Kindling needs CPython 3.10 to 3.13 with headers and venv; looked at:\n%s' "${seen:-  nothing
-}" >&2
+    printf 'Kindling needs CPython 3.10 to 3.13 with headers and venv (or set PYTHON); looked at:\n%s' "$seen" >&2
     exit 1
 }
 
 # Sets and exports CXX to a g++ of version 12 or later. $CXX, where set, is the only candidate.
 find_compiler() {
-    local candidate version=""
+    local candidate version seen=""
     for candidate in ${CXX:-g++ g++-12 g++-13 g++-14 g++-15}; do
-        version=$($candidate -dumpfullversion -dumpversion 2>/dev/null) || continue
+        if ! version=$($candidate -dumpfullversion -dumpversion 2>/dev/null); then
+            seen+="  $candidate is not there"$'\n'
+            continue
+        fi
         if [ "${version%%.*}" -ge 12 ]; then
             export CXX=$candidate
             return 0
         fi
+        seen+="  $candidate is version $version"$'\n'
     done
-    echo "Kindling needs g++ 12 or later (or set CXX)${version:+; found version $version}" >&2
+    printf 'Kindling needs g++ 12 or later (or set CXX); looked at:\n%s' "$seen" >&2
     exit 1
 }
 

@@ -181,6 +181,19 @@ def test_doctor():
     text = run(sys.executable, "-m", "kindling", "doctor")
     for name in ("kindling", "python", "processor", "instruction set", "threads", "BLAS", "installed torch"):
         assert re.search(rf"^{name} ", text, re.M), text
+    for limit, words in (("avx2", r"AVX2 \(KINDLING_ISA=avx2\)|DEFAULT"), ("avx3", "KINDLING_ISA=avx3, which is none of")):
+        text = run(sys.executable, "-m", "kindling", "doctor", env={**os.environ, "KINDLING_ISA": limit})
+        assert re.search(rf"^instruction set .*{words}", text, re.M), text
+
+
+@pytest.mark.parametrize("find", ["find_compiler", "find_python"])
+def test_what_was_looked_at_is_named(tmp_path, find):
+    (tmp_path / "old").write_text('#!/bin/sh\necho 9.4.0\n[ "$1" != - ]\n')  # a compiler; as an interpreter it fails
+    (tmp_path / "old").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "CXX": "old missing", "PYTHON": "old missing"}
+    done = subprocess.run(["bash", "-c", f". {ROOT}/tools/find_tools.sh; {find}"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1 and done.stdout == "" and "Kindling needs" in done.stderr
+    assert done.stderr.endswith("  missing is not there\n") and re.search(r"^  \S*old (is version )?9\.4\.0$", done.stderr, re.M)
 
 
 def test_an_empty_environment_is_enough_and_left_empty(tmp_path):
