@@ -92,6 +92,20 @@ template <class F> void parallel(int64_t count, int64_t grain, F&& body) {
         &body);
 }
 
+/// Whether a kernel that reads and writes so many bytes goes through memory backwards. Where that is more than the caches
+/// keep and not far more, every other kernel does: it meets what the one before left there before it is pushed out.
+bool goes_backwards(int64_t bytes);
+/// `body(begin, end)` for [begin, end); backwards for its pieces (of `piece`, counted from 0), from the last to the first.
+template <class F> void in_direction(bool backwards, int64_t begin, int64_t end, int64_t piece, F&& body) {
+    while (backwards && end - begin > piece) {
+        const int64_t at = (end - 1) / piece * piece;
+        body(at, end);
+        end = at;
+    }
+    if (begin < end) body(begin, end);
+}
+inline constexpr int64_t direction_piece = 1 << 14;  // elements, about
+
 /// Sorts by stride (the first operands decide first) and drops sizes of 1; `mask` says which dimensions take part.
 LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunArena& arena);
 /// Dimensions [from, to) of the order that every operand goes through as one become one.

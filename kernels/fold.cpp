@@ -278,22 +278,27 @@ bool fold_plain_rows(const FoldPlan& plan) {
     const Folder& folder = plan.folders[0];
     const char* values = static_cast<const char*>(plan.inputs[slot.which].data);
     const int64_t n = plan.reduced, parts = (n + largest_part - 1) / largest_part;
+    const bool backwards = goes_backwards(plan.kept * n * folder.item);
     if (parts == 1) {
-        parallel(plan.kept, 32768 / n + 1, [&](int64_t begin, int64_t end) {
-            char* results = folder.results[0] + begin * folder.item;
-            folder.fold(results, values + begin * n * folder.item, end - begin, n);
-            folder.tidy(results, end - begin);
+        parallel(plan.kept, 32768 / n + 1, [&](int64_t first, int64_t last) {
+            in_direction(backwards, first, last, direction_piece / n + 1, [&](int64_t begin, int64_t end) {
+                char* results = folder.results[0] + begin * folder.item;
+                folder.fold(results, values + begin * n * folder.item, end - begin, n);
+                folder.tidy(results, end - begin);
+            });
         });
         return true;
     }
     RunArena arena;
     char* states = arena.take<char>(plan.kept * parts * 32);
     parallel(plan.kept * parts, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; task++) {
-            const int64_t from = task % parts * largest_part;
-            folder.fold(states + task * 32, values + (task / parts * n + from) * folder.item, 1,
-                        n - from < largest_part ? n - from : largest_part);
-        }
+        in_direction(backwards, begin, end, 1, [&](int64_t task, int64_t stop) {
+            for (; task < stop; task++) {
+                const int64_t from = task % parts * largest_part;
+                folder.fold(states + task * 32, values + (task / parts * n + from) * folder.item, 1,
+                            n - from < largest_part ? n - from : largest_part);
+            }
+        });
     });
     finish_parts(plan, states, parts);
     return true;

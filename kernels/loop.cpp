@@ -14,6 +14,12 @@ void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int6
     else detail::run_parallel(0, count, grain, body, context);
 }
 
+bool goes_backwards(int64_t bytes) {
+    static constinit uint8_t backwards = 0;
+    constexpr int64_t least = 1 << 20, most = 32 << 20;  // a second cache, and a third
+    return bytes >= least && bytes <= most && __atomic_xor_fetch(&backwards, 1, __ATOMIC_RELAXED);
+}
+
 void fill_splat(void* to, const void* from, int item) {
     uint64_t pair[2] = {};
     switch (item) {
@@ -444,9 +450,11 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
             copy_bytes(out, in, bytes);
             return true;
         }
-        const bool past_cache = passes_cache(bytes);
-        parallel(bytes, 1 << 18, [&](int64_t begin, int64_t end) {
-            (past_cache ? copy_past_cache : copy_bytes)(out + begin, in + begin, end - begin);
+        const bool past_cache = passes_cache(bytes), backwards = !past_cache && goes_backwards(2 * bytes);
+        parallel(bytes, 1 << 18, [&](int64_t first, int64_t last) {
+            in_direction(backwards, first, last, 4 * direction_piece, [&](int64_t begin, int64_t end) {
+                (past_cache ? copy_past_cache : copy_bytes)(out + begin, in + begin, end - begin);
+            });
             if (past_cache) end_past_cache();
         });
         return true;
@@ -482,9 +490,12 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
         items[k] = splat >> k & 1 ? 0 : program.slots[static_cast<size_t>(step.operands[k])].item_size;
     const bool in_place = from[0] == out || from[1] == out || from[2] == out;
     if (in_place || !passes_cache(size * step.item_size)) {
-        parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
-            step.function(out + begin * step.item_size, from[0] + begin * items[0], from[1] + begin * items[1],
-                          from[2] + begin * items[2], (end - begin) * step.scale, splat);
+        const bool backwards = goes_backwards(size * (step.item_size + items[0] + items[1] + items[2]));
+        parallel(size, parallel_elements, [&](int64_t first, int64_t last) {
+            in_direction(backwards, first, last, direction_piece, [&](int64_t begin, int64_t end) {
+                step.function(out + begin * step.item_size, from[0] + begin * items[0], from[1] + begin * items[1],
+                              from[2] + begin * items[2], (end - begin) * step.scale, splat);
+            });
         });
         return true;
     }
@@ -548,7 +559,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     const int64_t piece = gathers ? gather_piece : past_cache ? past_cache_tile / step.item_size : longest;
     const int64_t parts = (n + longest - 1) / longest;
     const int64_t grain = n >= parallel_elements ? 1 : parallel_elements / n;
-    parallel(rows * parts, grain, [&](int64_t begin, int64_t end) {
+    auto run_tasks = [&](int64_t begin, int64_t end) {
         alignas(64) char repeated[3][splat_bytes], gathered[3][room], tile[room];
         const char *at[3], *from[3];
         char* to = nullptr;
@@ -595,12 +606,18 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
                 if (sides[k].data) at[k] += sides[k].strides[order.dims[last - 1]];
         }
         if (past_cache) end_past_cache();
+    };
+    int64_t bytes = step.item_size;
+    for (int k = 0; k < count; k++) bytes += sides[k].read == Direct || sides[k].read == Gather ? sides[k].item : 0;
+    const bool backwards = !past_cache && goes_backwards(order.size * bytes);
+    parallel(rows * parts, grain, [&](int64_t begin, int64_t end) {
+        in_direction(backwards, begin, end, n < direction_piece ? direction_piece / n : 1, run_tasks);
     });
     return true;
 }
 
-void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, int64_t begin,
-               int64_t end) {
+void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, bool backwards,
+               int64_t begin, int64_t end) {
     RunArena arena;
     const int outputs = kernel.output_count;
     Stream* streams = arena.take<Stream>(outputs);
@@ -627,27 +644,31 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
                           program.slots[static_cast<size_t>(program.outputs[static_cast<size_t>(k)])].kind == TileSlot::Buffer;
     }
     TileRunner runner(program, order, kernel.operands + outputs, kernel.scalars, 4096, true, arena, nullptr, all_past_cache);
-    runner.seek(begin);
-    for (int64_t at = begin; at < end;) {
-        int64_t n = runner.within_rows(end - at < runner.tile() ? end - at : runner.tile());
-        for (int k = 0; k < outputs; k++)
-            direct[k] = may_be_direct[k] && (!past_cache[k] || runner.writes_past_cache()) &&
-                                (streams[k].direct(n) || (n == 1 && order.size == 1))
-                            ? streams[k].at : nullptr;
-        runner.run(n, direct);
-        for (int k = 0; k < outputs; k++) {
-            const void* from = runner.output(k, n);
-            if (from == streams[k].at) {
-                streams[k].skip(n);
-            } else if (past_cache[k] && streams[k].direct(n)) {
-                copy_past_cache(streams[k].at, from, n * streams[k].item);
-                streams[k].skip(n);
-            } else {
-                streams[k].scatter(from, n);
+    auto run_piece = [&](int64_t from_element, int64_t to_element) {
+        for (int k = 0; k < outputs; k++) streams[k].seek(from_element);
+        runner.seek(from_element);
+        for (int64_t at = from_element; at < to_element;) {
+            int64_t n = runner.within_rows(to_element - at < runner.tile() ? to_element - at : runner.tile());
+            for (int k = 0; k < outputs; k++)
+                direct[k] = may_be_direct[k] && (!past_cache[k] || runner.writes_past_cache()) &&
+                                    (streams[k].direct(n) || (n == 1 && order.size == 1))
+                                ? streams[k].at : nullptr;
+            runner.run(n, direct);
+            for (int k = 0; k < outputs; k++) {
+                const void* from = runner.output(k, n);
+                if (from == streams[k].at) {
+                    streams[k].skip(n);
+                } else if (past_cache[k] && streams[k].direct(n)) {
+                    copy_past_cache(streams[k].at, from, n * streams[k].item);
+                    streams[k].skip(n);
+                } else {
+                    streams[k].scatter(from, n);
+                }
             }
+            at += n;
         }
-        at += n;
-    }
+    };
+    in_direction(backwards, begin, end, runner.tile() * (direction_piece / runner.tile() + 1), run_piece);
     if (any_past_cache) end_past_cache();
 }
 
@@ -666,7 +687,16 @@ void run_pointwise(const LoopKernel& kernel) {
     }
     int64_t grain = parallel_elements / (1 + static_cast<int64_t>(program.steps.size()) / 4) & ~int64_t{63};
     if (grain == 0) grain = 64;
-    parallel(order.size, grain, [&](int64_t begin, int64_t end) { run_range(kernel, program, order, begin, end); });
+    int64_t bytes = 0;
+    bool past_cache = false;
+    for (int k = 0; k < kernel.output_count + kernel.input_count; k++) {
+        const int64_t item = static_cast<int64_t>(item_size(kernel.operands[k].type));
+        bytes += order.size * item;
+        past_cache |= k < kernel.output_count && passes_cache(order.size * item);
+    }
+    const bool backwards = !past_cache && goes_backwards(bytes);
+    parallel(order.size, grain,
+             [&](int64_t begin, int64_t end) { run_range(kernel, program, order, backwards, begin, end); });
 }
 
 void run(const LoopKernel& kernel) {

@@ -248,6 +248,28 @@ def test_every_instruction_set_and_thread_count_gives_the_same_bits(tmp_path):
     assert len(seen) == 1 and len(seen.pop().strip()) == hashlib.sha256().digest_size * 2
 
 
+@pytest.mark.parametrize("size", [(600, 513), (3, 300001)], ids=str)
+def test_kernels_go_through_memory_in_both_directions(size):
+    # Every other one of these sizes goes backwards: each is asked twice.
+    torch.manual_seed(0)
+    x, y = torch.randn(size), torch.randn(size)
+    row, column = torch.randn(size[1]), torch.randn(size[0], 1)
+    cases = [lambda m, x, y, row, column: x * 0.5, lambda m, x, y, row, column: x + y, lambda m, x, y, row, column: x * row,
+             lambda m, x, y, row, column: x * column, lambda m, x, y, row, column: x.clone(), lambda m, x, y, row, column: x > y,
+             lambda m, x, y, row, column: x.clone().mul_(2), lambda m, x, y, row, column: m.where(x > 0, x, y),
+             lambda m, x, y, row, column: m.nn.functional.hardswish(x), lambda m, x, y, row, column: x.amax(1),
+             lambda m, x, y, row, column: x.double(), lambda m, x, y, row, column: x[:, ::2] - y[:, ::2]]
+    theirs, ours = (x, y, row, column), tuple(map(given, (x, y, row, column)))
+    for case in cases:
+        want = case(torch, *theirs)
+        for _ in range(2):
+            np.testing.assert_allclose(numbers(case(k, *ours)), numbers(want), rtol=1e-6, atol=1e-6)
+    for sums in (lambda x: x.sum(1), lambda x: x.sum()):
+        first, second = sums(ours[0]), sums(ours[0])
+        assert k.equal(first, second)  # in the same order
+        np.testing.assert_allclose(numbers(first), numbers(sums(x.double())), rtol=1e-4, atol=1e-2)
+
+
 NATIVE_BITS = """
 import hashlib, kindling as k
 k.manual_seed(0)
