@@ -31,6 +31,16 @@ KINDLING_INLINE void copy_row(char* to, const char* from, int64_t bytes) {
     if (bytes & 1) *to = *from;
 }
 
+[[gnu::noinline]] void copy_short(char* to, const char* from, int64_t bytes) { copy_row(to, from, bytes); }
+
+[[gnu::noinline]] void copy_rows(const Plane& p, int64_t bytes) {
+    char* to = p.to;
+    const char* from = p.from;
+    for (int64_t o = 0; o < p.sizes[0]; o++, to += p.to_strides[0], from += p.from_strides[0])
+        if (p.past_cache) copy_past_cache(to, from, bytes);
+        else copy_row(to, from, bytes);
+}
+
 KINDLING_INLINE void store_past_cache(char* to, const Vec<uint8_t, width>& value) {
 #if defined(__AVX512F__)
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), bit_cast<__m512i>(value));
@@ -93,19 +103,8 @@ template <class T> struct Mover {
         for (int i = 0; i < side; i++) store(to + i * to_stride, rows[i]);
     }
 
-    /// Blocks one after the other, until the target's rows are whole cache lines: narrow elements would touch each line
-    /// many times, and lines written at once may go past the cache.
+    /// Blocks one after the other that make the target's rows whole cache lines.
     static constexpr int blocks = 64 / (side * item);
-    static KINDLING_INLINE void lines(char* to, int64_t to_stride, const char* from, int64_t from_stride, bool past_cache) {
-        alignas(64) char tile[side][64];
-        for (int b = 0; b < blocks; b++) block(&tile[0][b * side * item], 64, from + b * side * from_stride, from_stride);
-        for (int i = 0; i < side; i++)
-            for (int at = 0; at < 64; at += width) {
-                const auto part = load<Vec<uint8_t, width>>(&tile[i][at]);
-                if (past_cache) store_past_cache(to + i * to_stride + at, part);
-                else store(to + i * to_stride + at, part);
-            }
-    }
 
     static void anyhow(char* to, int64_t to_outer, int64_t to_inner, const char* from, int64_t from_outer,
                        int64_t from_inner, int64_t outer, int64_t inner) {
@@ -130,8 +129,10 @@ template <class T> struct Mover {
         const int64_t outer = p.sizes[0], inner = p.sizes[1], to_stride = p.to_strides[0], from_stride = p.from_strides[1];
         const int64_t whole_outer = outer / side * side, whole_inner = inner / side * side;
         const bool past_cache = p.past_cache && (reinterpret_cast<intptr_t>(p.to) | to_stride) % 64 == 0;
-        // (With more vectors than that to a line, the way through the tile costs what it saves.)
+        // Lines are put together in a tile: narrow elements would touch each line many times, and only whole lines may go past
+        // the cache. (With more vectors than that to a line, the way through the tile costs what it saves.)
         const bool by_lines = item <= 2 || (past_cache && blocks * item <= 8);
+        alignas(64) char tile[side][64];
         for (int64_t i1 = 0; i1 < whole_inner; i1 += near)
             for (int64_t o1 = 0; o1 < whole_outer; o1 += near) {
                 const int64_t i_end = i1 + near < whole_inner ? i1 + near : whole_inner;
@@ -139,14 +140,18 @@ template <class T> struct Mover {
                 for (int64_t o = o1; o < o_end; o += side)
                     for (int64_t i = i1; i < i_end;) {
                         char* to = p.to + o * to_stride + i * item;
-                        const char* from = p.from + i * from_stride + o * item;
-                        if (by_lines && i + blocks * side <= i_end) {
-                            lines(to, to_stride, from, from_stride, past_cache);
-                            i += blocks * side;
-                        } else {
-                            block(to, to_stride, from, from_stride);
-                            i += side;
+                        const bool lines = by_lines && i + blocks * side <= i_end;
+                        for (int b = 0; b < (lines ? blocks : 1); b++, i += side) {
+                            const char* from = p.from + i * from_stride + o * item;
+                            block(lines ? &tile[0][b * side * item] : to, lines ? 64 : to_stride, from, from_stride);
                         }
+                        if (!lines) continue;
+                        for (int k = 0; k < side; k++)
+                            for (int at = 0; at < 64; at += width) {
+                                const auto part = load<Vec<uint8_t, width>>(&tile[k][at]);
+                                if (past_cache) store_past_cache(to + k * to_stride + at, part);
+                                else store(to + k * to_stride + at, part);
+                            }
                     }
             }
         if (whole_inner < inner)
@@ -197,9 +202,7 @@ template <class T> struct Mover {
                 return;
             }
         } else if (from_inner == item) {
-            for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0])
-                if (p.past_cache) copy_past_cache(to, from, inner * item);
-                else copy_row(to, from, inner * item);
+            copy_rows(p, inner * item);
             return;
         } else if constexpr (sizeof(T) <= 8) {
             constexpr auto order = std::make_integer_sequence<int, lanes>();
@@ -242,7 +245,7 @@ void copy_bytes(void* target, const void* source, int64_t bytes) {
     using W = Vec<uint8_t, width>;
     char* to = static_cast<char*>(target);
     const char *from = static_cast<const char*>(source), *end = from + bytes;
-    if (bytes < width) return copy_row(to, from, bytes);
+    if (bytes < width) return copy_short(to, from, bytes);
     const W last = load<W>(end - width);
     char* last_to = to + bytes - width;
     for (; end - from >= 4 * width; from += 4 * width, to += 4 * width) {
@@ -259,8 +262,8 @@ void copy_past_cache(void* target, const void* source, int64_t bytes) {
     const char* from = static_cast<const char*>(source);
     // Whole cache lines only: parts of one would go to memory one by one.
     const int64_t head = -reinterpret_cast<intptr_t>(to) & 63;
-    if (bytes < 512 && (head | (bytes & 63))) return copy_row(to, from, bytes);
-    copy_row(to, from, head);
+    if (bytes < 512 && (head | (bytes & 63))) return copy_short(to, from, bytes);
+    copy_short(to, from, head);
     to += head, from += head, bytes -= head;
     for (; bytes >= 256; bytes -= 256, from += 256, to += 256) {
         W values[256 / width];
@@ -271,7 +274,7 @@ void copy_past_cache(void* target, const void* source, int64_t bytes) {
     }
     for (; bytes >= 64; bytes -= 64, from += 64, to += 64)
         for (int i = 0; i < 64; i += width) store_past_cache(to + i, load<W>(from + i));
-    copy_row(to, from, bytes);
+    copy_short(to, from, bytes);
 }
 
 PlaneCopy find_plane_copy(int item) {

@@ -22,9 +22,7 @@ int64_t count_true(const char* at, int64_t n) {
 }
 
 const MaskSteps& steps() {
-    return isa() == Isa::Avx512 ? isa_avx512::mask_steps
-           : isa() == Isa::Avx2 ? isa_avx2::mask_steps
-                                : isa_baseline::mask_steps;
+    return isa() == Isa::Avx512 ? isa_avx512::mask_steps : isa_baseline::mask_steps;
 }
 
 } // namespace

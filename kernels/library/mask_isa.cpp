@@ -1,5 +1,8 @@
 #include "kernels/library/mask_isa.h"
 
+// AVX2 has nothing to pack with: what is written for the baseline is as fast there.
+#if !defined(__AVX2__) || defined(__AVX512F__)
+
 #include <cstring>
 
 #include "kernels/vector.h"
@@ -194,3 +197,5 @@ int64_t* put_places(int64_t* to, const int64_t* end, const char* mask, int64_t n
 const MaskSteps mask_steps = {take_chosen, put_places};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE
+
+#endif

@@ -1,4 +1,4 @@
-// kernels/library/mask_isa.h: what a mask chooses, packed, built once for each instruction set.
+// kernels/library/mask_isa.h: what a mask chooses, packed, by vectors where there is AVX-512.
 #pragma once
 #include <cstdint>
 
@@ -14,9 +14,6 @@ struct MaskSteps {
 };
 
 namespace isa_baseline {
-extern const MaskSteps mask_steps;
-}
-namespace isa_avx2 {
 extern const MaskSteps mask_steps;
 }
 namespace isa_avx512 {

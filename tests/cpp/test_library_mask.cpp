@@ -24,15 +24,9 @@ static std::vector<char> draw_mask(int64_t n, int64_t rare) {
     return mask;
 }
 
-static const MaskSteps& steps_of(Isa set) {
-    return set == Isa::Avx512 ? isa_avx512::mask_steps
-           : set == Isa::Avx2 ? isa_avx2::mask_steps
-                              : isa_baseline::mask_steps;
-}
-
 static void steps() {
-    for (Isa set : {Isa::Baseline, Isa::Avx2, Isa::Avx512}) {
-        if (set > machine_isa()) continue;
+    for (const MaskSteps* set : {&isa_baseline::mask_steps, &isa_avx512::mask_steps}) {
+        if (set == &isa_avx512::mask_steps && machine_isa() != Isa::Avx512) continue;
         for (int turn = 0; turn < 300; turn++) {
             const int64_t n = draw::integer(1, 300), rare = turn % 4 == 0 ? 0 : draw::integer(0, 20);
             const std::vector<char> mask = draw_mask(n, rare);
@@ -45,8 +39,7 @@ static void steps() {
                     if (mask[static_cast<size_t>(i)])
                         expected.insert(expected.end(), from.begin() + i * item, from.begin() + (i + 1) * item);
                 std::vector<char> to(static_cast<size_t>(count * item + 128), 77);
-                steps_of(set).take(to.data(), to.data() + count * item, from.data(), mask.data(), n,
-                                   static_cast<int>(item));
+                set->take(to.data(), to.data() + count * item, from.data(), mask.data(), n, static_cast<int>(item));
                 expected.resize(to.size(), 77);
                 CHECK(to == expected);
             }
@@ -58,8 +51,8 @@ static void steps() {
                         expected.insert(expected.end(), row, row + outer);
                         expected.push_back(column + i);
                     }
-                const int64_t* end = steps_of(set).places(to.data(), to.data() + count * (outer + 1), mask.data(), n,
-                                                          row, outer, column);
+                const int64_t* end =
+                    set->places(to.data(), to.data() + count * (outer + 1), mask.data(), n, row, outer, column);
                 CHECK(end == to.data() + count * (outer + 1));
                 expected.resize(to.size(), 77);
                 CHECK(to == expected);
