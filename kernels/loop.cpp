@@ -559,8 +559,9 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     const int64_t piece = gathers ? gather_piece : past_cache ? past_cache_tile / step.item_size : longest;
     const int64_t parts = (n + longest - 1) / longest;
     const int64_t grain = n >= parallel_elements ? 1 : parallel_elements / n;
+    const bool whole_rows = !gathers && !past_cache && parts == 1;
     auto run_tasks = [&](int64_t begin, int64_t end) {
-        alignas(64) char repeated[3][splat_bytes], gathered[3][room], tile[room];
+        alignas(64) char repeated[3][splat_bytes], others[3][splat_bytes], gathered[3][room], tile[room];
         const char *at[3], *from[3];
         char* to = nullptr;
         for (int k = 0; k < 3; k++) from[k] = splats[k];
@@ -580,6 +581,29 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
                     for (int k = 0; k < count; k++)
                         if (sides[k].data) at[k] += place * sides[k].strides[order.dims[d]];
                 }
+            }
+            if (whole_rows) {
+                // A row's number is repeated while the row before is worked on: read back at once, it would be waited for.
+                const int64_t run = left < end - task ? left : end - task;
+                const int64_t to_next = last ? out.strides[order.dims[last - 1]] : 0;
+                int64_t next[3] = {};
+                for (int k = 0; k < count; k++) {
+                    if (sides[k].data && last) next[k] = sides[k].strides[order.dims[last - 1]];
+                    if (sides[k].read == Number) fill_splat(repeated[k], at[k], sides[k].item);
+                    if (sides[k].read == Direct) from[k] = at[k];
+                }
+                for (int64_t r = 0; r < run; r++, to += to_next) {
+                    for (int k = 0; k < count; k++) {
+                        if (sides[k].read == Direct && r) from[k] += next[k];
+                        if (sides[k].read != Number) continue;
+                        from[k] = r & 1 ? others[k] : repeated[k];
+                        if (r + 1 < run) fill_splat(r & 1 ? repeated[k] : others[k], at[k] += next[k], sides[k].item);
+                    }
+                    step.function(to, from[0], from[1], from[2], n * step.scale, splat);
+                }
+                task += run - 1;
+                left -= run;
+                continue;
             }
             for (int k = 0; k < count; k++)
                 if (sides[k].read == Number) fill_splat(repeated[k], at[k], sides[k].item), from[k] = repeated[k];
