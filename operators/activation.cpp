@@ -77,17 +77,25 @@ OPERATORS(activation) {
     declare("silu(Tensor self) -> Tensor", {
         doc("x * sigmoid(x) (Elfwing et al., 2017)"), in(space::Nn),
         pointwise([](auto x) { return x / (one_like(x) + exp(-x)); }),
-        derivative("self", GIVEN(Tensor grad, Tensor self) {
-            Tensor s = sigmoid(self);
-            return mul(mul(grad, s), add(mul(self, rsub(s, wrap_number(Scalar(1)))), wrap_number(Scalar(1))));
+        derivative("self", GIVEN(Tensor grad, Tensor self) { return silu_backward(grad, self); }),
+    });
+    declare("silu_backward(Tensor grad_output, Tensor self) -> Tensor", {
+        doc("The gradient through silu"), in(space::Nn | space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x) {
+            Sym s = sigmoid(x);
+            return grad * s * (one_like(x) + x * (one_like(x) - s));
         }),
     });
     declare("mish(Tensor self) -> Tensor", {
         doc("x * tanh(softplus(x)) (Misra, 2019)"), in(space::Nn),
         pointwise([](auto x) { return x * tanh(log1p(exp(x))); }),
-        derivative("self", GIVEN(Tensor grad, Tensor self) {
-            Tensor t = tanh(softplus(self)), s = sigmoid(self);
-            return mul(grad, add(t, mul(mul(self, s), rsub(mul(t, t), wrap_number(Scalar(1))))));
+        derivative("self", GIVEN(Tensor grad, Tensor self) { return mish_backward(grad, self); }),
+    });
+    declare("mish_backward(Tensor grad_output, Tensor self) -> Tensor", {
+        doc("The gradient through mish"), in(space::Nn | space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x) {
+            Sym t = tanh(log1p(exp(x)));
+            return grad * (t + x * sigmoid(x) * (one_like(x) - t * t));
         }),
     });
     declare("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", {
@@ -118,22 +126,31 @@ OPERATORS(activation) {
             return min(max(x, low), high);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) {
-            return where(logical_or(le(self, min_val), ge(self, max_val)), wrap_number(Scalar(0)), grad);
+            return hardtanh_backward(grad, self, min_val, max_val);
         }),
+    });
+    declare("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", {
+        doc("The gradient through hardtanh"), in(space::Nn | space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x, auto low, auto high) { return where((x <= low) | (x >= high), zero_like(grad), grad); }),
     });
     declare("hardsigmoid(Tensor self) -> Tensor", {
         doc("min(max(x + 3, 0), 6) / 6"), in(space::Nn),
         pointwise([](auto x) { return min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
-        derivative("self", GIVEN(Tensor grad, Tensor self) {
-            return where(logical_and(gt(self, Scalar(-3)), lt(self, Scalar(3))), mul(grad, wrap_number(Scalar(1.0 / 6))), wrap_number(Scalar(0)));
-        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) { return hardsigmoid_backward(grad, self); }),
+    });
+    declare("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", {
+        doc("The gradient through hardsigmoid"), in(space::Nn | space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x) { return where((x > like(x, -3)) & (x < like(x, 3)), grad * like(grad, 1.0 / 6), zero_like(grad)); }),
     });
     declare("hardswish(Tensor self) -> Tensor", {
         doc("x * min(max(x + 3, 0), 6) / 6 (Howard et al., 2019)"), in(space::Nn),
         pointwise([](auto x) { return x * min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
-        derivative("self", GIVEN(Tensor grad, Tensor self) {
-            Tensor middle = mul(grad, add(div(self, wrap_number(Scalar(3))), wrap_number(Scalar(0.5))));
-            return where(le(self, Scalar(-3)), wrap_number(Scalar(0)), where(lt(self, Scalar(3)), middle, grad));
+        derivative("self", GIVEN(Tensor grad, Tensor self) { return hardswish_backward(grad, self); }),
+    });
+    declare("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", {
+        doc("The gradient through hardswish"), in(space::Nn | space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x) {
+            return where(x <= like(x, -3), zero_like(grad), where(x < like(x, 3), grad * (x / like(x, 3) + like(x, 0.5)), grad));
         }),
     });
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
@@ -165,9 +182,12 @@ OPERATORS(activation) {
         doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), in(space::Nn), no_inplace(),
         pointwise([](auto x, auto beta, auto threshold) { return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar beta, Scalar threshold) {
-            Tensor scaled = mul(self, wrap_number(beta));
-            return where(gt(scaled, threshold), grad, mul(grad, sigmoid(scaled)));
+            return softplus_backward(grad, self, beta, threshold);
         }),
+    });
+    declare("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", {
+        doc("The gradient through softplus"), in(space::Nn | space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x, auto beta, auto threshold) { return where(x * beta > threshold, grad, grad * sigmoid(x * beta)); }),
     });
     declare("log_sigmoid(Tensor self) -> Tensor", {
         doc("log(sigmoid(x)) without overflow"), in(space::Nn), no_inplace(),

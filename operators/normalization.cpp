@@ -90,6 +90,41 @@ Normalized normalized(const Tensor& x, uint64_t mask, const Tensor& weight, cons
     return all;
 }
 
+/// Mean and 1 / deviation of rows, with size 1 along the dimensions in `mask`; of half types in float.
+std::tuple<Tensor, Tensor> statistics(const Tensor& x, uint64_t mask, double eps) {
+    DType dtype = x.dtype(), inside = value_type(dtype);
+    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
+        Sym v = cast(b.input(dtype), inside), length = b.scalar(inside), small = b.scalar(inside);
+        Sym average = row_sum(v) / length, apart = v - average;
+        b.output(average);
+        b.output(rsqrt(row_sum(apart * apart) / length + small));
+    });
+    Sizes shape = x.sizes();
+    double length = 1;
+    for (size_t d = 0; d < shape.size(); d++) if (mask >> d & 1) { length *= static_cast<double>(shape[d]); shape[d] = 1; }
+    Tensor both[2] = {make_tensor(shape, inside, x.device()), make_tensor(shape, inside, x.device())};
+    if (!both[0].is_meta() && x.numel()) {
+        TensorImpl *outputs[2] = {both[0].impl(), both[1].impl()}, *input = x.impl();
+        Immediate scalars[2] = {Immediate::of(inside, length), Immediate::of(inside, eps)};
+        run_rows(expression, x.sizes(), mask, outputs, 2, &input, 1, scalars);
+    }
+    return {both[0], both[1]};
+}
+
+/// x * scale + offset in one loop, in float for half types, as scale and offset are.
+Tensor scaled_by_channel(const Tensor& x, const Tensor& scale, const Tensor& offset) {
+    DType dtype = x.dtype(), inside = value_type(dtype);
+    Tensor result = make_tensor(x.sizes(), dtype, x.device());
+    if (result.is_meta() || !result.numel()) return result;
+    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
+        Sym v = cast(b.input(dtype), inside), s = b.input(inside), o = b.input(inside);
+        b.output(cast(v * s + o, dtype));
+    });
+    TensorImpl *output = result.impl(), *inputs[3] = {x.impl(), scale.impl(), offset.impl()};
+    run_loop(expression, x.sizes(), &output, 1, inputs, 3, nullptr);
+    return result;
+}
+
 uint64_t last_dims(int64_t ndim, size_t count) {
     uint64_t mask = 0;
     for (int64_t d = ndim - static_cast<int64_t>(count); d < ndim; d++) mask |= uint64_t{1} << d;
@@ -127,6 +162,14 @@ Tensor through_statistics(const Tensor& grad, const Tensor& x, const Tensor& mea
     return mul(sub(sub(dy, first), mul(hat, second)), rstd);
 }
 
+/// Mean and 1 / deviation made anew, for a second derivative: there they must be part of the graph.
+std::tuple<Tensor, Tensor> statistics_again(const Tensor& x, const Sizes& dims, const Tensor& rstd) {
+    Tensor spread = var(x, IntList(dims), Scalar(0), true);
+    // What was saved includes eps.
+    Tensor eps = detach(sub(reciprocal(square(rstd)), spread));
+    return {mean(x, IntList(dims), true), rsqrt(add(spread, eps))};
+}
+
 /// What calls of the hidden operators by hand could get wrong: floating numbers that broadcast to the input.
 void check_backward(std::initializer_list<const Tensor*> tensors, const Tensor& input, const char* operation) {
     for (const Tensor* each : tensors)
@@ -146,24 +189,44 @@ std::tuple<Tensor, Tensor> through_parameters(const Tensor& grad, const Tensor& 
     return {weight ? folded(mul(grad, mul(sub(x, mean_), rstd))) : Tensor(), bias ? folded(grad) : Tensor()};
 }
 
+/// grad * scale - level - (x - mean) * slope in one loop: what is left of a gradient through statistics once its sums are
+/// known. All but grad and x in float for half types.
+Tensor freed_of_sums(const Tensor& grad, const Tensor& x, const Tensor& scale, const Tensor& level, const Tensor& mean_, const Tensor& slope) {
+    DType dtype = x.dtype(), inside = value_type(dtype);
+    Tensor result = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
+    if (result.is_meta() || !result.numel()) return result;
+    const Expression& expression = cached_expression(key_of(dtype, grad.dtype(), static_cast<uint64_t>(scale.dtype())), [&](ExpressionBuilder& b) {
+        Sym g = cast(b.input(grad.dtype()), inside), v = cast(b.input(dtype), inside), s = cast(b.input(scale.dtype()), inside);
+        Sym l = cast(b.input(scale.dtype()), inside), m = b.input(inside), q = b.input(inside);
+        b.output(cast(g * s - l - (v - m) * q, dtype));
+    });
+    TensorImpl *output = result.impl(), *inputs[6] = {grad.impl(), x.impl(), scale.impl(), level.impl(), mean_.impl(), slope.impl()};
+    run_loop(expression, x.sizes(), &output, 1, inputs, 6, nullptr);
+    return result;
+}
+
+using Gradients = std::tuple<Tensor, Tensor, Tensor>;
+
 /// All three gradients of batch normalisation in training, without a second derivative: weight and bias are the same along
 /// `dims`, so what the input's gradient has to be freed of are their gradients.
-std::tuple<Tensor, Tensor, Tensor> through_batch(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight, const Sizes& dims) {
+Gradients through_batch(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight, const Sizes& dims) {
     auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims);
     Tensor share = number(static_cast<double>(gw.numel()) / static_cast<double>(std::max<int64_t>(x.numel(), 1)));
-    Tensor level = along(mul(gb, share), x.dim(), 1), slope = mul(along(mul(gw, share), x.dim(), 1), rstd);
-    Tensor scale = weight.defined() ? mul(rstd, weight) : rstd;
-    DType dtype = x.dtype(), inside = value_type(dtype);
-    Tensor gi = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
-    if (!gi.is_meta() && gi.numel()) {
-        const Expression& expression = cached_expression(key_of(dtype, grad.dtype(), static_cast<uint64_t>(scale.dtype())), [&](ExpressionBuilder& b) {
-            Sym g = cast(b.input(grad.dtype()), inside), v = cast(b.input(dtype), inside), m = b.input(inside), l = b.input(inside), s = b.input(inside);
-            b.output(cast((g - l - (v - m) * s) * cast(b.input(scale.dtype()), inside), dtype));
-        });
-        TensorImpl *output = gi.impl(), *inputs[6] = {grad.impl(), x.impl(), mean_.impl(), level.impl(), slope.impl(), scale.impl()};
-        run_loop(expression, x.sizes(), &output, 1, inputs, 6, nullptr);
-    }
+    Tensor scale = weight.defined() ? mul(rstd, weight) : rstd, shared = mul(scale, share);
+    Tensor gi = freed_of_sums(grad, x, scale, mul(along(gb, x.dim(), 1), shared), mean_, mul(mul(along(gw, x.dim(), 1), to(shared, gw.dtype())), rstd));
     return {gi, to(gw, grad.dtype()), to(gb, grad.dtype())};
+}
+
+/// The same of group normalisation: samples x groups x channels x places, of which the last two are one row of statistics.
+Gradients through_groups(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight) {
+    auto [hats, sums] = _normalized_parameters_backward(grad, x, mean_, rstd, {3});
+    DType inside = hats.dtype();
+    Tensor w = weight.defined() ? to(reshape(weight, {1, x.size(1), x.size(2)}), inside) : weight;
+    auto over_group = [&](const Tensor& t) { return unsqueeze(sum(w.defined() ? mul(t, w) : t, IntList({2}), true), 3); };
+    Tensor share = mul(rstd, number(1.0 / static_cast<double>(std::max<int64_t>(x.size(2) * x.size(3), 1))));
+    Tensor scale = w.defined() ? mul(rstd, unsqueeze(w, 3)) : rstd;
+    Tensor gi = freed_of_sums(grad, x, scale, mul(over_group(sums), share), mean_, mul(mul(over_group(hats), share), rstd));
+    return {gi, to(sum(hats, IntList({0})), grad.dtype()), to(sum(sums, IntList({0})), grad.dtype())};
 }
 
 }  // namespace
@@ -223,14 +286,7 @@ OPERATORS(normalization) {
             if (!g.defined()) return std::tuple<Tensor, Tensor, Tensor>();
             uint64_t mask = last_dims(input.dim(), normalized_shape.size());
             Tensor mean_ = result1, rstd = result2;
-            if (thread_state.grad_mode) {   // a second derivative follows: the statistics must stay part of the graph
-                Sizes dims = mask_dims(mask, input.dim());
-                mean_ = mean(input, IntList(dims), true);
-                // The saved value includes eps; what depends on input is rebuilt from it.
-                Tensor spread = var(input, IntList(dims), Scalar(0), true);
-                Tensor eps = detach(sub(reciprocal(square(result2)), spread));
-                rstd = rsqrt(add(spread, eps));
-            }
+            if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(input, mask_dims(mask, input.dim()), result2);
             if (wanted[0]) gi = through_statistics(g, input, mean_, rstd, weight, mask);
             Sizes lead;
             for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); d++) lead.push_back(d);
@@ -352,14 +408,40 @@ OPERATORS(normalization) {
     });
     declare("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over groups of channels (Wu and He, 2018); also mean and 1 / deviation"), in(space::Torch), no_out(),
-        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t, int64_t group, double eps) {
-            Tensor grouped = reshape(contiguous(input), {N, group, -1});
-            auto [y, mean_, rstd] = native_layer_norm(grouped, {grouped.size(2)}, Tensor(), Tensor(), eps);
-            y = view(y, input.sizes());
-            if (weight.defined()) y = mul(y, along(weight, input.dim(), 1));
-            if (bias.defined()) y = add(y, along(bias, input.dim(), 1));
-            (void)C;
-            return std::tuple<Tensor, Tensor, Tensor>(y, reshape(mean_, {N, group}), reshape(rstd, {N, group}));
+        kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps) {
+            KINDLING_CHECK(Runtime, N >= 0 && HxW >= 0 && group > 0 && C >= 0 && C % group == 0 && input.numel() == N * C * HxW, "native_group_norm: %ld channels in %ld groups of an input of shape %s do not fit %ld samples of %ld places", C, group, str(input.sizes()).c_str(), N, HxW);
+            for (const Tensor* each : {&weight, &bias})
+                KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == C && is_floating(each->dtype())), "native_group_norm: expected floating weight and bias of %ld elements, got %s of %ld", C, kindling::name(each->dtype()), each->numel());
+            KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"GroupNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
+            Tensor x = contiguous(input);
+            if (!weight.defined() && !bias.defined()) {
+                Normalized all = normalized(view(x, {N, group, C / group * HxW}), last_dims(3, 1), weight, bias, eps, 2);
+                return std::tuple<Tensor, Tensor, Tensor>(view(all.result, input.sizes()), view(all.mean, {N, group}), view(all.rstd, {N, group}));
+            }
+            // The numbers of rows first, then x * scale + offset by channel: weights that change within a row would cost more.
+            auto [mean_, rstd] = statistics(view(x, {N, group, C / group * HxW}), last_dims(3, 1), eps);
+            DType inside = mean_.dtype();
+            Sizes own = {1, group, C / group};
+            Tensor scale = weight.defined() ? mul(rstd, to(reshape(weight, own), inside)) : expand(rstd, {N, group, C / group});
+            Tensor offset = neg(mul(mean_, scale));
+            if (bias.defined()) offset = add(offset, to(reshape(bias, own), inside));
+            Tensor result = scaled_by_channel(view(x, {N, C, HxW}), reshape(scale, {N, C, 1}), reshape(offset, {N, C, 1}));
+            return std::tuple<Tensor, Tensor, Tensor>(view(result, input.sizes()), view(mean_, {N, group}), view(rstd, {N, group}));
+        }),
+        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, int64_t N, int64_t C, int64_t HxW, int64_t group, Tensor result1, Tensor result2, Wanted wanted) {
+            if (!grad.defined()) return std::tuple<Tensor, Tensor, Tensor>();
+            Sizes grouped = {N, group, C / group, HxW}, one = {N, group, 1, 1}, apart = {2, 3};
+            Tensor g = reshape(grad, grouped), x = reshape(input, grouped), mean_ = view(result1, one), rstd = view(result2, one);
+            auto flat = [](const Tensor& t) { return t.defined() ? reshape(t, {-1}) : t; };
+            Tensor gi, gw, gb;
+            if (wanted[0] && !thread_state.grad_mode) {
+                std::tie(gi, gw, gb) = through_groups(contiguous(g), contiguous(x), mean_, rstd, weight);
+                return std::tuple<Tensor, Tensor, Tensor>(reshape(gi, input.sizes()), wanted[1] ? flat(gw) : Tensor(), wanted[2] ? flat(gb) : Tensor());
+            }
+            if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(x, apart, rstd);
+            if (wanted[0]) gi = reshape(through_statistics(g, x, mean_, rstd, weight.defined() ? reshape(weight, {1, group, C / group, 1}) : weight, last_dims(4, 2)), input.sizes());
+            std::tie(gw, gb) = through_parameters(g, x, mean_, rstd, {0, 3}, wanted[1], wanted[2]);
+            return std::tuple<Tensor, Tensor, Tensor>(gi, flat(gw), flat(gb));
         }),
     });
     declare("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor", {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/dispatch.h"
+#include "core/shape.h"
 #include "generated/functions.h"
 #include "kernels/library/pooling.h"
 #include "operators/declare.h"
@@ -179,6 +180,20 @@ Tensor adaptive_average_gradient(const Tensor& grad, const Tensor& shape, int di
     return result;
 }
 
+/// Adaptive averages; one window over everything is the mean, as in torch.
+Tensor adaptive_average_or_mean(const Tensor& self, IntList size) {
+    bool whole = true;
+    Sizes dims;
+    for (size_t i = 0; i < size.size(); i++) {
+        whole &= size[i] == 1;
+        dims.push_back(static_cast<int64_t>(i) - static_cast<int64_t>(size.size()));
+    }
+    if (!whole) return size.size() == 2 ? _adaptive_avg_pool2d(self, size) : _adaptive_avg_pool3d(self, size);
+    Tensor result = mean(self, IntList(dims), true);
+    MemoryFormat format = self.suggest_memory_format();
+    return format == MemoryFormat::Contiguous ? result : as_strided(result, result.sizes(), format_strides(result.sizes(), format));
+}
+
 Tensor with_dim(const Tensor& t) { return unsqueeze(t, -2); }
 
 }  // namespace
@@ -291,21 +306,21 @@ OPERATORS(pooling) {
         composition([](const Tensor& self, IntList output_size) {
             KINDLING_CHECK(Runtime, self.dim() == 2 || self.dim() == 3, "adaptive_avg_pool1d: Expected 2D or 3D tensor, but got %s", str(self.sizes()).c_str());
             KINDLING_CHECK(Runtime, output_size.size() == 1, "adaptive_avg_pool1d: output_size must be 1");
-            return squeeze(_adaptive_avg_pool2d(with_dim(self), {1, output_size[0]}), -2);
+            return squeeze(adaptive_average_or_mean(with_dim(self), {1, output_size[0]}), -2);
         }),
     });
     declare("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", {
         doc("The mean of windows that divide the plane into output_size"), in(space::Nn),
         composition([](const Tensor& self, IntList output_size) {
             KINDLING_CHECK(Runtime, output_size.size() == 2, "adaptive_avg_pool2d: output_size must be 2");
-            return _adaptive_avg_pool2d(self, output_size);
+            return adaptive_average_or_mean(self, output_size);
         }),
     });
     declare("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", {
         doc("The mean of windows that divide the volume into output_size"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, IntList output_size) {
             KINDLING_CHECK(Runtime, output_size.size() == 3, "adaptive_avg_pool3d: output_size must be 3");
-            return _adaptive_avg_pool3d(self, output_size);
+            return adaptive_average_or_mean(self, output_size);
         }),
     });
     declare("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", {
