@@ -269,7 +269,7 @@ void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFuncti
     job.function = function;
     job.context = context;
     job.end = end;
-    int64_t share = (count + (helpers + 1) * 4 - 1) / ((helpers + 1) * 4); // some to spare for the quicker threads
+    int64_t ranges = (helpers + 1) * ranges_each, share = (count + ranges - 1) / ranges;
     job.chunk = (share + grain - 1) / grain * grain;
     job.next.store(begin, std::memory_order_relaxed);
     job.failed.store(false, std::memory_order_relaxed);

@@ -21,6 +21,9 @@ int default_num_threads();
 /// Whether the caller runs inside a parallel loop.
 bool in_parallel_region();
 
+/// Where the grain allows, a loop is cut into so many ranges for each thread: some to spare for the quicker threads.
+constexpr int ranges_each = 4;
+
 namespace detail {
 using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context);

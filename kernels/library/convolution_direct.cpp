@@ -61,39 +61,55 @@ struct Direct {
     int64_t abreast = 1; // images side by side
     ConvolutionLayout layout{s, s.in_channels, room};
     Scratch<int64_t> offsets{k};
-    int64_t size = 0;    // of the copy of one image, behind which whole registers can be read
+    int64_t size = 0;    // of the copy of a block of images, behind which whole registers can be read
     int64_t padded = 0;  // channels of all tiles
+    bool once = false;   // the copies of all images stay in the second cache, and the weights are gone through once
 
     Direct(const Shape& shape, const T* from, const Weights& where, const T* add) : s(shape), weight(from), lie(where), bias(add) {
         while (padded < s.out_channels) padded += rows_at(padded);
-        int64_t best = 0, most = std::clamp<int64_t>(2048 / s.out_space, 1, std::min<int64_t>(s.batch, 16));
+        const int64_t most = std::clamp<int64_t>(2048 / s.out_space, 1, std::min<int64_t>(s.batch, 16));
         double least = std::numeric_limits<double>::infinity();
         for (int64_t images = 1; images <= most; ++images) {
             const int64_t blocks = (s.batch + images - 1) / images;
             if ((s.batch + blocks - 1) / blocks != images) continue;  // as many blocks with fewer images
-            const ConvolutionLayout some(s, s.in_channels, room, images);
-            for (int64_t rows = some.most; rows > 0; --rows)
-                if (const double cost = static_cast<double>(blocks) * cost_of(some, rows); cost <= least)
-                    least = cost, best = rows, abreast = images, layout = some;  // of equals the smaller copy
+            ConvolutionLayout some(s, s.in_channels, room, images);
+            for (int64_t rows = some.most; rows > 0; --rows) {
+                const int64_t bands = (s.out[1] + rows - 1) / rows;
+                rows = (s.out[1] + bands - 1) / bands; // the fewest for so many bands
+                some.set(s, rows);
+                const bool fits = fits_once(some, blocks);
+                if (const double cost = cost_of(some, blocks, fits); cost <= least) // of equals the smaller copy
+                    least = cost, abreast = images, layout = some, once = fits;
+            }
         }
-        set_rows(best);
-    }
-    /// What a block of images costs, by so many rows of the output: tiles are whole, and between bands rows of the input are
-    /// copied twice.
-    double cost_of(const ConvolutionLayout& l, int64_t rows) const {
-        constexpr double copied = 64;  // products in the time that it takes to copy one element
-        const int64_t whole = s.out[1] / rows, rest = s.out[1] % rows, below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
-        auto tiles = [&](int64_t count) { return (l.places(s, count) + columns - 1) / columns; };
-        return static_cast<double>((whole * tiles(rows) + (rest ? tiles(rest) : 0)) * columns * padded) * static_cast<double>(k) +
-               static_cast<double>((s.out[1] + (whole + (rest != 0)) * below) * l.pitch * s.in_channels * s.stride[1] * s.stride[2]) * copied;
-    }
-    void set_rows(int64_t out_rows) {
-        layout.set(s, out_rows);
-        size = s.in_channels * layout.plane + columns + layout.columns - layout.cell;
+        size = size_of(layout);
         for (int64_t p = 0; p < k; ++p) {
             const int64_t tap = p % s.taps;
             offsets[p] = layout.offset(s, p / s.taps, lie.turned ? s.taps - 1 - tap : tap);
         }
+    }
+    int64_t size_of(const ConvolutionLayout& l) const { return s.in_channels * l.plane + columns + l.columns - l.cell; }
+    /// Whether there are many weights for few places, and all of these at once.
+    bool fits_once(const ConvolutionLayout& l, int64_t blocks) const {
+        const int64_t copies = blocks * s.groups * size_of(l);
+        return l.out_rows == s.out[1] && copies <= 192 << 10 && s.groups * padded * k > 2 * copies;
+    }
+    /// About how many products could be formed in the time that so many blocks of images take: tiles are whole, between bands
+    /// rows of the input are copied twice. No sum depends on what is chosen.
+    double cost_of(const ConvolutionLayout& l, int64_t blocks, bool all_at_once) const {
+        constexpr double copied = 64, read = 8;  // products in the time that it takes to copy an element, to read a weight
+        const int64_t rows = l.out_rows, whole = s.out[1] / rows, rest = s.out[1] % rows, bands = whole + (rest != 0);
+        const int64_t below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
+        auto products = [&](int64_t count) { return static_cast<double>((l.places(s, count) + columns - 1) / columns * columns * padded) * static_cast<double>(k); };
+        const double copies = static_cast<double>((s.out[1] + bands * below) * l.pitch * s.in_channels * s.stride[1] * s.stride[2]) * copied;
+        const double weights = static_cast<double>(padded * k) * read, images = static_cast<double>(blocks * s.groups);
+        const double block = static_cast<double>(whole) * products(rows) + (rest ? products(rest) : 0) + copies, threads = num_threads();
+        if (all_at_once) return (images * block + static_cast<double>(s.groups) * weights) / threads;
+        // Bands are dealt out in ranges; some thread has one more than others, and not all begin at once.
+        const double band = block / static_cast<double>(bands) + weights;
+        const int64_t tasks = blocks * s.groups * bands, range = (tasks + num_threads() * ranges_each - 1) / (num_threads() * ranges_each);
+        const double most = static_cast<double>(((tasks + range - 1) / range + num_threads() - 1) / num_threads() * range);
+        return threads == 1 ? static_cast<double>(tasks) * band : (most + 0.5 * static_cast<double>(range)) * band;
     }
     /// Channels of the tile at o: three times the unit, but for what is left at the end.
     int64_t rows_at(int64_t o) const {
@@ -155,18 +171,17 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
     auto first_of = [&](int64_t block) { return block / s.groups * d.abreast * s.groups + block % s.groups; };
     auto images_of = [&](int64_t block) { return std::min(d.abreast, s.batch - block / s.groups * d.abreast); };
 
-    // Many weights for few places: the copies of all images stay in the second cache, and the weights are gone through once.
-    if (d.layout.out_rows == s.out[1] && blocks * d.size <= 192 << 10 && s.groups * d.padded * d.k > 2 * blocks * d.size) {
+    Scratch<int64_t> starts(d.padded / d.unit);
+    int64_t tiles = 0;
+    for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
+        starts[tiles++] = o;
+    if (d.once) {
         Scratch<T> copied(blocks * d.size);
         std::fill_n(copied.data, blocks * d.size, T{0});
         parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
             for (int64_t block = begin; block < end; ++block)
                 d.copy(input + first_of(block) * in_size, images_of(block), 0, copied.data + block * d.size);
         });
-        Scratch<int64_t> starts(d.padded / d.unit);
-        int64_t tiles = 0;
-        for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
-            starts[tiles++] = o;
         const int64_t places = d.layout.places(s, s.out[1]);
         parallel_for(0, s.groups * tiles, 1, [&](int64_t begin, int64_t end) {
             Scratch<T> packed(d.packed_size(3 * d.unit));
@@ -181,14 +196,13 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
         return true;
     }
 
-    if (blocks < 2 * num_threads() && num_threads() > 1)  // bands enough for the threads; no sum depends on them
-        d.set_rows(std::min(d.layout.out_rows, std::max<int64_t>(s.out[1] * blocks / (2 * num_threads()), 1)));
     const int64_t bands = (s.out[1] + d.layout.out_rows - 1) / d.layout.out_rows;
     Scratch<T> packed(s.groups * d.packed_size(d.padded));
     auto packed_at = [&](int64_t group, int64_t o) { return packed.data + group * d.packed_size(d.padded) + d.packed_size(o); };
-    for (int64_t g = 0; g < s.groups; ++g)
-        for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
-            d.pack(g, o, packed_at(g, o));
+    parallel_for(0, s.groups * tiles, 1 + 65536 / (3 * d.unit * d.k), [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task)
+            d.pack(task / tiles, starts[task % tiles], packed_at(task / tiles, starts[task % tiles]));
+    });
 
     const double work = static_cast<double>(d.k * s.out_channels) * static_cast<double>(d.layout.out_rows * s.out[2] * d.abreast);
     const auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
