@@ -152,10 +152,7 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
             case TileSlot::Splat:
                 repeated_[i] = 1;
                 pointers_[i] = arena.take<char>(splat_bytes);
-                fill_splat(
-                    pointers_[i],
-                    slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)] : scalars + ~slot.which,
-                    slot.item_size);
+                fill_splat(pointers_[i], program.number(slot, scalars), slot.item_size);
                 break;
             case TileSlot::Input: {
                 const LoopOperand& input = inputs[slot.which];
@@ -472,9 +469,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
             from[k] = static_cast<const char*>(inputs[slot.which].data);
             if (layout == 1) continue;
         } else {
-            const Immediate* value =
-                slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)] : kernel.scalars + ~slot.which;
-            from[k] = reinterpret_cast<const char*>(value);
+            from[k] = reinterpret_cast<const char*>(program.number(slot, kernel.scalars));
         }
         fill_splat(splats[k], from[k], slot.item_size);
         from[k] = splats[k];
@@ -534,8 +529,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     for (int k = 0; k < count; k++) {
         const TileSlot& slot = program.slots[static_cast<size_t>(step.operands[k])];
         if (slot.kind != TileSlot::Input) {
-            fill_splat(splats[k], slot.which >= 0 ? &program.constants[static_cast<size_t>(slot.which)]
-                                                  : kernel.scalars + ~slot.which, slot.item_size);
+            fill_splat(splats[k], program.number(slot, kernel.scalars), slot.item_size);
             splat |= 1u << k;
             continue;
         }

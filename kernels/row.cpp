@@ -258,10 +258,7 @@ private:
             if (each.kind == TileSlot::Unused) continue;
             if (each.kind == TileSlot::Splat) {
                 pointers_[s] = arena_.take<char>(splat_bytes);
-                fill_splat(pointers_[s],
-                           each.which >= 0 ? &program_.constants[static_cast<size_t>(each.which)]
-                                           : kernel_.scalars + ~each.which,
-                           each.item_size);
+                fill_splat(pointers_[s], program_.number(each, kernel_.scalars), each.item_size);
             } else if (native_ && extents_[s] == Extent::Element) {
                 buffers_[s] = nullptr;
             } else if (extents_[s] == Extent::Element) {

@@ -133,10 +133,7 @@ private:
             const TileSlot& slot = program_.slots[s];
             if (slot.kind == TileSlot::Splat) {
                 numbers_[s] = arena_.take<char>(splat_bytes);
-                fill_splat(numbers_[s],
-                           slot.which >= 0 ? &program_.constants[static_cast<size_t>(slot.which)]
-                                           : kernel_.scalars + ~slot.which,
-                           slot.item_size);
+                fill_splat(numbers_[s], program_.number(slot, kernel_.scalars), slot.item_size);
             } else if (slot.kind == TileSlot::Buffer) {
                 (extents_[s] == Extent::Element ? elements_[s] : numbers_[s]) = buffers + slot.which * bytes;
             }

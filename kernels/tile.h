@@ -63,6 +63,11 @@ struct TileProgram {
     int level_count = 1;                 // more if there are row folds
     bool one_step = false;               // a single step, from inputs and splats to the single output
     mutable NativeState* native = nullptr;  // what the native executor knows of this program
+
+    /// The number of a Splat slot: a constant of the program's own, or one of the run's scalars.
+    const Immediate* number(const TileSlot& slot, const Immediate* scalars) const {
+        return slot.which >= 0 ? &constants[static_cast<size_t>(slot.which)] : scalars + ~slot.which;
+    }
 };
 
 /// One way to run a primitive or cast; `function` is null if there is no vector code for it.
