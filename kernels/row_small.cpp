@@ -1,5 +1,6 @@
 // kernels/row_small.cpp: row kernels of a few numbers that lie one after the other: one tile, and nothing to plan.
 #include "kernels/executor.h"
+#include "kernels/move.h"
 
 namespace kindling {
 
@@ -7,26 +8,6 @@ namespace {
 
 constexpr int most_slots = 40;
 constexpr int64_t most_elements = 512;
-
-/// Each number of a row `n` times.
-template <class T> void repeat(char* to, const char* numbers, int64_t rows, int64_t n) {
-    for (int64_t r = 0; r < rows; r++, numbers += sizeof(T)) {
-        T number;
-        std::memcpy(&number, numbers, sizeof number);
-        for (int64_t i = 0; i < n; i++, to += sizeof(T)) std::memcpy(to, &number, sizeof number);
-    }
-}
-void repeat(char* to, const char* numbers, int item, int64_t rows, int64_t n) {
-    switch (item) {
-        case 1: return repeat<uint8_t>(to, numbers, rows, n);
-        case 2: return repeat<uint16_t>(to, numbers, rows, n);
-        case 4: return repeat<uint32_t>(to, numbers, rows, n);
-        case 8: return repeat<uint64_t>(to, numbers, rows, n);
-        default:
-            for (int64_t i = 0; i < rows * n; i++, to += item)
-                std::memcpy(to, numbers + i / n * item, static_cast<size_t>(item));
-    }
-}
 
 /// How an operand lies: its own numbers for every element, the same for every row, one a row, or otherwise.
 enum class Lies : uint8_t { InOrder, AlongRows, AcrossRows, Otherwise };
@@ -103,7 +84,7 @@ private:
             char* data = static_cast<char*>(operand.data);
             if (how == Lies::InOrder) elements_[s] = data;
             else if (how == Lies::AcrossRows) numbers_[s] = data;
-            else elements_[s] = repeat_rows(data, n_ * slot.item_size);
+            else elements_[s] = repeat_rows(data, slot.item_size);
         }
         for (const TileStep& step : program_.steps) {
             Extent extent = Extent::Once;
@@ -119,9 +100,9 @@ private:
         }
         return true;
     }
-    char* repeat_rows(const char* row, int64_t bytes) {
-        char* all = arena_.take<char>(rows_ * bytes);
-        for (int64_t r = 0; r < rows_; r++) std::memcpy(all + r * bytes, row, static_cast<size_t>(bytes));
+    char* repeat_rows(const char* row, int item) {
+        char* all = arena_.take<char>(rows_ * n_ * item);
+        find_plane_copy(item)({all, row, {rows_, n_}, {n_ * item, item}, {0, item}});
         return all;
     }
 
@@ -151,7 +132,7 @@ private:
         const int item = program_.slots[static_cast<size_t>(s)].item_size;
         elements_[s] = arena_.take<char>(rows_ == 1 ? splat_bytes : rows_ * n_ * item);
         if (rows_ == 1) fill_splat(elements_[s], numbers_[s], item);
-        else repeat(elements_[s], numbers_[s], item, rows_, n_);
+        else find_plane_copy(item)({elements_[s], numbers_[s], {rows_, n_}, {n_ * item, item}, {item, 0}});
         return elements_[s];
     }
 
