@@ -322,12 +322,13 @@ void fold_rows(const FoldPlan& plan) {
                               n <= tile_size(plan.program, largest) ? natively : nullptr);
             runner.seek(begin * n);
             if (runner.folds_natively()) {
-                char* folded = arena.take<char>(16 * plan.folder_count);
+                char* folded = arena.take<char>(fold_result_bytes * plan.folder_count);
                 for (int64_t m = begin; m < end; m++) {
                     runner.fold(n, folded);
                     for (int f = 0; f < plan.folder_count; f++) {
                         const int item = plan.folders[f].item;
-                        std::memcpy(plan.folders[f].results[0] + m * item, folded + 16 * f, static_cast<size_t>(item));
+                        std::memcpy(plan.folders[f].results[0] + m * item, folded + fold_result_bytes * f,
+                                    static_cast<size_t>(item));
                     }
                 }
                 for (int f = 0; f < plan.folder_count; f++)
@@ -379,7 +380,7 @@ void fold_rows(const FoldPlan& plan) {
         RunArena own;
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own, natively);
         int64_t tile = runner.tile();
-        char* folded = own.take<char>(16 * plan.folder_count);
+        char* folded = own.take<char>(fold_result_bytes * plan.folder_count);
         struct State { char bytes[32]; };
         // One counter per folded output, kept by hand since they advance together.
         State* levels = own.take<State>(plan.folder_count * 64);
@@ -396,7 +397,8 @@ void fold_rows(const FoldPlan& plan) {
                 for (int f = 0; f < plan.folder_count; f++) {
                     const Folder& folder = plan.folders[f];
                     State* own_levels = levels + 64 * f;
-                    if (runner.folds_natively()) std::memcpy(own_levels[depth].bytes, folded + 16 * f, 16);
+                    if (runner.folds_natively())
+                        std::memcpy(own_levels[depth].bytes, folded + fold_result_bytes * f, fold_result_bytes);
                     else
                         folder.fold_rows(own_levels[depth].bytes, static_cast<const char*>(runner.output(f, some)), 1,
                                          some, at);

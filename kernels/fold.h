@@ -17,8 +17,10 @@ inline constexpr int fold_block = 256;
 
 RowFold find_row_fold(Combine combine, DType type);
 
-/// The rest of the folds of rows whose lanes are there: of each row `blocks` (at most 16) times 16 of them, 128 bytes apart.
-/// Results lie 16 bytes apart.
+/// Where lanes lie in memory, and what they come to: room for numbers of any size.
+inline constexpr int fold_lanes_bytes = 128, fold_result_bytes = 16;
+/// The rest of the folds of rows whose lanes are there: of each row `blocks` (at most 16) times 16 of them,
+/// fold_lanes_bytes apart. Results lie fold_result_bytes apart.
 using LaneBlocksFold = void (*)(void* out, const void* lanes, int64_t rows, int64_t blocks);
 /// Of float32 and float64: Sum, Prod, Min and Max. Null for others.
 LaneBlocksFold find_lane_fold(Combine combine, DType type);

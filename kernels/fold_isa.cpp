@@ -253,27 +253,27 @@ template <class Op, class T> struct Fold {
         V folded[4];
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++) {
-            folded[k] = load<V>(from + k * block_bytes);
-            if constexpr (vectors == 2) folded[k] = Op::apply(folded[k], load<V>(from + k * block_bytes + sizeof(V)));
+            folded[k] = load<V>(from + k * fold_lanes_bytes);
+            if constexpr (vectors == 2)
+                folded[k] = Op::apply(folded[k], load<V>(from + k * fold_lanes_bytes + sizeof(V)));
         }
         return four_numbers(folded);
     }
     /// At most 16 blocks a row: neighbours are merged, then pairs of pairs, as PairwiseCounter does.
-    static constexpr int block_bytes = 128, result_bytes = 16;
     static void lane_blocks(void* out, const void* from, int64_t rows, int64_t blocks) {
         T numbers[16] = {};
         char* to = static_cast<char*>(out);
         const char* lanes = static_cast<const char*>(from);
         if constexpr (lanes_by_four)
-            for (; blocks == 1 && rows >= 4; rows -= 4, lanes += 4 * block_bytes, to += 4 * result_bytes) {
+            for (; blocks == 1 && rows >= 4; rows -= 4, lanes += 4 * fold_lanes_bytes, to += 4 * fold_result_bytes) {
                 store(numbers, first_four(finish_four_lanes(lanes)));
-                for (int k = 0; k < 4; k++) std::memcpy(to + k * result_bytes, numbers + k, sizeof *numbers);
+                for (int k = 0; k < 4; k++) std::memcpy(to + k * fold_result_bytes, numbers + k, sizeof *numbers);
             }
-        for (; rows > 0; rows--, to += result_bytes) {
+        for (; rows > 0; rows--, to += fold_result_bytes) {
             // What four blocks come to is one number, and so is what is left of fewer.
             int64_t count = 0, b = 0;
             if constexpr (lanes_by_four)
-                for (; b + 4 <= blocks; b += 4, lanes += 4 * block_bytes) {
+                for (; b + 4 <= blocks; b += 4, lanes += 4 * fold_lanes_bytes) {
                     constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
                     V sum = finish_four_lanes(lanes);
                     numbers[count++] = neighbours<2>(neighbours<1>(sum, all_lanes), all_lanes)[0];
@@ -281,7 +281,7 @@ template <class Op, class T> struct Fold {
             if (b < blocks) {
                 T rest[16] = {};
                 int64_t left = 0;
-                for (; b < blocks; b++, lanes += block_bytes) finish_lanes(rest + left++, lanes);
+                for (; b < blocks; b++, lanes += fold_lanes_bytes) finish_lanes(rest + left++, lanes);
                 numbers[count++] = merge_numbers(rest, left);
             }
             numbers[0] = merge_numbers(numbers, count);

@@ -28,6 +28,9 @@ struct RowOperand {
     bool plain;             // ... where rows have one stride
 };
 
+/// What a fold of a row has come to at each of its levels, of which there are at most as many as bits in a length.
+constexpr int64_t fold_levels_bytes = 64 * fold_result_bytes;
+
 class RowRunner {
 public:
     RowRunner(const LoopKernel& kernel, const TileProgram& program, const RowSpace& space, RunArena& arena)
@@ -273,7 +276,8 @@ private:
                                    : arena_.take<char>(bytes(columns_ ? strip_ : whole, each.item_size));
             }
         }
-        if (strips_ || (native_ && space_.length > native_fold_elements())) fold_levels_ = arena_.take<char>(static_cast<int64_t>(program_.steps.size()) * 64 * 16);
+        if (strips_ || (native_ && space_.length > native_fold_elements()))
+            fold_levels_ = arena_.take<char>(static_cast<int64_t>(program_.steps.size()) * fold_levels_bytes);
         for (const TileStep& step : program_.steps)
             if (extents_[step.out] == Extent::Once) {
                 step.function(values_[step.out], pointers_[step.operands[0]],
@@ -506,7 +510,8 @@ private:
     void plan_native() {
         const LoopOrder& order = space_.order;
         frame_ = arena_.take<char>(native_->frame);
-        folded_ = arena_.take<char>(16 * (most_native_rows + 1) * static_cast<int64_t>(program_.steps.size()));
+        const int64_t steps = static_cast<int64_t>(program_.steps.size());
+        folded_ = arena_.take<char>(fold_result_bytes * (most_native_rows + 1) * steps);
         cursors_ = arena_.take<Cursor>(2 * kernel_.output_count + static_cast<int64_t>(program_.slots.size()));
         row_inputs_ = arena_.take<int16_t>(static_cast<int64_t>(program_.slots.size()));
         auto follow = [&](int slot, const LoopOperand& memory) {
@@ -545,9 +550,9 @@ private:
             for (int s = 0; s < slots; s++)
                 table[s] = extents_[s] == Extent::Row ? arena_.take<char>(splat_bytes)
                                 : extents_[s] == Extent::Once ? pointers_[s] : nullptr;
-            char* folded = folded_ + 16 * g;
+            char* folded = folded_ + fold_result_bytes * g;
             for (const NativeRows::Level& level : native_->levels)
-                for (int16_t s : level.folds) table[s] = folded, folded += 16 * most_native_rows;
+                for (int16_t s : level.folds) table[s] = folded, folded += fold_result_bytes * most_native_rows;
             // What is kept for a later level lies in the output if it is one, or in one that is written last: memory
             // is then asked for while there is something to compute.
             for (int16_t s : native_->kept) {
@@ -640,8 +645,8 @@ private:
             if (level.kernel)
                 kindling::run_native_rows(*level.kernel, tables_, count, space_.length, frame_, folded);
             for (int16_t s : level.folds) {
-                for (int64_t g = 0; g < count && stored_[s]; g++) keep_number(s, r + g, folded + 16 * g);
-                folded += 16 * most_native_rows;
+                for (int64_t g = 0; g < count && stored_[s]; g++) keep_number(s, r + g, folded + fold_result_bytes * g);
+                folded += fold_result_bytes * most_native_rows;
             }
         }
     }
@@ -650,7 +655,7 @@ private:
     void run_native_parts(int64_t r) {
         const int64_t n = space_.length, part = native_fold_elements();
         char** const row = tables_;
-        char* const folded = folded_ + 16 * most_native_rows * static_cast<int64_t>(program_.steps.size());  // of a part
+        char* const folded = folded_ + fold_result_bytes * most_native_rows * static_cast<int64_t>(program_.steps.size());
         for (const NativeRows::Level& loop : native_->levels) {
             if (!loop.kernel) continue;
             uint64_t count = 0;
@@ -664,24 +669,27 @@ private:
                 run_native(*loop.kernel, pointers_, n - at < part ? n - at : part, frame_, folded);
                 const int merges = __builtin_ctzll(~count);
                 for (size_t f = 0; f < loop.folds.size(); f++) {
-                    char* levels = fold_levels_ + f * 64 * 16;
-                    std::memcpy(levels + 16 * depth, folded + 16 * f, 16);
+                    char* levels = fold_levels_ + f * fold_levels_bytes;
+                    std::memcpy(levels + fold_result_bytes * depth, folded + fold_result_bytes * f, fold_result_bytes);
                     for (int m = 0; m < merges; m++) merge_levels(loop.folds[f], levels, depth - 1 - m);
                 }
                 depth += 1 - merges;
             }
             for (size_t f = 0; f < loop.folds.size(); f++) {
-                char* levels = fold_levels_ + f * 64 * 16;
+                char* levels = fold_levels_ + f * fold_levels_bytes;
                 for (int m = depth - 1; m > 0; m--) merge_levels(loop.folds[f], levels, m - 1);
-                std::memcpy(row[loop.folds[f]], levels, 16);
+                std::memcpy(row[loop.folds[f]], levels, fold_result_bytes);
                 if (stored_[loop.folds[f]]) keep_number(loop.folds[f], r, levels);
             }
         }
     }
+    static void merge_levels(const TileStep& step, char* levels, int into) {
+        char* at = levels + fold_result_bytes * into;
+        step.function(at, at, at + fold_result_bytes, nullptr, step.scale, 0);
+    }
     void merge_levels(int16_t s, char* levels, int into) {
         for (const TileStep& step : program_.steps)
-            if (step.fold && step.out == s)
-                step.function(levels + 16 * into, levels + 16 * into, levels + 16 * (into + 1), nullptr, step.scale, 0);
+            if (step.fold && step.out == s) merge_levels(step, levels, into);
     }
     void keep_number(int16_t s, int64_t r, const char* from) {
         const int item = slot(s).item_size;
@@ -813,12 +821,9 @@ private:
                     if (slot(step.operands[0]).kind == TileSlot::Buffer && slot(step.operands[0]).crosses)
                         values = buffers_[step.operands[0]] + at * slot(step.operands[0]).item_size;
                     // Strips are powers of two of blocks: each is a whole subtree of the pairwise order.
-                    char* levels = fold_levels_ + i * 64 * 16;
-                    step.fold(levels + 16 * depth, values, 1, count);
-                    for (int m = 0; m < merges; m++) {
-                        char* into = levels + 16 * (depth - 1 - m);
-                        step.function(into, into, into + 16, nullptr, step.scale, 0);
-                    }
+                    char* levels = fold_levels_ + i * fold_levels_bytes;
+                    step.fold(levels + fold_result_bytes * depth, values, 1, count);
+                    for (int m = 0; m < merges; m++) merge_levels(step, levels, depth - 1 - m);
                 }
                 depth += 1 - merges;
                 write(level, row, at, count);
@@ -826,9 +831,8 @@ private:
             for (int i = first; i < last; i++) {
                 const TileStep& step = program_.steps[static_cast<size_t>(i)];
                 if (!step.fold) continue;
-                char* levels = fold_levels_ + i * 64 * 16;
-                for (int m = depth - 1; m > 0; m--)
-                    step.function(levels + 16 * (m - 1), levels + 16 * (m - 1), levels + 16 * m, nullptr, step.scale, 0);
+                char* levels = fold_levels_ + i * fold_levels_bytes;
+                for (int m = depth - 1; m > 0; m--) merge_levels(step, levels, m - 1);
                 std::memcpy(values_[step.out], levels, step.item_size);
                 widen(step.out, rows);
             }

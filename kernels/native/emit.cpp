@@ -790,7 +790,7 @@ private:
                            Place::at(R14, index * fold_area + copy * program_.lanes * fold.width));
             }
         }
-        code_.add(R14, 128);
+        code_.add(R14, fold_lanes_bytes);
     }
 
     void emit_store(const LaneStore& store) {

@@ -36,7 +36,7 @@ public:
     std::vector<Memory> memory;  // what is read and written element by element
     std::vector<Fold> folds;
 
-    size_t copy_bytes() const { return folds.empty() ? 64 : 128; }  // of each memory, for the last elements
+    size_t copy_bytes() const { return folds.empty() ? 64 : fold_lanes_bytes; }  // of each memory, for the last elements
 };
 
 struct NativeVariant {
@@ -461,13 +461,13 @@ int64_t native_rows_at_once(int64_t n, int64_t item) {
 static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, int64_t n, int64_t rest, char* folded,
                          int64_t folded_rows) {
     const int64_t blocks = (n + fold_block - 1) / fold_block;
-    for (size_t f = 0; f < kernel.folds.size(); f++, lanes += native::fold_area, folded += 16 * folded_rows) {
+    for (size_t f = 0; f < kernel.folds.size(); f++, lanes += native::fold_area, folded += fold_result_bytes * folded_rows) {
         const NativeKernel::Fold& fold = kernel.folds[f];
         for (int64_t r = 0; r < rows && rest; r++) {
-            char* last = lanes + 128 * (blocks * (r + 1) - 1);
+            char* last = lanes + fold_lanes_bytes * (blocks * (r + 1) - 1);
             if (n - rest == (blocks - 1) * fold_block)
                 for (int i = 0; i < fold_lanes; i++) std::memcpy(last + i * fold.item, fold.identity, fold.item);
-            fold.merge(last, last, lanes + 128 * (native::most_fold_blocks + r), nullptr, rest, 0);
+            fold.merge(last, last, lanes + fold_lanes_bytes * (native::most_fold_blocks + r), nullptr, rest, 0);
         }
         fold.finish(folded, lanes, rows, blocks);
     }
@@ -490,7 +490,7 @@ static void run_rest(const NativeKernel& kernel, char** pointers, int64_t rows, 
             each[memory.slot] = copy;
             copy += kernel.copy_bytes();
         }
-        each[kernel.pointers - 1] = lanes + 128 * (native::most_fold_blocks + r);
+        each[kernel.pointers - 1] = lanes + fold_lanes_bytes * (native::most_fold_blocks + r);
     }
     kernel.function(own, kernel.turn, frame, own + all);
     each = pointers;
@@ -509,7 +509,8 @@ static void run_rows(const NativeKernel& kernel, char** pointers, int64_t rows, 
     const int64_t blocks = (n + fold_block - 1) / fold_block;
     char** const end = pointers + kernel.pointers * static_cast<size_t>(rows);
     char* at = lanes;
-    for (char** each = pointers; each < end; each += kernel.pointers, at += 128 * blocks) each[kernel.pointers - 1] = at;
+    for (char** each = pointers; each < end; each += kernel.pointers, at += fold_lanes_bytes * blocks)
+        each[kernel.pointers - 1] = at;
     const int64_t whole = n - n % kernel.turn;
     int64_t rest = n - whole;
     if (kernel.partial) {

@@ -25,11 +25,12 @@ int64_t native_frame(const NativeKernel& kernel, int64_t rows = 1);
 /// be asked for ahead of time, which rows have; and one that the run sets.
 inline size_t native_pointers(size_t slots) { return 2 * slots + 1; }
 /// Elements 0 to n. Of a program with folds, n is at most native_fold_elements(), the first element begins a block of the
-/// fold (kernels/fold.h), and what fold k comes to is written at `folded` + 16 * k.
+/// fold (kernels/fold.h), and what fold k comes to is written at `folded` + fold_result_bytes * k.
 void run_native(const NativeKernel& kernel, char** pointers, int64_t n, char* frame, char* folded = nullptr);
 int64_t native_fold_elements();
 /// The same for some rows of n elements: each has pointers of its own, one row's behind the other's, what fold k comes to
-/// in row r is written at `folded` + 16 * (k * most_native_rows + r), and `frame` has the bytes for so many rows.
+/// in row r is written at `folded` + fold_result_bytes * (k * most_native_rows + r), and `frame` has the bytes for so many
+/// rows.
 /// What is asked for ahead of time, where rows are no longer than native_fold_elements(), is for a slot that is read the
 /// row that comes as many rows later, for one that is written its own memory.
 void run_native_rows(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t n, char* frame, char* folded);
