@@ -8,6 +8,9 @@ namespace kindling {
 
 void copy_bytes(void* to, const void* from, int64_t bytes) { KINDLING_BY_ISA(copy_bytes, to, from, bytes); }
 void copy_past_cache(void* to, const void* from, int64_t bytes) { KINDLING_BY_ISA(copy_past_cache, to, from, bytes); }
+void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes) {
+    KINDLING_BY_ISA(copy_from_places, to, from, places, n, step, bytes);
+}
 void end_past_cache() { __builtin_ia32_sfence(); }
 
 // With what is read, and with what else is in use, this is more than a core's part of the last cache. (What the system

@@ -24,6 +24,7 @@ using ColumnScan = void (*)(void* state, void* values, int64_t steps, int64_t li
     namespace NAMESPACE {                                                                                             \
     void copy_bytes(void* to, const void* from, int64_t bytes);                                                       \
     void copy_past_cache(void* to, const void* from, int64_t bytes);                                                  \
+    void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes); \
     PlaneCopy find_plane_copy(int item);                                                                              \
     ColumnScan find_column_scan(bool product, DType type);                                                            \
     }
@@ -38,6 +39,8 @@ void copy_bytes(void* to, const void* from, int64_t bytes);
 /// thread runs end_past_cache() before it tells another one of the result.
 void copy_past_cache(void* to, const void* from, int64_t bytes);
 void end_past_cache();
+/// Rows of so many bytes that begin at from + places[i] * step, one after the other.
+void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes);
 /// Whether a result of so many bytes would push itself out of the caches before anyone reads it.
 bool passes_cache(int64_t bytes);
 /// From how many bytes on; for tests.

@@ -277,6 +277,15 @@ void copy_past_cache(void* target, const void* source, int64_t bytes) {
     copy_short(to, from, bytes);
 }
 
+void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes) {
+    // Short rows do not tell the processor where the next ones lie: enough of them are asked for to fill some pages.
+    const int64_t ahead = bytes >= 1024 ? 1 : 4, some = bytes < 1024 ? bytes : 1024;
+    for (int64_t i = 0; i < n; i++, to += bytes) {
+        if (i + ahead < n) fetch_ahead(from + places[i + ahead] * step, some);
+        copy_row(to, from + places[i] * step, bytes);
+    }
+}
+
 PlaneCopy find_plane_copy(int item) {
     switch (item) {
         case 1: return Mover<uint8_t>::copy;

@@ -130,7 +130,7 @@ Offsets::Offsets(const Places& places) : count(numel_of(places.shape)), values(c
         const bool plain = given.is_contiguous() && given.sizes() == IntList(places.shape);
         Tensor index = plain ? given : contiguous(expand(given, places.shape));
         int64_t dim = places.first + i, size = places.self.size(dim);
-        const int64_t* bad = library::add_offsets(values.data, index.data_ptr<int64_t>(), count, size, places.self.stride(dim), i == 0);
+        const int64_t* bad = library::add_offsets(values.data, index.data_ptr<int64_t>(), count, size, places.self.stride(dim), i == 0, true);
         KINDLING_CHECK(Index, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, dim, size);
     }
 }
@@ -140,11 +140,8 @@ Offsets::Offsets(const Tensor& self, int64_t dim, const Tensor& index, const cha
     KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(index.dtype()));
     Tensor flat = contiguous(to(index, DType::Int64));
     const int64_t size = self.dim() ? self.size(dim) : 1, stride = self.dim() ? self.stride(dim) : 0;
-    const int64_t* given = flat.data_ptr<int64_t>();
-    for (int64_t i = 0; i < count; i++) {
-        KINDLING_CHECK(Index, given[i] >= 0 && given[i] < size, "index out of range in self");
-        values[i] = given[i] * stride;
-    }
+    const int64_t* bad = library::add_offsets(values.data, flat.data_ptr<int64_t>(), count, size, stride, true, false);
+    KINDLING_CHECK(Index, !bad, "index out of range in self");
 }
 
 library::Indexed describe(const Tensor& self, int first, int count, const Offsets& offsets) {
@@ -205,6 +202,28 @@ Tensor selected_rows(const Tensor& self, int64_t dim, const Tensor& index) {
     return result;
 }
 
+struct AlongCall {
+    Tensor index;
+    Sizes self_strides, other_strides, index_strides, sizes;
+    library::Along along;
+    AlongCall(const Tensor& self, int64_t dim, const Tensor& given, const Tensor& other) : index(to(given, DType::Int64)) {
+        sizes = index.dim() ? Sizes(index.sizes()) : Sizes{1};
+        index_strides = index.dim() ? Sizes(index.strides()) : Sizes{1};
+        self_strides = self.dim() ? Sizes(self.strides()) : Sizes{1};
+        other_strides = other.dim() ? Sizes(other.strides()) : Sizes{1};
+        along = {self.dtype(), static_cast<int>(sizes.size()), static_cast<int>(dim), sizes.data(), index_strides.data(),
+                 self_strides.data(), other_strides.data(), static_cast<const int64_t*>(index.data()), self.dim() ? self.size(dim) : 1};
+    }
+    /// Null, or an index out of range. `copied`: what result is made a copy of on the way.
+    const int64_t* write(const Tensor& result, const Tensor& source, Write how, const Tensor* copied) const {
+        if (!copied) return library::scatter_along(along, result.data(), source.data(), how);
+        return library::copy_and_scatter(along, copied->size(0), copied->numel() / copied->size(0), copied->data(), result.data(), source.data(), how);
+    }
+    void check(const int64_t* bad) const {
+        KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %d with size %ld", *bad, along.dim, along.bound);
+    }
+};
+
 Tensor empty_as(const Tensor& self) {
     return make_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense), self.dtype(), self.device());
 }
@@ -231,8 +250,17 @@ Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Te
              str(self.sizes()).c_str(), str(source.sizes()).c_str());
     }
     if (self.is_meta() || !source.numel()) return copy_to_write(self, {});
+    const bool in_place = writes_in_place(self, {source, index});
+    if (dim == self.dim() - 1 && source.dim() == self.dim() && !(write == Write::Add && is_half(self.dtype()))) {   // rows of one element
+        const bool one_pass = !in_place && dim > 0 && copies_as_it_lies(self);
+        Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
+        AlongCall call(result, dim, expand(reshape(index, {-1}), source.sizes()), source);
+        Unlocked unlocked(source.numel() > 65536);
+        KINDLING_CHECK(Index, !call.write(result, source, write, one_pass ? &self : nullptr), "index out of range in self");
+        return result;
+    }
     Tensor values = contiguous(source);
-    const bool in_place = writes_in_place(self, {source, index}), one_pass = !in_place && write == Write::Add && self.dim() && copies_as_it_lies(self);
+    const bool one_pass = !in_place && write == Write::Add && self.dim() && copies_as_it_lies(self);
     Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
     Offsets offsets(result, dim, index, operation);
     if (result.dim() == 0) {
@@ -269,23 +297,6 @@ void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Ten
     }
 }
 
-struct AlongCall {
-    Tensor index;
-    Sizes self_strides, other_strides, index_strides, sizes;
-    library::Along along;
-    AlongCall(const Tensor& self, int64_t dim, const Tensor& given, const Tensor& other) : index(to(given, DType::Int64)) {
-        sizes = index.dim() ? Sizes(index.sizes()) : Sizes{1};
-        index_strides = index.dim() ? Sizes(index.strides()) : Sizes{1};
-        self_strides = self.dim() ? Sizes(self.strides()) : Sizes{1};
-        other_strides = other.dim() ? Sizes(other.strides()) : Sizes{1};
-        along = {self.dtype(), static_cast<int>(sizes.size()), static_cast<int>(dim), sizes.data(), index_strides.data(),
-                 self_strides.data(), other_strides.data(), static_cast<const int64_t*>(index.data()), self.dim() ? self.size(dim) : 1};
-    }
-    void check(const int64_t* bad) const {
-        KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %d with size %ld", *bad, along.dim, along.bound);
-    }
-};
-
 Tensor gathered(const Tensor& self, int64_t dim, const Tensor& index) {
     dim = wrap_dim(dim, self.dim());
     check_along(self, dim, index, nullptr, "gather");
@@ -301,9 +312,8 @@ Tensor gathered(const Tensor& self, int64_t dim, const Tensor& index) {
     return result;
 }
 
-/// `copied`: what result is made a copy of on the way.
 void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source, Write write, const Tensor* copied = nullptr) {
-    if ((write == Write::Add || write == Write::Mul) && (result.dtype() == DType::Float16 || result.dtype() == DType::BFloat16)) {
+    if ((write == Write::Add || write == Write::Mul) && is_half(result.dtype())) {
         Tensor wide = to(copied ? *copied : result, DType::Float32);   // rounded once, at the end
         scatter_into(wide, dim, index, to(source, DType::Float32), write);
         copy_into(result, wide);
@@ -313,8 +323,7 @@ void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const 
     const int64_t* bad;
     {
         Unlocked unlocked(index.numel() > 65536);
-        bad = copied ? library::copy_and_scatter(call.along, copied->size(0), copied->numel() / copied->size(0), copied->data(), result.data(), source.data(), write)
-                     : library::scatter_along(call.along, result.data(), source.data(), write);
+        bad = call.write(result, source, write, copied);
     }
     call.check(bad);
 }

@@ -19,9 +19,9 @@ struct Indexed {
     int64_t count;
 };
 
-/// offsets[i] = index[i] * stride, or that added if not `first`; an index below 0 counts from the end. Null, or an index
-/// out of [-size, size).
-const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first);
+/// offsets[i] = index[i] * stride, or that added if not `first`; an index below 0 may count `from_end`. Null, or the first index
+/// that is out of range.
+const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first, bool from_end);
 
 /// out (contiguous: before x count x after) = tensor at the places.
 void gather_places(const Indexed& where, const void* tensor, void* out);
