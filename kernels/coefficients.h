@@ -90,11 +90,13 @@ inline constexpr float expf[] = {5.0e-1f, 1.666657689e-1f, 4.16665545e-2f, 8.363
 // (log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)
 inline constexpr float logf[] = {3.333333163e-1f, -2.500082269e-1f, 2.00012357e-1f, -1.662330123e-1f,
     1.420150055e-1f, -1.316049631e-1f, 1.276367728e-1f, -7.6363528e-2f};
-// less a third of f^3, as a float has it, over f^4
+// 1/3 as a float
+inline constexpr float logf_third = 0x1.5555560000000p-2f;
+// less logf_third, over f
 inline constexpr float logf_longer[] = {-2.500001656e-1f, 2.000091859e-1f, -1.666688111e-1f, 1.423971926e-1f,
     -1.243467949e-1f, 1.178267833e-1f, -1.147587928e-1f, 6.728108401e-2f};
 // ln(2) as a float
-inline constexpr float exp2f_slope = 0x1.62e43p-1f;
+inline constexpr float exp2f_slope = 0x1.62e4300000000p-1f;
 // (2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2 and a little
 inline constexpr float exp2f_bend[] = {2.402264969e-1f, 5.550345458e-2f, 9.618223993e-3f, 1.339831601e-3f,
     1.541471512e-4f};
@@ -151,7 +153,7 @@ inline constexpr double erfinv_far[] = {2.95832015023076467, 1.00371869502768745
     -3.33842625560590485e-4, -9.00642634483577838e-5, 1.47528311137837422e-4, -5.82791417549546742e-5,
     -1.04979680611825471e-5, 1.15974974916347636e-5};
 // -1/6 as a float
-inline constexpr float sinf_third = -0x1.555556p-3f;
+inline constexpr float sinf_third = -0x1.5555560000000p-3f;
 // (sin(r) - r - sinf_third r^3) / r^5 over z = r^2, |r| <= pi/4 and a little
 inline constexpr float sinf_more[] = {8.333378912e-3f, -1.985279904e-4f, 2.829236054e-6f};
 // (cos(r) - 1 + r^2/2) / r^4 over z = r^2

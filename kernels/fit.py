@@ -74,6 +74,19 @@ def fit(name, note, f, low, high, degree, ctype="double", weight=None):
     out.append(f"inline constexpr {ctype} {name}[] = {{{text}}};")
 
 
+def single(x):
+    scale = mp.mpf(2) ** (23 - mp.floor(mp.log(abs(x), 2))) if x else 1
+    return mp.nint(x * scale) / scale
+
+
+def constant(name, note, x):
+    """x as a float, which is what other coefficients then make up for."""
+    value = single(x)
+    out.append(f"// {note}")
+    out.append(f"inline constexpr float {name} = {float(value).hex()}f;")
+    return value
+
+
 def at_zero(f, limit):
     return lambda x: f(x) if abs(x) > mp.mpf(10) ** -20 else mp.mpf(limit)
 
@@ -114,14 +127,13 @@ fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm
 fit("logf", "(log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)",
     lambda f: (mp.log1p(f) - f + f * f / 2) / f**3 if abs(f) > 1e-8 else mp.mpf(1) / 3, -0.293, 0.4143, 7, "float",
     weight=lambda f: abs(f**3 / mp.log1p(f)) if abs(f) > 1e-8 else mp.mpf(10) ** -12)
-fit("logf_longer", "less a third of f^3, as a float has it, over f^4",
-    lambda f: ((mp.log1p(f) - f + f * f / 2) / f**3 - mp.mpf(0xAAAAAB) / 2**25) / f if abs(f) > 1e-3 else -mp.mpf(1) / 4, -0.293, 0.4143, 7, "float",
+logf_third = constant("logf_third", "1/3 as a float", mp.mpf(1) / 3)
+fit("logf_longer", "less logf_third, over f",
+    lambda f: ((mp.log1p(f) - f + f * f / 2) / f**3 - logf_third) / f if abs(f) > 1e-3 else -mp.mpf(1) / 4, -0.293, 0.4143, 7, "float",
     weight=lambda f: abs(f**4 / mp.log1p(f)) if abs(f) > 1e-3 else mp.mpf(10) ** -12)
-slope = mp.mpf(0x162E43) / 2**21
-out.append("// ln(2) as a float")
-out.append("inline constexpr float exp2f_slope = 0x1.62e43p-1f;")
+exp2f_slope = constant("exp2f_slope", "ln(2) as a float", mp.log(2))
 fit("exp2f_bend", "(2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2 and a little",
-    lambda f: (2**f - 1 - f * slope) / f**2 if abs(f) > 1e-4 else mp.log(2) ** 2 / 2, -0.52, 0.52, 4, "float",
+    lambda f: (2**f - 1 - f * exp2f_slope) / f**2 if abs(f) > 1e-4 else mp.log(2) ** 2 / 2, -0.52, 0.52, 4, "float",
     weight=lambda f: f * f / 2**f + mp.mpf(10) ** -9)
 # pow: stretches of 2^19 floats from powf_start on, which 1 lies within.
 start = 0x3F800000 - (8 << 19) - (2 << 19) // 3
@@ -129,11 +141,6 @@ start = 0x3F800000 - (8 << 19) - (2 << 19) // 3
 
 def number(word):
     return mp.mpf(2) ** ((word >> 23) - 127) * (1 + mp.mpf(word & 0x7FFFFF) / 2**23)
-
-
-def single(x):
-    scale = mp.mpf(2) ** (23 - mp.floor(mp.log(abs(x), 2))) if x else 1
-    return mp.nint(x * scale) / scale
 
 
 ends = [number(start + (i << 19)) for i in range(17)]
@@ -177,11 +184,9 @@ def erfinv_part(w):
 
 fit("erfinv_near", "erfinv(x) / x over w - 2.5, w = -log(1 - x^2) <= 5", lambda t: erfinv_part(t + 2.5), -2.5, 2.5, 12)
 fit("erfinv_far", "erfinv(x) / x over sqrt(w) - 3.125", lambda t: erfinv_part((t + 3.125) ** 2), -0.889, 0.895, 12)
-third = mp.mpf("-0.16666667163372039794921875")
-out.append("// -1/6 as a float")
-out.append("inline constexpr float sinf_third = -0x1.555556p-3f;")
+sinf_third = constant("sinf_third", "-1/6 as a float", -mp.mpf(1) / 6)
 fit("sinf_more", "(sin(r) - r - sinf_third r^3) / r^5 over z = r^2, |r| <= pi/4 and a little",
-    lambda z: ((mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5) - third) / z, 0.001, 0.625, 2, "float",
+    lambda z: ((mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5) - sinf_third) / z, 0.001, 0.625, 2, "float",
     weight=lambda z: z ** mp.mpf(2.5) / mp.sin(mp.sqrt(z)))
 fit("cosf_last", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.625, 2, "float",
     weight=lambda z: z**2 / mp.cos(mp.sqrt(z)) + mp.mpf(10) ** -6)

@@ -584,7 +584,7 @@ template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const V& e
 /// k power + log(1 + f) inverse, with numbers in two floats.
 template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const float (&power)[2], const float (&inverse)[2]) {
     V half = f * -0.5f, first = mul_add(half, f, f), square = f * f;
-    V more = mul_add(f * square, all<V>(0.333333343f), square * square * log_seriesf(f, square, coefficients::logf_longer));
+    V more = mul_add(f * square, all<V>(coefficients::logf_third), square * square * log_seriesf(f, square, coefficients::logf_longer));
     V sum = first + more;
     V lost = mul_add(half, f, f - first) + (more - (sum - first));
     V part = sum * inverse[0], part_low = mul_add(sum, all<V>(inverse[0]), -part);
