@@ -136,8 +136,7 @@ void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T*
                                         {sy * s.in[2] * item, sx * item}});
                        for (int64_t r = first; r < last; ++r, from += sy * s.in[2], target += l.pitch) {
                            // The next channel's rows are asked for a channel ahead.
-                           for (int64_t p = 0; c + 1 < channels && p < end - begin; p += 64 / item)
-                               __builtin_prefetch(from + s.in_space + p);
+                           if (c + 1 < channels) fetch_ahead(from + s.in_space, (end - begin) * item);
                            copy_row(target, from, end - begin);
                        }
                    });
