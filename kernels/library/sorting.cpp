@@ -108,6 +108,12 @@ struct Pair {
     K key;
     std::conditional_t<sizeof(K) == 8, int64_t, uint32_t> index;
 };
+struct ByKey {
+    template <class P>
+    bool operator()(const P& a, const P& b) const {
+        return a.key < b.key;
+    }
+};
 
 // Stable ascending sort by key; the result is in `a`. `b` is as much room again.
 template <class K>
@@ -221,14 +227,13 @@ template <class K>
 void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step, int64_t n, int64_t k, bool largest,
                 K* spare, Pair<K>* heap) {
     using P = Pair<K>;
-    auto first = [](const P& a, const P& b) { return a.key < b.key; };
     const K flip = largest ? std::numeric_limits<K>::max() : 0;
     fill_pairs(keys, row, step, k, largest, spare, heap);
-    std::make_heap(heap, heap + k, first);
+    std::make_heap(heap, heap + k, ByKey());
     auto offer = [&](K key, int64_t i) {
         if (key >= heap[0].key) return;
         heap[k] = {key, static_cast<decltype(P::index)>(i)};
-        std::pop_heap(heap, heap + k + 1, first);
+        std::pop_heap(heap, heap + k + 1, ByKey());
     };
     if (step == 1 && (dtype == DType::Float32 || dtype == DType::Float64)) {
         const Ahead& ahead = KINDLING_OF_ISA(ahead);
@@ -248,7 +253,7 @@ void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step,
                 offer(some[i] ^ flip, begin + i);
         }
     }
-    std::sort_heap(heap, heap + k, first);
+    std::sort_heap(heap, heap + k, ByKey());
 }
 
 template <class K>
@@ -257,7 +262,6 @@ void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t 
     using P = Pair<K>;
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
-    auto first = [](const P& a, const P& b) { return a.key < b.key; };
     const bool few = k > 0 && k * 64 <= n;
     for_rows(rows, few ? n : n * 4, [&](int64_t begin, int64_t end, auto place) {
         Scratch<P> pairs(few ? k + 1 : n);
@@ -271,8 +275,8 @@ void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t 
                 fill_pairs(keys, from, inner, n, largest, spare.data, p);
                 // The steps torch takes, as above.
                 if (k > 0) {
-                    std::nth_element(p, p + k - 1, p + n, first);
-                    if (sorted) std::sort(p, p + k - 1, first);
+                    std::nth_element(p, p + k - 1, p + n, ByKey());
+                    if (sorted) std::sort(p, p + k - 1, ByKey());
                 }
             }
             int64_t base = row / inner * k * inner + row % inner;
@@ -394,7 +398,7 @@ void median(const Rows& rows, const void* input, bool ignore_nan, void* values, 
 void mode(const Rows& rows, const void* input, void* values, int64_t* indices) {
     for_keys(rows.dtype, "mode", [&](const auto& keys) {
         run_choose(keys, rows, input, values, indices, [&](auto* pairs) {
-            std::sort(pairs, pairs + rows.n, [](const auto& a, const auto& b) { return a.key < b.key; });
+            std::sort(pairs, pairs + rows.n, ByKey());
             int64_t best = 0, most = 0, run = 0;
             for (int64_t i = 0; i < rows.n; ++i) {
                 ++run;
