@@ -158,13 +158,14 @@ using weight_type = std::conditional_t<std::is_same_v<T, double>, double, float>
 template <class T, class Each>
 void for_planes(const Resampling& r, const Sizes& s, Each each) {
     using M = weight_type<T>;
-    auto make = [&](int d) { return Taps<M>(s.out[d], most_taps(r, s.in[d], s.out[d], s.scale[d])); };
-    Taps<M> a = make(0), b = make(1), c = make(2);
     Resampling straight = r; // dimensions that are not there
     straight.mode = Interpolation::Nearest;
-    fill_taps(r.dims == 3 ? r : straight, s.in[0], s.out[0], s.scale[0], a);
-    fill_taps(r.dims >= 2 ? r : straight, s.in[1], s.out[1], s.scale[1], b);
-    fill_taps(r, s.in[2], s.out[2], s.scale[2], c);
+    auto rule = [&](int d) -> const Resampling& { return d < 3 - r.dims ? straight : r; };
+    auto make = [&](int d) { return Taps<M>(s.out[d], most_taps(rule(d), s.in[d], s.out[d], s.scale[d])); };
+    Taps<M> a = make(0), b = make(1), c = make(2);
+    fill_taps(rule(0), s.in[0], s.out[0], s.scale[0], a);
+    fill_taps(rule(1), s.in[1], s.out[1], s.scale[1], b);
+    fill_taps(rule(2), s.in[2], s.out[2], s.scale[2], c);
     int64_t work = s.out_space * a.most * b.most * c.most;
     parallel_for(0, r.planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)),
                  [&](int64_t begin, int64_t end) {
@@ -181,41 +182,97 @@ T rounded(weight_type<T> value) {
         return store_as<T>(value);
 }
 
+/// to = weight * from, or that added.
+template <class M>
+void weigh(M* __restrict to, const M* __restrict from, M weight, int64_t n, bool add) {
+    constexpr int64_t together = 8; // of a known number the compiler makes vectors
+    int64_t i = 0;
+    auto some = [&](int64_t count) {
+        if (add)
+            for (int64_t k = i; k < i + count; ++k)
+                to[k] += weight * from[k];
+        else
+            for (int64_t k = i; k < i + count; ++k)
+                to[k] = weight * from[k];
+    };
+    for (; i + together <= n; i += together)
+        some(together);
+    some(n - i);
+}
+
+/// Rows of the input as wide as the output's, while rows of the output that need them follow one another: a row lies in
+/// the place that its number has by the width of the window, so those of one window do not meet.
+template <class M>
+class WideRows {
+public:
+    WideRows(const Sizes& s, const Taps<M>& a, const Taps<M>& b)
+        : size_(s), a_(a), b_(b), rows_(a.most * b.most * s.out[2]), owners_(a.most * b.most) {
+        std::fill_n(owners_.data, a.most * b.most, -1);
+    }
+    /// The place of row (i, j); make(row, place) has it filled where another row lay there, or none (-1).
+    template <class Make>
+    M* find(int64_t i, int64_t j, Make make) {
+        const int64_t slot = i % a_.most * b_.most + j % b_.most, row = i * size_.in[1] + j;
+        M* place = rows_.data + slot * size_.out[2];
+        if (owners_[slot] != row) make(owners_[slot], row, place);
+        owners_[slot] = row;
+        return place;
+    }
+    /// each(row, place) for what is there.
+    template <class Each>
+    void for_all(Each each) {
+        for (int64_t slot = 0; slot < a_.most * b_.most; ++slot)
+            if (owners_[slot] >= 0) each(owners_[slot], rows_.data + slot * size_.out[2]);
+    }
+
+private:
+    const Sizes& size_;
+    const Taps<M>&a_, &b_;
+    Scratch<M> rows_;
+    Scratch<int64_t> owners_;
+};
+
 template <class T>
 void run_resample(const Resampling& r, const T* input, T* output) {
     using M = weight_type<T>;
     Sizes s(r);
+    const int64_t width = s.out[2];
     bool copies = r.mode == Interpolation::Nearest || r.mode == Interpolation::NearestExact;
     for_planes<T>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
         const T* from = input + plane * s.in_space;
         T* to = output + plane * s.out_space;
+        auto widen = [&](int64_t, int64_t number, M* place) {
+            const T* row = from + number * s.in[2];
+            for (int64_t z = 0; z < width; ++z) {
+                const int64_t* index = c.indices.data + z * c.most;
+                const M* weight = c.weights.data + z * c.most;
+                M sum = weight[0] * static_cast<M>(load(row[index[0]]));
+                for (int k = 1; k < c.counts[z]; ++k)
+                    sum += weight[k] * static_cast<M>(load(row[index[k]]));
+                place[z] = c.counts[z] ? sum : M{0};
+            }
+        };
+        WideRows<M> rows(s, a, b);
+        Scratch<M> sums(width), plane_sums(width);
         for (int64_t x = 0; x < s.out[0]; ++x)
-            for (int64_t y = 0; y < s.out[1]; ++y, to += s.out[2]) {
+            for (int64_t y = 0; y < s.out[1]; ++y, to += width) {
                 const int64_t *ia = a.indices.data + x * a.most, *ib = b.indices.data + y * b.most;
                 const M *wa = a.weights.data + x * a.most, *wb = b.weights.data + y * b.most;
                 if (copies) {
                     const T* row = from + (ia[0] * s.in[1] + ib[0]) * s.in[2];
-                    for (int64_t z = 0; z < s.out[2]; ++z)
+                    for (int64_t z = 0; z < width; ++z)
                         to[z] = row[c.indices[z]];
                     continue;
                 }
-                for (int64_t z = 0; z < s.out[2]; ++z) {
-                    const int64_t* ic = c.indices.data + z * c.most;
-                    const M* wc = c.weights.data + z * c.most;
-                    M sum = 0;
-                    for (int i = 0; i < a.counts[x]; ++i) {
-                        M plane_sum = 0;
-                        for (int j = 0; j < b.counts[y]; ++j) {
-                            const T* row = from + (ia[i] * s.in[1] + ib[j]) * s.in[2];
-                            M row_sum = 0;
-                            for (int k = 0; k < c.counts[z]; ++k)
-                                row_sum += wc[k] * static_cast<M>(load(row[ic[k]]));
-                            plane_sum += wb[j] * row_sum;
-                        }
-                        sum += wa[i] * plane_sum;
-                    }
-                    to[z] = rounded<T>(sum);
+                if (!a.counts[x] || !b.counts[y]) std::fill_n(sums.data, width, M{0});
+                for (int i = 0; i < a.counts[x]; ++i) {
+                    M* together = a.most == 1 ? sums.data : plane_sums.data; // of two dimensions or one: weight 1
+                    for (int j = 0; j < b.counts[y]; ++j)
+                        weigh(together, rows.find(ia[i], ib[j], widen), wb[j], width, j > 0);
+                    if (a.most > 1) weigh(sums.data, together, wa[i], width, i > 0);
                 }
+                for (int64_t z = 0; z < width; ++z)
+                    to[z] = rounded<T>(sums[z]);
             }
     });
 }
@@ -224,28 +281,35 @@ template <class T>
 void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_input) {
     using M = weight_type<T>;
     Sizes s(r);
+    const int64_t width = s.out[2];
     for_planes<T>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
         const T* from = grad_output + plane * s.out_space;
         T* to = grad_input + plane * s.in_space;
-        Scratch<M> sums(s.in_space);
+        Scratch<M> sums(s.in_space), grads(width);
         std::fill_n(sums.data, s.in_space, M{0});
+        auto narrow = [&](int64_t number, const M* place) {
+            M* row = sums.data + number * s.in[2];
+            for (int64_t z = 0; z < width; ++z)
+                for (int k = 0; k < c.counts[z]; ++k)
+                    row[c.indices[z * c.most + k]] += c.weights[z * c.most + k] * place[z];
+        };
+        WideRows<M> rows(s, a, b);
         for (int64_t x = 0; x < s.out[0]; ++x)
-            for (int64_t y = 0; y < s.out[1]; ++y, from += s.out[2]) {
+            for (int64_t y = 0; y < s.out[1]; ++y, from += width) {
                 const int64_t *ia = a.indices.data + x * a.most, *ib = b.indices.data + y * b.most;
-                const M *wa = a.weights.data + x * a.most, *wb = b.weights.data + y * b.most;
+                for (int64_t z = 0; z < width; ++z)
+                    grads[z] = static_cast<M>(load(from[z]));
                 for (int i = 0; i < a.counts[x]; ++i)
                     for (int j = 0; j < b.counts[y]; ++j) {
-                        M* row = sums.data + (ia[i] * s.in[1] + ib[j]) * s.in[2];
-                        M weight = wa[i] * wb[j];
-                        for (int64_t z = 0; z < s.out[2]; ++z) {
-                            const int64_t* ic = c.indices.data + z * c.most;
-                            const M* wc = c.weights.data + z * c.most;
-                            M value = weight * static_cast<M>(load(from[z]));
-                            for (int k = 0; k < c.counts[z]; ++k)
-                                row[ic[k]] += wc[k] * value;
-                        }
+                        bool fresh = false;
+                        M* place = rows.find(ia[i], ib[j], [&](int64_t before, int64_t, M* old) {
+                            if (before >= 0) narrow(before, old);
+                            fresh = true;
+                        });
+                        weigh(place, grads.data, a.weights[x * a.most + i] * b.weights[y * b.most + j], width, !fresh);
                     }
             }
+        rows.for_all(narrow);
         for (int64_t i = 0; i < s.in_space; ++i)
             to[i] = rounded<T>(sums[i]);
     });
