@@ -429,6 +429,21 @@ bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_
     return true;
 }
 
+/// One number over and over. The processor's own loop writes whole lines without reading them: twice the rate of stores of
+/// 16 bytes, and no worse than stores past the caches where the result is larger than they are.
+void fill(char* out, const void* number, int item, int64_t bytes) {
+    alignas(64) char pattern[splat_bytes];
+    fill_splat(pattern, number, item);
+    parallel(bytes, 1 << 18, [&](int64_t begin, int64_t end) {
+        char* to = out + begin;
+        if (item == 16) return spread(to, pattern, item, (end - begin) / item);
+        uint64_t word, words = static_cast<uint64_t>(end - begin) / 8;
+        std::memcpy(&word, pattern, 8);
+        asm volatile("rep stosq" : "+D"(to), "+c"(words) : "a"(word) : "memory");
+        std::memcpy(to, pattern, static_cast<size_t>(end - begin) % 8);
+    });
+}
+
 /// From memory to memory without a tile, where one step does it all. False if this kernel is not of that kind.
 bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     if (kernel.output_count != 1 || plain_layout(kernel, kernel.operands[0]) != 1) return false;
@@ -439,10 +454,16 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     const LoopOperand* inputs = kernel.operands + 1;
     if (program.steps.empty()) {
         const TileSlot& slot = program.slots[static_cast<size_t>(program.outputs[0])];
+        const int64_t bytes = size * slot.item_size;
+        const void* number = slot.kind == TileSlot::Splat ? program.number(slot, kernel.scalars) : nullptr;
+        if (slot.kind == TileSlot::Input && plain_layout(kernel, inputs[slot.which]) == 0) number = inputs[slot.which].data;
+        if (number) {
+            fill(out, number, slot.item_size, bytes);
+            return true;
+        }
         if (slot.kind != TileSlot::Input || plain_layout(kernel, inputs[slot.which]) != 1) return false;
         const char* in = static_cast<const char*>(inputs[slot.which].data);
         if (in == out) return true;
-        const int64_t bytes = size * slot.item_size;
         if (bytes <= 1 << 20) {
             copy_bytes(out, in, bytes);
             return true;

@@ -115,3 +115,16 @@ def test_roll(dtype):
                 for shift in (0, 1, -1, size + 2, -3 * size + 1):
                     places = [(i - shift) % size for i in range(size)]
                     same(tensor.roll(shift, dim), tensor.index_select(dim, kindling.tensor(places)))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
+def test_fill_writes_each_element_and_no_other(dtype):
+    module_dtype = getattr(kindling, dtype)
+    for size in [*range(70), 4095, 70001]:
+        for offset in (0, 1, 3):
+            base = kindling.zeros(size + offset + 4, dtype=module_dtype)
+            base[offset : offset + size].fill_(True if dtype == "bool" else 3)
+            wanted = [0] * offset + [1 if dtype == "bool" else 3] * size + [0] * 4
+            assert base.tolist() == wanted
+    one = kindling.tensor(-7 if dtype[0] in "fic" else 1).to(module_dtype)
+    assert (one.expand(5001).contiguous() == one).all() and kindling.full((5, 1001), 2).to(module_dtype).unique().numel() == 1
