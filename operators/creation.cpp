@@ -247,18 +247,20 @@ OPERATORS(creation) {
             if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), start);
             // From both ends towards the middle, as torch: the last number is exactly `end`.
             DType inner = is_complex(dtype) ? dtype : dtype == DType::Float64 || is_integral(dtype) ? DType::Float64 : DType::Float32;
-            double n = static_cast<double>(steps - 1);
-            int64_t half = steps / 2;
-            return by_index(steps, dtype, or_default(device), [&](Sym i) {
-                Sym at = cast(i, inner), rest = cast(Sym(steps - 1) - i, inner);
-                if (is_complex(inner)) {
-                    std::complex<double> a = start.to_complex(), b = end.to_complex(), by = (b - a) / n;
-                    return where(i < Sym(half), Sym(a) + Sym(by) * at, Sym(b) - Sym(by) * rest);
-                }
-                double a = start.to_double(), b = end.to_double();
-                double by = inner == DType::Float32 ? static_cast<double>(static_cast<float>((static_cast<float>(b) - static_cast<float>(a)) / static_cast<float>(n))) : (b - a) / n;
-                return where(i < Sym(half), Sym(a) + Sym(by) * at, Sym(b) - Sym(by) * rest);
+            Tensor result = make_tensor({steps}, dtype, or_default(device));
+            if (result.is_meta() || !steps) return result;
+            const Expression& expression = cached_expression(key_of(dtype, inner), [&](ExpressionBuilder& builder) {
+                Sym i = builder.index(0), a = builder.scalar(inner), b = builder.scalar(inner), by = builder.scalar(inner);
+                Sym last = builder.scalar(DType::Int64), half = builder.scalar(DType::Int64);
+                builder.output(cast(where(i < half, a + by * cast(i, inner), b - by * cast(last - i, inner)), dtype));
             });
+            std::complex<double> a = start.to_complex(), b = end.to_complex(), by = (b - a) / static_cast<double>(steps - 1);
+            if (inner == DType::Float32) by = (static_cast<float>(b.real()) - static_cast<float>(a.real())) / static_cast<float>(steps - 1);
+            auto number = [&](std::complex<double> value) { return is_complex(inner) ? Immediate::of(inner, value) : Immediate::of(inner, value.real()); };
+            const Immediate numbers[] = {number(a), number(b), number(by), Immediate::of(DType::Int64, steps - 1), Immediate::of(DType::Int64, steps / 2)};
+            TensorImpl* header = result.impl();
+            run_loop(expression, result.sizes(), &header, 1, nullptr, 0, numbers);
+            return result;
         }),
     });
     declare("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {

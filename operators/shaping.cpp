@@ -109,6 +109,23 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
     return result;
 }
 
+/// Rows and columns of what `triangle` keeps, a row of numbers each.
+Tensor triangle_places(int64_t rows, int64_t columns, int64_t diagonal, bool upper, DType dtype, Device device) {
+    KINDLING_CHECK(Runtime, rows >= 0, "row must be non-negative, got%ld", rows);
+    KINDLING_CHECK(Runtime, columns >= 0, "col must be non-negative, got%ld", columns);
+    checked_numel({rows, columns});
+    diagonal = std::clamp<int64_t>(diagonal, -rows - 1, columns + 1);
+    auto edge = [&](int64_t row) { return std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns); };
+    int64_t count = 0;
+    for (int64_t row = 0; row < rows; row++) count += upper ? columns - edge(row) : edge(row);
+    Tensor result = make_tensor({2, count}, DType::Int64, device);
+    int64_t* place = result.data_ptr<int64_t>();
+    for (int64_t row = 0; row < rows && !result.is_meta(); row++)
+        for (int64_t column = upper ? edge(row) : 0, stop = upper ? columns : edge(row); column < stop; column++, place++)
+            place[0] = row, place[count] = column;
+    return to(result, dtype == DType::None ? DType::Int64 : dtype);
+}
+
 Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
     int64_t size = self.size(dim);
     if (size == 0) return clone(self);
@@ -392,18 +409,14 @@ OPERATORS(shaping) {
     });
     declare("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Rows and columns of the lower triangle of a matrix"), not_differentiable(), no_out(),
-        composition([](int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device>, std::optional<bool>) {
-            KINDLING_CHECK(Runtime, row >= 0, "row must be non-negative, got%ld", row);
-            KINDLING_CHECK(Runtime, col >= 0, "col must be non-negative, got%ld", col);
-            return to(transpose(nonzero(tril(ones({row, col}, DType::UInt8), offset)), 0, 1).contiguous(), dtype == DType::None ? DType::Int64 : dtype);
+        kernel([](int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return triangle_places(row, col, offset, false, dtype, or_default(device));
         }),
     });
     declare("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Rows and columns of the upper triangle of a matrix"), not_differentiable(), no_out(),
-        composition([](int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device>, std::optional<bool>) {
-            KINDLING_CHECK(Runtime, row >= 0, "row must be non-negative, got%ld", row);
-            KINDLING_CHECK(Runtime, col >= 0, "col must be non-negative, got%ld", col);
-            return to(transpose(nonzero(triu(ones({row, col}, DType::UInt8), offset)), 0, 1).contiguous(), dtype == DType::None ? DType::Int64 : dtype);
+        kernel([](int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return triangle_places(row, col, offset, true, dtype, or_default(device));
         }),
     });
     declare("diag(Tensor self, int diagonal=0) -> Tensor", {

@@ -156,6 +156,20 @@ def test_in_place_sums_of_rows_of_itself():
         assert (getattr(x, write)(0, index, x[:3]) == want).all()
 
 
+def test_triangles_and_even_spaces():
+    """Places of triangles, and evenly spaced numbers, whatever the expression was first built for."""
+    for rows, columns, diagonal in ((4, 4, 0), (3, 5, 1), (5, 3, -2), (0, 4, 0), (4, 0, 3), (3, 3, 2**62), (2, 3, -9)):
+        for way in ("tril_indices", "triu_indices"):
+            same(f"torch.{way}({rows}, {columns}, {diagonal})")
+    same("torch.tril_indices(3, 4, 1, dtype=torch.int32)\ntorch.tril_indices(-1, 4)", message=False)
+    for dtype in ("float32", "float64", "int64", "uint8", "complex64", "complex128"):
+        for start, end, steps in ((0, 1, 10), (-3.7, 5.1, 7), (0.1, 0.3, 2), (5, 1, 4), (2, 2, 3), (0, 250, 1001), (1, 9, 0), (3, 4, 1)):
+            if "int" in dtype and start < 0:
+                continue
+            want, got = (getattr(module(name), "linspace")(start, end, steps, dtype=getattr(module(name), dtype)) for name in ("torch", "kindling"))
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol={"float32": 3e-7, "complex64": 3e-7}.get(dtype, 1e-15))
+
+
 def test_written_copies_of_odd_strides():
     """Contiguous for all its strides, since a dimension of size 1 has any."""
     k = module("kindling")
