@@ -10,6 +10,14 @@ namespace {
 
 Tensor number(double value) { return wrap_number(Scalar(value)); }
 Tensor zero() { return number(0); }
+/// A loss of one number: without the calls that `full` takes.
+Tensor single(double value, DType dtype) {
+    if (is_half(dtype)) return full({}, Scalar(value), dtype);
+    Tensor result = make_tensor({}, dtype);
+    if (dtype == DType::Float64) *result.data_ptr<double>() = value;
+    else *result.data_ptr<float>() = static_cast<float>(value);
+    return result;
+}
 Tensor one() { return number(1); }
 
 Tensor reduced(const Tensor& loss, int64_t reduction) { return reduction == 1 ? mean(loss) : reduction == 2 ? sum(loss) : loss; }
@@ -79,9 +87,9 @@ std::tuple<Tensor, Tensor> nll(const Tensor& self, const Tensor& target, const T
     double total = 0, weights = 0;
     if (wide == DType::Float64) nll_loops<double>(n, x.data_ptr<double>(), t.data_ptr<int64_t>(), w.defined() ? w.data_ptr<double>() : nullptr, ignore, each.defined() ? each.data_ptr<double>() : nullptr, total, weights);
     else nll_loops<float>(n, x.data_ptr<float>(), t.data_ptr<int64_t>(), w.defined() ? w.data_ptr<float>() : nullptr, ignore, each.defined() ? each.data_ptr<float>() : nullptr, total, weights);
-    Tensor total_weight = full({}, Scalar(weights), self.dtype());
+    Tensor total_weight = single(weights, self.dtype());
     if (reduction == 0) return {to(each, self.dtype()), total_weight};
-    return {full({}, Scalar(reduction == 1 ? total / weights : total), self.dtype()), total_weight};
+    return {single(reduction == 1 ? total / weights : total, self.dtype()), total_weight};
 }
 
 /// The rows of the fused pair below: its one caller picks them, yet anybody may name it.
