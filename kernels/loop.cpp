@@ -393,6 +393,19 @@ int plain_layout(const LoopKernel& kernel, const LoopOperand& operand) {
     return contiguous ? 1 : repeated ? 0 : -1;
 }
 
+/// Bytes of memory that the inputs have: where they are broadcast, once.
+int64_t read_bytes(const LoopKernel& kernel, const LoopOrder& order) {
+    int64_t all = 0;
+    for (int k = 0; k < kernel.input_count; k++) {
+        const LoopOperand& input = kernel.operands[kernel.output_count + k];
+        int64_t bytes = static_cast<int64_t>(item_size(input.type));
+        for (int d = 0; d < order.ndim; d++)
+            if (input.strides[order.dims[d]] != 0) bytes *= order.sizes[d];
+        all += bytes;
+    }
+    return all;
+}
+
 constexpr int64_t parallel_elements = 32768;
 /// Bytes of the tile that a large result goes through on its way past the cache. More of them, up to a page, and loads
 /// would wait for stores to addresses that end in the same bits.
@@ -505,8 +518,9 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     for (int k = 0; k < step.operand_count; k++)
         items[k] = splat >> k & 1 ? 0 : program.slots[static_cast<size_t>(step.operands[k])].item_size;
     const bool in_place = from[0] == out || from[1] == out || from[2] == out;
-    if (in_place || !passes_cache(size * step.item_size)) {
-        const bool backwards = goes_backwards(size * (step.item_size + items[0] + items[1] + items[2]));
+    const int64_t written = size * step.item_size, read = size * (items[0] + items[1] + items[2]);
+    if (in_place || !passes_cache(written, read)) {
+        const bool backwards = goes_backwards(written + read);
         parallel(size, parallel_elements, [&](int64_t first, int64_t last) {
             in_direction(backwards, first, last, direction_piece, [&](int64_t begin, int64_t end) {
                 step.function(out + begin * step.item_size, from[0] + begin * items[0], from[1] + begin * items[1],
@@ -566,7 +580,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     }
     // Short rows cost more one by one than gathered into a tile, many at once.
     if (n < (gathers ? 128 : numbers ? 32 : 256) || splat == (1u << count) - 1) return false;
-    const bool past_cache = passes_cache(order.size * step.item_size) && [&] {
+    const bool past_cache = passes_cache(order.size * step.item_size, read_bytes(kernel, order)) && [&] {
         for (int k = 0; k < count; k++)
             if (sides[k].data == out.data) return false;
         return true;
@@ -663,6 +677,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
     void** direct = arena.take<void*>(outputs);
     bool *may_be_direct = arena.take<bool>(outputs), *past_cache = arena.take<bool>(outputs);
     bool any_past_cache = false, all_past_cache = true;
+    const int64_t read = read_bytes(kernel, order);
     for (int k = 0; k < outputs; k++) {
         const LoopOperand& operand = kernel.operands[k];
         KINDLING_ASSERT(item_size(operand.type) == item_size(kernel.expression->output_type(k)));
@@ -674,7 +689,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
         if (!program.steps.empty() && program.steps.back().out != program.outputs[static_cast<size_t>(k)])
             for (int i = 0; i < kernel.input_count; i++)
                 if (kernel.operands[outputs + i].data == operand.data) may_be_direct[k] = false;
-        past_cache[k] = streams[k].run_stride() == streams[k].item && passes_cache(order.size * streams[k].item);
+        past_cache[k] = streams[k].run_stride() == streams[k].item && passes_cache(order.size * streams[k].item, read);
         for (int i = 0; i < kernel.input_count; i++)  // what was just read is in the cache to be written
             if (kernel.operands[outputs + i].data == operand.data) past_cache[k] = false;
         any_past_cache |= past_cache[k];
@@ -728,10 +743,11 @@ void run_pointwise(const LoopKernel& kernel) {
     if (grain == 0) grain = 64;
     int64_t bytes = 0;
     bool past_cache = false;
+    const int64_t read = read_bytes(kernel, order);
     for (int k = 0; k < kernel.output_count + kernel.input_count; k++) {
         const int64_t item = static_cast<int64_t>(item_size(kernel.operands[k].type));
         bytes += order.size * item;
-        past_cache |= k < kernel.output_count && passes_cache(order.size * item);
+        past_cache |= k < kernel.output_count && passes_cache(order.size * item, read);
     }
     const bool backwards = !past_cache && goes_backwards(bytes);
     parallel(order.size, grain,

@@ -3,6 +3,7 @@
 
 #include "kernels/executor.h"
 #include "kernels/isa.h"
+#include "runtime/threads.h"
 
 namespace kindling {
 
@@ -16,7 +17,12 @@ void end_past_cache() { __builtin_ia32_sfence(); }
 // With what is read, and with what else is in use, this is more than a core's part of the last cache. (What the system
 // says of its size counts the caches of all processors, also of those that a virtual machine is not on.)
 static constinit int64_t least_past_cache = 16 << 20;
-bool passes_cache(int64_t bytes) { return bytes >= __atomic_load_n(&least_past_cache, __ATOMIC_RELAXED); }
+bool passes_cache(int64_t written, int64_t read) {
+    const int64_t least = __atomic_load_n(&least_past_cache, __ATOMIC_RELAXED);
+    if (written < least || num_threads() == 1) return written >= least;
+    // Several threads have several times a core's way to the last cache, but no more of one to memory: what fits is kept.
+    return written + read - 2 * least >= least / 2;
+}
 void set_past_cache(int64_t least) { __atomic_store_n(&least_past_cache, least, __ATOMIC_RELAXED); }
 
 PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, item); }

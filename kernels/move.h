@@ -41,8 +41,10 @@ void copy_past_cache(void* to, const void* from, int64_t bytes);
 void end_past_cache();
 /// Rows of so many bytes that begin at from + places[i] * step, one after the other.
 void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes);
-/// Whether a result of so many bytes would push itself out of the caches before anyone reads it.
-bool passes_cache(int64_t bytes);
+/// Whether a result of so many bytes, made of so many (as many, if nothing is said), would push itself out of the caches
+/// before anyone reads it.
+bool passes_cache(int64_t written, int64_t read);
+inline bool passes_cache(int64_t written) { return passes_cache(written, written); }
 /// From how many bytes on; for tests.
 void set_past_cache(int64_t least);
 /// Asks for memory that is read next but one. Where short pieces of several operands, or of rows backwards, are taken in
