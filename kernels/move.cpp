@@ -80,7 +80,9 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     const int64_t band = rows * row <= 65536 ? rows : 16384 / row > 64 ? 16384 / row : 64;
     const int64_t bands = (rows + band - 1) / band;
     PlaneCopy copy = find_plane_copy(item);
-    const bool past_cache = passes_cache(order.size * item);
+    const int64_t bytes = order.size * item;
+    // What is turned is read in pieces of lines, which have to stay near until the rest of them is wanted.
+    const bool past_cache = passes_cache(bytes, transposes ? 2 * bytes : bytes);
     parallel(planes * bands, 1 + 65536 / (row * band), [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; task++) {
             const int64_t first = task % bands * band;

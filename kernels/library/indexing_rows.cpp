@@ -182,7 +182,7 @@ const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice,
     constexpr int64_t near = 4096, far = 1 << 18;  // what the first cache has room for beside much else, and the second
     const auto item = static_cast<int64_t>(item_size(where.dtype));
     const int64_t row = slice * item, at_once = row < near ? near / row : 1;
-    const bool past_cache = passes_cache(size * row) && row <= far;
+    const bool past_cache = passes_cache(size * row, 2 * size * row) && row <= far;  // values and places are read, too
     LineFunction run = find_write(where.dtype, write);
     const int64_t* bad = nullptr;
     // Some slices are copied, written to, and left: by way of the cache alone where the copy goes past it.
