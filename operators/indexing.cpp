@@ -109,12 +109,6 @@ Places prepare(const Tensor& self, TensorList given) {
     return places;
 }
 
-int64_t numel_of(IntList sizes) {
-    int64_t count = 1;
-    for (int64_t size : sizes) count *= size;
-    return count;
-}
-
 /// Element offsets into a tensor; IndexError when an index is out of range.
 struct Offsets {
     int64_t count;
@@ -123,7 +117,7 @@ struct Offsets {
     Offsets(const Tensor& self, int64_t dim, const Tensor& index, const char* operation);    // along one dimension
 };
 
-Offsets::Offsets(const Places& places) : count(numel_of(places.shape)), values(count) {
+Offsets::Offsets(const Places& places) : count(checked_numel(places.shape)), values(count) {
     if (!places.count) std::memset(values.data, 0, static_cast<size_t>(count) * sizeof(int64_t));
     for (int i = 0; i < places.count; i++) {
         const Tensor& given = places.indices[static_cast<size_t>(i)];
