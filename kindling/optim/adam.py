@@ -92,6 +92,10 @@ def adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, for
         _check_capturable(params, state_steps, supports_xla=not foreach)
     _check_no_scaling(grad_scale, found_inf)
     lr, beta1, beta2 = _to_scalar(lr), _to_scalar(beta1), _to_scalar(beta2)
+    if not (capturable or differentiable) and _in_one_pass(
+            params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, amsgrad, beta1, beta2, lr, weight_decay,
+            eps, maximize, decoupled_weight_decay):
+        return
     if foreach:
         _check_foreach(differentiable)
         if not capturable:
@@ -124,9 +128,6 @@ def _in_one_pass(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_st
 
 def _single_tensor_adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, amsgrad, beta1, beta2, lr,
                         weight_decay, eps, maximize, decoupled_weight_decay):
-    if _in_one_pass(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, amsgrad, beta1, beta2, lr,
-                    weight_decay, eps, maximize, decoupled_weight_decay):
-        return
     maximum, view_as_real = torch.maximum, None
     fresh1, fresh2 = 1 - beta1, 1 - beta2
     decays = weight_decay != 0
@@ -212,9 +213,6 @@ def _tensor_valued_adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, s
 
 def _multi_tensor_adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, amsgrad, beta1, beta2, lr,
                        weight_decay, eps, maximize, decoupled_weight_decay):
-    if _in_one_pass(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, amsgrad, beta1, beta2, lr,
-                    weight_decay, eps, maximize, decoupled_weight_decay):
-        return
     for (params, grads, exp_avgs, exp_avg_sqs, largest, steps), _ in Optimizer._group_tensors_by_device_and_dtype(
             [params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps]).values():
         _view_as_real(params, grads, exp_avgs, exp_avg_sqs, *([largest] if amsgrad else []))

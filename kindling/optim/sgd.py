@@ -81,8 +81,9 @@ def sgd(params, d_p_list, momentum_buffer_list, has_sparse_grad=False, foreach=N
                    nesterov, maximize, has_sparse_grad)
         return
     _check_no_scaling(grad_scale, found_inf)
-    (_multi_tensor_sgd if foreach else _single_tensor_sgd)(
-        params, d_p_list, momentum_buffer_list, weight_decay, momentum, _to_scalar(lr), dampening, nesterov, maximize)
+    update = params, d_p_list, momentum_buffer_list, weight_decay, momentum, _to_scalar(lr), dampening, nesterov, maximize
+    if not _in_one_pass(*update):
+        (_multi_tensor_sgd if foreach else _single_tensor_sgd)(*update)
 
 
 def _in_one_pass(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
@@ -97,8 +98,6 @@ def _in_one_pass(params, grads, buffers, weight_decay, momentum, lr, dampening, 
 
 
 def _single_tensor_sgd(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
-    if _in_one_pass(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
-        return
     lr_has_grad = isinstance(lr, torch.Tensor) and lr.requires_grad
     decay_has_grad = isinstance(weight_decay, torch.Tensor) and weight_decay.requires_grad
     minus_lr, fresh = -lr, 1 - dampening
@@ -122,8 +121,6 @@ def _single_tensor_sgd(params, grads, buffers, weight_decay, momentum, lr, dampe
 
 
 def _multi_tensor_sgd(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
-    if _in_one_pass(params, grads, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize):
-        return
     groups = Optimizer._group_tensors_by_device_and_dtype([params, grads, buffers], with_indices=True)
     for (params, grads, own), indices in groups.values():
         grads, writable = _decay(params, grads, weight_decay, maximize)
