@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "kernels/executor.h"
 #include "kernels/move.h"
+#include "kernels/usual.h"
 #include "runtime/threads.h"
 
 namespace kindling {
@@ -442,13 +443,16 @@ bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_
     return true;
 }
 
-/// Functions that take a shorter way where a vector has usual numbers only. Machine code has no such way (a branch), and where
-/// this much is computed memory keeps up: past the caches they would take 1.05 to 1.5 times as long.
-bool has_short_way(const TileTask& task) {
+/// Functions that machine code has no short way for (a branch), and tanh: where this much is computed memory keeps up, and
+/// past the caches they would take 1.05 to 1.5 times as long.
+bool stays_in_cache(const TileTask& task) {
     if (task.kind != TileTask::Compute || task.type != DType::Float32) return false;
     switch (static_cast<Primitive>(task.which)) {
-        case Primitive::Log: case Primitive::Log2: case Primitive::Log10: case Primitive::Log1p: case Primitive::Sin:
-        case Primitive::Cos: case Primitive::Tanh: case Primitive::Pow: return true;
+#define X(PRIMITIVE, ...) case Primitive::PRIMITIVE:
+        KINDLING_FOR_EACH_MENDED(X)
+        KINDLING_FOR_EACH_LOG(X)
+#undef X
+        case Primitive::Pow: case Primitive::Tanh: return true;
         default: return false;
     }
 }
@@ -530,7 +534,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
         items[k] = splat >> k & 1 ? 0 : program.slots[static_cast<size_t>(step.operands[k])].item_size;
     const bool in_place = from[0] == out || from[1] == out || from[2] == out;
     const int64_t written = size * step.item_size, read = size * (items[0] + items[1] + items[2]);
-    if (in_place || has_short_way(step.task) || !passes_cache(written, read)) {
+    if (in_place || stays_in_cache(step.task) || !passes_cache(written, read)) {
         const bool backwards = goes_backwards(written + read);
         parallel(size, parallel_elements, [&](int64_t first, int64_t last) {
             in_direction(backwards, first, last, direction_piece, [&](int64_t begin, int64_t end) {

@@ -2,14 +2,13 @@
 // lose by being built for size).
 #include "kernels/maths.h"
 #include "kernels/tile.h"
+#include "kernels/usual.h"
 
 namespace kindling::KINDLING_ISA_NAMESPACE {
 namespace {
 
 #define KINDLING_FOR_EACH_FLOAT(X) \
     X(Exp, expf) X(Exp2, exp2f) X(Expm1, expm1f) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
-#define KINDLING_FOR_EACH_MENDED(X) X(Sin, sinf) X(Cos, cosf) X(Log1p, log1pf)
-#define KINDLING_FOR_EACH_LOG(X) X(Log, logf, E) X(Log2, log2f, Two) X(Log10, log10f, Ten)
 #define KINDLING_FOR_EACH_IN_DOUBLES(X) X(Tan, tan_for_float) X(Cosh, cosh_for_float) X(Sinh, sinh_for_float) X(Atanh, atanh_for_float)
 
 #define KINDLING_FOR_EACH_ANGLE(X) X(Sin, sin) X(Cos, cos) X(Tan, tan)
