@@ -10,9 +10,10 @@ KINDLING_OPERATION(AddOp, (V a, V b) { return a + b; })
 KINDLING_OPERATION(SubOp, (V a, V b) { return a - b; })
 KINDLING_OPERATION(MulOp, (V a, V b) { return a * b; })
 KINDLING_OPERATION(DivOp, (V a, V b) { return a / b; })
-// The comparison is false for a NaN: it is in b, or taken from a.
-KINDLING_OPERATION(MinOp, (V a, V b) { return choose((a < b) | (a != a), a, b); })
-KINDLING_OPERATION(MaxOp, (V a, V b) { return choose((a > b) | (a != a), a, b); })
+// The comparison is false for a NaN: it is in b, or taken from a. (The inner choice is one instruction; the outer one is
+// known beforehand where a is a number.)
+KINDLING_OPERATION(MinOp, (V a, V b) { return choose(a != a, a, smaller(a, b)); })
+KINDLING_OPERATION(MaxOp, (V a, V b) { return choose(a != a, a, greater(a, b)); })
 KINDLING_OPERATION(FminOp, (V a, V b) { return choose((a <= b) | (b != b), a, b); })
 KINDLING_OPERATION(FmaxOp, (V a, V b) { return choose((a >= b) | (b != b), a, b); })
 KINDLING_OPERATION(EqOp, (V a, V b) { return a == b; })

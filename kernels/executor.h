@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/loop.h"
+#include "kernels/move.h"
 #include "kernels/native/native.h"
 #include "kernels/stream.h"
 #include "kernels/tile.h"
@@ -10,6 +11,9 @@
 namespace kindling {
 
 using RunArena = Arena<96 * 1024>;
+
+/// Elements, about, that are gone through in one direction (goes_backwards).
+inline constexpr int64_t direction_piece = 1 << 14;
 
 /// Dimensions of an iteration space as the executor goes through them, outermost first, sizes of 1 dropped.
 struct LoopOrder {
@@ -31,14 +35,17 @@ public:
                bool past_cache = false);
 
     int64_t tile() const { return tile_; }
+    /// As many elements may be run at once where all outputs are direct: more than a tile if machine code reads all inputs
+    /// from memory. Two threads need 0.8 of the time then, where the last cache is what they wait for.
+    int64_t longest() const { return longest_; }
     /// Outputs are written past the caches; directly, at multiples of 64 bytes, or for nothing.
     bool writes_past_cache() const { return writes_past_cache_; }
     /// How many of the next n elements may be run at once: inputs that are one number a row, or lie across, are read row
     /// by row if the runner `fits_rows`.
     int64_t within_rows(int64_t n) const;
     void seek(int64_t flat);
-    /// Reads the next n <= tile() elements and runs the steps. `direct`: one pointer per output (or null), where its
-    /// step may write.
+    /// Reads the next n elements, at most tile() or longest(), and runs the steps. `direct`: one pointer per output (or
+    /// null), where its step may write.
     void run(int64_t n, void* const* direct);
     /// Where there is code that folds the outputs as `folds` said: what they come to in the next n elements, each at a
     /// multiple of 16 bytes. These elements begin a block of the fold.
@@ -49,7 +56,7 @@ public:
 
 private:
     const TileProgram& program_;
-    int64_t tile_;
+    int64_t tile_, longest_;
     char** pointers_;       // of each slot
     char** buffers_;        // of each slot, where one is made for it
     uint8_t* repeated_;     // of each slot
@@ -91,20 +98,6 @@ template <class F> void parallel(int64_t count, int64_t grain, F&& body) {
         count, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); },
         &body);
 }
-
-/// Whether a kernel that reads and writes so many bytes goes through memory backwards. Where that is more than the caches
-/// keep and not far more, every other kernel does: it meets what the one before left there before it is pushed out.
-bool goes_backwards(int64_t bytes);
-/// `body(begin, end)` for [begin, end); backwards for its pieces (of `piece`, counted from 0), from the last to the first.
-template <class F> void in_direction(bool backwards, int64_t begin, int64_t end, int64_t piece, F&& body) {
-    while (backwards && end - begin > piece) {
-        const int64_t at = (end - 1) / piece * piece;
-        body(at, end);
-        end = at;
-    }
-    if (begin < end) body(begin, end);
-}
-inline constexpr int64_t direction_piece = 1 << 14;  // elements, about
 
 /// Sorts by stride (the first operands decide first) and drops sizes of 1; `mask` says which dimensions take part.
 LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunArena& arena);

@@ -15,12 +15,6 @@ void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int6
     else detail::run_parallel(0, count, grain, body, context);
 }
 
-bool goes_backwards(int64_t bytes) {
-    static constinit uint8_t backwards = 0;
-    constexpr int64_t least = 1 << 20, most = 32 << 20;  // a second cache, and a third
-    return bytes >= least && bytes <= most && __atomic_xor_fetch(&backwards, 1, __ATOMIC_RELAXED);
-}
-
 void fill_splat(void* to, const void* from, int item) {
     uint64_t pair[2] = {};
     switch (item) {
@@ -191,11 +185,9 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
     for (int s = 0; s < stream_count_; s++) row_reads_[s] = Any;
     if (fits_rows) plan_rows();
     if (folds) fold_native_ = find_native_folds(program, repeated_, folds, order.size);
-    if (fold_native_) {
-        bool in_memory = true;  // nothing goes by way of a tile
-        for (int s = 0; s < stream_count_; s++) in_memory &= streams_[s].mode == Stream::Contiguous && streams_[s].base;
-        if (in_memory) tile_ = native_fold_elements();
-    }
+    bool in_memory = true;  // no input goes by way of a tile
+    for (int s = 0; s < stream_count_; s++) in_memory &= streams_[s].mode == Stream::Contiguous && streams_[s].base;
+    if (fold_native_ && in_memory) tile_ = native_fold_elements();
     if (!fold_native_) {
         // Tiles begin at whole lines then: all but the last are as long as the first.
         past_cache &= !by_rows_ && tile_ % 64 == 0;
@@ -206,7 +198,12 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
         native_ = find_native(program, repeated_, order.size);
         if (past_cache) mark(0);
         writes_past_cache_ = past_cache && native_;
+        for (size_t k = 0; k < program.outputs.size(); k++) {
+            in_memory &= program.slots[static_cast<size_t>(program.outputs[k])].kind == TileSlot::Buffer;
+            for (size_t j = 0; j < k; j++) in_memory &= program.outputs[j] != program.outputs[k];
+        }
     }
+    longest_ = native_ && in_memory && tile_ < direction_piece ? direction_piece : tile_;
     if (native_ || fold_native_) {
         frame_ = arena.take<char>(native_frame(fold_native_ ? *fold_native_ : *native_));
         return;
@@ -713,11 +710,15 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
                           program.slots[static_cast<size_t>(program.outputs[static_cast<size_t>(k)])].kind == TileSlot::Buffer;
     }
     TileRunner runner(program, order, kernel.operands + outputs, kernel.scalars, 4096, true, arena, nullptr, all_past_cache);
+    bool no_tiles = true;
+    for (int k = 0; k < outputs; k++)
+        no_tiles &= may_be_direct[k] && streams[k].mode == Stream::Contiguous && (!past_cache[k] || runner.writes_past_cache());
+    const int64_t most = no_tiles ? runner.longest() : runner.tile();
     auto run_piece = [&](int64_t from_element, int64_t to_element) {
         for (int k = 0; k < outputs; k++) streams[k].seek(from_element);
         runner.seek(from_element);
         for (int64_t at = from_element; at < to_element;) {
-            int64_t n = runner.within_rows(to_element - at < runner.tile() ? to_element - at : runner.tile());
+            int64_t n = runner.within_rows(to_element - at < most ? to_element - at : most);
             for (int k = 0; k < outputs; k++)
                 direct[k] = may_be_direct[k] && (!past_cache[k] || runner.writes_past_cache()) &&
                                     (streams[k].direct(n) || (n == 1 && order.size == 1))
@@ -737,7 +738,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
             at += n;
         }
     };
-    in_direction(backwards, begin, end, runner.tile() * (direction_piece / runner.tile() + 1), run_piece);
+    in_direction(backwards, begin, end, most * (direction_piece / most + (most < direction_piece)), run_piece);
     if (any_past_cache) end_past_cache();
 }
 

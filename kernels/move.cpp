@@ -25,6 +25,12 @@ bool passes_cache(int64_t written, int64_t read) {
 }
 void set_past_cache(int64_t least) { __atomic_store_n(&least_past_cache, least, __ATOMIC_RELAXED); }
 
+bool goes_backwards(int64_t bytes) {
+    static constinit uint8_t backwards = 0;
+    constexpr int64_t least = 1 << 20, most = 8 << 20;  // a second cache, and eight times that: what it saves is in the noise
+    return bytes >= least && bytes <= most && __atomic_xor_fetch(&backwards, 1, __ATOMIC_RELAXED);
+}
+
 PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, item); }
 ColumnScan find_column_scan(bool product, DType type) { return KINDLING_BY_ISA(find_column_scan, product, type); }
 
@@ -83,7 +89,8 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     const int64_t bytes = order.size * item;
     // What is turned is read in pieces of lines, which have to stay near until the rest of them is wanted.
     const bool past_cache = passes_cache(bytes, transposes ? 2 * bytes : bytes);
-    parallel(planes * bands, 1 + 65536 / (row * band), [&](int64_t begin, int64_t end) {
+    const bool backwards = !past_cache && goes_backwards(2 * bytes);
+    auto run_tasks = [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; task++) {
             const int64_t first = task % bands * band;
             int64_t which = task / bands;
@@ -101,6 +108,9 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
             }
             copy(part);
         }
+    };
+    parallel(planes * bands, 1 + 65536 / (row * band), [&](int64_t begin, int64_t end) {
+        in_direction(backwards, begin, end, 1, run_tasks);
         if (past_cache) end_past_cache();
     });
     return true;

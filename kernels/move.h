@@ -47,6 +47,20 @@ bool passes_cache(int64_t written, int64_t read);
 inline bool passes_cache(int64_t written) { return passes_cache(written, written); }
 /// From how many bytes on; for tests.
 void set_past_cache(int64_t least);
+
+/// Whether a kernel that reads and writes so many bytes goes through memory backwards. Where that is more than the caches
+/// keep and not far more, every other kernel does: it meets what the one before left there before it is pushed out.
+bool goes_backwards(int64_t bytes);
+/// `body(begin, end)` for [begin, end); backwards for its pieces (of `piece`, counted from 0), from the last to the first.
+template <class F> void in_direction(bool backwards, int64_t begin, int64_t end, int64_t piece, F&& body) {
+    while (backwards && end - begin > piece) {
+        const int64_t at = (end - 1) / piece * piece;
+        body(at, end);
+        end = at;
+    }
+    if (begin < end) body(begin, end);
+}
+
 /// Asks for memory that is read next but one. Where short pieces of several operands, or of rows backwards, are taken in
 /// turns, the processor itself does not see what follows.
 inline void fetch_ahead(const void* from, int64_t bytes) {

@@ -162,14 +162,14 @@ template <class T> struct Mover {
                    outer - whole_outer, whole_inner);
     }
 
-    /// At least `lanes` elements backwards. The last vector ends with the row, over elements that are written already.
+    /// At least `lanes` elements backwards. From the end on, so that what is read lies in the order in which the processor
+    /// fetches ahead; the last vector begins with the row, over elements that are written already.
     static KINDLING_INLINE void turn_row(char* to, const char* from, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
-        for (int64_t at = 0; at < n - lanes; at += lanes)
+        for (int64_t at = n - lanes; at > 0; at -= lanes)
             store(to + at * item, turned(load<W>(from - (at + lanes - 1) * item), order));
-        store(to + (n - lanes) * item, turned(load<W>(from - (n - 1) * item), order));
+        store(to, turned(load<W>(from - (lanes - 1) * item), order));
     }
-    /// From the end on, so that what is read lies in the order in which the processor fetches ahead.
     static KINDLING_INLINE void turn_row_past_cache(char* to, const char* from, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
         int64_t head = (-reinterpret_cast<intptr_t>(to) & 63) / item;

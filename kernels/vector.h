@@ -365,6 +365,26 @@ template <class V> KINDLING_INLINE V square_root(const V& x) {
     return result;
 }
 
+/// The greater (the smaller) of two as the processor has it: b where they are equal or not ordered.
+#define KINDLING_EXTREME(NAME, OPERATOR, OP)                                                                          \
+    template <class V> KINDLING_INLINE V NAME(const V& a, const V& b) {                                               \
+        KINDLING_EXTREME_BY_WIDTH(OP)                                                                                 \
+        return a OPERATOR b ? a : b;                                                                                  \
+    }
+#if defined(__AVX512F__)
+#define KINDLING_EXTREME_BY_WIDTH(OP)                                                                                 \
+    if constexpr (sizeof(V) == 64 && std::is_same_v<Item<V>, float>)                                                  \
+        return bit_cast<V>(_mm512_##OP##_ps(bit_cast<__m512>(a), bit_cast<__m512>(b)));                               \
+    if constexpr (sizeof(V) == 64 && std::is_same_v<Item<V>, double>)                                                 \
+        return bit_cast<V>(_mm512_##OP##_pd(bit_cast<__m512d>(a), bit_cast<__m512d>(b)));
+#else
+#define KINDLING_EXTREME_BY_WIDTH(OP)
+#endif
+KINDLING_EXTREME(greater, >, max)
+KINDLING_EXTREME(smaller, <, min)
+#undef KINDLING_EXTREME
+#undef KINDLING_EXTREME_BY_WIDTH
+
 enum class Rounding { Nearest = 0, Down = 1, Up = 2, Zero = 3 };  // as the immediates of roundps
 template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
 #if defined(__AVX512F__)

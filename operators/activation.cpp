@@ -46,7 +46,7 @@ OPERATORS(activation) {
         doc("max(self, 0)"),
         pointwise([](auto x) {
             if (x.dtype() == DType::Bool || is_complex(x.dtype())) fail(ErrorKind::Runtime, "Boolean and complex inputs not supported for relu");
-            return max(x, zero_like(x));
+            return max(zero_like(x), x);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor result) { return threshold_backward(grad, result, Scalar(0)); }),
     });

@@ -272,8 +272,8 @@ OPERATORS(arithmetic) {
         doc("Limited to [min, max]; NaN stays"), alias("clip"), promotes(Promotion::WithScalars),
         pointwise([](auto x, auto low, auto high) {
             if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
-            Sym y = low.is_none() ? x : max(x, low);
-            return high.is_none() ? y : min(y, high);
+            Sym y = low.is_none() ? x : max(low, x);  // of two zeros the second
+            return high.is_none() ? y : min(high, y);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<Scalar> min, std::optional<Scalar> max) {
             Tensor inside;
@@ -308,7 +308,7 @@ OPERATORS(arithmetic) {
     });
     declare("clamp_min(Tensor self, Scalar min) -> Tensor", {
         doc("At least min"), promotes(Promotion::WithScalars),
-        pointwise([](auto x, auto low) { return max(x, low); }),
+        pointwise([](auto x, auto low) { return max(low, x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min) { return where(ge(self, wrap_number(min)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", {
@@ -317,7 +317,7 @@ OPERATORS(arithmetic) {
     });
     declare("clamp_max(Tensor self, Scalar max) -> Tensor", {
         doc("At most max"), promotes(Promotion::WithScalars),
-        pointwise([](auto x, auto high) { return min(x, high); }),
+        pointwise([](auto x, auto high) { return min(high, x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar max) { return where(le(self, wrap_number(max)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", {

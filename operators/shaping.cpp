@@ -116,11 +116,13 @@ Tensor triangle_places(int64_t rows, int64_t columns, int64_t diagonal, bool upp
     checked_numel({rows, columns});
     diagonal = std::clamp<int64_t>(diagonal, -rows - 1, columns + 1);
     auto edge = [&](int64_t row) { return std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns); };
+    // The rows that have any: there may be far more that have none.
+    const int64_t top = upper ? 0 : std::clamp<int64_t>(-diagonal, 0, rows), bottom = upper ? std::clamp<int64_t>(columns - diagonal, 0, rows) : rows;
     int64_t count = 0;
-    for (int64_t row = 0; row < rows; row++) count += upper ? columns - edge(row) : edge(row);
+    for (int64_t row = top; row < bottom && columns; row++) count += upper ? columns - edge(row) : edge(row);
     Tensor result = make_tensor({2, count}, DType::Int64, device);
     int64_t* place = result.data_ptr<int64_t>();
-    for (int64_t row = 0; row < rows && !result.is_meta(); row++)
+    for (int64_t row = top; row < bottom && columns && !result.is_meta(); row++)
         for (int64_t column = upper ? edge(row) : 0, stop = upper ? columns : edge(row); column < stop; column++, place++)
             place[0] = row, place[count] = column;
     return to(result, dtype == DType::None ? DType::Int64 : dtype);
@@ -140,11 +142,14 @@ Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
         const bool past_cache = passes_cache(rows * row);
         const auto copy = past_cache ? copy_past_cache : copy_bytes;
         Unlocked unlocked(rows * row > 1 << 18);
-        parallel_for(0, rows, 1 + (1 << 18) / row, [&](int64_t begin, int64_t end) {
-            for (int64_t r = begin; r < end; r++) {
-                copy(to + r * row, from + r * row + start * inner, last);
-                copy(to + r * row + last, from + r * row, row - last);
-            }
+        const bool backwards = !past_cache && goes_backwards(2 * rows * row);
+        parallel_for(0, rows, 1 + (1 << 18) / row, [&](int64_t first, int64_t stop) {
+            in_direction(backwards, first, stop, 1 + (1 << 16) / row, [&](int64_t begin, int64_t end) {
+                for (int64_t r = begin; r < end; r++) {
+                    copy(to + r * row, from + r * row + start * inner, last);
+                    copy(to + r * row + last, from + r * row, row - last);
+                }
+            });
             if (past_cache) end_past_cache();
         });
         return result;

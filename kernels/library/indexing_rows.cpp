@@ -79,6 +79,8 @@ void gather_places(const Indexed& w, const void* tensor, void* out) {
     const int64_t block = product(w.after_dims, w.after_sizes);
     const bool whole = dense(w.after_dims, w.after_sizes, w.after_strides);
     LineFunction run = find_gather(w.dtype);
+    const int64_t row_bytes = block * bytes;
+    const bool backwards = whole && block > 1 && goes_backwards(2 * w.count * row_bytes);
     Scratch<int64_t> after(whole ? 0 : block);
     if (!whole) each(w.after_dims, w.after_sizes, w.after_strides, [&](int64_t a, int64_t b) { after[b] = a; });
     each(w.before_dims, w.before_sizes, w.before_strides, [&](int64_t start, int64_t row) {
@@ -88,7 +90,9 @@ void gather_places(const Indexed& w, const void* tensor, void* out) {
             if (block == 1) {
                 run(from, to + begin * bytes, {w.offsets + begin, 1, INT64_MAX, 1, 0, 1, end - begin});
             } else if (whole) {
-                copy_from_places(to + begin * block * bytes, from, w.offsets + begin, end - begin, bytes, block * bytes);
+                in_direction(backwards, begin, end, 1 + (1 << 16) / row_bytes, [&](int64_t i, int64_t stop) {
+                    copy_from_places(to + i * row_bytes, from, w.offsets + i, stop - i, bytes, row_bytes);
+                });
             } else {
                 for (int64_t i = begin; i < end; i++)
                     run(from + w.offsets[i] * bytes, to + i * block * bytes, {after.data, 1, INT64_MAX, 1, 0, 1, block});

@@ -121,6 +121,7 @@ void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<
             int64_t begin = std::max<int64_t>(static_cast<int64_t>(center - support + M(0.5)), 0);
             int64_t end = std::min<int64_t>(static_cast<int64_t>(center + support + M(0.5)), in);
             count = static_cast<int>(std::clamp<int64_t>(end - begin, 0, taps.most));
+            index[0] = 0, weight[0] = 0; // read even where a scale that the sizes do not bear out leaves none
             M total = 0;
             for (int k = 0; k < count; ++k) {
                 weight[k] = antialias_weight(cubic, (static_cast<M>(begin + k) - center + M(0.5)) * inverse);

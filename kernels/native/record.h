@@ -79,6 +79,8 @@ template <class T> bool anywhere(const Recorded<T>&) { return true; }  // both w
 template <class T> Recorded<T> square_root(const Recorded<T>& x) {
     return Recorded<T>(recorder->square_root(lane_type<T>, x.lane), nullptr);
 }
+template <class T> Recorded<T> greater(const Recorded<T>& a, const Recorded<T>& b) { return choose(a > b, a, b); }
+template <class T> Recorded<T> smaller(const Recorded<T>& a, const Recorded<T>& b) { return choose(a < b, a, b); }
 template <Rounding R, class T> Recorded<T> round_to(const Recorded<T>& x) {
     return Recorded<T>(recorder->round(lane_type<T>, static_cast<int>(R), x.lane), nullptr);
 }

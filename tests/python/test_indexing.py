@@ -161,6 +161,7 @@ def test_triangles_and_even_spaces():
     for rows, columns, diagonal in ((4, 4, 0), (3, 5, 1), (5, 3, -2), (0, 4, 0), (4, 0, 3), (3, 3, 2**62), (2, 3, -9)):
         for way in ("tril_indices", "triu_indices"):
             same(f"torch.{way}({rows}, {columns}, {diagonal})")
+    same("torch.triu_indices(2**31, 1), torch.tril_indices(2**31, 2, 2 - 2**31)")  # most rows have none
     same("torch.tril_indices(3, 4, 1, dtype=torch.int32)\ntorch.tril_indices(-1, 4)", message=False)
     for dtype in ("float32", "float64", "int64", "uint8", "complex64", "complex128"):
         for start, end, steps in ((0, 1, 10), (-3.7, 5.1, 7), (0.1, 0.3, 2), (5, 1, 4), (2, 2, 3), (0, 250, 1001), (1, 9, 0), (3, 4, 1)):

@@ -37,6 +37,22 @@ def test_trigamma_of_negative_numbers_takes_no_steps():
     assert odd.tolist() == pytest.approx(summed, rel=1e-9)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("count", [3, 40, 100_000])  # by tiles, and by machine code
+def test_limits_of_zeros_and_nans(dtype, count):
+    """Of equal numbers the tensor's stays, with its sign; a NaN stays, and is what a NaN among the limits makes of all."""
+    nan = math.nan
+    for call in ("relu()", "clamp(min=0.0)", "clamp(max=-0.0)", "clamp(-0.0, 0.0)", "clamp(nan, 1.0)", "clamp(-1.0, nan)", "clamp(1.0, -1.0)",
+                 "clamp(-1.0, 2.0)", "clamp_min(-0.0)", "clamp_max(0.0)"):
+        signs = []
+        for library in (torch, kindling):
+            x = library.tensor([0.0, -0.0, nan, 3.0, -3.0, math.inf, -math.inf], dtype=getattr(library, dtype)).repeat(count)
+            y = eval(f"x.{call}", {"x": x, "nan": nan})
+            signs.append([str(each) for each in y[-7:].float().tolist()])
+            assert y.isnan().sum() == (7 if "nan" in call else 1) * count
+        assert signs[1] == signs[0], call
+
+
 # The largest errors of float32 functions, in units of the last place; docs/accuracy.md has those of all numbers.
 BOUNDS = {"sin": 0.62, "cos": 0.62, "log": 0.81, "log2": 0.67, "log10": 0.62, "log1p": 0.8, "exp2": 0.79, "expm1": 0.84, "tan": 0.51, "sinh": 0.51,
           "cosh": 0.51, "atanh": 0.51, "erfc": 0.51, "erfinv": 0.51, "lgamma": 0.51, "digamma": 0.51}

@@ -53,6 +53,13 @@ def test_histogram():
         np.testing.assert_allclose(got.bin_edges.numpy(), expected.bin_edges.numpy())
 
 
+def test_scale_that_the_sizes_do_not_bear_out():
+    """Places that lie wholly behind the input's end take nothing, and nothing is read for them."""
+    x = kindling.full((1, 1, 1, 1), 3.0, dtype=kindling.float64)
+    row = kindling.ops.aten._upsample_bilinear2d_aa(x, [8, 8], False, None, 0.5)[0, 0, 0].tolist()
+    assert row == [3.0] + [0.0] * 7
+
+
 def test_index_add_refuses_a_source_of_other_dimensions():
     with pytest.raises(RuntimeError, match="source tensor shape must match"):
         kindling.zeros(3, 2).index_add(0, kindling.tensor([0, 1]), kindling.ones(2))
