@@ -277,7 +277,21 @@ void copy_past_cache(void* target, const void* source, int64_t bytes) {
     copy_short(to, from, bytes);
 }
 
+/// Rows of at least a vector; while one is copied, line by line, those of the next but one are asked for.
+static void copy_lines_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes) {
+    using V = Vec<uint8_t, width>;
+    for (int64_t i = 0; i < n; i++, to += bytes) {
+        const char *row = from + places[i] * step, *next = from + places[i + 2 < n ? i + 2 : n - 1] * step;
+        for (int64_t at = 0; at < bytes - width; at += width) {
+            if (at % 64 == 0) __builtin_prefetch(next + at);
+            store(to + at, load<V>(row + at));
+        }
+        store(to + bytes - width, load<V>(row + bytes - width));
+    }
+}
+
 void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes) {
+    if (bytes >= 512 && bytes <= 4096) return copy_lines_from_places(to, from, places, n, step, bytes);
     // Short rows do not tell the processor where the next ones lie: enough of them are asked for to fill some pages.
     const int64_t ahead = bytes >= 1024 ? 1 : 4, some = bytes < 1024 ? bytes : 1024;
     for (int64_t i = 0; i < n; i++, to += bytes) {

@@ -109,40 +109,42 @@ Places prepare(const Tensor& self, TensorList given) {
     return places;
 }
 
-/// Element offsets into a tensor; IndexError when an index is out of range.
+/// Offsets into a tensor, in so many elements; IndexError when an index is out of range.
 struct Offsets {
-    int64_t count;
-    library::Scratch<int64_t> values;
+    int64_t count, scale = 1;
+    library::Scratch<int64_t> sums;
+    Tensor index;  // of one dimension
+    const int64_t* values = nullptr;
     explicit Offsets(const Places& places);                                                  // for each combination of indices
     Offsets(const Tensor& self, int64_t dim, const Tensor& index, const char* operation);    // along one dimension
 };
 
-Offsets::Offsets(const Places& places) : count(checked_numel(places.shape)), values(count) {
-    if (!places.count) std::memset(values.data, 0, static_cast<size_t>(count) * sizeof(int64_t));
+Offsets::Offsets(const Places& places) : count(checked_numel(places.shape)), sums(count), values(sums.data) {
+    if (!places.count) std::memset(sums.data, 0, static_cast<size_t>(count) * sizeof(int64_t));
     for (int i = 0; i < places.count; i++) {
         const Tensor& given = places.indices[static_cast<size_t>(i)];
         const bool plain = given.is_contiguous() && given.sizes() == IntList(places.shape);
-        Tensor index = plain ? given : contiguous(expand(given, places.shape));
+        Tensor whole = plain ? given : contiguous(expand(given, places.shape));
         int64_t dim = places.first + i, size = places.self.size(dim);
-        const int64_t* bad = library::add_offsets(values.data, index.data_ptr<int64_t>(), count, size, places.self.stride(dim), i == 0, true);
+        const int64_t* bad = library::add_offsets(sums.data, whole.data_ptr<int64_t>(), count, size, places.self.stride(dim), i == 0);
         KINDLING_CHECK(Index, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, dim, size);
     }
 }
 
-Offsets::Offsets(const Tensor& self, int64_t dim, const Tensor& index, const char* operation) : count(index.numel()), values(count) {
-    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, index.dim());
-    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(index.dtype()));
-    Tensor flat = contiguous(to(index, DType::Int64));
-    const int64_t size = self.dim() ? self.size(dim) : 1, stride = self.dim() ? self.stride(dim) : 0;
-    const int64_t* bad = library::add_offsets(values.data, flat.data_ptr<int64_t>(), count, size, stride, true, false);
-    KINDLING_CHECK(Index, !bad, "index out of range in self");
+Offsets::Offsets(const Tensor& self, int64_t dim, const Tensor& given, const char* operation) : count(given.numel()), sums(0) {
+    KINDLING_CHECK(Index, given.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, given.dim());
+    KINDLING_CHECK(Runtime, given.dtype() == DType::Int64 || given.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(given.dtype()));
+    index = contiguous(to(given, DType::Int64));
+    values = index.data_ptr<int64_t>();
+    if (self.dim()) scale = self.stride(dim);
+    KINDLING_CHECK(Index, !library::find_outside(values, count, self.dim() ? self.size(dim) : 1), "index out of range in self");
 }
 
 library::Indexed describe(const Tensor& self, int first, int count, const Offsets& offsets) {
     const TensorImpl* impl = self.impl();
     const int64_t *sizes = impl->shape, *strides = impl->shape + impl->ndim;
     int after = first + count;
-    return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.values.data, offsets.count};
+    return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.values, offsets.count, offsets.scale};
 }
 
 /// Whether self[indices] is a choice of elements in the order in which they lie.

@@ -160,8 +160,22 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
     return true;
 }
 
-const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first, bool from_end) {
-    const uint64_t below = from_end ? static_cast<uint64_t>(size) : 0, room = below + static_cast<uint64_t>(size);
+const int64_t* find_outside(const int64_t* index, int64_t n, int64_t size) {
+    constexpr int64_t together = 64;
+    const int64_t* end = index + n;
+    for (; end - index >= together; index += together) {
+        uint64_t outside = 0;  // its sign, which vectors have before they have comparisons
+        for (int64_t k = 0; k < together; k++)
+            outside |= static_cast<uint64_t>(index[k]) | (static_cast<uint64_t>(size) - 1 - static_cast<uint64_t>(index[k]));
+        if (static_cast<int64_t>(outside) < 0) [[unlikely]] break;
+    }
+    for (; index < end; index++)
+        if (static_cast<uint64_t>(*index) >= static_cast<uint64_t>(size)) return index;
+    return nullptr;
+}
+
+const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first) {
+    const uint64_t below = static_cast<uint64_t>(size), room = 2 * below;
     bool outside = false;
     parallel_for(0, n, parallel_elements, [&](int64_t begin, int64_t end) {
         if (!add_some(offsets + begin, index + begin, end - begin, size, stride, first, below, room)) __atomic_store_n(&outside, true, __ATOMIC_RELAXED);

@@ -9,19 +9,21 @@ namespace kindling::library {
 enum class Write : uint8_t { Set, Add, Mul, Min, Max };
 
 /// A tensor seen as before x indexed x after, where the indexed dimensions are replaced by a list of offsets.
-/// All strides and offsets count elements; the offsets were checked by the caller.
+/// All strides count elements; offsets count `scale` of them, and were checked by the caller.
 struct Indexed {
     DType dtype;
     int before_dims, after_dims;
     const int64_t *before_sizes, *before_strides;   // of the indexed tensor
     const int64_t *after_sizes, *after_strides;
     const int64_t* offsets;                         // into the indexed tensor, `count` of them
-    int64_t count;
+    int64_t count, scale;
 };
 
-/// offsets[i] = index[i] * stride, or that added if not `first`; an index below 0 may count `from_end`. Null, or the first index
-/// that is out of range.
-const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first, bool from_end);
+/// The first of n indices that is not in [0, size), or null.
+const int64_t* find_outside(const int64_t* index, int64_t n, int64_t size);
+/// offsets[i] = index[i] * stride, or that added if not `first`; an index below 0 counts from the end. Null, or the first index that
+/// is out of range.
+const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first);
 
 /// out (contiguous: before x count x after) = tensor at the places.
 void gather_places(const Indexed& where, const void* tensor, void* out);

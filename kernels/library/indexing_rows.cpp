@@ -88,14 +88,14 @@ void gather_places(const Indexed& w, const void* tensor, void* out) {
         char* to = static_cast<char*>(out) + row * w.count * block * bytes;
         parallel_for(0, w.count, 1 + parallel_elements / block, [&](int64_t begin, int64_t end) {
             if (block == 1) {
-                run(from, to + begin * bytes, {w.offsets + begin, 1, INT64_MAX, 1, 0, 1, end - begin});
+                run(from, to + begin * bytes, {w.offsets + begin, 1, INT64_MAX, w.scale, 0, 1, end - begin});
             } else if (whole) {
                 in_direction(backwards, begin, end, 1 + (1 << 16) / row_bytes, [&](int64_t i, int64_t stop) {
-                    copy_from_places(to + i * row_bytes, from, w.offsets + i, stop - i, bytes, row_bytes);
+                    copy_from_places(to + i * row_bytes, from, w.offsets + i, stop - i, w.scale * bytes, row_bytes);
                 });
             } else {
                 for (int64_t i = begin; i < end; i++)
-                    run(from + w.offsets[i] * bytes, to + i * block * bytes, {after.data, 1, INT64_MAX, 1, 0, 1, block});
+                    run(from + w.offsets[i] * w.scale * bytes, to + i * block * bytes, {after.data, 1, INT64_MAX, 1, 0, 1, block});
             }
         });
     });
@@ -115,19 +115,19 @@ void write_places(const Indexed& w, void* tensor, const void* values, Write writ
         char* to = static_cast<char*>(tensor) + start * bytes;
         char* from = static_cast<char*>(const_cast<void*>(values)) + row * w.count * block * bytes;
         if (block == 1) {
-            run(to, from, {w.offsets, 1, INT64_MAX, 1, 0, 1, w.count});
+            run(to, from, {w.offsets, 1, INT64_MAX, w.scale, 0, 1, w.count});
             return;
         }
         if (!whole) {
             for (int64_t i = 0; i < w.count; i++)
-                run(to + w.offsets[i] * bytes, from + i * block * bytes, {after.data, 1, INT64_MAX, 1, 0, 1, block});
+                run(to + w.offsets[i] * w.scale * bytes, from + i * block * bytes, {after.data, 1, INT64_MAX, 1, 0, 1, block});
             return;
         }
         // A place may be written to more than once, in order: each thread has some columns of all rows.
         const int64_t share = (block / num_threads() + 64) & ~int64_t{63}, least = 1 + parallel_elements / w.count;
         parallel_for(0, block, share > least ? share : least, [&](int64_t begin, int64_t end) {
             for (int64_t i = 0; i < w.count; i++) {
-                char *place = to + (w.offsets[i] + begin) * bytes, *value = from + (i * block + begin) * bytes;
+                char *place = to + (w.offsets[i] * w.scale + begin) * bytes, *value = from + (i * block + begin) * bytes;
                 if (write == Write::Add) add(place, place, value, end - begin);
                 else copy_bytes(place, value, (end - begin) * bytes);
             }
@@ -145,7 +145,7 @@ bool copy_and_add(const Indexed& w, int64_t size, const void* tensor, void* out,
     Scratch<int32_t> first(size), next(w.count);
     for (int64_t i = 0; i < size; i++) first[i] = -1;
     for (int64_t k = w.count; k-- > 0;) {
-        int32_t& place = first[w.offsets[k] / block];
+        int32_t& place = first[w.offsets[k] * w.scale / block];
         next[k] = place;
         place = static_cast<int32_t>(k);
     }
