@@ -14,16 +14,16 @@ void copy_from_places(char* to, const char* from, const int64_t* places, int64_t
 }
 void end_past_cache() { __builtin_ia32_sfence(); }
 
-// With what is read, and with what else is in use, this is more than a core's part of the last cache. (What the system
-// says of its size counts the caches of all processors, also of those that a virtual machine is not on.)
-static constinit int64_t least_past_cache = 16 << 20;
+// Half of a last cache, as much of it as one loop may count on: others use it, too. (What the system says of its size counts
+// the caches of all processors, also of those that a virtual machine is not on.)
+static constinit int64_t half_of_last_cache = 16 << 20;
 bool passes_cache(int64_t written, int64_t read) {
-    const int64_t least = __atomic_load_n(&least_past_cache, __ATOMIC_RELAXED);
-    if (written < least || num_threads() == 1) return written >= least;
+    const int64_t half = __atomic_load_n(&half_of_last_cache, __ATOMIC_RELAXED);
+    if (written < half / 4) return false;
     // Several threads have several times a core's way to the last cache, but no more of one to memory: what fits is kept.
-    return written + read - 2 * least >= least / 2;
+    return num_threads() == 1 ? written + read >= half / 2 * 3 : written + read >= half / 4 * 9;
 }
-void set_past_cache(int64_t least) { __atomic_store_n(&least_past_cache, least, __ATOMIC_RELAXED); }
+void set_past_cache(int64_t half) { __atomic_store_n(&half_of_last_cache, half, __ATOMIC_RELAXED); }
 
 bool goes_backwards(int64_t bytes) {
     static constinit uint8_t backwards = 0;

@@ -45,8 +45,8 @@ void copy_from_places(char* to, const char* from, const int64_t* places, int64_t
 /// before anyone reads it.
 bool passes_cache(int64_t written, int64_t read);
 inline bool passes_cache(int64_t written) { return passes_cache(written, written); }
-/// From how many bytes on; for tests.
-void set_past_cache(int64_t least);
+/// What half of the last cache is taken for; for tests.
+void set_past_cache(int64_t half);
 
 /// Whether a kernel that reads and writes so many bytes goes through memory backwards. Where that is more than the caches
 /// keep and not far more, every other kernel does: it meets what the one before left there before it is pushed out.

@@ -44,6 +44,7 @@ struct NativeVariant {
     NativeKernel* kernel;  // null: there is no native form
     std::vector<uint8_t> repeated;
     std::vector<uint8_t> combines;  // of each output, where they are folded
+    int rows;                       // that go into lanes at once; 0: into none
 };
 struct NativeRowVariant {
     NativeRowVariant* next;
@@ -268,9 +269,9 @@ NativeState* state_of(const TileProgram& program) {
 }
 
 /// Counts elements that are about to be computed, on top of what went before: whether compiling pays by now.
-bool has_proved_worth(NativeState& state, const TileProgram& program, int64_t elements, Mode how) {
+bool has_proved_worth(NativeState& state, const TileProgram& program, int64_t elements, Mode how, bool folds = false) {
     if (how == Mode::Always) return true;
-    const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size());
+    const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size() + folds);
     return __atomic_add_fetch(&state.work, more, __ATOMIC_RELAXED) >= worth;
 }
 
@@ -281,16 +282,21 @@ std::unique_lock<std::mutex> lock_of(Cache& kernels, Mode how) {
 }
 
 const NativeVariant* variant_of(const NativeState& state, const TileProgram& program, const uint8_t* repeated,
-                                const NativeFold* folds) {
+                                const NativeFold* folds, int rows) {
     for (const NativeVariant* variant = __atomic_load_n(&state.first, __ATOMIC_ACQUIRE); variant;
          variant = variant->next) {
-        bool same = variant->combines.empty() == (folds == nullptr) &&
+        bool same = variant->combines.empty() == (folds == nullptr) && variant->rows == rows &&
                     !std::memcmp(variant->repeated.data(), repeated, program.slots.size());
         for (size_t k = 0; same && folds && k < variant->combines.size(); k++)
             same = variant->combines[k] == static_cast<uint8_t>(folds[k].combine);
         if (same) return variant;
     }
     return nullptr;
+}
+
+Primitive merge_of(Combine combine) {
+    static constexpr Primitive merges[] = {Primitive::Add, Primitive::Mul, Primitive::Min, Primitive::Max};
+    return merges[static_cast<int>(combine)];
 }
 
 /// The program, its outputs folded.
@@ -300,12 +306,11 @@ TileProgram with_folds(const TileProgram& program, const NativeFold* folds) {
     folded.slots = program.slots;
     folded.constants = program.constants;
     for (size_t k = 0; k < program.outputs.size(); k++) {
-        static constexpr Primitive merges[] = {Primitive::Add, Primitive::Mul, Primitive::Min, Primitive::Max};
         const Combine combine = folds[k].combine;
         const DType type = folds[k].type;
         const uint8_t item = static_cast<uint8_t>(item_size(type));
         folded.slots.push_back({TileSlot::Buffer, item, -1});
-        TileStep step{find_tile(merges[static_cast<int>(combine)], type).function,
+        TileStep step{find_tile(merge_of(combine), type).function,
                       static_cast<int16_t>(folded.slots.size() - 1),
                       {program.outputs[k], -1, -1},
                       1, 1, item, 0,
@@ -314,6 +319,41 @@ TileProgram with_folds(const TileProgram& program, const NativeFold* folds) {
         folded.steps.push_back(step);
     }
     return folded;
+}
+
+/// The program for some rows at once, each output of each merged into lanes; the slots as find_native_lanes has them.
+TileProgram with_lanes(const TileProgram& program, const NativeFold* folds, int rows) {
+    TileProgram result;
+    result.constants = program.constants;
+    const size_t own = program.slots.size(), outputs = program.outputs.size();
+    for (int r = 0; r < rows; r++) {
+        result.slots.insert(result.slots.end(), program.slots.begin(), program.slots.end());
+        const int16_t shift = static_cast<int16_t>(static_cast<size_t>(r) * own);
+        for (TileStep step : program.steps) {
+            step.out += shift;
+            for (int k = 0; k < step.operand_count; k++) step.operands[k] += shift;
+            result.steps.push_back(step);
+        }
+    }
+    const size_t read = result.slots.size();
+    for (size_t k = 0; k < outputs; k++)
+        result.slots.push_back({TileSlot::Input, static_cast<uint8_t>(item_size(folds[k].type)), 0});
+    // What one row leaves is what the next one goes on from; the last row's are written.
+    for (int r = 0; r < rows; r++)
+        for (size_t k = 0; k < outputs; k++) {
+            const DType type = folds[k].type;
+            const uint8_t size = static_cast<uint8_t>(item_size(type));
+            const size_t out = result.slots.size();
+            const Primitive merge = merge_of(folds[k].combine);
+            result.slots.push_back({TileSlot::Buffer, size, -1});
+            result.steps.push_back({find_tile(merge, type).function, static_cast<int16_t>(out),
+                                    {static_cast<int16_t>(r ? out - outputs : read + k),
+                                     static_cast<int16_t>(program.outputs[k] + r * static_cast<int>(own)), -1},
+                                    2, 1, size, 0, nullptr,
+                                    {TileTask::Compute, static_cast<uint8_t>(merge), type, type}});
+        }
+    for (size_t k = outputs; k > 0; k--) result.outputs.push_back(static_cast<int16_t>(result.slots.size() - k));
+    return result;
 }
 
 }  // namespace
@@ -333,27 +373,30 @@ static bool writes_past_cache(const TileProgram& program, const uint8_t* repeate
 }
 
 static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
-                                       int64_t elements) {
+                                       int64_t elements, int rows = 0) {
     const Mode how = mode();
-    if (how == Mode::Off || program.steps.empty() || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
+    if (how == Mode::Off || (program.steps.empty() && !rows) || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
     if (how == Mode::Worth && program.steps.size() < 2 && !folds && !writes_past_cache(program, repeated)) return nullptr;
     NativeState* state = state_of(program);
-    if (const NativeVariant* variant = variant_of(*state, program, repeated, folds)) return variant->kernel;
-    if (!has_proved_worth(*state, program, elements, how)) return nullptr;
+    if (const NativeVariant* variant = variant_of(*state, program, repeated, folds, rows)) return variant->kernel;
+    if (!has_proved_worth(*state, program, elements, how, folds != nullptr)) return nullptr;
     Cache& kernels = cache();
     const std::unique_lock<std::mutex> lock = lock_of(kernels, how);
     if (!lock) return nullptr;
-    if (const NativeVariant* variant = variant_of(*state, program, repeated, folds)) return variant->kernel;
+    if (const NativeVariant* variant = variant_of(*state, program, repeated, folds, rows)) return variant->kernel;
     if (state->count >= most_variants) return nullptr;
     NativeVariant* variant =
-        new NativeVariant{state->first, nullptr, std::vector<uint8_t>(repeated, repeated + program.slots.size()), {}};
+        new NativeVariant{state->first, nullptr, std::vector<uint8_t>(repeated, repeated + program.slots.size()), {}, rows};
     try {
         if (folds) {
-            std::vector<uint8_t> all_repeated = variant->repeated;
-            all_repeated.resize(program.slots.size() + program.outputs.size());
+            const TileProgram folded = rows ? with_lanes(program, folds, rows) : with_folds(program, folds);
+            std::vector<uint8_t> all_repeated;
+            for (int copy = 0; copy == 0 || copy < rows; copy++)
+                all_repeated.insert(all_repeated.end(), repeated, repeated + program.slots.size());
+            all_repeated.resize(folded.slots.size());
             for (size_t k = 0; k < program.outputs.size(); k++)
                 variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
-            variant->kernel = cached_kernel(with_folds(program, folds), all_repeated.data(), false, {}, kernels);
+            variant->kernel = cached_kernel(folded, all_repeated.data(), false, {}, kernels);
         } else {
             variant->kernel = cached_kernel(program, repeated, false, {}, kernels);
         }
@@ -369,11 +412,20 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
 const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements) {
     return find_kernel(program, repeated, nullptr, elements);
 }
+static bool have_lanes(const TileProgram& program, const NativeFold* folds) {
+    for (size_t k = 0; k < program.outputs.size(); k++)
+        if (!find_lane_fold(folds[k].combine, folds[k].type)) return false;
+    return true;
+}
 const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
                                       int64_t elements) {
-    for (size_t k = 0; k < program.outputs.size(); k++)
-        if (!find_lane_fold(folds[k].combine, folds[k].type)) return nullptr;
-    return find_kernel(program, repeated, folds, elements);
+    return have_lanes(program, folds) ? find_kernel(program, repeated, folds, elements) : nullptr;
+}
+NativeLanes find_native_lanes(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int rows,
+                              int64_t elements) {
+    const size_t own = program.slots.size(), outputs = program.outputs.size(), copies = static_cast<size_t>(rows);
+    return {have_lanes(program, folds) ? find_kernel(program, repeated, folds, elements, rows) : nullptr,
+            copies * own + (copies + 1) * outputs, copies * own, copies * (own + outputs)};
 }
 
 static const NativeRowVariant* variant_of_rows(const NativeState& state, const Extent* extents, bool past_cache,

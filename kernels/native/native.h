@@ -47,6 +47,16 @@ struct NativeFold {
 const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
                                       int64_t elements);
 
+/// Code that folds `rows` rows of every output into lanes: for each element, its lane, then that of each row in order. Slots
+/// are the program's, once for each row; then for each output a slot of lanes that are read; `written` is the first of as
+/// many that are written (the same memory).
+struct NativeLanes {
+    const NativeKernel* kernel;
+    size_t slots, read, written;
+};
+NativeLanes find_native_lanes(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int rows,
+                              int64_t elements);
+
 /// What a slot of a row kernel is one number of: the whole run, a row, an element.
 enum class Extent : uint8_t { Once, Row, Element };
 

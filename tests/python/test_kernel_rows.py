@@ -331,6 +331,21 @@ def test_logsumexp_over_rows_and_columns(shape):
             np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("rows, columns", [(33, 192), (256, 513), (300, 768), (1025, 600), (128, 20_001), (2000, 200)])
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_a_fold_does_not_depend_on_how_its_numbers_lie(rows, columns, name):
+    """Columns have the bits of the same numbers in rows: by tiles, and by machine code once that is worth it."""
+    k.manual_seed(rows)
+    x, y, m = (k.randn(rows, n, dtype=getattr(k, name)) for n in (columns, columns, 1))
+    turned = [each.t().contiguous() for each in (x, y, m)]
+    for way in (lambda x, y, m: [x.sum(-2)], lambda x, y, m: [x.amax(-2)], lambda x, y, m: [x.norm(dim=-2)],
+                lambda x, y, m: k.ops.aten._normalized_parameters_backward(x, y, m, m, [0])):
+        want = way(*(each.t() for each in turned))
+        for _ in range(4):
+            for got, expected in zip(way(x, y, m), want):
+                assert (got.flatten() == expected.flatten()).all()
+
+
 @pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min"])
 def test_places_of_extremes_in_columns(name):
     torch.manual_seed(3)
