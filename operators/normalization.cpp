@@ -147,19 +147,26 @@ Normalized layer_normalized(const Tensor& input, IntList shape, const Tensor& we
     return normalized(contiguous(input), last_dims(input.dim(), shape.size()), weight, bias, eps, numbers);
 }
 
+double rms_eps(const Tensor& input, std::optional<double> given) {
+    return given.value_or(to_real(input.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07);
+}
+
 Sizes mask_dims(uint64_t mask, int64_t ndim) {
     Sizes dims;
     for (int64_t d = 0; d < ndim; d++) if (mask >> d & 1) dims.push_back(d);
     return dims;
 }
 
+/// (x - mean) * rstd; with no mean, of root-mean-square normalisation, x * rstd.
+Tensor hat_of(const Tensor& x, const Tensor& mean_, const Tensor& rstd) { return mul(mean_.defined() ? sub(x, mean_) : x, rstd); }
+
 /// The gradient through y = (x - mean(x)) * rstd(x) * weight over the dims of `mask`.
 Tensor through_statistics(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight, uint64_t mask) {
     Sizes dims = mask_dims(mask, x.dim());
     if (!thread_state.grad_mode) return _normalized_backward(grad, x, mean_, rstd, weight, dims);
-    Tensor dy = weight.defined() ? mul(grad, weight) : grad, hat = mul(sub(x, mean_), rstd);
-    Tensor first = mean(dy, IntList(dims), true), second = mean(mul(dy, hat), IntList(dims), true);
-    return mul(sub(sub(dy, first), mul(hat, second)), rstd);
+    Tensor dy = weight.defined() ? mul(grad, weight) : grad, hat = hat_of(x, mean_, rstd);
+    Tensor second = mean(mul(dy, hat), IntList(dims), true);
+    return mul(sub(mean_.defined() ? sub(dy, mean(dy, IntList(dims), true)) : dy, mul(hat, second)), rstd);
 }
 
 /// Mean and 1 / deviation made anew, for a second derivative: there they must be part of the graph.
@@ -181,12 +188,12 @@ void check_backward(std::initializer_list<const Tensor*> tensors, const Tensor& 
 
 /// The gradients of weight and bias, which are the same along `dims`; those that are wanted.
 std::tuple<Tensor, Tensor> through_parameters(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Sizes& dims, bool weight, bool bias) {
-    if (weight && bias && !dims.empty() && !thread_state.grad_mode) {
-        auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims);
-        return {to(gw, grad.dtype()), to(gb, grad.dtype())};
+    if (weight && !dims.empty() && !thread_state.grad_mode) {
+        auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims, bias);
+        return {to(gw, grad.dtype()), bias ? to(gb, grad.dtype()) : Tensor()};
     }
     auto folded = [&](const Tensor& t) { return dims.empty() ? t : sum(t, IntList(dims)); };
-    return {weight ? folded(mul(grad, mul(sub(x, mean_), rstd))) : Tensor(), bias ? folded(grad) : Tensor()};
+    return {weight ? folded(mul(grad, hat_of(x, mean_, rstd))) : Tensor(), bias ? folded(grad) : Tensor()};
 }
 
 /// grad * scale - level - (x - mean) * slope in one loop: what is left of a gradient through statistics once its sums are
@@ -210,7 +217,7 @@ using Gradients = std::tuple<Tensor, Tensor, Tensor>;
 /// All three gradients of batch normalisation in training, without a second derivative: weight and bias are the same along
 /// `dims`, so what the input's gradient has to be freed of are their gradients.
 Gradients through_batch(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight, const Sizes& dims) {
-    auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims);
+    auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims, true);
     Tensor share = number(static_cast<double>(gw.numel()) / static_cast<double>(std::max<int64_t>(x.numel(), 1)));
     Tensor scale = weight.defined() ? mul(rstd, weight) : rstd, shared = mul(scale, share);
     Tensor gi = freed_of_sums(grad, x, scale, mul(along(gb, x.dim(), 1), shared), mean_, mul(mul(along(gw, x.dim(), 1), to(shared, gw.dtype())), rstd));
@@ -219,7 +226,7 @@ Gradients through_batch(const Tensor& grad, const Tensor& x, const Tensor& mean_
 
 /// The same of group normalisation: samples x groups x channels x places, of which the last two are one row of statistics.
 Gradients through_groups(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight) {
-    auto [hats, sums] = _normalized_parameters_backward(grad, x, mean_, rstd, {3});
+    auto [hats, sums] = _normalized_parameters_backward(grad, x, mean_, rstd, {3}, true);
     DType inside = hats.dtype();
     Tensor w = weight.defined() ? to(reshape(weight, {1, x.size(1), x.size(2)}), inside) : weight;
     auto over_group = [&](const Tensor& t) { return unsqueeze(sum(w.defined() ? mul(t, w) : t, IntList({2}), true), 3); };
@@ -233,8 +240,8 @@ Gradients through_groups(const Tensor& grad, const Tensor& x, const Tensor& mean
 }  // namespace kindling
 
 OPERATORS(normalization) {
-    declare("_normalized_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] dim) -> Tensor", {
-        doc("The gradient of (input - mean) * rstd * weight, where mean and rstd are the input's own over `dim`"), in(space::Hidden), no_out(), not_differentiable(),
+    declare("_normalized_backward(Tensor grad, Tensor input, Tensor? mean, Tensor rstd, Tensor? weight, int[] dim) -> Tensor", {
+        doc("The gradient of (input - mean) * rstd * weight, where mean (0 if not given) and rstd are the input's own over `dim`"), in(space::Hidden), no_out(), not_differentiable(),
         kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, IntList dim) {
             uint64_t mask = dim_mask(dim, input.dim());
             KINDLING_CHECK(Runtime, mask, "_normalized_backward: expected at least one dimension to normalise over, got %s", str(input.sizes()).c_str());
@@ -242,37 +249,43 @@ OPERATORS(normalization) {
             DType dtype = input.dtype(), inside = value_type(dtype), wt = weight.defined() ? weight.dtype() : DType::None;
             Tensor result = make_tensor(input.sizes(), preserved_strides(input.sizes(), input.strides(), input.impl()->non_overlapping_dense), dtype, input.device());
             if (result.is_meta() || !result.numel()) return result;
-            const Expression& expression = cached_expression(key_of(dtype, wt, static_cast<uint64_t>(grad.dtype()) | static_cast<uint64_t>(mean.dtype()) << 8), [&](ExpressionBuilder& b) {
-                Sym g = cast(b.input(grad.dtype()), inside), x = cast(b.input(dtype), inside);
-                Sym m = cast(b.input(mean.dtype()), inside), r = cast(b.input(rstd.dtype()), inside), length = b.scalar(inside);
+            const DType mt = mean.defined() ? mean.dtype() : DType::None;
+            const Expression& expression = cached_expression(key_of(dtype, wt, static_cast<uint64_t>(grad.dtype()) | static_cast<uint64_t>(mt) << 8 | static_cast<uint64_t>(rstd.dtype()) << 16), [&](ExpressionBuilder& b) {
+                Sym g = cast(b.input(grad.dtype()), inside), x = cast(b.input(dtype), inside), r = cast(b.input(rstd.dtype()), inside), length = b.scalar(inside);
+                if (mt != DType::None) x = x - cast(b.input(mt), inside);
                 if (wt != DType::None) g = g * cast(b.input(wt), inside);
-                Sym hat = (x - m) * r, first = row_sum(g) / length, second = row_sum(g * hat) / length;
-                b.output(cast((g - first - hat * second) * r, dtype));
+                Sym hat = x * r, second = row_sum(g * hat) / length;
+                if (mt != DType::None) g = g - row_sum(g) / length;
+                b.output(cast((g - hat * second) * r, dtype));
             });
             double length = 1;
             for (int64_t d = 0; d < input.dim(); d++) if (mask >> d & 1) length *= static_cast<double>(input.size(d));
             Immediate scalar = Immediate::of(inside, length);
-            TensorImpl *output = result.impl(), *inputs[5] = {grad.impl(), input.impl(), mean.impl(), rstd.impl(), weight.defined() ? weight.impl() : nullptr};
-            run_rows(expression, input.sizes(), mask, &output, 1, inputs, weight.defined() ? 5 : 4, &scalar);
+            TensorImpl *output = result.impl(), *inputs[5] = {grad.impl(), input.impl(), rstd.impl()};
+            int count = 3;
+            if (mean.defined()) inputs[count++] = mean.impl();
+            if (weight.defined()) inputs[count++] = weight.impl();
+            run_rows(expression, input.sizes(), mask, &output, 1, inputs, count, &scalar);
             return result;
         }),
     });
-    declare("_normalized_parameters_backward(Tensor grad, Tensor input, Tensor mean, Tensor rstd, int[] dim) -> (Tensor, Tensor)", {
-        doc("The gradients of weight and bias in (input - mean) * rstd * weight + bias, which are the same along `dim`, in one pass; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
-        kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, IntList dim) {
+    declare("_normalized_parameters_backward(Tensor grad, Tensor input, Tensor? mean, Tensor rstd, int[] dim, bool bias=True) -> (Tensor, Tensor)", {
+        doc("The gradients of weight and bias (or of weight twice) in (input - mean) * rstd * weight + bias, which are the same along `dim`, in one pass; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
+        kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, IntList dim, bool bias) {
             check_backward({&grad, &input, &mean, &rstd}, input, "_normalized_parameters_backward");
-            DType dtype = input.dtype(), inside = value_type(dtype);
-            const Expression& expression = cached_expression(key_of(dtype, grad.dtype(), static_cast<uint64_t>(mean.dtype())), [&](ExpressionBuilder& b) {
-                Sym g = cast(b.input(grad.dtype()), inside), x = cast(b.input(dtype), inside), m = cast(b.input(mean.dtype()), inside), r = cast(b.input(mean.dtype()), inside);
-                b.output(g * ((x - m) * r));
-                b.output(g);
+            DType dtype = input.dtype(), inside = value_type(dtype), mt = mean.defined() ? mean.dtype() : DType::None;
+            const Expression& expression = cached_expression(key_of(dtype, grad.dtype(), static_cast<uint64_t>(mt) | static_cast<uint64_t>(rstd.dtype()) << 8 | static_cast<uint64_t>(bias) << 16), [&](ExpressionBuilder& b) {
+                Sym g = cast(b.input(grad.dtype()), inside), x = cast(b.input(dtype), inside), r = cast(b.input(rstd.dtype()), inside);
+                if (mt != DType::None) x = x - cast(b.input(mt), inside);
+                b.output(g * (x * r));
+                if (bias) b.output(g);
             });
             const Combine combines[2] = {Combine::Sum, Combine::Sum};
-            TensorImpl* inputs[4] = {grad.impl(), input.impl(), mean.impl(), rstd.impl()};
+            TensorImpl* inputs[4] = {grad.impl(), input.impl(), rstd.impl(), mean.defined() ? mean.impl() : nullptr};
             const DType dtypes[2] = {inside, inside};
             Tensor sums[2];
-            fold({&expression, combines}, input.sizes(), dim_mask(dim, input.dim()), false, inputs, 4, dtypes, sums, 2);
-            return std::tuple<Tensor, Tensor>(sums[0], sums[1]);
+            fold({&expression, combines}, input.sizes(), dim_mask(dim, input.dim()), false, inputs, mean.defined() ? 4 : 3, dtypes, sums, bias ? 2 : 1);
+            return std::tuple<Tensor, Tensor>(sums[0], bias ? sums[1] : sums[0]);
         }),
     });
     declare("native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", {
@@ -303,15 +316,39 @@ OPERATORS(normalization) {
         }),
         refuses("torch.layer_norm(torch.ones(2, 3), [4])", "RuntimeError: Given normalized_shape"),
     });
+    declare("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", {
+        doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019); also 1 / that root"), in(space::Torch | space::Hidden), no_out(),
+        kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
+            check_normalized(input, normalized_shape, weight, Tensor());
+            KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
+            Normalized all = normalized(contiguous(input), last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps), 2, false);
+            return std::tuple<Tensor, Tensor>(all.result, all.rstd);
+        }),
+        derivative("input, weight", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, Tensor result1, Wanted wanted) {
+            if (!grad.defined()) return std::tuple<Tensor, Tensor>();
+            uint64_t mask = last_dims(input.dim(), normalized_shape.size());
+            Tensor rstd = result1, gi;
+            if (thread_state.grad_mode) {  // made anew, as a part of the graph; what was saved includes eps
+                Tensor squares = mean(square(input), IntList(mask_dims(mask, input.dim())), true);
+                rstd = rsqrt(add(squares, detach(sub(reciprocal(square(rstd)), squares))));
+            }
+            if (wanted[0]) gi = through_statistics(grad, input, Tensor(), rstd, weight, mask);
+            Sizes lead;
+            for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); d++) lead.push_back(d);
+            return std::tuple<Tensor, Tensor>(gi, std::get<0>(through_parameters(grad, input, Tensor(), rstd, lead, wanted[1], false)));
+        }),
+    });
     declare("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", {
         doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
             check_normalized(input, normalized_shape, weight, Tensor());
-            double small = eps.value_or(to_real(input.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07);
-            if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype()) && runs_plainly({&input, &weight}))
-                return normalized(input, last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), small, 0, false).result;
+            if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype())) {
+                // Where nobody sees the parts, the numbers for a gradient need not be made.
+                if (!runs_plainly({&input, &weight})) return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+                return normalized(input, last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps), 0, false).result;
+            }
             Tensor x = is_half(input.dtype()) ? to(input, DType::Float32) : input;
-            Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(small)));
+            Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(rms_eps(input, eps))));
             Tensor y = mul(x, rstd);
             if (weight.defined()) y = mul(y, weight);
             return to(y, input.dtype());

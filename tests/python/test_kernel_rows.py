@@ -75,10 +75,10 @@ def test_gradients_of_softmax(name):
 def norm(M, which):
     return {"layer": lambda: M.nn.LayerNorm((9, 20)), "plain": lambda: M.nn.LayerNorm(20, elementwise_affine=False),
             "batch": lambda: M.nn.BatchNorm2d(8), "channels last": lambda: M.nn.BatchNorm2d(8),
-            "group": lambda: M.nn.GroupNorm(4, 8)}[which]()
+            "group": lambda: M.nn.GroupNorm(4, 8), "root": lambda: M.nn.RMSNorm((9, 20)), "no bias": lambda: M.nn.LayerNorm((9, 20), bias=False)}[which]()
 
 
-@pytest.mark.parametrize("which", ["layer", "plain", "batch", "channels last", "group"])
+@pytest.mark.parametrize("which", ["layer", "plain", "batch", "channels last", "group", "root", "no bias"])
 def test_norms_and_their_gradients(which):
     x, g = torch.randn(6, 8, 9, 20) * 2 + 50, torch.randn(6, 8, 9, 20)
     if which == "channels last":
@@ -99,7 +99,20 @@ def test_norms_and_their_gradients(which):
         close(got, want, true, floor=1e-4)
 
 
-@pytest.mark.parametrize("which", ["layer", "batch", "channels last"])
+def test_root_mean_square_norm_in_parts_and_twice_differentiated():
+    x, w = (k.randn(*shape, dtype=k.float64, requires_grad=True) for shape in ((2, 3, 4), (3, 4)))
+    assert k.autograd.gradcheck(lambda a, b: k.rms_norm(a, [3, 4], b), (x, w))
+    assert k.autograd.gradgradcheck(lambda a, b: k.rms_norm(a, [3, 4], b, 0.1), (x, w))
+    assert k.autograd.gradgradcheck(lambda a: k.rms_norm(a, [4]), (x,))
+    given_x, given_w = torch.from_numpy(x.detach().numpy()), torch.from_numpy(w.detach().numpy())
+    for got, want in zip(k.ops.aten._fused_rms_norm(x, [3, 4], w, 1e-3), torch.ops.aten._fused_rms_norm(given_x, [3, 4], given_w, 1e-3)):
+        np.testing.assert_allclose(got.detach().numpy(), want.numpy(), rtol=1e-12)
+        assert got.shape == tuple(want.shape)
+    with pytest.raises(NotImplementedError, match="rms_norm.* not implemented for 'Long'"):
+        k.ops.aten._fused_rms_norm(k.ones(2, 3, dtype=k.int64), [3], None, None)
+
+
+@pytest.mark.parametrize("which", ["layer", "batch", "channels last", "root"])
 @pytest.mark.parametrize("training", [True, False])
 def test_gradients_of_norms_in_half_types(which, training):
     x, g = torch.randn(6, 8, 9, 20) * 2 + 1, torch.randn(6, 8, 9, 20)
