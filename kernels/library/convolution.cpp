@@ -216,8 +216,9 @@ void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T
         std::fill_n(grad_weight, s.groups * s.out_channels * unrolled_rows, T{0});
         return;
     }
-    if (run_depthwise_weight(s, input, grad_output, grad_weight) ||
-        run_direct_weight(s, input, grad_output, grad_weight)) return;
+    if (run_depthwise_weight(s, input, grad_output, grad_weight) || run_weight(s, input, grad_output, grad_weight) ||
+        run_direct_weight(s, input, grad_output, grad_weight))
+        return;
     // A task is a block of unrolled rows of one group, summed over all samples in their order. Its size depends on the
     // shape alone, as the product's own order of adding does on it.
     int64_t block = std::max<int64_t>((unrolled_rows + 15) / 16, 24);

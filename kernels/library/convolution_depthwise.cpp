@@ -47,7 +47,7 @@ struct Padded {
             offsets[t] = layout.offset(s, 0, order[t]);
         clear();
     }
-    void clear() { std::fill_n(values.data, room, T{0}); }
+    void clear() { library::clear(values.data, room); }
 };
 
 int64_t grain_of(int64_t work) { return std::max<int64_t>(1, 100000 / std::max<int64_t>(work, 1)); }
@@ -80,16 +80,15 @@ bool run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, 
         // The gradient's rows are filled up with zeros.
         const int64_t lanes = padded.lanes, pitch = (s.out[2] + lanes - 1) / lanes * lanes;
         Scratch<T> grad(s.out[1] * pitch);
-        std::fill_n(grad.data, s.out[1] * pitch, T{0});
-        std::fill_n(grad_weight + begin * s.out_channels * s.taps, (end - begin) * s.out_channels * s.taps, T{0});
+        clear(grad.data, s.out[1] * pitch);
+        clear(grad_weight + begin * s.out_channels * s.taps, (end - begin) * s.out_channels * s.taps);
         for (int64_t group = begin; group < end; ++group)
             for (int64_t sample = 0; sample < s.batch; ++sample) {
                 const int64_t image = sample * s.groups + group;
                 fill_layout(s, padded.layout, input + image * s.in_space, 1, 0, padded.values.data);
                 for (int64_t o = 0; o < s.out_channels; ++o) {
                     const T* from = grad_output + (image * s.out_channels + o) * s.out_space;
-                    for (int64_t y = 0; y < s.out[1]; ++y)
-                        copy_row(grad.data + y * pitch, from + y * s.out[2], s.out[2]);
+                    row_steps<T>().copy({1, s.out[1], 0, pitch, 0, s.out[2]}, s.out[2], grad.data, from);
                     depthwise_steps<T>().weight(padded.plane, padded.values.data, grad.data, pitch,
                                                 grad_weight + (group * s.out_channels + o) * s.taps);
                 }
@@ -127,7 +126,7 @@ bool run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, 
                                              weight + (image % s.groups * s.out_channels + o) * s.taps,
                                              padded.values.data);
             T* to = grad_input + image * s.in_space;
-            std::fill_n(to, s.in_space, T{0});
+            clear(to, s.in_space);
             for_phases(s, padded.layout, 0,
                        [&](int64_t at, int64_t first, int64_t last, int64_t left, int64_t right, int64_t place) {
                            if (first == last || left == right) return;

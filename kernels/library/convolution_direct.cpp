@@ -14,32 +14,12 @@ namespace {
 
 using Shape = ConvolutionShape;
 
-template <class T>
-const DirectSteps<T>& direct_steps() {
-    if constexpr (std::is_same_v<T, float>) return convolution_steps().direct_float;
-    else return convolution_steps().direct_double;
-}
-
 /// Whether the shape is one that this file is for: not where most of what is computed lies between the rows.
 bool fits(const Shape& s) {
     if (s.direct || s.in[0] != 1 || s.kernel[0] != 1 || s.out[0] != 1 || s.padding[0] != 0) return false;
     if (s.in_channels * s.out_channels < 4 || s.batch * s.out_space < 8 || s.stride[1] > 8 || s.stride[2] > 8) return false;
     const int64_t columns = ConvolutionLayout::columns_of(s), between = columns - ConvolutionLayout::shared(s, columns) - s.out[2];
     return s.out[1] == 1 || between <= s.out[2];
-}
-
-/// Bits of exponents all set: infinities and NaN.
-template <class T>
-bool all_finite(const T* values, int64_t count) {
-    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr Bits exponent = sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
-    uint8_t bad = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        Bits bits;
-        memcpy(&bits, values + i, sizeof bits);
-        bad |= (bits & exponent) == exponent;
-    }
-    return !bad;
 }
 
 /// Where weights lie: of output channel o and input channel i at o * row + i * channel, taps one after the other.
@@ -123,7 +103,7 @@ struct Direct {
         const T* from = weight + group * lie.group + o * lie.row;
         for (int64_t r = 0; r < rows; ++r)
             *to++ = r < there && bias ? bias[group * s.out_channels + o + r] : T{0};
-        if (there < rows) std::fill_n(to, rows * k, T{0});
+        if (there < rows) clear(to, rows * k);
         if (lie.channel == s.taps) return steps.turn(to, rows, from, lie.row, there, k);
         for (int64_t i = 0; i < s.in_channels; ++i)
             for (int64_t r = 0; r < there; ++r)
@@ -177,7 +157,7 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
         starts[tiles++] = o;
     if (d.once) {
         Scratch<T> copied(blocks * d.size);
-        std::fill_n(copied.data, blocks * d.size, T{0});
+        clear(copied.data, blocks * d.size);
         parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
             for (int64_t block = begin; block < end; ++block)
                 d.copy(input + first_of(block) * in_size, images_of(block), 0, copied.data + block * d.size);
@@ -208,7 +188,7 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
     const auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
     parallel_for(0, blocks * bands, grain, [&](int64_t begin, int64_t end) {
         Scratch<T> copied(d.size);
-        std::fill_n(copied.data, d.size, T{0});
+        clear(copied.data, d.size);
         for (int64_t task = begin; task < end; ++task) {
             const int64_t block = task / bands, first_row = task % bands * d.layout.out_rows, group = block % s.groups, images = images_of(block);
             const int64_t rows = std::min(d.layout.out_rows, s.out[1] - first_row), places = d.layout.places(s, rows);
@@ -255,7 +235,7 @@ bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, con
 template <class T>
 bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
     // Between the rows the input is multiplied by zeros: it must be finite.
-    if (!fits(s) || !all_finite(input, s.batch * s.groups * s.in_channels * s.in_space)) return false;
+    if (!fits(s) || !row_steps<T>().finite(input, s.batch * s.groups * s.in_channels * s.in_space)) return false;
     const DirectSteps<T>& steps = direct_steps<T>();
     const int64_t O = steps.tile.products, N = steps.tile.product_taps, lanes = 64 / sizeof(T);
     const int64_t k = s.in_channels * s.taps;
@@ -269,22 +249,29 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
     const int64_t at_once = bands > 1 ? 1 : std::max<int64_t>(1, std::min(s.batch, 2 * room / sample_room));
     // Short sums are not worth what it costs to fold their lanes.
     if (at_once * layout.places(s, layout.out_rows) < 16 * lanes) return false;
+    // A task has some channels of the input or of the output, whichever are more: it copies all of the others.
     const int64_t wanted = num_threads() == 1 ? 1 : (2 * num_threads() + s.groups - 1) / s.groups;
-    const int64_t blocks = std::min(wanted, s.in_channels), channels = (s.in_channels + blocks - 1) / blocks;
-    std::fill_n(grad_weight, s.groups * s.out_channels * k, T{0});
+    auto part_of = [&](int64_t count) { return (count + wanted - 1) / wanted; };
+    const bool by_input = s.in_channels > s.out_channels;
+    const int64_t channels = by_input ? part_of(s.in_channels) : s.in_channels;
+    const int64_t out_channels = by_input ? channels_up : part_of(channels_up / O) * O;
+    const int64_t blocks =
+        by_input ? (s.in_channels + channels - 1) / channels : (channels_up + out_channels - 1) / out_channels;
+    clear(grad_weight, s.groups * s.out_channels * k);
     parallel_for(0, s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
         const int64_t plane_room = channels * layout.plane + grad_step + lanes;
         const int64_t taps_up = (channels * s.taps + N - 1) / N * N;
-        Scratch<T> copied(at_once * plane_room), grads(at_once * channels_up * grad_step);
+        Scratch<T> copied(at_once * plane_room), grads(at_once * out_channels * grad_step);
         Scratch<int64_t> offsets(taps_up);
-        std::fill_n(copied.data, at_once * plane_room, T{0});
-        std::fill_n(grads.data, at_once * channels_up * grad_step, T{0});
+        clear(copied.data, at_once * plane_room);
+        clear(grads.data, at_once * out_channels * grad_step);
         int64_t rows_before = 0;
         T sums[32];
         for (int64_t task = begin; task < end; ++task) {
-            const int64_t group = task / blocks, channel = task % blocks * channels;
+            const int64_t group = task / blocks, block = task % blocks;
+            const int64_t channel = by_input ? block * channels : 0, first = by_input ? 0 : block * out_channels;
             const int64_t some = std::min(channels, s.in_channels - channel), taps = some * s.taps;
-            if (some <= 0) continue;
+            const int64_t outs = std::min(out_channels, s.out_channels - first);
             for (int64_t p = 0; p < taps_up; ++p)
                 offsets[p] = p < taps ? layout.offset(s, p / s.taps, p % s.taps) : 0;
             for (int64_t sample = 0; sample < s.batch; sample += at_once)
@@ -292,24 +279,23 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
                     const int64_t first_row = band * layout.out_rows, rows = std::min(layout.out_rows, s.out[1] - first_row);
                     const int64_t samples = std::min(at_once, s.batch - sample);
                     const int64_t count = (layout.places(s, rows) + lanes - 1) / lanes * lanes;
-                    if (rows < rows_before) std::fill_n(grads.data, at_once * channels_up * grad_step, T{0});
+                    if (rows < rows_before) clear(grads.data, at_once * out_channels * grad_step);
                     rows_before = rows;
                     for (int64_t n = 0; n < samples; ++n) {
                         const int64_t image = (sample + n) * s.groups + group;
                         fill_layout(s, layout, input + (image * s.in_channels + channel) * s.in_space, some, first_row,
                              copied.data + n * plane_room);
-                        for (int64_t o = 0; o < s.out_channels; ++o)
-                            for (int64_t y = 0; y < rows; ++y)
-                                copy_row(grads.data + (n * channels_up + o) * grad_step + y * layout.pitch,
-                                         grad_output + (image * s.out_channels + o) * s.out_space + (first_row + y) * s.out[2],
-                                         s.out[2]);
+                        row_steps<T>().copy({outs, rows, grad_step, layout.pitch, s.out_space, s.out[2]}, s.out[2],
+                                            grads.data + n * out_channels * grad_step,
+                                            grad_output + (image * s.out_channels + first) * s.out_space +
+                                                first_row * s.out[2]);
                     }
-                    T* to = grad_weight + group * s.out_channels * k + channel * s.taps;
-                    for (int64_t o = 0; o < s.out_channels; o += O)
+                    T* to = grad_weight + (group * s.out_channels + first) * k + channel * s.taps;
+                    for (int64_t o = 0; o < outs; o += O)
                         for (int64_t p = 0; p < taps; p += N) {
-                            steps.products({samples, channels_up * grad_step, plane_room}, count, grads.data + o * grad_step,
-                                           grad_step, copied.data, offsets.data + p, sums);
-                            for (int64_t i = 0; i < O && o + i < s.out_channels; ++i)
+                            steps.products({samples, out_channels * grad_step, plane_room}, count,
+                                           grads.data + o * grad_step, grad_step, copied.data, offsets.data + p, sums);
+                            for (int64_t i = 0; i < O && o + i < outs; ++i)
                                 for (int64_t j = 0; j < N && p + j < taps; ++j)
                                     to[(o + i) * k + p + j] += sums[i * N + j];
                         }

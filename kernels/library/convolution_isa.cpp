@@ -1,5 +1,8 @@
 #include "kernels/library/convolution_isa.h"
 
+#include <cstring>
+#include <type_traits>
+
 #include "kernels/library/turn.h"
 #include "kernels/library/vec.h"
 
@@ -9,21 +12,121 @@ namespace {
 template <class T>
 constexpr int lanes = 64 / sizeof(T);
 
+#if defined(__AVX512F__)
+template <class T>
+inline auto first_lanes(int64_t count) {
+    const unsigned all = (1u << Vec<T>::width) - 1;
+    const unsigned lanes = count >= Vec<T>::width ? all : count > 0 ? (1u << count) - 1 : 0;
+    if constexpr (sizeof(T) == 4)
+        return static_cast<__mmask16>(lanes);
+    else
+        return static_cast<__mmask8>(lanes);
+}
+#endif
+
 template <class T>
 inline void store_first(Vec<T> value, T* to, int64_t count) {
     if (count >= Vec<T>::width) return value.store(to);
 #if defined(__AVX512F__)
-    const unsigned lanes = (1u << count) - 1;
     if constexpr (sizeof(T) == 4)
-        return _mm512_mask_storeu_ps(to, static_cast<__mmask16>(lanes), value.v);
+        return _mm512_mask_storeu_ps(to, first_lanes<T>(count), value.v);
     else
-        return _mm512_mask_storeu_pd(to, static_cast<__mmask8>(lanes), value.v);
+        return _mm512_mask_storeu_pd(to, first_lanes<T>(count), value.v);
 #endif
     T lane[Vec<T>::width];
     value.store(lane);
     for (int64_t l = 0; l < count; ++l)
         to[l] = lane[l];
 }
+
+/// The others are zeros, and not read.
+template <class T>
+inline Vec<T> load_first(const T* from, int64_t count) {
+    if (count >= Vec<T>::width) return Vec<T>::load(from);
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 4)
+        return {_mm512_maskz_loadu_ps(first_lanes<T>(count), from)};
+    else
+        return {_mm512_maskz_loadu_pd(first_lanes<T>(count), from)};
+#endif
+    T lane[Vec<T>::width] = {};
+    for (int64_t l = 0; l < count; ++l)
+        lane[l] = from[l];
+    return Vec<T>::load(lane);
+}
+
+template <class T>
+void copy_rows(const PlaneRows& p, int64_t count, T* to, const T* from) {
+    constexpr int64_t W = Vec<T>::width;
+    for (int64_t c = 0; c < p.planes; ++c, to += p.to_plane, from += p.from_plane)
+        for (int64_t r = 0; r < p.rows; ++r) {
+            T* row = to + r * p.to_row;
+            const T* source = from + r * p.from_row;
+            // The next plane's rows are asked for a plane ahead.
+            if (c + 1 < p.planes)
+                for (int64_t i = 0; i < count; i += lanes<T>)
+                    __builtin_prefetch(source + p.from_plane + i);
+            if (count < W) {
+                store_first(load_first(source, count), row, count);
+                continue;
+            }
+            int64_t i = 0;
+            for (; i + W < count; i += W)
+                Vec<T>::load(source + i).store(row + i);
+            Vec<T>::load(source + count - W).store(row + count - W); // ends with the row
+        }
+}
+
+template <class T>
+void split_rows(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd, const T* from) {
+    for (int64_t c = 0; c < p.planes; ++c, even += p.to_plane, odd += p.to_plane, from += p.from_plane)
+        for (int64_t r = 0; r < p.rows; ++r) {
+            T *to_even = even + r * p.to_row, *to_odd = odd + r * p.to_row;
+            const T* source = from + r * p.from_row;
+#if defined(__AVX512F__)
+            using V = Vec<T>;
+            constexpr int64_t W = V::width;
+            const int64_t last = 2 * odds > 2 * evens - 1 ? 2 * odds : 2 * evens - 1;
+            for (int64_t i = 0; 2 * i < last; i += W) {
+                const V low = load_first(source + 2 * i, last - 2 * i),
+                        high = load_first(source + 2 * i + W, last - 2 * i - W);
+                V first, second;
+                if constexpr (sizeof(T) == 4) {
+                    const __m512i places = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+                    first = {_mm512_permutex2var_ps(low.v, places, high.v)};
+                    second = {_mm512_permutex2var_ps(low.v, _mm512_add_epi32(places, _mm512_set1_epi32(1)), high.v)};
+                } else {
+                    const __m512i places = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+                    first = {_mm512_permutex2var_pd(low.v, places, high.v)};
+                    second = {_mm512_permutex2var_pd(low.v, _mm512_add_epi64(places, _mm512_set1_epi64(1)), high.v)};
+                }
+                if (i < evens) store_first(first, to_even + i, evens - i);
+                if (i < odds) store_first(second, to_odd + i, odds - i);
+            }
+#else
+            for (int64_t i = 0; i < evens; ++i)
+                to_even[i] = source[2 * i];
+            for (int64_t i = 0; i < odds; ++i)
+                to_odd[i] = source[2 * i + 1];
+#endif
+        }
+}
+
+template <class T>
+bool all_finite(const T* values, int64_t count) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    constexpr Bits exponent = sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
+    Bits bad = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        Bits bits;
+        std::memcpy(&bits, values + i, sizeof bits);
+        bad |= (bits & exponent) == exponent ? Bits{1} : Bits{0};
+    }
+    return !bad;
+}
+
+template <class T>
+constexpr RowSteps<T> row_steps = {copy_rows<T>, split_rows<T>, all_finite<T>};
 
 // One register of some rows of outputs at once. For a tap that lies a row below the one before, all rows but one are in
 // registers already: a load that is not aligned costs more than a product. The last register of a row ends with the
@@ -145,8 +248,10 @@ void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const 
     constexpr int W = V::width;
     V low[R], high[R];
 #pragma GCC unroll 16
-    for (int i = 0; i < R; ++i)
-        low[i] = high[i] = V::all(bias[i]);
+    for (int i = 0; i < R; ++i) {
+        low[i] = bias ? V::all(bias[i]) : V::load(sums + 2 * W * i);
+        high[i] = bias ? low[i] : V::load(sums + 2 * W * i + W);
+    }
     for (int64_t p = 0; p < k; ++p, a += R) {
         const T* b = from + offsets[p];
         V b0 = V::load(b), b1 = V::load(b + W);
@@ -231,6 +336,8 @@ constexpr DirectSteps<T> direct_steps = {
 } // namespace
 
 extern constexpr ConvolutionSteps convolution_steps = {
+    row_steps<float>,
+    row_steps<double>,
     direct_steps<float>,
     direct_steps<double>,
     {depthwise<float>, depthwise_scatter<float>, depthwise_weight<float>},

@@ -5,6 +5,21 @@
 
 namespace kindling::library {
 
+/// Rows of planes, from one place to another.
+struct PlaneRows {
+    int64_t planes, rows;
+    int64_t to_plane, to_row, from_plane, from_row; // steps
+};
+
+template <class T>
+struct RowSteps {
+    void (*copy)(const PlaneRows& p, int64_t count, T* to, const T* from);
+    /// The numbers of a row go to two places in turns, which is what stride 2 asks for: each is read once.
+    void (*split)(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd, const T* from);
+    /// Whether there is no infinity or NaN.
+    bool (*finite)(const T* values, int64_t count);
+};
+
 /// One plane of a depthwise convolution, as convolution_layout.h has it: for the output of row y and column z tap order[t] reads
 /// offsets[t] + y * pitch + z. `rows` and `columns` are those of the output. Behind the plane lie `most_rows` rows more.
 struct DepthwisePlane {
@@ -39,7 +54,8 @@ struct ConvolutionSamples {
 
 template <class T> struct DirectSteps {
     ConvolutionTile tile;
-    /// sums[row][column] = bias[row] + the sum over p < k of a[p][row] * from[offsets[p] + column].
+    /// sums[row][column] = bias[row] + the sum over p < k of a[p][row] * from[offsets[p] + column]. Without bias what
+    /// lies in sums is added to.
     void (*rows[3])(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums);
     /// sums[channel][tap] = the sum over p < count, and over the samples, of grad[channel * grad_step + p] *
     /// from[offsets[tap] + p]; count is a multiple of 64 bytes.
@@ -52,6 +68,8 @@ template <class T> struct DirectSteps {
 };
 
 struct ConvolutionSteps {
+    RowSteps<float> rows_float;
+    RowSteps<double> rows_double;
     DirectSteps<float> direct_float;
     DirectSteps<double> direct_double;
     DepthwiseSteps<float> depthwise_float;

@@ -77,69 +77,51 @@ void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t f
         }
 }
 
-/// The numbers of a row go to two places in turns, which is what stride 2 asks for: each is read once.
-template <class T>
-inline void split_row(T* __restrict even, int64_t evens, T* __restrict odd, int64_t odds, const T* __restrict from) {
-    const int64_t both = std::min(evens, odds);
-    for (int64_t p = 0; p < both; ++p) {
-        even[p] = from[2 * p];
-        odd[p] = from[2 * p + 1];
-    }
-    for (int64_t p = both; p < evens; ++p)
-        even[p] = from[2 * p];
-    for (int64_t p = both; p < odds; ++p)
-        odd[p] = from[2 * p + 1];
-}
-
 /// What rows [first_row, ...) of the output read of `channels` channels, of the image at `side` among those side by
-/// side. Places beside the input's columns are left as they are: zeros, from the beginning.
+/// side. Places beside the input's columns are left as they are, and rows outside it where all rows are copied at once:
+/// zeros, from the beginning.
 template <class T>
 void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels,
                  int64_t first_row, T* to, int64_t side = 0) {
     const int64_t sy = s.stride[1], sx = s.stride[2], item = sizeof(T);
-    const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
-    const bool split = sx == 2 && l.used(1, s.kernel[2], s.dilation[2], 2);
+    const RowSteps<T>& steps = row_steps<T>();
+    const bool split = sx == 2 && l.used(1, s.kernel[2], s.dilation[2], 2), bands = l.out_rows < s.out[1];
     struct {
         T* target;
         const T* from;
         int64_t count;
     } last_phase = {};
-    for (int64_t c = 0; c < channels; ++c, input += s.in_space, to += l.plane)
-        for_phases(s, l, first_row,
-                   [&](int64_t at, int64_t first, int64_t last, int64_t begin, int64_t end, int64_t place) {
-                       if (side == 0) { // of all of them
-                           std::fill_n(to + at, first * l.pitch, T{0});
-                           std::fill_n(to + at + last * l.pitch, (l.rows - last) * l.pitch, T{0});
+    for_phases(s, l, first_row,
+               [&](int64_t at, int64_t first, int64_t last, int64_t begin, int64_t end, int64_t place) {
+                   if (bands && side == 0) // of all of them
+                       for (int64_t c = 0; c < channels; ++c) {
+                           clear(to + c * l.plane + at, first * l.pitch);
+                           clear(to + c * l.plane + at + last * l.pitch, (l.rows - last) * l.pitch);
                        }
-                       const T* from = input + place;
-                       T* target = to + at + first * l.pitch + side * l.cell + begin;
-                       if (split) { // the phases of one row come one after the other
-                           if (at / (l.rows * l.pitch) % 2 == 0) {
-                               last_phase = {target, from, end - begin};
-                               return;
-                           }
-                           const bool ahead = from < last_phase.from;
-                           const T* both = ahead ? from : last_phase.from;
-                           T *even = ahead ? target : last_phase.target, *odd = ahead ? last_phase.target : target;
-                           const int64_t evens = ahead ? end - begin : last_phase.count,
-                                         odds = ahead ? last_phase.count : end - begin;
-                           for (int64_t r = first; r < last; ++r, both += sy * s.in[2], even += l.pitch, odd += l.pitch)
-                               split_row(even, evens, odd, odds, both);
+                   const T* from = input + place;
+                   T* target = to + at + first * l.pitch + side * l.cell + begin;
+                   const PlaneRows rows = {channels, last - first, l.plane, l.pitch, s.in_space, sy * s.in[2]};
+                   if (split) { // the phases of one row come one after the other
+                       if (at / (l.rows * l.pitch) % 2 == 0) {
+                           last_phase = {target, from, end - begin};
                            return;
                        }
-                       if (begin == end || first == last) return;
-                       if (sx != 1)
-                           return copy({reinterpret_cast<char*>(target),
-                                        reinterpret_cast<const char*>(from),
-                                        {last - first, end - begin},
-                                        {l.pitch * item, item},
-                                        {sy * s.in[2] * item, sx * item}});
-                       for (int64_t r = first; r < last; ++r, from += sy * s.in[2], target += l.pitch) {
-                           // The next channel's rows are asked for a channel ahead.
-                           if (c + 1 < channels) fetch_ahead(from + s.in_space, (end - begin) * item);
-                           copy_row(target, from, end - begin);
-                       }
-                   });
+                       if (from < last_phase.from)
+                           steps.split(rows, end - begin, last_phase.count, target, last_phase.target, from);
+                       else
+                           steps.split(rows, last_phase.count, end - begin, last_phase.target, target, last_phase.from);
+                       return;
+                   }
+                   if (begin == end || first == last) return;
+                   if (sx == 1) return steps.copy(rows, end - begin, target, from);
+                   const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
+                   for (int64_t c = 0; c < channels; ++c)
+                       copy({reinterpret_cast<char*>(target + c * l.plane),
+                             reinterpret_cast<const char*>(from + c * s.in_space),
+                             {last - first, end - begin},
+                             {l.pitch * item, item},
+                             {sy * s.in[2] * item, sx * item}});
+               });
 }
 
 } // namespace kindling::library

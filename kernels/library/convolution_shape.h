@@ -38,6 +38,26 @@ struct ConvolutionShape {
 };
 
 inline const ConvolutionSteps& convolution_steps() { return KINDLING_OF_ISA(convolution_steps); }
+template <class T>
+const DirectSteps<T>& direct_steps() {
+    if constexpr (sizeof(T) == 4)
+        return convolution_steps().direct_float;
+    else
+        return convolution_steps().direct_double;
+}
+
+template <class T>
+const RowSteps<T>& row_steps() {
+    if constexpr (sizeof(T) == 4)
+        return convolution_steps().rows_float;
+    else
+        return convolution_steps().rows_double;
+}
+
+template <class T>
+inline void clear(T* values, int64_t count) {
+    if (count > 0) memset(values, 0, static_cast<size_t>(count) * sizeof(T));
+}
 
 /// Short rows are the rule: fixed-size moves, the last one overlapping, in place of a call.
 template <class T>
@@ -68,5 +88,9 @@ template <class T>
 bool run_direct_input(const ConvolutionShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input);
 template <class T>
 bool run_direct_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
+
+/// Any shape with channels enough to fill registers; see convolution_weight.cpp.
+template <class T>
+bool run_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
 }  // namespace kindling::library

@@ -45,7 +45,7 @@ static void for_products(const Convolution& c, Each each) {
 }
 
 template <class T>
-static void cases(int rounds, bool large = false, bool depthwise = false, bool many = false) {
+static void cases(int rounds, bool large = false, bool depthwise = false, bool many = false, bool wide = false) {
     for (int round = 0; round < rounds; ++round) {
         Convolution c{};
         c.dtype = dtype_of<T>;
@@ -62,6 +62,8 @@ static void cases(int rounds, bool large = false, bool depthwise = false, bool m
             c.out_channels *= draw::integer(1, 9);
             if (round % 8 == 0) c.groups = 1, c.in_channels = 300, c.out_channels = 5;
         }
+        if (wide) // channels for several panels and blocks of a weight's gradient
+            c.in_channels = c.groups * draw::integer(16, 70), c.out_channels = c.groups * draw::integer(4, 40);
         int64_t in_space = 1, out_space = 1, taps = 1;
         bool pointwise = draw::integer(0, 4) == 0;
         for (int d = 0; d < c.dims; ++d) {
@@ -112,6 +114,8 @@ int main() {
     cases<double>(20, true);
     cases<float>(60, false, false, true);
     cases<double>(30, false, false, true);
+    cases<float>(40, false, false, false, true);
+    cases<double>(20, false, false, false, true);
     cases<Half>(10);
     cases<BFloat16>(10);
 
@@ -127,6 +131,47 @@ int main() {
         set_num_threads(threads);
         convolution(small, y.data(), v.data(), nullptr, together.data());
         CHECK(together == alone);
+    }
+
+    // A weight's gradient of more than is copied at once: several samples, rows of one, planes of one, rows of a plane.
+    for (const Convolution& several :
+         {Convolution{DType::Float32, 2, 30, 34, 8, 1, {33, 33}, {1, 2}, {33, 31}, {1, 1}, {0, 0}, {1, 2}},
+          Convolution{DType::Float32, 2, 2, 32, 4, 1, {200, 190}, {2, 3}, {101, 188}, {2, 1}, {1, 0}, {1, 1}},
+          Convolution{
+              DType::Float32, 3, 1, 33, 4, 1, {40, 30, 31}, {2, 1, 3}, {40, 30, 31}, {1, 1, 1}, {1, 0, 1}, {2, 1, 1}},
+          Convolution{DType::Float32,
+                      3,
+                      1,
+                      32,
+                      4,
+                      1,
+                      {3, 200, 200},
+                      {2, 2, 1},
+                      {2, 199, 200},
+                      {1, 1, 1},
+                      {0, 0, 0},
+                      {1, 1, 1}}}) {
+        auto count = [](const int64_t(&sizes)[3], int dims) {
+            return sizes[0] * sizes[1] * (dims == 3 ? sizes[2] : 1);
+        };
+        const int64_t in = several.batch * several.in_channels * count(several.in, several.dims);
+        const int64_t out = several.batch * several.out_channels * count(several.out, several.dims);
+        const int64_t weights = several.out_channels * several.in_channels * count(several.kernel, several.dims);
+        auto from = draw::as<float>(draw::reals(in)), grad = draw::as<float>(draw::reals(out));
+        std::vector<double> sums(static_cast<size_t>(weights));
+        for_products(several, [&](int64_t o, int64_t i, int64_t k) {
+            sums[static_cast<size_t>(k)] +=
+                draw::number(grad[static_cast<size_t>(o)]) * draw::number(from[static_cast<size_t>(i)]);
+        });
+        for (int threads : {1, 3}) {
+            set_num_threads(threads);
+            std::vector<float> got(sums.size());
+            convolution_weight_gradient(several, from.data(), grad.data(), got.data());
+            double worst = 0;
+            for (size_t i = 0; i < got.size(); ++i)
+                worst = std::max(worst, std::abs(static_cast<double>(got[i]) - sums[i]));
+            CHECK(worst < 1e-5 * static_cast<double>(out / several.out_channels));
+        }
     }
 
     Convolution c{DType::Float32, 2, 3, 20, 24, 1, {30, 30}, {3, 3}, {15, 15}, {2, 2}, {1, 1}, {1, 1}};
