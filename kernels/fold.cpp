@@ -287,7 +287,10 @@ void run_fold(const LoopKernel& kernel) {
         places &= kernel.combines[f] != Combine::MeanVar;
         any_order &= simple && (kernel.combines[f] >= Combine::Min || category(folders[f].type) < 2);
     }
-    LoopOrder kept = order_dims(kernel, ~kernel.reduced, true, arena);
+    // In the order of what is read; the results, which are fewer, go to their places at the end.
+    LoopKernel read = kernel;
+    read.operands = inputs, read.output_count = 0, read.input_count = input_count;
+    LoopOrder kept = order_dims(read, ~kernel.reduced, true, arena);
     LoopOrder reduced = order_dims(kernel, kernel.reduced, any_order, arena);
     if (kept.size == 0) return;
 

@@ -17,21 +17,12 @@ void fold(const Fold& what, IntList sizes, uint64_t mask, bool keepdim, TensorIm
           const DType* dtypes, Tensor* outputs, int output_count) {
     int n = static_cast<int>(sizes.size()), count = output_count + input_count;
     Sizes result = reduced_sizes(sizes, mask, keepdim);
-    // A fold keeps the input's order of dimensions in its result, as torch's TensorIterator does.
-    Sizes order;
-    if (input_count == 1 && static_cast<const TensorImpl*>(inputs[0])->sizes() == sizes && !inputs[0]->contiguous) {
-        Sizes kept;
-        for (int i = 0; i < n; i++)
-            if (!(mask >> i & 1)) kept.push_back(inputs[0]->shape[n + i]);
-            else if (keepdim) kept.push_back(0);
-        order = preserved_strides(result, kept, false);
-    } else order = contiguous_strides(result);
     bool meta = false;
     for (int i = 0; i < input_count; i++) meta |= inputs[i]->is_meta();
     LoopOperand operands[8];
     SmallVector<int64_t, 48> strides(static_cast<size_t>(count * n));
     for (int i = 0; i < output_count; i++) {
-        outputs[i] = make_tensor(result, order, dtypes[i], meta ? Device{DeviceType::Meta} : Device{});
+        outputs[i] = make_tensor(result, contiguous_strides(result), dtypes[i], meta ? Device{DeviceType::Meta} : Device{});
         int64_t item = static_cast<int64_t>(outputs[i].element_size());
         int at = 0;
         for (int d = 0; d < n; d++) {

@@ -72,6 +72,25 @@ Tensor mean_of(const Tensor& self, uint64_t mask, bool keepdim, DType dtype) {
     return result;
 }
 
+/// A copy whose rows, the dimensions in `mask`, lie in one piece each, where those of a large tensor lie across memory:
+/// what goes over a row more than once would fetch every line of it for a single number.
+Tensor with_rows_in_one_piece(const Tensor& self, uint64_t mask) {
+    constexpr int64_t large = 1 << 14, long_row = 128, wide = 8;
+    if (self.numel() < large || self.is_meta() || !self.impl()->non_overlapping_dense) return self;
+    Sizes order;
+    bool across = false;
+    for (int64_t d = 0; d < self.dim(); d++) {
+        if (!(mask >> d & 1)) order.push_back(d);
+        across |= !(mask >> d & 1) && self.stride(d) == 1 && self.size(d) >= wide;
+    }
+    int64_t row = 1;
+    for (int64_t d = 0; d < self.dim(); d++) if (mask >> d & 1) order.push_back(d), row *= self.size(d);
+    if (!across || row < long_row) return self;
+    Sizes back(order.size());
+    for (size_t i = 0; i < order.size(); i++) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    return permute(contiguous(permute(self, order)), back);
+}
+
 /// Variance (and mean) with `correction` degrees of freedom taken off; Welford's update underneath.
 void moments(const Tensor& self, uint64_t mask, const std::optional<Scalar>& correction, bool keepdim, bool root, bool mean, Tensor* outputs,
              const char* operation) {
@@ -99,7 +118,8 @@ void moments(const Tensor& self, uint64_t mask, const std::optional<Scalar>& cor
     double freedom = static_cast<double>(count_in(self.sizes(), mask)) - off;
     Immediate divisor = Immediate::of(DType::Float64, freedom > 0 ? freedom : 0.0);
     Fold what{&expression, &combine, &finish, &divisor};
-    TensorImpl* input = self.impl();
+    const Tensor rows = with_rows_in_one_piece(self, mask);
+    TensorImpl* input = rows.impl();
     DType dtypes[2] = {dtype, dtype};
     fold(what, self.sizes(), mask, keepdim, &input, 1, dtypes, outputs, mean ? 2 : 1);
 }

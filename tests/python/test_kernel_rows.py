@@ -1,5 +1,6 @@
 """Row kernels, scans and strided copies against PyTorch; the same bits under every instruction set."""
 import hashlib
+import itertools
 import os
 import subprocess
 import sys
@@ -342,6 +343,19 @@ def test_logsumexp_over_rows_and_columns(shape):
             want, got = torch.logsumexp(x, dim, keepdim), k.logsumexp(given(x), dim, keepdim)
             assert tuple(got.shape) == tuple(want.shape)
             np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sum", "amax", "var", "prod", "argmax", "norm"])
+@pytest.mark.parametrize("shape", [(5, 6, 7), (140, 3, 130)], ids=str)
+def test_folds_of_turned_tensors(name, shape):
+    """PyTorch's strides, whatever the input's; long rows across memory are copied first where they are gone over twice."""
+    base = torch.randn(*shape)
+    for order in itertools.permutations(range(3)):
+        for dim in (0, 1, 2):
+            for keepdim in (False, True):
+                want, got = (getattr(x, name)(dim=dim, keepdim=keepdim) for x in (base.permute(order), given(base).permute(order)))
+                assert got.stride() == want.stride()
+                np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=3e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows, columns", [(33, 192), (256, 513), (300, 768), (1025, 600), (128, 20_001), (2000, 200)])
