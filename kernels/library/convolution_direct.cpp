@@ -22,6 +22,22 @@ bool fits(const Shape& s) {
     return s.out[1] == 1 || between <= s.out[2];
 }
 
+/// In three dimensions each plane of the output is an image of its own, and what the kernel's planes read are channels
+/// of it.
+struct Depth {
+    int64_t in, out, kernel, stride, padding, dilation;
+    explicit Depth(const Shape& s)
+        : in(s.in[0]), out(s.out[0]), kernel(s.kernel[0]), stride(s.stride[0]), padding(s.padding[0]),
+          dilation(s.dilation[0]) {}
+    static Shape planes(Shape s) {
+        s.batch *= s.out[0], s.in_channels *= s.kernel[0];
+        s.in_space /= std::max<int64_t>(s.in[0], 1), s.out_space /= std::max<int64_t>(s.out[0], 1),
+            s.taps /= s.kernel[0];
+        s.in[0] = s.out[0] = s.kernel[0] = s.stride[0] = s.dilation[0] = 1, s.padding[0] = 0;
+        return s;
+    }
+};
+
 /// Where weights lie: of output channel o and input channel i at o * row + i * channel, taps one after the other.
 struct Weights {
     int64_t group, row, channel;
@@ -31,7 +47,8 @@ struct Weights {
 /// A convolution tile by tile: so many channels of the output times so many places.
 template <class T>
 struct Direct {
-    const Shape& s;
+    const Depth depth;
+    const Shape s;
     const T* weight;
     const Weights& lie;
     const T* bias;
@@ -45,7 +62,8 @@ struct Direct {
     int64_t padded = 0;  // channels of all tiles
     bool once = false;   // the copies of all images stay in the second cache, and the weights are gone through once
 
-    Direct(const Shape& shape, const T* from, const Weights& where, const T* add) : s(shape), weight(from), lie(where), bias(add) {
+    Direct(const Shape& shape, const T* from, const Weights& where, const T* add)
+        : depth(shape), s(Depth::planes(shape)), weight(from), lie(where), bias(add) {
         while (padded < s.out_channels) padded += rows_at(padded);
         const int64_t most = std::clamp<int64_t>(2048 / s.out_space, 1, std::min<int64_t>(s.batch, 16));
         double least = std::numeric_limits<double>::infinity();
@@ -104,16 +122,38 @@ struct Direct {
         for (int64_t r = 0; r < rows; ++r)
             *to++ = r < there && bias ? bias[group * s.out_channels + o + r] : T{0};
         if (there < rows) clear(to, rows * k);
-        if (lie.channel == s.taps) return steps.turn(to, rows, from, lie.row, there, k);
-        for (int64_t i = 0; i < s.in_channels; ++i)
-            for (int64_t r = 0; r < there; ++r)
-                for (int64_t t = 0; t < s.taps; ++t)
-                    to[(i * s.taps + t) * rows + r] = from[i * lie.channel + r * lie.row + t];
+        if (lie.channel == s.taps * depth.kernel) return steps.turn(to, rows, from, lie.row, there, k);
+        const int64_t taps = s.taps * depth.kernel;
+        for (int64_t i = 0; i < s.in_channels / depth.kernel; ++i)
+            steps.turn(to + i * taps * rows, rows, from + i * lie.channel, lie.row, there, taps);
     }
-    /// Copies what a block of images reads for the rows from first_row.
-    void copy(const T* input, int64_t images, int64_t first_row, T* copied) const {
+    /// Copies what a block of images of one group reads for the rows from first_row.
+    void copy(const T* input, int64_t group, int64_t image, int64_t images, int64_t first_row, T* copied) const {
+        const int64_t channels = s.in_channels / depth.kernel, space = depth.in * s.in_space;
         for (int64_t n = 0; n < images; ++n)
-            fill_layout(s, layout, input + n * s.groups * s.in_channels * s.in_space, s.in_channels, first_row, copied, n);
+            for (int64_t tap = 0; tap < depth.kernel; ++tap) {
+                const int64_t turned = lie.turned ? depth.kernel - 1 - tap : tap;
+                const int64_t plane = (image + n) % depth.out * depth.stride - depth.padding + turned * depth.dilation;
+                T* to = copied + tap * layout.plane;
+                const ChannelSteps steps = {space, depth.kernel * layout.plane};
+                if (plane >= 0 && plane < depth.in)
+                    fill_layout(s, layout,
+                                input + ((image + n) / depth.out * s.groups + group) * channels * space +
+                                    plane * s.in_space,
+                                channels, first_row, to, n, steps);
+                else
+                    for (int64_t c = 0; c < channels; ++c)
+                        if (n == 0)
+                            clear(to + c * steps.to, layout.plane); // of all of them
+                        else
+                            for (int64_t row = 0; row < layout.plane; row += layout.pitch)
+                                clear(to + c * steps.to + row + n * layout.cell, layout.cell);
+            }
+    }
+    /// Where an image of a group begins in the output.
+    int64_t place_of(int64_t group, int64_t image) const {
+        return (image / depth.out * s.groups + group) * s.out_channels * depth.out * s.out_space +
+               image % depth.out * s.out_space;
     }
     /// Of the places [j, stop), visit(place in the first image, how many, which image, where in its rows) for those that are outputs.
     template <class Visit> void for_runs(int64_t j, int64_t stop, int64_t images, Visit visit) const {
@@ -122,34 +162,35 @@ struct Direct {
             if (count > 0 && image < images) visit(from - j, count, image, at / layout.pitch * s.out[2] + (from - at));
         }
     }
-    /// Places [j, j + columns) of the rows [0, rows) that `to` begins with, in each image of a block.
-    void tile(const T* packed, const T* copied, int64_t o, int64_t j, int64_t rows, int64_t images, T* to) const {
+    /// Places [j, j + columns) of the rows [0, rows) that `to` begins with, in each of so many images from `first` on.
+    void tile(const T* packed, const T* copied, int64_t o, int64_t j, int64_t rows, int64_t group, int64_t first,
+              int64_t images, T* to) const {
         alignas(64) T sums[12 * 32 + 16];  // a register can be read at any place
         const int64_t some = rows_at(o), there = std::min(some, s.out_channels - o);
-        const int64_t stop = std::min(j + columns, layout.places(s, rows)), image_step = s.groups * s.out_channels * s.out_space;
-        to += o * s.out_space;
+        const int64_t stop = std::min(j + columns, layout.places(s, rows)), step = depth.out * s.out_space;
+        to += o * step;
         // The sums' places, each channel's in another page, are asked for while the sums are formed.
         for_runs(j, stop, images, [&](int64_t, int64_t count, int64_t image, int64_t place) {
             for (int64_t r = 0; r < there; ++r)
                 for (int64_t c = 0; c < count; c += 64 / static_cast<int64_t>(sizeof(T)))
-                    __builtin_prefetch(to + image * image_step + r * s.out_space + place + c, 1);
+                    __builtin_prefetch(to + place_of(group, first + image) + r * step + place + c, 1);
         });
         steps.rows[some / unit - 1](k, packed + some, copied + j, offsets.data, packed, sums);
         for_runs(j, stop, images, [&](int64_t from, int64_t count, int64_t image, int64_t place) {
-            steps.put(there, count, sums + from, to + image * image_step + place, s.out_space);
+            steps.put(there, count, sums + from, to + place_of(group, first + image) + place, step);
         });
     }
 };
 
 template <class T>
-bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
-    if (!fits(s)) return false;
-    Direct<T> d(s, weight, lie, bias);
-    const int64_t in_size = s.in_channels * s.in_space, out_size = s.out_channels * s.out_space;
+bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
+    if (!fits(Depth::planes(whole))) return false;
+    Direct<T> d(whole, weight, lie, bias);
+    const Shape& s = d.s;
     // A block of images side by side: the first of them, and how many.
     const int64_t blocks = (s.batch + d.abreast - 1) / d.abreast * s.groups;
-    auto first_of = [&](int64_t block) { return block / s.groups * d.abreast * s.groups + block % s.groups; };
-    auto images_of = [&](int64_t block) { return std::min(d.abreast, s.batch - block / s.groups * d.abreast); };
+    auto first_of = [&](int64_t block) { return block / s.groups * d.abreast; };
+    auto images_of = [&](int64_t block) { return std::min(d.abreast, s.batch - first_of(block)); };
 
     Scratch<int64_t> starts(d.padded / d.unit);
     int64_t tiles = 0;
@@ -160,7 +201,7 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
         clear(copied.data, blocks * d.size);
         parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
             for (int64_t block = begin; block < end; ++block)
-                d.copy(input + first_of(block) * in_size, images_of(block), 0, copied.data + block * d.size);
+                d.copy(input, block % s.groups, first_of(block), images_of(block), 0, copied.data + block * d.size);
         });
         const int64_t places = d.layout.places(s, s.out[1]);
         parallel_for(0, s.groups * tiles, 1, [&](int64_t begin, int64_t end) {
@@ -170,7 +211,8 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
                 d.pack(group, o, packed.data);
                 for (int64_t block = group; block < blocks; block += s.groups)
                     for (int64_t j = 0; j < places; j += d.columns)
-                        d.tile(packed.data, copied.data + block * d.size, o, j, s.out[1], images_of(block), output + first_of(block) * out_size);
+                        d.tile(packed.data, copied.data + block * d.size, o, j, s.out[1], group, first_of(block),
+                               images_of(block), output);
             }
         });
         return true;
@@ -190,19 +232,20 @@ bool run(const Shape& s, const T* input, const T* weight, const Weights& lie, co
         Scratch<T> copied(d.size);
         clear(copied.data, d.size);
         for (int64_t task = begin; task < end; ++task) {
-            const int64_t block = task / bands, first_row = task % bands * d.layout.out_rows, group = block % s.groups, images = images_of(block);
+            const int64_t block = task / bands, first_row = task % bands * d.layout.out_rows, group = block % s.groups,
+                          first = first_of(block), images = images_of(block);
             const int64_t rows = std::min(d.layout.out_rows, s.out[1] - first_row), places = d.layout.places(s, rows);
-            d.copy(input + first_of(block) * in_size, images, first_row, copied.data);
-            T* to = output + first_of(block) * out_size + first_row * s.out[2];
+            d.copy(input, group, first, images, first_row, copied.data);
+            T* to = output + first_row * s.out[2];
             // What is gone through again and again is the smaller of the weights and the places.
             if (d.padded < places)
                 for (int64_t j = 0; j < places; j += d.columns)
                     for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
-                        d.tile(packed_at(group, o), copied.data, o, j, rows, images, to);
+                        d.tile(packed_at(group, o), copied.data, o, j, rows, group, first, images, to);
             else
                 for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
                     for (int64_t j = 0; j < places; j += d.columns)
-                        d.tile(packed_at(group, o), copied.data, o, j, rows, images, to);
+                        d.tile(packed_at(group, o), copied.data, o, j, rows, group, first, images, to);
         }
     });
     return true;

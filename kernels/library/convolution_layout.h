@@ -77,12 +77,17 @@ void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t f
         }
 }
 
+/// Steps from one channel to the next, of the input and of the copy.
+struct ChannelSteps {
+    int64_t from, to;
+};
+
 /// What rows [first_row, ...) of the output read of `channels` channels, of the image at `side` among those side by
 /// side. Places beside the input's columns are left as they are, and rows outside it where all rows are copied at once:
 /// zeros, from the beginning.
 template <class T>
 void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels,
-                 int64_t first_row, T* to, int64_t side = 0) {
+                 int64_t first_row, T* to, int64_t side, ChannelSteps channel) {
     const int64_t sy = s.stride[1], sx = s.stride[2], item = sizeof(T);
     const RowSteps<T>& steps = row_steps<T>();
     const bool split = sx == 2 && l.used(1, s.kernel[2], s.dilation[2], 2), bands = l.out_rows < s.out[1];
@@ -95,12 +100,12 @@ void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T*
                [&](int64_t at, int64_t first, int64_t last, int64_t begin, int64_t end, int64_t place) {
                    if (bands && side == 0) // of all of them
                        for (int64_t c = 0; c < channels; ++c) {
-                           clear(to + c * l.plane + at, first * l.pitch);
-                           clear(to + c * l.plane + at + last * l.pitch, (l.rows - last) * l.pitch);
+                           clear(to + c * channel.to + at, first * l.pitch);
+                           clear(to + c * channel.to + at + last * l.pitch, (l.rows - last) * l.pitch);
                        }
                    const T* from = input + place;
                    T* target = to + at + first * l.pitch + side * l.cell + begin;
-                   const PlaneRows rows = {channels, last - first, l.plane, l.pitch, s.in_space, sy * s.in[2]};
+                   const PlaneRows rows = {channels, last - first, channel.to, l.pitch, channel.from, sy * s.in[2]};
                    if (split) { // the phases of one row come one after the other
                        if (at / (l.rows * l.pitch) % 2 == 0) {
                            last_phase = {target, from, end - begin};
@@ -116,12 +121,18 @@ void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T*
                    if (sx == 1) return steps.copy(rows, end - begin, target, from);
                    const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
                    for (int64_t c = 0; c < channels; ++c)
-                       copy({reinterpret_cast<char*>(target + c * l.plane),
-                             reinterpret_cast<const char*>(from + c * s.in_space),
+                       copy({reinterpret_cast<char*>(target + c * channel.to),
+                             reinterpret_cast<const char*>(from + c * channel.from),
                              {last - first, end - begin},
                              {l.pitch * item, item},
                              {sy * s.in[2] * item, sx * item}});
                });
+}
+
+template <class T>
+void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels,
+                 int64_t first_row, T* to) {
+    fill_layout(s, l, input, channels, first_row, to, 0, {s.in_space, l.plane});
 }
 
 } // namespace kindling::library

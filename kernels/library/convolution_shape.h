@@ -81,7 +81,7 @@ bool run_depthwise_input(const ConvolutionShape& s, const T* grad_output, const 
 template <class T>
 bool run_depthwise_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
-/// Without an unrolled input: false if the shape is not for it. One or two dimensions, any stride; see convolution_direct.cpp.
+/// Without an unrolled input: false if the shape is not for it. Any stride; see convolution_direct.cpp.
 template <class T>
 bool run_direct(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
 template <class T>

@@ -202,7 +202,7 @@ void add_part(const WeightGradient<T>& w, const Part& part, int64_t count, const
 template <class T>
 bool run_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
     WeightGradient<T> w(s);
-    if (w.share() < 0.7) return false;
+    if (w.share() < (s.out[0] * s.kernel[0] > 1 ? 0.5 : 0.7)) return false;
     const Pieces& pieces = w.pieces;
     const int64_t all = s.batch * pieces.bands, most = pieces.at_once * w.places;
     Scratch<T> copied(s.groups * w.panels * w.panel_size), grads(s.groups * w.units * w.unit * most);
