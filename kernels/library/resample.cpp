@@ -155,24 +155,38 @@ struct Sizes {
 template <class T>
 using weight_type = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// each(plane, taps of the three dimensions) in parallel.
-template <class T, class Each>
-void for_planes(const Resampling& r, const Sizes& s, Each each) {
-    using M = weight_type<T>;
+/// run(context, plane, taps of the three dimensions) in parallel.
+template <class M>
+using PlaneFunction = void (*)(void* context, int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c);
+
+template <class M>
+void run_planes(const Resampling& r, const Sizes& s, PlaneFunction<M> run, void* context) {
     Resampling straight = r; // dimensions that are not there
     straight.mode = Interpolation::Nearest;
     auto rule = [&](int d) -> const Resampling& { return d < 3 - r.dims ? straight : r; };
     auto make = [&](int d) { return Taps<M>(s.out[d], most_taps(rule(d), s.in[d], s.out[d], s.scale[d])); };
-    Taps<M> a = make(0), b = make(1), c = make(2);
-    fill_taps(rule(0), s.in[0], s.out[0], s.scale[0], a);
-    fill_taps(rule(1), s.in[1], s.out[1], s.scale[1], b);
-    fill_taps(rule(2), s.in[2], s.out[2], s.scale[2], c);
-    int64_t work = s.out_space * a.most * b.most * c.most;
+    Taps<M> taps[3] = {make(0), make(1), make(2)};
+    int64_t work = s.out_space;
+    for (int d = 0; d < 3; ++d) {
+        fill_taps(rule(d), s.in[d], s.out[d], s.scale[d], taps[d]);
+        work *= taps[d].most;
+    }
     parallel_for(0, r.planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)),
                  [&](int64_t begin, int64_t end) {
                      for (int64_t plane = begin; plane < end; ++plane)
-                         each(plane, a, b, c);
+                         run(context, plane, taps[0], taps[1], taps[2]);
                  });
+}
+
+/// each(plane, taps of the three dimensions) in parallel; what is not about planes' elements does not know their dtype.
+template <class M, class Each>
+void for_planes(const Resampling& r, const Sizes& s, Each each) {
+    run_planes<M>(
+        r, s,
+        [](void* context, int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
+            (*static_cast<Each*>(context))(plane, a, b, c);
+        },
+        &each);
 }
 
 template <class T>
@@ -239,7 +253,7 @@ void run_resample(const Resampling& r, const T* input, T* output) {
     Sizes s(r);
     const int64_t width = s.out[2];
     bool copies = r.mode == Interpolation::Nearest || r.mode == Interpolation::NearestExact;
-    for_planes<T>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
+    for_planes<M>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
         const T* from = input + plane * s.in_space;
         T* to = output + plane * s.out_space;
         auto widen = [&](int64_t, int64_t number, M* place) {
@@ -283,7 +297,7 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
     using M = weight_type<T>;
     Sizes s(r);
     const int64_t width = s.out[2];
-    for_planes<T>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
+    for_planes<M>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
         const T* from = grad_output + plane * s.out_space;
         T* to = grad_input + plane * s.in_space;
         Scratch<M> sums(s.in_space), grads(width);
@@ -316,7 +330,7 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
     });
 }
 
-template <class F>
+template <bool bytes, class F>
 void for_resampled(DType dtype, const char* kernel, F f) {
     switch (dtype) {
     case DType::Float32:
@@ -328,271 +342,26 @@ void for_resampled(DType dtype, const char* kernel, F f) {
     case DType::BFloat16:
         return f(BFloat16{});
     case DType::UInt8:
-        return f(uint8_t{});
+        if constexpr (bytes) return f(uint8_t{});
+        [[fallthrough]];
     default:
         fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
     }
 }
 
-// ---- grid_sample ----
-
-// From [-1, 1] to places, then into the input by the padding's rule; `slope` is the derivative.
-template <class M>
-struct Coordinate {
-    M value, slope;
-};
-
-template <class M>
-Coordinate<M> unnormalised(M x, int64_t size, bool align) {
-    if (align) return {(x + 1) / 2 * static_cast<M>(size - 1), static_cast<M>(size - 1) / 2};
-    return {((x + 1) * static_cast<M>(size) - 1) / 2, static_cast<M>(size) / 2};
-}
-
-template <class M>
-Coordinate<M> padded(Coordinate<M> c, int64_t size, const GridSampling& g) {
-    auto clip = [&](Coordinate<M> x) -> Coordinate<M> {
-        if (x.value <= 0) return {0, 0};
-        M last = static_cast<M>(size - 1);
-        if (x.value >= last) return {last, 0};
-        return x.value == x.value ? x : Coordinate<M>{0, 0};
-    };
-    if (g.padding == GridPadding::Border) return clip(c);
-    if (g.padding == GridPadding::Reflection) {
-        M low = g.align_corners ? M{0} : M(-0.5), span = static_cast<M>(g.align_corners ? size - 1 : size);
-        if (span == 0) return {0, 0};
-        M x = c.value - low, sign = x < 0 ? M{-1} : M{1};
-        x = std::abs(x);
-        M extra = std::fmod(x, span);
-        auto flips = static_cast<int64_t>(std::floor(x / span));
-        if (flips % 2 == 0)
-            c = {extra + low, c.slope * sign};
-        else
-            c = {span - extra + low, -c.slope * sign};
-        return clip(c);
-    }
-    // Places that no number holds stand for outside.
-    if (!(c.value > M(-2147483648.0) && c.value < M(2147483647.0))) c.value = -100;
-    return c;
-}
-
-template <class M, bool backward>
-void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, const M* grad_output, M* grad_input,
-              M* grad_grid) {
-    int dims = g.dims;
-    int64_t in[3] = {1, 1, 1}, out_space = 1, in_space = 1;
-    for (int d = 0; d < dims; ++d) {
-        in[3 - dims + d] = g.in[d];
-        in_space *= g.in[d];
-        out_space *= g.out[d];
-    }
-    if (backward && grad_input) std::fill_n(grad_input, g.batch * g.channels * in_space, M{0});
-    auto inside = [&](int64_t z, int64_t y, int64_t x) {
-        return z >= 0 && z < in[0] && y >= 0 && y < in[1] && x >= 0 && x < in[2];
-    };
-    auto place_of = [&](int64_t z, int64_t y, int64_t x) { return (z * in[1] + y) * in[2] + x; };
-    parallel_for(0, g.batch, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t n = begin; n < end; ++n)
-            for (int64_t o = 0; o < out_space; ++o) {
-                const M* point = grid + (n * out_space + o) * dims;
-                const M* from = input + n * g.channels * in_space;
-                Coordinate<M> c[3] = {{0, 0}, {0, 0}, {0, 0}}; // z, y, x
-                bool cubic = g.mode == GridMode::Cubic;
-                for (int d = 0; d < dims; ++d) {
-                    int64_t size = in[2 - d];
-                    c[2 - d] = unnormalised(point[d], size, g.align_corners);
-                    if (!cubic) c[2 - d] = padded(c[2 - d], size, g);
-                }
-                // The places read, their weights, and the weights' derivatives in x, y, z.
-                constexpr int most = 16;
-                int64_t places[most];
-                M weights[most], slopes[3][most];
-                int count = 0;
-                if (g.mode == GridMode::Nearest) {
-                    int64_t z = dims == 3 ? static_cast<int64_t>(std::nearbyint(c[0].value)) : 0;
-                    int64_t y = static_cast<int64_t>(std::nearbyint(c[1].value)),
-                            x = static_cast<int64_t>(std::nearbyint(c[2].value));
-                    if (inside(z, y, x)) {
-                        places[0] = place_of(z, y, x);
-                        weights[0] = 1;
-                        slopes[0][0] = slopes[1][0] = slopes[2][0] = 0;
-                        count = 1;
-                    }
-                } else if (!cubic) {
-                    M floor[3], t[3];
-                    for (int d = 0; d < 3; ++d) {
-                        floor[d] = std::floor(c[d].value);
-                        t[d] = c[d].value - floor[d];
-                    }
-                    for (int corner = 0; corner < (dims == 3 ? 8 : 4); ++corner) {
-                        int dx = corner & 1, dy = corner >> 1 & 1, dz = corner >> 2 & 1;
-                        int64_t z = static_cast<int64_t>(floor[0]) + dz, y = static_cast<int64_t>(floor[1]) + dy,
-                                x = static_cast<int64_t>(floor[2]) + dx;
-                        if (!inside(z, y, x)) continue;
-                        M wx = dx ? t[2] : 1 - t[2], wy = dy ? t[1] : 1 - t[1],
-                          wz = dims == 3 ? (dz ? t[0] : 1 - t[0]) : M{1};
-                        places[count] = place_of(z, y, x);
-                        weights[count] = wx * wy * wz;
-                        slopes[0][count] = (dx ? 1 : -1) * wy * wz;
-                        slopes[1][count] = (dy ? 1 : -1) * wx * wz;
-                        slopes[2][count] = (dz ? 1 : -1) * wx * wy;
-                        ++count;
-                    }
-                } else {
-                    constexpr M a = M(-0.75);
-                    M coefficient[2][4], slope[2][4]; // x, y
-                    for (int d = 0; d < 2; ++d) {
-                        M t = c[2 - d].value - std::floor(c[2 - d].value);
-                        M* w = coefficient[d];
-                        w[0] = cubic_far(t + 1, a);
-                        w[1] = cubic_near(t, a);
-                        w[2] = cubic_near(1 - t, a);
-                        w[3] = cubic_far(2 - t, a);
-                        M *v = slope[d], x = t + 1;
-                        v[0] = (3 * a * x - 10 * a) * x + 8 * a;
-                        x = t;
-                        v[1] = (3 * (a + 2) * x - 2 * (a + 3)) * x;
-                        x = 1 - t;
-                        v[2] = -(3 * (a + 2) * x - 2 * (a + 3)) * x;
-                        x = 2 - t;
-                        v[3] = -((3 * a * x - 10 * a) * x + 8 * a);
-                    }
-                    for (int i = 0; i < 4; ++i)
-                        for (int j = 0; j < 4; ++j) {
-                            // The padding's rule holds for each place that is read.
-                            Coordinate<M> y =
-                                padded(Coordinate<M>{std::floor(c[1].value) - 1 + static_cast<M>(i), 1}, in[1], g);
-                            Coordinate<M> x =
-                                padded(Coordinate<M>{std::floor(c[2].value) - 1 + static_cast<M>(j), 1}, in[2], g);
-                            auto iy = static_cast<int64_t>(y.value), ix = static_cast<int64_t>(x.value);
-                            if (!inside(0, iy, ix)) continue;
-                            places[count] = place_of(0, iy, ix);
-                            weights[count] = coefficient[1][i] * coefficient[0][j];
-                            slopes[0][count] = coefficient[1][i] * slope[0][j];
-                            slopes[1][count] = slope[1][i] * coefficient[0][j];
-                            slopes[2][count] = 0;
-                            ++count;
-                        }
-                }
-                M along[3] = {0, 0, 0};
-                for (int64_t channel = 0; channel < g.channels; ++channel) {
-                    if constexpr (!backward) {
-                        M sum = 0;
-                        for (int i = 0; i < count; ++i)
-                            sum += from[channel * in_space + places[i]] * weights[i];
-                        output[(n * g.channels + channel) * out_space + o] = sum;
-                    } else {
-                        M grad = grad_output[(n * g.channels + channel) * out_space + o];
-                        for (int i = 0; i < count; ++i) {
-                            if (grad_input)
-                                grad_input[(n * g.channels + channel) * in_space + places[i]] += grad * weights[i];
-                            M value = from[channel * in_space + places[i]] * grad;
-                            for (int d = 0; d < 3; ++d)
-                                along[d] += value * slopes[d][i];
-                        }
-                    }
-                }
-                if constexpr (backward)
-                    if (grad_grid)
-                        for (int d = 0; d < dims; ++d)
-                            grad_grid[(n * out_space + o) * dims + d] = along[d] * c[2 - d].slope;
-            }
-    });
-}
-
-template <class T>
-struct Wide {
-    Scratch<float> values;
-    Wide(const void* from, int64_t count) : values(from ? count : 0) {
-        if (!from) return;
-        for (int64_t i = 0; i < count; ++i)
-            values[i] = load(static_cast<const T*>(from)[i]);
-    }
-};
-
-template <class Run>
-void by_type(const GridSampling& g, const void* const* in, const int64_t* in_counts, void* const* out,
-             const int64_t* out_counts, Run run) {
-    auto half = [&](auto type) {
-        using T = decltype(type);
-        Wide<T> a(in[0], in_counts[0]), b(in[1], in_counts[1]), c(in[2], in_counts[2]);
-        Scratch<float> x(out[0] ? out_counts[0] : 0), y(out[1] ? out_counts[1] : 0);
-        run(in[0] ? a.values.data : nullptr, b.values.data, c.values.data, out[0] ? x.data : nullptr,
-            out[1] ? y.data : nullptr);
-        for (int64_t i = 0; out[0] && i < out_counts[0]; ++i)
-            static_cast<T*>(out[0])[i] = store_as<T>(x[i]);
-        for (int64_t i = 0; out[1] && i < out_counts[1]; ++i)
-            static_cast<T*>(out[1])[i] = store_as<T>(y[i]);
-    };
-    auto plain = [&](auto type) {
-        using M = decltype(type);
-        run(static_cast<const M*>(in[0]), static_cast<const M*>(in[1]), static_cast<const M*>(in[2]),
-            static_cast<M*>(out[0]), static_cast<M*>(out[1]));
-    };
-    switch (g.dtype) {
-    case DType::Float32:
-        return plain(float{});
-    case DType::Float64:
-        return plain(double{});
-    case DType::Float16:
-        return half(Half{});
-    case DType::BFloat16:
-        return half(BFloat16{});
-    default:
-        fail(ErrorKind::NotImplemented, "\"grid_sampler_%dd_cpu\" not implemented for '%s'", g.dims,
-             scalar_type_name(g.dtype));
-    }
-}
-
-struct GridCounts {
-    int64_t input, grid, output;
-    explicit GridCounts(const GridSampling& g)
-        : input(g.batch * g.channels), grid(g.batch * g.dims), output(g.batch * g.channels) {
-        for (int d = 0; d < g.dims; ++d) {
-            input *= g.in[d];
-            grid *= g.out[d];
-            output *= g.out[d];
-        }
-    }
-};
-
 } // namespace
 
 void resample(const Resampling& r, const void* input, void* output) {
-    for_resampled(r.dtype, "upsample", [&](auto type) {
+    for_resampled<true>(r.dtype, "upsample", [&](auto type) {
         using T = decltype(type);
         run_resample(r, static_cast<const T*>(input), static_cast<T*>(output));
     });
 }
 
 void resample_gradient(const Resampling& r, const void* grad_output, void* grad_input) {
-    for_resampled(r.dtype, "upsample_backward", [&](auto type) {
+    for_resampled<false>(r.dtype, "upsample_backward", [&](auto type) {
         using T = decltype(type);
         run_resample_gradient(r, static_cast<const T*>(grad_output), static_cast<T*>(grad_input));
-    });
-}
-
-void grid_sample(const GridSampling& g, const void* input, const void* grid, void* output) {
-    GridCounts n(g);
-    const void* in[] = {nullptr, input, grid};
-    int64_t in_counts[] = {0, n.input, n.grid};
-    void* out[] = {output, nullptr};
-    int64_t out_counts[] = {n.output, 0};
-    by_type(g, in, in_counts, out, out_counts, [&](const auto*, const auto* x, const auto* p, auto* y, auto*) {
-        using M = std::remove_reference_t<decltype(*y)>;
-        run_grid<M, false>(g, x, p, y, nullptr, nullptr, nullptr);
-    });
-}
-
-void grid_sample_gradient(const GridSampling& g, const void* grad_output, const void* input, const void* grid,
-                          void* grad_input, void* grad_grid) {
-    GridCounts n(g);
-    const void* in[] = {grad_output, input, grid};
-    int64_t in_counts[] = {n.output, n.input, n.grid};
-    void* out[] = {grad_input, grad_grid};
-    int64_t out_counts[] = {n.input, n.grid};
-    by_type(g, in, in_counts, out, out_counts, [&](const auto* d, const auto* x, const auto* p, auto* gi, auto* gg) {
-        using M = std::remove_reference_t<decltype(*gi)>;
-        run_grid<M, true>(g, x, p, nullptr, d, gi, gg);
     });
 }
 

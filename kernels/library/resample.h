@@ -21,13 +21,13 @@ struct Resampling {
     double scale[3] = {0, 0, 0}; // the scale factors asked for (out over in); 0: as the sizes give
 };
 void resample(const Resampling& r, const void* input, void* output);
-/// grad_input is overwritten.
+/// grad_input is overwritten. Floating dtypes.
 void resample_gradient(const Resampling& r, const void* grad_output, void* grad_input);
 
 enum class GridMode : uint8_t { Linear, Nearest, Cubic };
 enum class GridPadding : uint8_t { Zeros, Border, Reflection };
 /// Contiguous input [batch, channels, in...] read at grid [batch, out..., dims] (x first, from -1 to 1) into output
-/// [batch, channels, out...]; 2 or 3 dimensions, float32 or float64 (halves by way of float), Cubic in 2 only.
+/// [batch, channels, out...]; 2 or 3 dimensions, float32 or float64, Cubic in 2 only.
 struct GridSampling {
     DType dtype;
     GridMode mode;
