@@ -103,6 +103,8 @@ template <class F> void parallel(int64_t count, int64_t grain, F&& body) {
 LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunArena& arena);
 /// Dimensions [from, to) of the order that every operand goes through as one become one.
 void merge_dims(LoopOrder& order, int from, int& to, const LoopKernel& kernel);
+/// Bytes of memory that the inputs have: where they are broadcast, once.
+int64_t read_bytes(const LoopKernel& kernel, const LoopOrder& order);
 int64_t* ordered_strides(const LoopOrder& order, const LoopOperand& operand, RunArena& arena);
 
 /// One number repeated over splat_bytes; of these into n values.

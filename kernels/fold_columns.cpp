@@ -18,17 +18,15 @@ int64_t stride_of(const LoopOrder& order, int from, int to, const LoopOperand& o
 /// that the lanes, which are more than the first cache holds, are read and written once for all of them.
 class LaneRows {
 public:
-    static constexpr int most = 8;
-
     LaneRows(const FoldPlan& plan, RunArena& arena) : plan_(plan) {
         const int64_t least = plan.program.steps.empty() ? 512 : 192;  // shorter rows cost less in tiles of many
         const size_t slots = plan.program.slots.size();
         if (plan.kept < least || plan.reduced < 2 * fold_lanes) return;
         sources_ = arena.take<Source>(static_cast<int64_t>(slots));
         uint8_t* repeated = arena.take<uint8_t>(static_cast<int64_t>(slots));
+        int streams = 0;
         for (size_t s = 0; s < slots; s++) {
             const TileSlot& slot = plan.program.slots[s];
-            sources_[s] = {nullptr, 0, false};
             repeated[s] = slot.kind == TileSlot::Splat;
             if (slot.kind == TileSlot::Index) return;
             if (slot.kind != TileSlot::Input) continue;
@@ -36,15 +34,19 @@ public:
             const int64_t row = stride_of(plan.order, 0, plan.outer, input);
             const int64_t element = stride_of(plan.order, plan.outer, plan.order.ndim, input);
             if (row == -1 || (element != 0 && element != slot.item_size)) return;
-            sources_[s] = {static_cast<const char*>(input.data), row, element == 0};
+            sources_[source_count_++] = {static_cast<const char*>(input.data), row, s, slot.item_size, element == 0};
             repeated[s] = element == 0;
+            streams += row != 0 && element != 0;
         }
         NativeFold* folds = arena.take<NativeFold>(plan.folder_count);
         for (int f = 0; f < plan.folder_count; f++) folds[f] = {plan.folders[f].combine, plan.folders[f].type};
+        count_ = streams < 2 ? 8 : streams < 3 ? 4 : 2;  // the processor fetches some eight streams ahead
         one_ = find_native_lanes(plan.program, repeated, folds, 1, plan.order.size);
-        if (one_.kernel) some_ = find_native_lanes(plan.program, repeated, folds, most, plan.order.size);
+        if (one_.kernel) some_ = find_native_lanes(plan.program, repeated, folds, count_, plan.order.size);
     }
     explicit operator bool() const { return some_.kernel; }
+    /// Rows, fold_lanes apart, that go at once.
+    int count() const { return count_; }
 
     /// What a thread needs to run them.
     class Runner {
@@ -52,50 +54,50 @@ public:
         Runner(const LaneRows& rows, RunArena& arena) : rows_(rows) {
             const TileProgram& program = rows.plan_.program;
             const int64_t slots = static_cast<int64_t>(program.slots.size());
-            pointers_ = arena.take<char*>(static_cast<int64_t>(native_pointers(rows.some_.slots)));
+            some_ = arena.take<char*>(static_cast<int64_t>(native_pointers(rows.some_.slots)));
+            one_ = arena.take<char*>(static_cast<int64_t>(native_pointers(rows.one_.slots)));
             const int64_t a = native_frame(*rows.one_.kernel), b = native_frame(*rows.some_.kernel);
             frame_ = arena.take<char>(a < b ? b : a);
-            numbers_ = arena.take<char>(splat_bytes * slots * most);
-            for (int64_t i = 0; i < slots * most; i++) {
+            char* numbers = arena.take<char>(splat_bytes * slots * rows.count_);
+            for (int64_t i = 0; i < slots * rows.count_; i++) {
                 const TileSlot& slot = program.slots[static_cast<size_t>(i % slots)];
+                some_[i] = numbers + splat_bytes * i;
+                if (i < slots) one_[i] = some_[i];
                 if (slot.kind == TileSlot::Splat)
-                    fill_splat(numbers_ + splat_bytes * i, program.number(slot, rows.plan_.kernel.scalars), slot.item_size);
+                    fill_splat(some_[i], program.number(slot, rows.plan_.kernel.scalars), slot.item_size);
             }
         }
-        /// `count` rows, 1 or most, fold_lanes apart from the first, of `n` columns, into lanes[f] + lane * their bytes.
-        void run(int64_t first_row, int count, int64_t first_column, int64_t n, char* const* lanes, int64_t lane) {
+        /// One row or count() of them, of `n` columns, into lanes[f] + lane * their bytes.
+        void run(int64_t first_row, int rows, int64_t first_column, int64_t n, char* const* lanes, int64_t lane) {
             const FoldPlan& plan = rows_.plan_;
             const size_t slots = plan.program.slots.size();
-            for (int r = 0; r < count; r++) {
-                char** own = pointers_ + static_cast<size_t>(r) * slots;
-                char* numbers = numbers_ + static_cast<size_t>(r) * slots * splat_bytes;
-                for (size_t s = 0; s < slots; s++) {
-                    const Source& source = rows_.sources_[s];
-                    const int item = plan.program.slots[s].item_size;
-                    const char* at = source.data + (first_row + r * fold_lanes) * source.stride;
-                    own[s] = numbers + s * splat_bytes;
-                    if (!source.data) continue;
-                    if (source.number) fill_splat(own[s], at, item);
-                    else own[s] = const_cast<char*>(at) + first_column * item;
-                }
+            char** pointers = rows == 1 ? one_ : some_;
+            for (int k = 0; k < rows_.source_count_; k++) {
+                const Source& source = rows_.sources_[k];
+                const char* at = source.data + first_row * source.stride + (source.number ? 0 : first_column * source.item);
+                size_t slot = source.slot;
+                for (int r = 0; r < rows; r++, slot += slots, at += fold_lanes * source.stride)
+                    if (source.number) fill_splat(pointers[slot], at, source.item);
+                    else pointers[slot] = const_cast<char*>(at);
             }
-            const NativeLanes& code = count == 1 ? rows_.one_ : rows_.some_;
+            const NativeLanes& code = rows == 1 ? rows_.one_ : rows_.some_;
             for (int f = 0; f < plan.folder_count; f++) {
                 char* place = lanes[f] + lane * n * plan.folders[f].item;
-                pointers_[code.read + static_cast<size_t>(f)] = pointers_[code.written + static_cast<size_t>(f)] = place;
+                pointers[code.read + static_cast<size_t>(f)] = pointers[code.written + static_cast<size_t>(f)] = place;
             }
-            run_native(*code.kernel, pointers_, n, frame_);
+            run_native(*code.kernel, pointers, n, frame_);
         }
 
     private:
         const LaneRows& rows_;
-        char **pointers_, *frame_, *numbers_;
+        char **some_, **one_, *frame_;
     };
 
 private:
-    struct Source { const char* data; int64_t stride; bool number; };
+    struct Source { const char* data; int64_t stride; size_t slot; int item; bool number; };
     const FoldPlan& plan_;
-    Source* sources_ = nullptr;  // of each slot
+    Source* sources_ = nullptr;
+    int source_count_ = 0, count_ = 0;
     NativeLanes one_{}, some_{};
 };
 
@@ -195,10 +197,10 @@ void fold_columns(const FoldPlan& plan) {
                     spread(lanes[f], splat, folder.item, used * some);
                 }
                 int64_t r = 0;
-                constexpr int64_t group = LaneRows::most * fold_lanes;
+                const int64_t group = lane_rows.count() * fold_lanes;
                 for (; r + group <= rows; r += group)
                     for (int64_t lane = 0; lane < fold_lanes; lane++)
-                        lane_runner->run(k + r + lane, LaneRows::most, first_column, some, lanes, lane);
+                        lane_runner->run(k + r + lane, lane_rows.count(), first_column, some, lanes, lane);
                 for (; r < rows; r++) lane_runner->run(k + r, 1, first_column, some, lanes, r % fold_lanes);
                 const int merges = __builtin_ctzll(~blocks);
                 for (int f = 0; f < plan.folder_count; f++) {

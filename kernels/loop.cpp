@@ -110,6 +110,18 @@ int64_t* ordered_strides(const LoopOrder& order, const LoopOperand& operand, Run
     return strides;
 }
 
+int64_t read_bytes(const LoopKernel& kernel, const LoopOrder& order) {
+    int64_t all = 0;
+    for (int k = 0; k < kernel.input_count; k++) {
+        const LoopOperand& input = kernel.operands[kernel.output_count + k];
+        int64_t bytes = static_cast<int64_t>(item_size(input.type));
+        for (int d = 0; d < order.ndim; d++)
+            if (input.strides[order.dims[d]] != 0) bytes *= order.sizes[d];
+        all += bytes;
+    }
+    return all;
+}
+
 int64_t tile_size(const TileProgram& program, int64_t largest) {
     constexpr int64_t budget = 32 * 1024;
     int64_t per_element = static_cast<int64_t>(program.buffer_item) * (program.buffer_count + 1);
@@ -389,19 +401,6 @@ int plain_layout(const LoopKernel& kernel, const LoopOperand& operand) {
         expected *= kernel.sizes[d];
     }
     return contiguous ? 1 : repeated ? 0 : -1;
-}
-
-/// Bytes of memory that the inputs have: where they are broadcast, once.
-int64_t read_bytes(const LoopKernel& kernel, const LoopOrder& order) {
-    int64_t all = 0;
-    for (int k = 0; k < kernel.input_count; k++) {
-        const LoopOperand& input = kernel.operands[kernel.output_count + k];
-        int64_t bytes = static_cast<int64_t>(item_size(input.type));
-        for (int d = 0; d < order.ndim; d++)
-            if (input.strides[order.dims[d]] != 0) bytes *= order.sizes[d];
-        all += bytes;
-    }
-    return all;
 }
 
 constexpr int64_t parallel_elements = 32768;

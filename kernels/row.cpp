@@ -218,12 +218,15 @@ private:
             if (program_.slots[s].kind == TileSlot::Input && extents_[s] == Extent::Element &&
                 !in_one_piece(kernel_.operands[kernel_.output_count + program_.slots[s].which]))
                 return nullptr;
-        bool past_cache = true;
+        int64_t written = 0;
+        for (int k = 0; k < kernel_.output_count; k++)
+            if (extents_[program_.outputs[static_cast<size_t>(k)]] == Extent::Element)
+                written += order.size * static_cast<int64_t>(item_size(kernel_.operands[k].type));
+        bool past_cache = passes_cache(written, read_bytes(kernel_, order));
         for (int k = 0; k < kernel_.output_count; k++) {
             const LoopOperand& output = kernel_.operands[k];
             if (extents_[program_.outputs[static_cast<size_t>(k)]] != Extent::Element) continue;
             if (!in_one_piece(output)) return nullptr;
-            past_cache &= passes_cache(order.size * static_cast<int64_t>(item_size(output.type)));
             past_cache &= reinterpret_cast<uintptr_t>(output.data) % 64 == 0;
             for (int d = 0; d < space_.kept_dims; d++) past_cache &= output.strides[order.dims[d]] % 64 == 0;
         }

@@ -169,6 +169,52 @@ Tensor through_statistics(const Tensor& grad, const Tensor& x, const Tensor& mea
     return mul(sub(mean_.defined() ? sub(dy, mean(dy, IntList(dims), true)) : dy, mul(hat, second)), rstd);
 }
 
+/// The loops that go back through (x - mean) * rstd * weight + bias, each given as tensors that broadcast to x; mean and
+/// weight may be left out. Of half types in float.
+struct Backward {
+    DType dtype, inside, grad_type, mean_type = DType::None, rstd_type, weight_type = DType::None;
+    IntList sizes;
+    TensorImpl* inputs[5];
+    int count = 3;
+
+    Backward(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight)
+        : dtype(x.dtype()), inside(value_type(dtype)), grad_type(grad.dtype()), rstd_type(rstd.dtype()), sizes(x.sizes()), inputs{grad.impl(), x.impl(), rstd.impl()} {
+        if (mean_.defined()) mean_type = mean_.dtype(), inputs[count++] = mean_.impl();
+        if (weight.defined()) weight_type = weight.dtype(), inputs[count++] = weight.impl();
+    }
+    uint64_t key(bool more) const {
+        return key_of(dtype, grad_type, static_cast<uint64_t>(mean_type) | static_cast<uint64_t>(rstd_type) << 8 | static_cast<uint64_t>(weight_type) << 16 | static_cast<uint64_t>(more) << 24);
+    }
+    Sym hat(ExpressionBuilder& b, Sym& g, Sym& r) const {
+        g = cast(b.input(grad_type), inside);
+        Sym x = cast(b.input(dtype), inside);
+        r = cast(b.input(rstd_type), inside);
+        if (mean_type != DType::None) x = x - cast(b.input(mean_type), inside);
+        return x * r;
+    }
+    /// A row kernel's, with the length of a row as scalar: mean and rstd are the row's own.
+    const Expression& to_input() const {
+        return cached_expression(key(false), [&](ExpressionBuilder& b) {
+            Sym g, r, normal = hat(b, g, r), length = b.scalar(inside);
+            if (weight_type != DType::None) g = g * cast(b.input(weight_type), inside);
+            Sym second = row_sum(g * normal) / length;
+            if (mean_type != DType::None) g = g - row_sum(g) / length;
+            b.output(cast((g - normal * second) * r, dtype));
+        });
+    }
+    /// Weight and (where wanted) bias are the same along `mask`.
+    void fold_parameters(uint64_t mask, bool bias, Tensor* sums) const {
+        const Expression& expression = cached_expression(key(bias), [&](ExpressionBuilder& b) {
+            Sym g, r, normal = hat(b, g, r);
+            b.output(g * normal);
+            if (bias) b.output(g);
+        });
+        const Combine combines[2] = {Combine::Sum, Combine::Sum};
+        const DType dtypes[2] = {inside, inside};
+        fold({&expression, combines}, sizes, mask, false, inputs, mean_type != DType::None ? 4 : 3, dtypes, sums, bias ? 2 : 1);
+    }
+};
+
 /// Mean and 1 / deviation made anew, for a second derivative: there they must be part of the graph.
 std::tuple<Tensor, Tensor> statistics_again(const Tensor& x, const Sizes& dims, const Tensor& rstd) {
     Tensor spread = var(x, IntList(dims), Scalar(0), true);
@@ -246,26 +292,15 @@ OPERATORS(normalization) {
             uint64_t mask = dim_mask(dim, input.dim());
             KINDLING_CHECK(Runtime, mask, "_normalized_backward: expected at least one dimension to normalise over, got %s", str(input.sizes()).c_str());
             check_backward({&grad, &input, &mean, &rstd, &weight}, input, "_normalized_backward");
-            DType dtype = input.dtype(), inside = value_type(dtype), wt = weight.defined() ? weight.dtype() : DType::None;
+            DType dtype = input.dtype(), inside = value_type(dtype);
             Tensor result = make_tensor(input.sizes(), preserved_strides(input.sizes(), input.strides(), input.impl()->non_overlapping_dense), dtype, input.device());
             if (result.is_meta() || !result.numel()) return result;
-            const DType mt = mean.defined() ? mean.dtype() : DType::None;
-            const Expression& expression = cached_expression(key_of(dtype, wt, static_cast<uint64_t>(grad.dtype()) | static_cast<uint64_t>(mt) << 8 | static_cast<uint64_t>(rstd.dtype()) << 16), [&](ExpressionBuilder& b) {
-                Sym g = cast(b.input(grad.dtype()), inside), x = cast(b.input(dtype), inside), r = cast(b.input(rstd.dtype()), inside), length = b.scalar(inside);
-                if (mt != DType::None) x = x - cast(b.input(mt), inside);
-                if (wt != DType::None) g = g * cast(b.input(wt), inside);
-                Sym hat = x * r, second = row_sum(g * hat) / length;
-                if (mt != DType::None) g = g - row_sum(g) / length;
-                b.output(cast((g - hat * second) * r, dtype));
-            });
             double length = 1;
             for (int64_t d = 0; d < input.dim(); d++) if (mask >> d & 1) length *= static_cast<double>(input.size(d));
             Immediate scalar = Immediate::of(inside, length);
-            TensorImpl *output = result.impl(), *inputs[5] = {grad.impl(), input.impl(), rstd.impl()};
-            int count = 3;
-            if (mean.defined()) inputs[count++] = mean.impl();
-            if (weight.defined()) inputs[count++] = weight.impl();
-            run_rows(expression, input.sizes(), mask, &output, 1, inputs, count, &scalar);
+            TensorImpl* output = result.impl();
+            const Backward each(grad, input, mean, rstd, weight);
+            run_rows(each.to_input(), input.sizes(), mask, &output, 1, each.inputs, each.count, &scalar);
             return result;
         }),
     });
@@ -273,18 +308,8 @@ OPERATORS(normalization) {
         doc("The gradients of weight and bias (or of weight twice) in (input - mean) * rstd * weight + bias, which are the same along `dim`, in one pass; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
         kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, IntList dim, bool bias) {
             check_backward({&grad, &input, &mean, &rstd}, input, "_normalized_parameters_backward");
-            DType dtype = input.dtype(), inside = value_type(dtype), mt = mean.defined() ? mean.dtype() : DType::None;
-            const Expression& expression = cached_expression(key_of(dtype, grad.dtype(), static_cast<uint64_t>(mt) | static_cast<uint64_t>(rstd.dtype()) << 8 | static_cast<uint64_t>(bias) << 16), [&](ExpressionBuilder& b) {
-                Sym g = cast(b.input(grad.dtype()), inside), x = cast(b.input(dtype), inside), r = cast(b.input(rstd.dtype()), inside);
-                if (mt != DType::None) x = x - cast(b.input(mt), inside);
-                b.output(g * (x * r));
-                if (bias) b.output(g);
-            });
-            const Combine combines[2] = {Combine::Sum, Combine::Sum};
-            TensorImpl* inputs[4] = {grad.impl(), input.impl(), rstd.impl(), mean.defined() ? mean.impl() : nullptr};
-            const DType dtypes[2] = {inside, inside};
             Tensor sums[2];
-            fold({&expression, combines}, input.sizes(), dim_mask(dim, input.dim()), false, inputs, mean.defined() ? 4 : 3, dtypes, sums, bias ? 2 : 1);
+            Backward(grad, input, mean, rstd, Tensor()).fold_parameters(dim_mask(dim, input.dim()), bias, sums);
             return std::tuple<Tensor, Tensor>(sums[0], bias ? sums[1] : sums[0]);
         }),
     });

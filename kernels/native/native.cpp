@@ -396,7 +396,7 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
             all_repeated.resize(folded.slots.size());
             for (size_t k = 0; k < program.outputs.size(); k++)
                 variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
-            variant->kernel = cached_kernel(folded, all_repeated.data(), false, {}, kernels);
+            variant->kernel = cached_kernel(folded, all_repeated.data(), rows > 0, {}, kernels);
         } else {
             variant->kernel = cached_kernel(program, repeated, false, {}, kernels);
         }

@@ -358,7 +358,7 @@ def test_folds_of_turned_tensors(name, shape):
                 np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=3e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("rows, columns", [(33, 192), (256, 513), (300, 768), (1025, 600), (128, 20_001), (2000, 200)])
+@pytest.mark.parametrize("rows, columns", [(33, 192), (256, 513), (300, 768), (1025, 600), (100, 5001), (128, 20_001), (2000, 200)])
 @pytest.mark.parametrize("name", ["float32", "float64"])
 def test_a_fold_does_not_depend_on_how_its_numbers_lie(rows, columns, name):
     """Columns have the bits of the same numbers in rows: by tiles, and by machine code once that is worth it."""
