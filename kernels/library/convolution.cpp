@@ -1,13 +1,10 @@
-// Convolution: which way a shape goes, and the general one, a matrix product over an unrolled input ("im2col"): rows are
-// (channel, tap), columns are places of the output. Only a piece of the unrolled matrix that fits the cache is made at a
-// time.
+// Convolution: which way a shape goes, and the dtypes that go by way of others.
 #include "kernels/library/convolution.h"
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "kernels/library/convolution_shape.h"
-#include "kernels/library/gemm.h"
 #include "kernels/library/scratch.h"
 #include "kernels/library/wide.h"
 #include "runtime/threads.h"
@@ -17,250 +14,27 @@ namespace {
 
 using Shape = ConvolutionShape;
 
-// Where the innermost output places [0, out) read inside the input for one tap: places [first, last).
-struct Span {
-    int64_t first, last, start; // place p reads at start + p * stride
-    Span(const Shape& s, int64_t tap) {
-        start = tap * s.dilation[2] - s.padding[2];
-        int64_t stride = s.stride[2];
-        first = start >= 0 ? 0 : (-start + stride - 1) / stride;
-        int64_t room = s.in[2] - start; // places with p * stride < room are inside
-        last = room <= 0 ? 0 : (room + stride - 1) / stride;
-        last = std::min(last, s.out[2]);
-        first = std::min(first, last);
-    }
-};
-
-// Visits output rows [row_begin, row_end) for unrolled rows [k_begin, k_end). `line(column, source, span)` gets the
-// place in the unrolled piece and the input row, or null where the row lies in the padding.
-template <class T, class Line>
-void for_lines(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
-               int64_t row_end, Line line) {
-    int64_t width = s.out[2], columns = (row_end - row_begin) * width;
-    for (int64_t k = k_begin; k < k_end; ++k) {
-        int64_t channel = k / s.taps, tap = k % s.taps;
-        int64_t tap2 = tap % s.kernel[2], tap1 = tap / s.kernel[2] % s.kernel[1],
-                tap0 = tap / (s.kernel[2] * s.kernel[1]);
-        Span span(s, tap2);
-        T* plane = input + channel * s.in_space;
-        T* to = unrolled + (k - k_begin) * columns;
-        int64_t x = row_begin / s.out[1], y = row_begin % s.out[1];
-        for (int64_t row = row_begin; row < row_end; ++x, y = 0) {
-            int64_t place0 = x * s.stride[0] - s.padding[0] + tap0 * s.dilation[0];
-            bool inside0 = place0 >= 0 && place0 < s.in[0];
-            int64_t place1 = y * s.stride[1] - s.padding[1] + tap1 * s.dilation[1];
-            for (; y < s.out[1] && row < row_end; ++y, ++row, place1 += s.stride[1], to += width) {
-                bool inside = inside0 && place1 >= 0 && place1 < s.in[1];
-                line(to, inside ? plane + (place0 * s.in[1] + place1) * s.in[2] : nullptr, span);
-            }
-        }
-    }
-}
-
-template <class T>
-void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
-            int64_t row_end) {
-    int64_t width = s.out[2], stride = s.stride[2];
-    for_lines(s, const_cast<T*>(input), unrolled, k_begin, k_end, row_begin, row_end,
-              [&](T* to, const T* from, const Span& span) {
-                  if (!from || span.first >= span.last) {
-                      memset(static_cast<void*>(to), 0, sizeof(T) * static_cast<size_t>(width));
-                      return;
-                  }
-                  for (int64_t p = 0; p < span.first; ++p)
-                      to[p] = 0;
-                  if (stride == 1)
-                      copy_row(to + span.first, from + span.start + span.first, span.last - span.first);
-                  else
-                      for (int64_t p = span.first; p < span.last; ++p)
-                          to[p] = from[span.start + p * stride];
-                  for (int64_t p = span.last; p < width; ++p)
-                      to[p] = 0;
-              });
-}
-
-// The reverse: adds the unrolled piece to the places it was read from.
-template <class T>
-void roll(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end) {
-    int64_t stride = s.stride[2];
-    for_lines(s, input, unrolled, k_begin, k_end, row_begin, row_end, [&](T* from, T* to, const Span& span) {
-        if (!to) return;
-        to += span.start;
-        if (stride == 1)
-            for (int64_t p = span.first; p < span.last; ++p)
-                to[p] += from[p];
-        else
-            for (int64_t p = span.first; p < span.last; ++p)
-                to[p * stride] += from[p];
-    });
-}
-
-template <class T>
-Gemm product(int64_t m, int64_t n, int64_t k) {
-    Gemm g{};
-    g.dtype = dtype_of<T>;
-    g.m = m;
-    g.n = n;
-    g.k = k;
-    return g;
-}
-
-// How many output rows to unroll at a time.
-int64_t rows_at_once(const Shape& s, int64_t unrolled_rows) {
-    constexpr int64_t room = 128 << 10; // elements
-    int64_t columns = std::max<int64_t>(room / std::max<int64_t>(unrolled_rows, 1), 128);
-    int64_t rows = std::max<int64_t>(columns / std::max<int64_t>(s.out[2], 1), 1);
-    return std::min(rows, s.out[0] * s.out[1]);
-}
-
 template <class T>
 void run_forward(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     if (run_depthwise(s, input, weight, bias, output) || run_direct(s, input, weight, bias, output)) return;
-    int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
-    int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
-    int64_t parts = (all_rows + rows - 1) / rows;
-    auto task = [&](int64_t index) {
-        int64_t image = index / parts, part = index % parts; // image counts (sample, group)
-        int64_t row_begin = part * rows, row_end = std::min(row_begin + rows, all_rows);
-        int64_t columns = (row_end - row_begin) * width;
-        int64_t group = image % s.groups;
-        const T* from = input + image * s.in_channels * s.in_space;
-        T* to = output + image * s.out_channels * s.out_space + row_begin * width;
-        Scratch<T> unrolled(s.direct ? 0 : unrolled_rows * columns);
-        if (!s.direct) unroll(s, from, unrolled.data, 0, unrolled_rows, row_begin, row_end);
-        Gemm g = product<T>(s.out_channels, columns, unrolled_rows);
-        g.a = weight + group * s.out_channels * unrolled_rows;
-        g.a_row = unrolled_rows;
-        g.a_column = 1;
-        g.b = s.direct ? from : unrolled.data;
-        g.b_row = s.direct ? s.in_space : columns;
-        g.b_column = 1;
-        g.out = to;
-        g.out_row = s.out_space;
-        g.out_column = 1;
-        if (bias) {
-            g.c = bias + group * s.out_channels;
-            g.c_row = 1;
-            g.c_column = 0;
-        }
-        gemm(g);
-    };
-    int64_t tasks = s.batch * s.groups * parts;
-    if (tasks == 1) return task(0); // the product itself uses the threads
-    double work =
-        static_cast<double>(s.out_channels) * static_cast<double>(unrolled_rows) * static_cast<double>(rows * width);
-    auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
-    parallel_for(0, tasks, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            task(i);
-    });
+    run_unrolled(s, input, weight, bias, output);
 }
 
 template <class T>
 void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
     if (!bias && run_depthwise_input(s, grad_output, weight, grad_input)) return;
     if (run_direct_input(s, grad_output, weight, bias, grad_input)) return;
-    int64_t all_rows = s.out[0] * s.out[1], width = s.out[2];
-    // A task is a block of channels of one image: nobody else adds to its part of the result.
-    int64_t images = s.batch * s.groups;
-    int64_t blocks = 1;
-    if (images < 2 * num_threads())
-        blocks = std::min<int64_t>(s.in_channels, (2 * num_threads() + images - 1) / std::max<int64_t>(images, 1));
-    int64_t channels = (s.in_channels + blocks - 1) / blocks;
-    channels = std::min((channels + 3) / 4 * 4, s.in_channels);
-    blocks = (s.in_channels + channels - 1) / channels;
-    int64_t rows = s.direct ? all_rows : rows_at_once(s, channels * s.taps);
-    auto task = [&](int64_t index) {
-        int64_t image = index / blocks, group = image % s.groups;
-        int64_t channel = index % blocks * channels, count = std::min(channels, s.in_channels - channel);
-        T* to = grad_input + (image * s.in_channels + channel) * s.in_space;
-        const T* from = grad_output + image * s.out_channels * s.out_space;
-        const T* offset = bias ? bias + group * s.in_channels + channel : nullptr;
-        Scratch<T> unrolled(s.direct ? 0 : count * s.taps * rows * width);
-        if (!s.direct)
-            for (int64_t c = 0; c < count; ++c)
-                std::fill_n(to + c * s.in_space, s.in_space, offset ? offset[c] : T{0});
-        for (int64_t row = 0; row < all_rows; row += rows) {
-            int64_t row_end = std::min(row + rows, all_rows), columns = (row_end - row) * width;
-            Gemm g = product<T>(count * s.taps, columns, s.out_channels);
-            g.a = weight + (group * s.out_channels * s.in_channels + channel) * s.taps;
-            g.a_row = 1;
-            g.a_column = s.in_channels * s.taps;
-            g.b = from + row * width;
-            g.b_row = s.out_space;
-            g.b_column = 1;
-            g.out = s.direct ? to : unrolled.data;
-            g.out_row = s.direct ? s.in_space : columns;
-            g.out_column = 1;
-            if (s.direct && offset) {
-                g.c = offset;
-                g.c_row = 1;
-            }
-            gemm(g);
-            if (!s.direct) roll(s, to, unrolled.data, 0, count * s.taps, row, row_end);
-        }
-        if (all_rows == 0 || width == 0)
-            for (int64_t c = 0; s.direct && c < count; ++c)
-                std::fill_n(to + c * s.in_space, s.in_space, offset ? offset[c] : T{0});
-    };
-    parallel_for(0, images * blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            task(i);
-    });
+    run_unrolled_input(s, grad_output, weight, bias, grad_input);
 }
 
 template <class T>
 void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
-    int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
-    if (s.batch == 0 || s.out_space == 0) {
-        std::fill_n(grad_weight, s.groups * s.out_channels * unrolled_rows, T{0});
-        return;
-    }
-    if (run_depthwise_weight(s, input, grad_output, grad_weight) || run_weight(s, input, grad_output, grad_weight) ||
-        run_direct_weight(s, input, grad_output, grad_weight))
-        return;
-    // A task is a block of unrolled rows of one group, summed over all samples in their order. Its size depends on the
-    // shape alone, as the product's own order of adding does on it.
-    int64_t block = std::max<int64_t>((unrolled_rows + 15) / 16, 24);
-    int64_t blocks = (unrolled_rows + block - 1) / block;
-    int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
-    auto task = [&](int64_t index) {
-        int64_t group = index / blocks, k_begin = index % blocks * block,
-                k_end = std::min(k_begin + block, unrolled_rows);
-        Scratch<T> unrolled(s.direct ? 0 : (k_end - k_begin) * rows * width);
-        T* to = grad_weight + group * s.out_channels * unrolled_rows + k_begin;
-        bool first = true;
-        for (int64_t sample = 0; sample < s.batch; ++sample) {
-            int64_t image = sample * s.groups + group;
-            const T* from = input + image * s.in_channels * s.in_space;
-            for (int64_t row = 0; row < all_rows; row += rows) {
-                int64_t row_end = std::min(row + rows, all_rows), columns = (row_end - row) * width;
-                if (!s.direct) unroll(s, from, unrolled.data, k_begin, k_end, row, row_end);
-                Gemm g = product<T>(s.out_channels, k_end - k_begin, columns);
-                g.a = grad_output + image * s.out_channels * s.out_space + row * width;
-                g.a_row = s.out_space;
-                g.a_column = 1;
-                g.b = s.direct ? from + k_begin * s.in_space : unrolled.data;
-                g.b_row = 1;
-                g.b_column = s.direct ? s.in_space : columns;
-                g.out = to;
-                g.out_row = unrolled_rows;
-                g.out_column = 1;
-                if (!first) {
-                    g.c = to;
-                    g.c_row = unrolled_rows;
-                    g.c_column = 1;
-                }
-                gemm(g);
-                first = false;
-            }
-        }
-    };
-    if (s.groups * blocks == 1) return task(0);
-    parallel_for(0, s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            task(i);
-    });
+    if (s.batch == 0 || s.out_space == 0) return clear(grad_weight, s.groups * s.out_channels * s.in_channels * s.taps);
+    if (run_depthwise_weight(s, input, grad_output, grad_weight)) return;
+    if constexpr (sizeof(T) == 4)
+        if (run_weight(s, input, grad_output, grad_weight)) return;
+    if (run_direct_weight(s, input, grad_output, grad_weight)) return;
+    run_unrolled_weight(s, input, grad_output, grad_weight);
 }
 
 // ---- the other dtypes, by way of float or of real and imaginary parts ----

@@ -67,7 +67,7 @@ void copy_rows(const PlaneRows& p, int64_t count, T* to, const T* from) {
                 for (int64_t i = 0; i < count; i += lanes<T>)
                     __builtin_prefetch(source + p.from_plane + i);
             if (count < W) {
-                store_first(load_first(source, count), row, count);
+                store_first(load_first(source, count), row, p.loose && r + 1 < p.rows ? W : count);
                 continue;
             }
             int64_t i = 0;
@@ -100,8 +100,9 @@ void split_rows(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd
                     first = {_mm512_permutex2var_pd(low.v, places, high.v)};
                     second = {_mm512_permutex2var_pd(low.v, _mm512_add_epi64(places, _mm512_set1_epi64(1)), high.v)};
                 }
-                if (i < evens) store_first(first, to_even + i, evens - i);
-                if (i < odds) store_first(second, to_odd + i, odds - i);
+                const bool loose = p.loose && r + 1 < p.rows;
+                if (i < evens) store_first(first, to_even + i, loose ? W : evens - i);
+                if (i < odds) store_first(second, to_odd + i, loose ? W : odds - i);
             }
 #else
             for (int64_t i = 0; i < evens; ++i)
@@ -227,6 +228,86 @@ void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, in
     }
 }
 
+#if defined(__AVX512F__)
+// Four registers of places at once: as many sums that do not wait for one another.
+void masked_forward(const MaskedPlane& p, const float* from, const float* weight, float bias, float* out) {
+    constexpr int64_t W = 16, R = 4;
+    const uint64_t* masks = p.masks;
+    for (int64_t j = 0; j < p.places; j += R * W, masks += p.taps) {
+        __m512 sums[R];
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r)
+            sums[r] = _mm512_set1_ps(bias);
+        for (int64_t t = 0; t < p.taps; ++t) {
+            const float* at = from + p.offsets[t] + j;
+            const __m512 factor = _mm512_set1_ps(weight[t]);
+#pragma GCC unroll 4
+            for (int r = 0; r < R; ++r) {
+                const auto mask = static_cast<__mmask16>(masks[t] >> (16 * r));
+                sums[r] = _mm512_fmadd_ps(factor, _mm512_maskz_loadu_ps(mask, at + r * W), sums[r]);
+            }
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r)
+            if (p.places > j + r * W) store_first(Vec<float>{sums[r]}, out + j + r * W, p.places - j - r * W);
+    }
+}
+
+void masked_weight(const MaskedPlane& p, const ConvolutionSamples& samples, const float* from, const float* grad,
+                   float* grad_weight) {
+    constexpr int64_t W = 16, G = 9; // taps at once
+    for (int64_t first = 0; first < p.taps; first += G) {
+        const int64_t count = p.taps - first < G ? p.taps - first : G;
+        const float* at[G];
+        __m512 sums[G + 3];
+#pragma GCC unroll 12
+        for (int i = 0; i < G + 3; ++i)
+            sums[i] = _mm512_setzero_ps();
+        for (int64_t n = 0; n < samples.count; ++n) {
+#pragma GCC unroll 9
+            for (int i = 0; i < G; ++i)
+                at[i] = from + n * samples.from_step + p.offsets[i < count ? first + i : first];
+            const float* g = grad + n * samples.grad_step;
+            for (int64_t j = 0; j < p.places; j += W) {
+                // The next sample lies far away.
+                __builtin_prefetch(g + samples.grad_step + j);
+                __builtin_prefetch(from + (n + 1) * samples.from_step + j);
+                const __m512 each = load_first(g + j, p.places - j).v;
+                const uint64_t* masks = p.masks + j / 64 * p.taps + first;
+#pragma GCC unroll 9
+                for (int i = 0; i < G; ++i) {
+                    const auto mask = static_cast<__mmask16>(masks[i < count ? i : 0] >> (j % 64));
+                    sums[i] = _mm512_fmadd_ps(each, _mm512_maskz_loadu_ps(mask, at[i] + j), sums[i]);
+                }
+            }
+        }
+        alignas(64) float partial[(G + 3) / 4][4][W], totals[G + 3];
+#pragma GCC unroll 12
+        for (int i = 0; i < G + 3; ++i)
+            _mm512_store_ps(partial[i / 4][i % 4], sums[i]);
+        for (int64_t four = 0; four * 4 < G; ++four)
+            fold(partial[four], totals + 4 * four);
+        for (int64_t i = 0; i < count; ++i)
+            grad_weight[first + i] += totals[i];
+    }
+}
+
+void merge_rows(const PlaneRows& p, int64_t evens, int64_t odds, float* to, const float* even, const float* odd) {
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    for (int64_t r = 0; r < p.rows; ++r, to += p.to_row, even += p.from_row, odd += p.from_row)
+        for (int64_t i = 0; i < evens; i += 16) {
+            const __m512 a = load_first(even + i, evens - i).v, b = load_first(odd + i, odds - i).v;
+            const int64_t left = evens + odds - 2 * i;
+            store_first(Vec<float>{_mm512_permutex2var_ps(a, low, b)}, to + 2 * i, left);
+            if (left > 16) store_first(Vec<float>{_mm512_permutex2var_ps(a, high, b)}, to + 2 * i + 16, left - 16);
+        }
+}
+constexpr MaskedSteps masked_steps = {masked_forward, masked_weight, merge_rows};
+#else
+constexpr MaskedSteps masked_steps = {};
+#endif
+
 // Registers enough for the sums, one factor and two columns.
 #if defined(__AVX512F__)
 constexpr ConvolutionTile tile_sizes = {4, 2, 4, 6};
@@ -341,6 +422,7 @@ extern constexpr ConvolutionSteps convolution_steps = {
     direct_steps<float>,
     direct_steps<double>,
     {depthwise<float>, depthwise_scatter<float>, depthwise_weight<float>},
-    {depthwise<double>, depthwise_scatter<double>, depthwise_weight<double>}};
+    {depthwise<double>, depthwise_scatter<double>, depthwise_weight<double>},
+    masked_steps};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -9,6 +9,8 @@ namespace kindling::library {
 struct PlaneRows {
     int64_t planes, rows;
     int64_t to_plane, to_row, from_plane, from_row; // steps
+    /// Zeros may be written behind each row but the last, as far as a register reaches: later rows lie there.
+    bool loose = false;
 };
 
 template <class T>
@@ -42,14 +44,34 @@ template <class T> struct DepthwiseSteps {
     void (*weight)(const DepthwisePlane& p, const T* plane, const T* grad, int64_t grad_pitch, T* grad_weight);
 };
 
-struct ConvolutionTile {
-    int rows;                    // channels of the output that a direct step does at once: once, twice or three times these
-    int columns;                 // places of the output
-    int products, product_taps;  // of a weight gradient: channels of the output, taps
+/// The same without a copy of the plane, a register of places after the other through all rows: what a tap would read
+/// outside the plane is masked away. For places j of the output tap t reads from[offsets[t] + j] where bit j % 64 of
+/// masks[j / 64 * taps + t] is set.
+struct MaskedPlane {
+    int64_t taps, places;
+    const int64_t* offsets;
+    const uint64_t* masks;
 };
 
 struct ConvolutionSamples {
     int64_t count, grad_step, from_step;  // from one sample to the next
+};
+
+/// Null where the instruction set has no masks.
+struct MaskedSteps {
+    /// out = bias + the sum over taps of weight * from.
+    void (*forward)(const MaskedPlane& p, const float* from, const float* weight, float bias, float* out);
+    /// grad_weight += for each tap the sum of grad * from over places and samples.
+    void (*weight)(const MaskedPlane& p, const ConvolutionSamples& samples, const float* from, const float* grad,
+                   float* grad_weight);
+    /// The reverse of RowSteps::split, of one plane.
+    void (*merge)(const PlaneRows& p, int64_t evens, int64_t odds, float* to, const float* even, const float* odd);
+};
+
+struct ConvolutionTile {
+    int rows;    // channels of the output that a direct step does at once: once, twice or three times these
+    int columns; // places of the output
+    int products, product_taps; // of a weight gradient: channels of the output, taps
 };
 
 template <class T> struct DirectSteps {
@@ -74,6 +96,7 @@ struct ConvolutionSteps {
     DirectSteps<double> direct_double;
     DepthwiseSteps<float> depthwise_float;
     DepthwiseSteps<double> depthwise_double;
+    MaskedSteps masked;
 };
 
 namespace isa_baseline {

@@ -73,6 +73,14 @@ inline void copy_row(T* to, const T* from, int64_t count) {
     memcpy(to + count - step, from + count - step, 32);
 }
 
+/// Any shape; see convolution_unrolled.cpp.
+template <class T>
+void run_unrolled(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
+template <class T>
+void run_unrolled_input(const ConvolutionShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input);
+template <class T>
+void run_unrolled_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
+
 /// One channel a group: false if the shape is not for it; see convolution_depthwise.cpp.
 template <class T>
 bool run_depthwise(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
@@ -90,7 +98,6 @@ template <class T>
 bool run_direct_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
 /// Any shape with channels enough to fill registers; see convolution_weight.cpp.
-template <class T>
-bool run_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
+bool run_weight(const ConvolutionShape& s, const float* input, const float* grad_output, float* grad_weight);
 
 }  // namespace kindling::library

@@ -54,10 +54,9 @@ struct Piece {
     }
 };
 
-template <class T>
 struct WeightGradient {
     const Shape& s;
-    const DirectSteps<T>& steps = direct_steps<T>();
+    const DirectSteps<float>& steps = convolution_steps().direct_float;
     const int64_t unit = steps.tile.rows, lanes = steps.tile.columns;
     // The input's channels lie in panels, the output's in blocks of up to three units.
     const int64_t panels = (s.in_channels + lanes - 1) / lanes, width = (s.in_channels + panels - 1) / panels;
@@ -93,7 +92,7 @@ struct WeightGradient {
     }
 
     /// `turned` has room for the rows of one plane.
-    void copy_input(const Piece& piece, const T* input, int64_t channels, T* turned, T* to) const {
+    void copy_input(const Piece& piece, const float* input, int64_t channels, float* turned, float* to) const {
         const int64_t row = pieces.width * width, left = std::min(s.padding[2], pieces.width);
         const int64_t right = std::max(std::min(pieces.width, s.in[2] + s.padding[2]), left);
         int64_t begin[2], end[2]; // rows inside the input
@@ -110,8 +109,8 @@ struct WeightGradient {
             if (!inside) continue;
             clear(to, begin[1] * row);
             clear(to + end[1] * row, (pieces.rows[1] - end[1]) * row);
-            const T* from = input + ((top[0] + x) * s.in[1] + top[1] + begin[1]) * s.in[2];
-            T* line = to + begin[1] * row;
+            const float* from = input + ((top[0] + x) * s.in[1] + top[1] + begin[1]) * s.in[2];
+            float* line = to + begin[1] * row;
             const int64_t rows = end[1] - begin[1], first = left - s.padding[2], there = right - left;
             const bool together = there < 16 || there == pieces.width; // short rows are turned with the next ones
             if (together)
@@ -128,7 +127,7 @@ struct WeightGradient {
             }
         }
     }
-    void copy_gradient(const Piece& piece, const T* grad, int64_t block, T* to) const {
+    void copy_gradient(const Piece& piece, const float* grad, int64_t block, float* to) const {
         const int64_t rows = rows_of(block), channel = channel_of(block),
                       channels = std::min(rows, s.out_channels - channel);
         const int64_t count = piece.out[0] * piece.out[1] * s.out[2];
@@ -143,18 +142,17 @@ struct Part {
     int64_t group, panel, block, block_end, run, run_end;
 };
 
-template <class T>
-void add_part(const WeightGradient<T>& w, const Part& part, int64_t count, const T* x, const T* g, int64_t g_places,
-              const int64_t* offsets, bool first, T* grad_weight) {
+void add_part(const WeightGradient& w, const Part& part, int64_t count, const float* x, const float* g,
+              int64_t g_places, const int64_t* offsets, bool first, float* grad_weight) {
     const Shape& s = w.s;
     constexpr int64_t at_once = 192; // places that stay in the first cache
     const int64_t runs = part.run_end - part.run, taps = runs * w.in_run, tile = 3 * w.unit * w.lanes;
     const int64_t channel = part.panel * w.width, channels = std::min(w.width, s.in_channels - channel);
     const int64_t blocks = part.block_end - part.block;
-    Scratch<T> sums(blocks * runs * w.tiles * tile), line(taps * w.width + w.lanes), turned(taps * w.width);
-    const T zeros[16] = {};
+    Scratch<float> sums(blocks * runs * w.tiles * tile), line(taps * w.width + w.lanes), turned(taps * w.width);
+    const float zeros[16] = {};
     for (int64_t p = 0; p < count; p += at_once) {
-        T* to = sums.data;
+        float* to = sums.data;
         for (int64_t block = part.block; block < part.block_end; ++block)
             for (int64_t run = part.run; run < part.run_end; ++run)
                 for (int64_t t = 0; t < w.tiles; ++t, to += tile)
@@ -167,20 +165,20 @@ void add_part(const WeightGradient<T>& w, const Part& part, int64_t count, const
         for (int64_t r = 0; r < rows; ++r) {
             // The sums of a channel of the output: [run][tap][channel of the panel], and then a channel's taps side by
             // side.
-            const T* from = sums.data + b * runs * w.tiles * tile + r * w.lanes;
+            const float* from = sums.data + b * runs * w.tiles * tile + r * w.lanes;
             int64_t step = tile;
             if (w.in_run > 1 || w.tiles > 1) {
-                const T* part = from;
+                const float* part = from;
                 for (int64_t run = 0; run < runs; ++run)
                     for (int64_t t = 0; t < w.tiles; ++t, part += tile)
                         copy_row(line.data + run * w.in_run * w.width + t * w.lanes, part,
                                  std::min(w.lanes, w.in_run * w.width - t * w.lanes));
                 from = line.data, step = w.width;
             }
-            T* to = grad_weight + ((part.group * s.out_channels + o + r) * s.in_channels + channel) * s.taps +
-                    part.run * w.in_run;
+            float* to = grad_weight + ((part.group * s.out_channels + o + r) * s.in_channels + channel) * s.taps +
+                        part.run * w.in_run;
             if (taps > 1) {
-                T* there = first ? to : turned.data;
+                float* there = first ? to : turned.data;
                 w.steps.turn(there, first ? s.taps : taps, from, step, taps, channels);
                 from = there;
             }
@@ -199,13 +197,12 @@ void add_part(const WeightGradient<T>& w, const Part& part, int64_t count, const
 
 } // namespace
 
-template <class T>
-bool run_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
-    WeightGradient<T> w(s);
+bool run_weight(const Shape& s, const float* input, const float* grad_output, float* grad_weight) {
+    WeightGradient w(s);
     if (w.share() < (s.out[0] * s.kernel[0] > 1 ? 0.5 : 0.7)) return false;
     const Pieces& pieces = w.pieces;
     const int64_t all = s.batch * pieces.bands, most = pieces.at_once * w.places;
-    Scratch<T> copied(s.groups * w.panels * w.panel_size), grads(s.groups * w.units * w.unit * most);
+    Scratch<float> copied(s.groups * w.panels * w.panel_size), grads(s.groups * w.units * w.unit * most);
     Scratch<int64_t> offsets(most);
     w.set_offsets(offsets.data);
     auto grads_of = [&](int64_t group) { return grads.data + group * w.units * w.unit * most; };
@@ -222,7 +219,7 @@ bool run_weight(const Shape& s, const T* input, const T* grad_output, T* grad_we
     for (int64_t start = 0; start < all; start += pieces.at_once) {
         const int64_t count = std::min(pieces.at_once, all - start), each = w.panels + w.blocks;
         parallel_for(0, count * s.groups * each, 1, [&](int64_t begin, int64_t end) {
-            Scratch<T> turned(s.in[1] * s.in[2] * w.width);
+            Scratch<float> turned(s.in[1] * s.in[2] * w.width);
             for (int64_t task = begin; task < end; ++task) {
                 const int64_t n = task / each / s.groups, group = task / each % s.groups, which = task % each;
                 const Piece piece(s, pieces, start + n);
@@ -255,8 +252,5 @@ bool run_weight(const Shape& s, const T* input, const T* grad_output, T* grad_we
     }
     return true;
 }
-
-template bool run_weight(const Shape&, const float*, const float*, float*);
-template bool run_weight(const Shape&, const double*, const double*, double*);
 
 } // namespace kindling::library

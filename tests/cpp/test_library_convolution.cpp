@@ -198,6 +198,24 @@ int main() {
     convolution_weight_gradient(c, x.data(), wide.data(), grad.data());
     for (size_t i = 0; i < grad.size(); ++i)
         CHECK(std::isfinite(grad[i]) == (i % (20 * 9) != 0));
+    // Of planes that lie side by side, none reads another one's values, forward or backward.
+    for (int64_t stride : {1, 2}) {
+        const int64_t out = stride == 1 ? 7 : 4;
+        Convolution plane{DType::Float32, 2, 2, 3, 3, 3, {7, 7}, {3, 3}, {out, out}, {stride, stride}, {1, 1}, {1, 1}};
+        auto in = draw::as<float>(draw::reals(6 * 49)), by = draw::as<float>(draw::reals(27)),
+             from = draw::as<float>(draw::reals(6 * out * out));
+        for (size_t image : {size_t{0}, size_t{2}, size_t{4}}) {
+            std::fill_n(in.begin() + static_cast<ptrdiff_t>(image) * 49, 49, INFINITY);
+            std::fill_n(from.begin() + static_cast<ptrdiff_t>(image) * out * out, out * out, INFINITY);
+        }
+        std::vector<float> to(from.size()), back(in.size());
+        convolution(plane, in.data(), by.data(), nullptr, to.data());
+        convolution_input_gradient(plane, from.data(), by.data(), nullptr, back.data());
+        for (size_t i = 0; i < to.size(); ++i)
+            CHECK(i / static_cast<size_t>(out * out) % 2 == 0 || std::isfinite(to[i]));
+        for (size_t i = 0; i < back.size(); ++i)
+            CHECK(i / 49 % 2 == 0 || std::isfinite(back[i]));
+    }
     c.dtype = DType::Int64;
     CHECK_THROWS(convolution(c, nullptr, nullptr, nullptr, nullptr), "not implemented for 'Long'");
     return finish("convolution");
