@@ -90,6 +90,24 @@ Normalized normalized(const Tensor& x, uint64_t mask, const Tensor& weight, cons
     return all;
 }
 
+/// The same of batch normalisation where channels are the nearest neighbours: columns, folded as they lie.
+Normalized normalized_columns(const Tensor& x, const Sizes& dims, const Tensor& weight, const Tensor& bias, double eps) {
+    DType dtype = x.dtype(), inside = value_type(dtype);
+    Normalized all;
+    all.mean = mean(x, IntList(dims), true, inside);
+    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
+        Sym apart = cast(b.input(dtype), inside) - b.input(inside);
+        b.output(apart * apart);
+    });
+    const Combine combine = Combine::Sum;
+    TensorImpl* inputs[2] = {x.impl(), all.mean.impl()};
+    fold({&expression, &combine}, x.sizes(), dim_mask(dims, x.dim()), true, inputs, 2, &inside, &all.variance, 1);
+    all.variance = div(all.variance, number(static_cast<double>(x.numel() / all.mean.numel())));
+    all.rstd = rsqrt(add(all.variance, number(eps)));
+    all.result = scaled(x, all.mean, all.rstd, weight, bias);
+    return all;
+}
+
 /// Mean and 1 / deviation of rows, with size 1 along the dimensions in `mask`; of half types in float.
 std::tuple<Tensor, Tensor> statistics(const Tensor& x, uint64_t mask, double eps) {
     DType dtype = x.dtype(), inside = value_type(dtype);
@@ -391,7 +409,9 @@ OPERATORS(normalization) {
                 KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == input.size(1) && is_floating(each->dtype())), "batch_norm: expected floating weight, bias and statistics of %ld elements, got %s of %ld", input.size(1), kindling::name(each->dtype()), each->numel());
             Tensor mean_, rstd;
             if (training) {
-                Normalized all = normalized(input, dim_mask({}, n) & ~uint64_t{2}, along(weight, n, 1), along(bias, n, 1), eps, 3);
+                const bool columns = input.size(1) > 1 && input.stride(1) == 1 && input.numel() >= 1 << 13 && !input.is_meta();  // of few numbers calls cost more
+                Normalized all = columns ? normalized_columns(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps)
+                                         : normalized(input, dim_mask({}, n) & ~uint64_t{2}, along(weight, n, 1), along(bias, n, 1), eps, 3);
                 mean_ = view(all.mean, {input.size(1)});
                 rstd = view(all.rstd, {input.size(1)});
                 Tensor spread = view(all.variance, {input.size(1)});

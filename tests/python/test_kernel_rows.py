@@ -76,12 +76,15 @@ def test_gradients_of_softmax(name):
 def norm(M, which):
     return {"layer": lambda: M.nn.LayerNorm((9, 20)), "plain": lambda: M.nn.LayerNorm(20, elementwise_affine=False),
             "batch": lambda: M.nn.BatchNorm2d(8), "channels last": lambda: M.nn.BatchNorm2d(8),
-            "group": lambda: M.nn.GroupNorm(4, 8), "root": lambda: M.nn.RMSNorm((9, 20)), "no bias": lambda: M.nn.LayerNorm((9, 20), bias=False)}[which]()
+            "group": lambda: M.nn.GroupNorm(4, 8), "root": lambda: M.nn.RMSNorm((9, 20)), "no bias": lambda: M.nn.LayerNorm((9, 20), bias=False),
+            "batch of rows": lambda: M.nn.BatchNorm1d(180)}[which]()
 
 
-@pytest.mark.parametrize("which", ["layer", "plain", "batch", "channels last", "group", "root", "no bias"])
+@pytest.mark.parametrize("which", ["layer", "plain", "batch", "channels last", "group", "root", "no bias", "batch of rows"])
 def test_norms_and_their_gradients(which):
     x, g = torch.randn(6, 8, 9, 20) * 2 + 50, torch.randn(6, 8, 9, 20)
+    if which == "batch of rows":
+        x, g = (each.view(48, 180) for each in (x, g))
     if which == "channels last":
         x = x.to(memory_format=torch.channels_last)
 
