@@ -93,6 +93,7 @@ bool primitive_allows(Primitive primitive, DType type);
     TileFunction find_move(TileMove move);                                                                            \
     TileFunction find_maths(Primitive primitive, DType type);                                                         \
     TileFunction find_wide_maths(Primitive primitive, DType type);                                                    \
+    TileFunction find_remainder(Primitive primitive, DType type);                                                     \
     }
 KINDLING_DECLARE_TILES(isa_baseline)
 KINDLING_DECLARE_TILES(isa_avx2)

@@ -41,14 +41,14 @@ TileFunction find_wide_maths(Primitive primitive, DType type) {
     if (type == DType::Float64) switch (primitive) {
             KINDLING_FOR_EACH_UNARY(X)
             KINDLING_FOR_EACH_BINARY(X)
-            default: return nullptr;
+            default: break;
         }
     if (type == DType::Float32) switch (primitive) {
             KINDLING_FOR_EACH_FLOAT(X)
-            default: return nullptr;
+            default: break;
         }
 #undef X
-    return nullptr;
+    return find_remainder(primitive, type);
 }
 
 }  // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -437,9 +437,10 @@ void test_instruction_sets_agree() {
                                 : which == 1 ? isa_avx2::find_arithmetic(primitive, type)
                                              : isa_avx512::find_arithmetic(primitive, type);
                 if (code.function) return code.function;
-                return which == 0   ? isa_baseline::find_maths(primitive, type)
-                       : which == 1 ? isa_avx2::find_maths(primitive, type)
-                                    : isa_avx512::find_maths(primitive, type);
+                TileFunction function = which == 0   ? isa_baseline::find_maths(primitive, type)
+                                        : which == 1 ? isa_avx2::find_maths(primitive, type)
+                                                     : isa_avx512::find_maths(primitive, type);
+                return function || category(type) < 2 ? function : find_special(primitive, type);
             };
             if (!find(0)) {
                 CHECK(!find(1) && !find(2));
