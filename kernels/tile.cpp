@@ -244,6 +244,28 @@ private:
             if (!needed[i] && program_.slots[i].kind != TileSlot::Buffer) program_.slots[i] = {TileSlot::Unused, 0, 0};
     }
 
+    /// What only higher levels read is computed there: kept from one level to the next it would be written and read again.
+    void compute_late() {
+        constexpr uint8_t nobody = 255;
+        std::vector<uint8_t> read_at(program_.slots.size(), nobody);
+        for (int16_t output : program_.outputs) read_at[static_cast<size_t>(output)] = 0;
+        for (size_t i = program_.steps.size(); i-- > 0;) {
+            TileStep& step = program_.steps[i];
+            const uint8_t wanted = read_at[static_cast<size_t>(step.out)];
+            int kept = 0;  // instead of this
+            for (int k = 0; k < step.operand_count; k++) {
+                const TileSlot& operand = program_.slots[static_cast<size_t>(step.operands[k])];
+                kept += operand.kind == TileSlot::Buffer && operand.level < wanted;
+            }
+            if (!step.fold && wanted != nobody && wanted > step.level && kept <= 1)
+                program_.slots[static_cast<size_t>(step.out)].level = step.level = wanted;
+            for (int k = 0; k < step.operand_count; k++) {
+                uint8_t& at = read_at[static_cast<size_t>(step.operands[k])];
+                at = std::min(at, step.level);
+            }
+        }
+    }
+
     void sort_by_level() {
         std::vector<TileSlot>& slots = program_.slots;
         for (TileStep& step : program_.steps) {
@@ -255,6 +277,7 @@ private:
                            program_.level_count);
         }
         if (program_.level_count == 1) return;
+        compute_late();
         std::stable_sort(program_.steps.begin(), program_.steps.end(), [](const TileStep& a, const TileStep& b) {
             return a.level != b.level ? a.level < b.level : (a.fold == nullptr) > (b.fold == nullptr);
         });
