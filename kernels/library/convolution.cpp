@@ -16,21 +16,27 @@ using Shape = ConvolutionShape;
 
 template <class T>
 void run_forward(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
-    if (run_depthwise(s, input, weight, bias, output) || run_direct(s, input, weight, bias, output)) return;
+    if (run_depthwise(s, input, weight, bias, output) || run_whole(s, input, weight, bias, output) ||
+        run_direct(s, input, weight, bias, output))
+        return;
     run_unrolled(s, input, weight, bias, output);
 }
 
 template <class T>
 void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
     if (!bias && run_depthwise_input(s, grad_output, weight, grad_input)) return;
-    if (run_direct_input(s, grad_output, weight, bias, grad_input)) return;
+    if (run_whole_input(s, grad_output, weight, bias, grad_input) ||
+        run_direct_input(s, grad_output, weight, bias, grad_input))
+        return;
     run_unrolled_input(s, grad_output, weight, bias, grad_input);
 }
 
 template <class T>
 void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
     if (s.batch == 0 || s.out_space == 0) return clear(grad_weight, s.groups * s.out_channels * s.in_channels * s.taps);
-    if (run_depthwise_weight(s, input, grad_output, grad_weight)) return;
+    if (run_depthwise_weight(s, input, grad_output, grad_weight) ||
+        run_whole_weight(s, input, grad_output, grad_weight))
+        return;
     if constexpr (sizeof(T) == 4)
         if (run_weight(s, input, grad_output, grad_weight)) return;
     if (run_direct_weight(s, input, grad_output, grad_weight)) return;

@@ -81,6 +81,14 @@ void run_unrolled_input(const ConvolutionShape& s, const T* grad_output, const T
 template <class T>
 void run_unrolled_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
+/// The kernel covers the whole input at one place: false if it does not.
+template <class T>
+bool run_whole(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
+template <class T>
+bool run_whole_input(const ConvolutionShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input);
+template <class T>
+bool run_whole_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
+
 /// One channel a group: false if the shape is not for it; see convolution_depthwise.cpp.
 template <class T>
 bool run_depthwise(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);

@@ -74,6 +74,31 @@ void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_
               });
 }
 
+// The other way round, a row for each place: with large strides numbers that lie side by side stay so.
+template <class T>
+void unroll_places(const Shape& s, const T* input, T* to, int64_t row_begin, int64_t row_end) {
+    const int64_t run = s.kernel[2];
+    for (int64_t row = row_begin; row < row_end; ++row)
+        for (int64_t z = 0; z < s.out[2]; ++z)
+            for (int64_t channel = 0; channel < s.in_channels; ++channel)
+                for (int64_t tap0 = 0; tap0 < s.kernel[0]; ++tap0)
+                    for (int64_t tap1 = 0; tap1 < s.kernel[1]; ++tap1, to += run) {
+                        const int64_t place0 = row / s.out[1] * s.stride[0] - s.padding[0] + tap0 * s.dilation[0];
+                        const int64_t place1 = row % s.out[1] * s.stride[1] - s.padding[1] + tap1 * s.dilation[1];
+                        const int64_t start = z * s.stride[2] - s.padding[2];
+                        const bool inside = place0 >= 0 && place0 < s.in[0] && place1 >= 0 && place1 < s.in[1];
+                        const int64_t first = inside ? std::clamp<int64_t>(-start, 0, run) : run;
+                        const int64_t last = inside ? std::clamp<int64_t>(s.in[2] - start, first, run) : run;
+                        clear(to, first);
+                        clear(to + last, run - last);
+                        if (first < last)
+                            copy_row(to + first,
+                                     input + channel * s.in_space + (place0 * s.in[1] + place1) * s.in[2] + start +
+                                         first,
+                                     last - first);
+                    }
+}
+
 // The reverse: adds the unrolled piece to the places it was read from.
 template <class T>
 void roll(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end) {
@@ -102,19 +127,96 @@ Gemm product(int64_t m, int64_t n, int64_t k) {
 
 // How many output rows to unroll at a time.
 int64_t rows_at_once(const Shape& s, int64_t unrolled_rows) {
-    constexpr int64_t room = 128 << 10; // elements
+    constexpr int64_t room = 192 << 10; // elements
     int64_t columns = std::max<int64_t>(room / std::max<int64_t>(unrolled_rows, 1), 128);
-    int64_t rows = std::max<int64_t>(columns / std::max<int64_t>(s.out[2], 1), 1);
-    return std::min(rows, s.out[0] * s.out[1]);
+    int64_t rows = std::max<int64_t>(columns / std::max<int64_t>(s.out[2], 1), 1), all = s.out[0] * s.out[1];
+    int64_t parts = (all + rows - 1) / rows;
+    return (all + parts - 1) / std::max<int64_t>(parts, 1);
+}
+
+// Whether the kernel covers the whole input at one place: an image is a row of the unrolled input as it lies.
+bool is_whole(const Shape& s) {
+    bool whole = s.out_space == 1;
+    for (int d = 0; d < 3; ++d)
+        whole = whole && s.kernel[d] == s.in[d] && s.padding[d] == 0;
+    return whole;
 }
 
 } // namespace
+
+template <class T>
+bool run_whole(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+    if (!is_whole(s)) return false;
+    const int64_t k = s.in_channels * s.taps;
+    for (int64_t group = 0; group < s.groups; ++group) {
+        Gemm g = product<T>(s.batch, s.out_channels, k);
+        g.a = input + group * k;
+        g.a_row = s.groups * k;
+        g.a_column = 1;
+        g.b = weight + group * s.out_channels * k;
+        g.b_row = 1;
+        g.b_column = k;
+        g.out = output + group * s.out_channels;
+        g.out_row = s.groups * s.out_channels;
+        g.out_column = 1;
+        if (bias) g.c = bias + group * s.out_channels, g.c_column = 1;
+        gemm(g);
+    }
+    return true;
+}
+
+template <class T>
+bool run_whole_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
+    if (!is_whole(s)) return false;
+    const int64_t k = s.in_channels * s.taps;
+    Scratch<T> all(bias ? k : 0);
+    for (int64_t group = 0; group < s.groups; ++group) {
+        Gemm g = product<T>(s.batch, k, s.out_channels);
+        g.a = grad_output + group * s.out_channels;
+        g.a_row = s.groups * s.out_channels;
+        g.a_column = 1;
+        g.b = weight + group * s.out_channels * k;
+        g.b_row = k;
+        g.b_column = 1;
+        g.out = grad_input + group * k;
+        g.out_row = s.groups * k;
+        g.out_column = 1;
+        if (bias) {
+            for (int64_t c = 0; c < s.in_channels; ++c)
+                std::fill_n(all.data + c * s.taps, s.taps, bias[group * s.in_channels + c]);
+            g.c = all.data, g.c_column = 1;
+        }
+        gemm(g);
+    }
+    return true;
+}
+
+template <class T>
+bool run_whole_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
+    if (!is_whole(s)) return false;
+    const int64_t k = s.in_channels * s.taps;
+    for (int64_t group = 0; group < s.groups; ++group) {
+        Gemm g = product<T>(s.out_channels, k, s.batch);
+        g.a = grad_output + group * s.out_channels;
+        g.a_row = 1;
+        g.a_column = s.groups * s.out_channels;
+        g.b = input + group * k;
+        g.b_row = s.groups * k;
+        g.b_column = 1;
+        g.out = grad_weight + group * s.out_channels * k;
+        g.out_row = k;
+        g.out_column = 1;
+        gemm(g);
+    }
+    return true;
+}
 
 template <class T>
 void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
     int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
     int64_t parts = (all_rows + rows - 1) / rows;
+    const bool by_place = s.stride[2] > 1 && s.kernel[2] >= 4 && s.dilation[2] == 1;
     auto task = [&](int64_t index) {
         int64_t image = index / parts, part = index % parts; // image counts (sample, group)
         int64_t row_begin = part * rows, row_end = std::min(row_begin + rows, all_rows);
@@ -123,14 +225,17 @@ void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias
         const T* from = input + image * s.in_channels * s.in_space;
         T* to = output + image * s.out_channels * s.out_space + row_begin * width;
         Scratch<T> unrolled(s.direct ? 0 : unrolled_rows * columns);
-        if (!s.direct) unroll(s, from, unrolled.data, 0, unrolled_rows, row_begin, row_end);
+        if (by_place)
+            unroll_places(s, from, unrolled.data, row_begin, row_end);
+        else if (!s.direct)
+            unroll(s, from, unrolled.data, 0, unrolled_rows, row_begin, row_end);
         Gemm g = product<T>(s.out_channels, columns, unrolled_rows);
         g.a = weight + group * s.out_channels * unrolled_rows;
         g.a_row = unrolled_rows;
         g.a_column = 1;
         g.b = s.direct ? from : unrolled.data;
-        g.b_row = s.direct ? s.in_space : columns;
-        g.b_column = 1;
+        g.b_row = s.direct ? s.in_space : by_place ? 1 : columns;
+        g.b_column = by_place ? unrolled_rows : 1;
         g.out = to;
         g.out_row = s.out_space;
         g.out_column = 1;
@@ -250,9 +355,15 @@ void run_unrolled_weight(const Shape& s, const T* input, const T* grad_output, T
     });
 }
 
+template bool run_whole(const Shape&, const float*, const float*, const float*, float*);
+template bool run_whole_input(const Shape&, const float*, const float*, const float*, float*);
+template bool run_whole_weight(const Shape&, const float*, const float*, float*);
 template void run_unrolled(const Shape&, const float*, const float*, const float*, float*);
 template void run_unrolled_input(const Shape&, const float*, const float*, const float*, float*);
 template void run_unrolled_weight(const Shape&, const float*, const float*, float*);
+template bool run_whole(const Shape&, const double*, const double*, const double*, double*);
+template bool run_whole_input(const Shape&, const double*, const double*, const double*, double*);
+template bool run_whole_weight(const Shape&, const double*, const double*, double*);
 template void run_unrolled(const Shape&, const double*, const double*, const double*, double*);
 template void run_unrolled_input(const Shape&, const double*, const double*, const double*, double*);
 template void run_unrolled_weight(const Shape&, const double*, const double*, double*);

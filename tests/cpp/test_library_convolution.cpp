@@ -44,6 +44,39 @@ static void for_products(const Convolution& c, Each each) {
                                     }
 }
 
+/// All four kernels against products one by one.
+template <class T>
+static void compare(const Convolution& c) {
+    int64_t in_space = 1, out_space = 1, taps = 1;
+    for (int d = 0; d < c.dims; ++d)
+        in_space *= c.in[d], out_space *= c.out[d], taps *= c.kernel[d];
+    int64_t inputs = c.batch * c.in_channels * in_space, outputs = c.batch * c.out_channels * out_space;
+    int64_t weights = c.out_channels * c.in_channels / c.groups * taps;
+    auto x = draw::as<T>(draw::reals(inputs)), w = draw::as<T>(draw::reals(weights)),
+         g = draw::as<T>(draw::reals(outputs)), bias = draw::as<T>(draw::reals(c.out_channels));
+    std::vector<double> out(static_cast<size_t>(outputs)), grad_x(x.size()), grad_w(w.size()), grad_b(bias.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+        size_t channel = i / static_cast<size_t>(out_space) % bias.size();
+        out[i] = draw::number(bias[channel]);
+        grad_b[channel] += draw::number(g[i]);
+    }
+    for_products(c, [&](int64_t o, int64_t i, int64_t k) {
+        auto so = static_cast<size_t>(o), si = static_cast<size_t>(i), sk = static_cast<size_t>(k);
+        out[so] += draw::number(x[si]) * draw::number(w[sk]);
+        grad_x[si] += draw::number(g[so]) * draw::number(w[sk]);
+        grad_w[sk] += draw::number(g[so]) * draw::number(x[si]);
+    });
+    std::vector<T> got_out(out.size()), got_x(x.size()), got_w(w.size()), got_b(bias.size());
+    convolution(c, x.data(), w.data(), bias.data(), got_out.data());
+    convolution_input_gradient(c, g.data(), w.data(), nullptr, got_x.data());
+    convolution_weight_gradient(c, x.data(), g.data(), got_w.data());
+    convolution_bias_gradient(c.dtype, c.batch, c.out_channels, out_space, g.data(), got_b.data());
+    CHECK(draw::close(got_out, out));
+    CHECK(draw::close(got_x, grad_x));
+    CHECK(draw::close(got_w, grad_w));
+    CHECK(draw::close(got_b, grad_b));
+}
+
 template <class T>
 static void cases(int rounds, bool large = false, bool depthwise = false, bool many = false, bool wide = false) {
     for (int round = 0; round < rounds; ++round) {
@@ -64,7 +97,6 @@ static void cases(int rounds, bool large = false, bool depthwise = false, bool m
         }
         if (wide) // channels for several panels and blocks of a weight's gradient
             c.in_channels = c.groups * draw::integer(16, 70), c.out_channels = c.groups * draw::integer(4, 40);
-        int64_t in_space = 1, out_space = 1, taps = 1;
         bool pointwise = draw::integer(0, 4) == 0;
         for (int d = 0; d < c.dims; ++d) {
             c.kernel[d] = pointwise ? 1 : draw::integer(1, depthwise ? 7 : 3);
@@ -75,33 +107,8 @@ static void cases(int rounds, bool large = false, bool depthwise = false, bool m
                 std::max<int64_t>(1, c.dilation[d] * (c.kernel[d] - 1) + 1 - 2 * c.padding[d]) +
                 (large ? draw::integer(c.dims == 1 ? 200 : 15, c.dims == 1 ? 700 : 40) : draw::integer(0, 8));
             c.out[d] = convolution_out(c.in[d], c.kernel[d], c.stride[d], c.padding[d], c.dilation[d]);
-            in_space *= c.in[d], out_space *= c.out[d], taps *= c.kernel[d];
         }
-        int64_t inputs = c.batch * c.in_channels * in_space, outputs = c.batch * c.out_channels * out_space;
-        int64_t weights = c.out_channels * c.in_channels / c.groups * taps;
-        auto x = draw::as<T>(draw::reals(inputs)), w = draw::as<T>(draw::reals(weights)),
-             g = draw::as<T>(draw::reals(outputs)), bias = draw::as<T>(draw::reals(c.out_channels));
-        std::vector<double> out(static_cast<size_t>(outputs)), grad_x(x.size()), grad_w(w.size()), grad_b(bias.size());
-        for (size_t i = 0; i < out.size(); ++i) {
-            size_t channel = i / static_cast<size_t>(out_space) % bias.size();
-            out[i] = draw::number(bias[channel]);
-            grad_b[channel] += draw::number(g[i]);
-        }
-        for_products(c, [&](int64_t o, int64_t i, int64_t k) {
-            auto so = static_cast<size_t>(o), si = static_cast<size_t>(i), sk = static_cast<size_t>(k);
-            out[so] += draw::number(x[si]) * draw::number(w[sk]);
-            grad_x[si] += draw::number(g[so]) * draw::number(w[sk]);
-            grad_w[sk] += draw::number(g[so]) * draw::number(x[si]);
-        });
-        std::vector<T> got_out(out.size()), got_x(x.size()), got_w(w.size()), got_b(bias.size());
-        convolution(c, x.data(), w.data(), bias.data(), got_out.data());
-        convolution_input_gradient(c, g.data(), w.data(), nullptr, got_x.data());
-        convolution_weight_gradient(c, x.data(), g.data(), got_w.data());
-        convolution_bias_gradient(c.dtype, c.batch, c.out_channels, out_space, g.data(), got_b.data());
-        CHECK(draw::close(got_out, out));
-        CHECK(draw::close(got_x, grad_x));
-        CHECK(draw::close(got_w, grad_w));
-        CHECK(draw::close(got_b, grad_b));
+        compare<T>(c);
     }
 }
 
@@ -118,6 +125,13 @@ int main() {
     cases<double>(20, false, false, false, true);
     cases<Half>(10);
     cases<BFloat16>(10);
+
+    // A kernel as large as the input, in groups; a stride beyond what is sorted by, with padding.
+    compare<float>({DType::Float32, 2, 5, 6, 10, 2, {3, 4}, {3, 4}, {1, 1}, {1, 1}, {0, 0}, {1, 1}});
+    compare<double>({DType::Float64, 3, 3, 4, 2, 1, {2, 3, 2}, {2, 3, 2}, {1, 1, 1}, {1, 2, 1}, {0, 0, 0}, {1, 1, 1}});
+    compare<float>({DType::Float32, 2, 2, 3, 8, 1, {40, 37}, {9, 10}, {4, 4}, {9, 11}, {2, 3}, {1, 1}});
+    compare<float>(
+        {DType::Float32, 3, 2, 2, 4, 2, {5, 30, 33}, {2, 3, 12}, {3, 3, 3}, {3, 10, 10}, {2, 1, 4}, {1, 2, 1}});
 
     // Small images side by side, as many as there are threads for or not, and each of them alone.
     Convolution small{DType::Float32, 2, 7, 20, 24, 1, {7, 7}, {3, 3}, {7, 7}, {1, 1}, {1, 1}, {1, 1}};
