@@ -114,6 +114,35 @@ void split_rows(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd
 }
 
 template <class T>
+void add_rows(const PlaneRows& p, int64_t count, int64_t stride, T* to, const T* from) {
+    using V = Vec<T>;
+    constexpr int64_t W = V::width;
+    const V one = V::all(1);
+    for (int64_t r = 0; r < p.rows; ++r, to += p.to_row, from += p.from_row) {
+        // The next tap adds to the same places: whole registers and single numbers can be read at once, parts of
+        // registers not.
+        int64_t i = 0;
+        if (stride == 1)
+            for (; i + W <= count; i += W) {
+                V sum = V::load(to + i);
+                sum.add_product(one, V::load(from + i));
+                sum.store(to + i);
+            }
+#if defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4)
+            if (stride == 2)
+                for (; 2 * (count - i) > W; i += W / 2) { // zeros are added between
+                    V sum = V::load(to + 2 * i);
+                    sum.add_product(one, {_mm512_maskz_expand_ps(0x5555, load_first(from + i, W / 2).v)});
+                    sum.store(to + 2 * i);
+                }
+#endif
+        for (; i < count; ++i)
+            to[i * stride] += from[i];
+    }
+}
+
+template <class T>
 bool all_finite(const T* values, int64_t count) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     constexpr Bits exponent = sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
@@ -127,7 +156,7 @@ bool all_finite(const T* values, int64_t count) {
 }
 
 template <class T>
-constexpr RowSteps<T> row_steps = {copy_rows<T>, split_rows<T>, all_finite<T>};
+constexpr RowSteps<T> row_steps = {copy_rows<T>, split_rows<T>, add_rows<T>, all_finite<T>};
 
 // One register of some rows of outputs at once. For a tap that lies a row below the one before, all rows but one are in
 // registers already: a load that is not aligned costs more than a product. The last register of a row ends with the

@@ -18,6 +18,8 @@ struct RowSteps {
     void (*copy)(const PlaneRows& p, int64_t count, T* to, const T* from);
     /// The numbers of a row go to two places in turns, which is what stride 2 asks for: each is read once.
     void (*split)(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd, const T* from);
+    /// to[p * stride] += from[p] in the rows of one plane.
+    void (*add)(const PlaneRows& p, int64_t count, int64_t stride, T* to, const T* from);
     /// Whether there is no infinity or NaN.
     bool (*finite)(const T* values, int64_t count);
 };

@@ -5,6 +5,7 @@
 #include "kernels/library/convolution_shape.h"
 #include "kernels/library/gemm.h"
 #include "kernels/library/scratch.h"
+#include "kernels/move.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -26,28 +27,33 @@ struct Span {
     }
 };
 
-// Visits output rows [row_begin, row_end) for unrolled rows [k_begin, k_end). `line(column, source, span)` gets the
-// place in the unrolled piece and the input row, or null where the row lies in the padding.
-template <class T, class Line>
-void for_lines(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
-               int64_t row_end, Line line) {
-    int64_t width = s.out[2], columns = (row_end - row_begin) * width;
+// Rows of one tap: where they begin in the unrolled piece, how many, which of them [first, last) lie inside the input,
+// and where the first of these begins there.
+struct Lines {
+    int64_t unrolled, rows, first, last, input;
+    Span span;
+};
+
+// Visits output rows [row_begin, row_end) for unrolled rows [k_begin, k_end).
+template <class Visit>
+void for_lines(const Shape& s, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end, Visit visit) {
+    const int64_t width = s.out[2], stride = s.stride[1];
+    int64_t unrolled = 0;
     for (int64_t k = k_begin; k < k_end; ++k) {
-        int64_t channel = k / s.taps, tap = k % s.taps;
-        int64_t tap2 = tap % s.kernel[2], tap1 = tap / s.kernel[2] % s.kernel[1],
-                tap0 = tap / (s.kernel[2] * s.kernel[1]);
-        Span span(s, tap2);
-        T* plane = input + channel * s.in_space;
-        T* to = unrolled + (k - k_begin) * columns;
-        int64_t x = row_begin / s.out[1], y = row_begin % s.out[1];
-        for (int64_t row = row_begin; row < row_end; ++x, y = 0) {
-            int64_t place0 = x * s.stride[0] - s.padding[0] + tap0 * s.dilation[0];
-            bool inside0 = place0 >= 0 && place0 < s.in[0];
-            int64_t place1 = y * s.stride[1] - s.padding[1] + tap1 * s.dilation[1];
-            for (; y < s.out[1] && row < row_end; ++y, ++row, place1 += s.stride[1], to += width) {
-                bool inside = inside0 && place1 >= 0 && place1 < s.in[1];
-                line(to, inside ? plane + (place0 * s.in[1] + place1) * s.in[2] : nullptr, span);
+        const int64_t channel = k / s.taps, tap = k % s.taps, tap1 = tap / s.kernel[2] % s.kernel[1];
+        const int64_t tap0 = tap / (s.kernel[2] * s.kernel[1]), start = tap1 * s.dilation[1] - s.padding[1];
+        for (int64_t row = row_begin; row < row_end;) {
+            const int64_t x = row / s.out[1], y = row % s.out[1], rows = std::min(s.out[1] - y, row_end - row);
+            const int64_t place0 = x * s.stride[0] - s.padding[0] + tap0 * s.dilation[0], top = start + y * stride;
+            int64_t first = 0, last = 0;
+            if (place0 >= 0 && place0 < s.in[0]) {
+                first = std::min(top >= 0 ? 0 : (-top + stride - 1) / stride, rows);
+                last = std::clamp(s.in[1] > top ? (s.in[1] - top + stride - 1) / stride : 0, first, rows);
             }
+            visit(Lines{unrolled, rows, first, last,
+                        channel * s.in_space + (place0 * s.in[1] + top + first * stride) * s.in[2],
+                        Span(s, tap % s.kernel[2])});
+            row += rows, unrolled += rows * width;
         }
     }
 }
@@ -55,23 +61,22 @@ void for_lines(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k
 template <class T>
 void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
             int64_t row_end) {
-    int64_t width = s.out[2], stride = s.stride[2];
-    for_lines(s, const_cast<T*>(input), unrolled, k_begin, k_end, row_begin, row_end,
-              [&](T* to, const T* from, const Span& span) {
-                  if (!from || span.first >= span.last) {
-                      memset(static_cast<void*>(to), 0, sizeof(T) * static_cast<size_t>(width));
-                      return;
-                  }
-                  for (int64_t p = 0; p < span.first; ++p)
-                      to[p] = 0;
-                  if (stride == 1)
-                      copy_row(to + span.first, from + span.start + span.first, span.last - span.first);
-                  else
-                      for (int64_t p = span.first; p < span.last; ++p)
-                          to[p] = from[span.start + p * stride];
-                  for (int64_t p = span.last; p < width; ++p)
-                      to[p] = 0;
-              });
+    const int64_t width = s.out[2], stride = s.stride[2], row = s.stride[1] * s.in[2], item = sizeof(T);
+    const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
+    for_lines(s, k_begin, k_end, row_begin, row_end, [&](const Lines& l) {
+        const int64_t rows = l.last - l.first, count = l.span.last - l.span.first;
+        T* to = unrolled + l.unrolled;
+        if (rows < l.rows || count < width) clear(to, l.rows * width);
+        if (rows == 0 || count <= 0) return;
+        to += l.first * width + l.span.first;
+        const T* from = input + l.input + l.span.start + l.span.first * stride;
+        if (stride == 1) return row_steps<T>().copy({1, rows, 0, width, 0, row}, count, to, from);
+        copy({reinterpret_cast<char*>(to),
+              reinterpret_cast<const char*>(from),
+              {rows, count},
+              {width * item, item},
+              {row * item, stride * item}});
+    });
 }
 
 // The other way round, a row for each place: with large strides numbers that lie side by side stay so.
@@ -101,18 +106,28 @@ void unroll_places(const Shape& s, const T* input, T* to, int64_t row_begin, int
 
 // The reverse: adds the unrolled piece to the places it was read from.
 template <class T>
-void roll(const Shape& s, T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end) {
-    int64_t stride = s.stride[2];
-    for_lines(s, input, unrolled, k_begin, k_end, row_begin, row_end, [&](T* from, T* to, const Span& span) {
-        if (!to) return;
-        to += span.start;
-        if (stride == 1)
-            for (int64_t p = span.first; p < span.last; ++p)
-                to[p] += from[p];
-        else
-            for (int64_t p = span.first; p < span.last; ++p)
-                to[p * stride] += from[p];
+void roll(const Shape& s, T* input, const T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
+          int64_t row_end) {
+    for_lines(s, k_begin, k_end, row_begin, row_end, [&](const Lines& l) {
+        const int64_t rows = l.last - l.first, count = l.span.last - l.span.first;
+        if (rows > 0 && count > 0)
+            row_steps<T>().add({1, rows, 0, s.stride[1] * s.in[2], 0, s.out[2]}, count, s.stride[2],
+                               input + l.input + l.span.start + l.span.first * s.stride[2],
+                               unrolled + l.unrolled + l.first * s.out[2] + l.span.first);
     });
+}
+
+// Values for all places of some channels: zeros, or one for each.
+template <class T>
+void start_channels(T* to, int64_t channels, int64_t space, const T* values) {
+    if (!values) return clear(to, channels * space);
+    for (int64_t c = 0; c < channels; ++c, to += space)
+        for (int64_t done = 0; done < space; done = std::max<int64_t>(2 * done, 8))
+            if (done == 0)
+                for (int64_t i = 0; i < std::min<int64_t>(space, 8); ++i)
+                    to[i] = values[c];
+            else // what is there once more
+                memcpy(to + done, to, static_cast<size_t>(std::min(done, space - done)) * sizeof(T));
 }
 
 template <class T>
@@ -182,8 +197,7 @@ bool run_whole_input(const Shape& s, const T* grad_output, const T* weight, cons
         g.out_row = s.groups * k;
         g.out_column = 1;
         if (bias) {
-            for (int64_t c = 0; c < s.in_channels; ++c)
-                std::fill_n(all.data + c * s.taps, s.taps, bias[group * s.in_channels + c]);
+            start_channels(all.data, s.in_channels, s.taps, bias + group * s.in_channels);
             g.c = all.data, g.c_column = 1;
         }
         gemm(g);
@@ -276,9 +290,7 @@ void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, c
         const T* from = grad_output + image * s.out_channels * s.out_space;
         const T* offset = bias ? bias + group * s.in_channels + channel : nullptr;
         Scratch<T> unrolled(s.direct ? 0 : count * s.taps * rows * width);
-        if (!s.direct)
-            for (int64_t c = 0; c < count; ++c)
-                std::fill_n(to + c * s.in_space, s.in_space, offset ? offset[c] : T{0});
+        if (!s.direct) start_channels(to, count, s.in_space, offset);
         for (int64_t row = 0; row < all_rows; row += rows) {
             int64_t row_end = std::min(row + rows, all_rows), columns = (row_end - row) * width;
             Gemm g = product<T>(count * s.taps, columns, s.out_channels);
@@ -298,9 +310,7 @@ void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, c
             gemm(g);
             if (!s.direct) roll(s, to, unrolled.data, 0, count * s.taps, row, row_end);
         }
-        if (all_rows == 0 || width == 0)
-            for (int64_t c = 0; s.direct && c < count; ++c)
-                std::fill_n(to + c * s.in_space, s.in_space, offset ? offset[c] : T{0});
+        if (s.direct && (all_rows == 0 || width == 0)) start_channels(to, count, s.in_space, offset);
     };
     parallel_for(0, images * blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
