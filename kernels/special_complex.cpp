@@ -181,16 +181,17 @@ void each(void* out, const void* a, const void* b, const void*, int64_t n, unsig
         static_cast<Complex*>(out)[i] =
             F(static_cast<const Complex*>(a)[splat & 1 ? 0 : i], static_cast<const Complex*>(b)[splat & 2 ? 0 : i]);
 }
-void sizes(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    for (int64_t i = 0; i < n; i++) {
-        Complex z = static_cast<const Complex*>(a)[i];
-        static_cast<double*>(out)[i] = r_hypot(z.re, z.im);
-    }
-}
-void angles(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    for (int64_t i = 0; i < n; i++) {
-        Complex z = static_cast<const Complex*>(a)[i];
-        static_cast<double*>(out)[i] = r_atan2(z.im, z.re);
+/// A real function of the two parts, by vectors.
+template <Primitive P, bool turned>
+void of_parts(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    constexpr int64_t most = 64;
+    const TileFunction function = find_tile(P, DType::Float64).function;
+    double parts[2][most];
+    for (int64_t start = 0; start < n; start += most) {
+        const Complex* z = static_cast<const Complex*>(a) + start;
+        const int64_t count = n - start < most ? n - start : most;
+        for (int64_t i = 0; i < count; i++) parts[0][i] = z[i].re, parts[1][i] = z[i].im;
+        function(static_cast<double*>(out) + start, parts[turned], parts[!turned], nullptr, count, 0);
     }
 }
 
@@ -224,8 +225,8 @@ TileFunction find_special_complex(Primitive primitive) {
         case Primitive::Sigmoid: return each<sigmoid>;
         case Primitive::Sign: return each<sign>;
         case Primitive::Pow: return each<power>;
-        case Primitive::Abs: return sizes;
-        case Primitive::Angle: return angles;
+        case Primitive::Abs: return of_parts<Primitive::Hypot, false>;
+        case Primitive::Angle: return of_parts<Primitive::Atan2, true>;
         default: return nullptr;
     }
 }

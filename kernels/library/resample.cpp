@@ -247,47 +247,55 @@ private:
     Scratch<int64_t> owners_;
 };
 
+bool copies_only(Interpolation mode) { return mode == Interpolation::Nearest || mode == Interpolation::NearestExact; }
+
 template <class T>
 void run_resample(const Resampling& r, const T* input, T* output) {
     using M = weight_type<T>;
     Sizes s(r);
     const int64_t width = s.out[2];
-    bool copies = r.mode == Interpolation::Nearest || r.mode == Interpolation::NearestExact;
+    const bool copies = copies_only(r.mode);
     for_planes<M>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
         const T* from = input + plane * s.in_space;
         T* to = output + plane * s.out_space;
-        auto widen = [&](int64_t, int64_t number, M* place) {
+        auto widen = [&, counts = c.counts.data](int64_t, int64_t number, M* place) {
             const T* row = from + number * s.in[2];
-            for (int64_t z = 0; z < width; ++z) {
-                const int64_t* index = c.indices.data + z * c.most;
-                const M* weight = c.weights.data + z * c.most;
+            const int64_t* index = c.indices.data;
+            const M* weight = c.weights.data;
+            for (int64_t z = 0, most = c.most; z < width; ++z, index += most, weight += most) {
                 M sum = weight[0] * static_cast<M>(load(row[index[0]]));
-                for (int k = 1; k < c.counts[z]; ++k)
+                const int count = counts[z];
+                for (int k = 1; k < count; ++k)
                     sum += weight[k] * static_cast<M>(load(row[index[k]]));
-                place[z] = c.counts[z] ? sum : M{0};
+                place[z] = count ? sum : M{0};
             }
         };
         WideRows<M> rows(s, a, b);
-        Scratch<M> sums(width), plane_sums(width);
+        constexpr bool same = std::is_same_v<T, M>; // sums are the results
+        Scratch<M> row_sums(same ? 0 : width), plane_sums(a.most == 1 ? 0 : width);
         for (int64_t x = 0; x < s.out[0]; ++x)
             for (int64_t y = 0; y < s.out[1]; ++y, to += width) {
                 const int64_t *ia = a.indices.data + x * a.most, *ib = b.indices.data + y * b.most;
                 const M *wa = a.weights.data + x * a.most, *wb = b.weights.data + y * b.most;
+                M* sums = row_sums.data;
+                if constexpr (same) sums = to;
                 if (copies) {
+                    const int64_t* index = c.indices.data;
                     const T* row = from + (ia[0] * s.in[1] + ib[0]) * s.in[2];
                     for (int64_t z = 0; z < width; ++z)
-                        to[z] = row[c.indices[z]];
+                        to[z] = row[index[z]];
                     continue;
                 }
-                if (!a.counts[x] || !b.counts[y]) std::fill_n(sums.data, width, M{0});
+                if (!a.counts[x] || !b.counts[y]) std::fill_n(sums, width, M{0});
                 for (int i = 0; i < a.counts[x]; ++i) {
-                    M* together = a.most == 1 ? sums.data : plane_sums.data; // of two dimensions or one: weight 1
+                    M* together = a.most == 1 ? sums : plane_sums.data; // of two dimensions or one: weight 1
                     for (int j = 0; j < b.counts[y]; ++j)
                         weigh(together, rows.find(ia[i], ib[j], widen), wb[j], width, j > 0);
-                    if (a.most > 1) weigh(sums.data, together, wa[i], width, i > 0);
+                    if (a.most > 1) weigh(sums, together, wa[i], width, i > 0);
                 }
-                for (int64_t z = 0; z < width; ++z)
-                    to[z] = rounded<T>(sums[z]);
+                if constexpr (!same)
+                    for (int64_t z = 0; z < width; ++z)
+                        to[z] = rounded<T>(sums[z]);
             }
     });
 }
@@ -297,23 +305,48 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
     using M = weight_type<T>;
     Sizes s(r);
     const int64_t width = s.out[2];
+    const bool copies = copies_only(r.mode);
     for_planes<M>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
         const T* from = grad_output + plane * s.out_space;
         T* to = grad_input + plane * s.in_space;
-        Scratch<M> sums(s.in_space), grads(width);
-        std::fill_n(sums.data, s.in_space, M{0});
-        auto narrow = [&](int64_t number, const M* place) {
-            M* row = sums.data + number * s.in[2];
-            for (int64_t z = 0; z < width; ++z)
-                for (int k = 0; k < c.counts[z]; ++k)
-                    row[c.indices[z * c.most + k]] += c.weights[z * c.most + k] * place[z];
+        constexpr bool same = std::is_same_v<T, M>; // sums are the results, gradients what is weighed
+        Scratch<M> plane_sums(same ? 0 : s.in_space), row_grads(same ? 0 : width);
+        M* sums = plane_sums.data;
+        if constexpr (same) sums = to;
+        auto finish = [&] {
+            if constexpr (!same)
+                for (int64_t i = 0; i < s.in_space; ++i)
+                    to[i] = rounded<T>(sums[i]);
+        };
+        std::fill_n(sums, s.in_space, M{0});
+        if (copies) {
+            const int64_t* index = c.indices.data;
+            for (int64_t x = 0; x < s.out[0]; ++x)
+                for (int64_t y = 0; y < s.out[1]; ++y, from += width) {
+                    M* row = sums + (a.indices[x] * s.in[1] + b.indices[y]) * s.in[2];
+                    for (int64_t z = 0; z < width; ++z)
+                        row[index[z]] += static_cast<M>(load(from[z]));
+                }
+            return finish();
+        }
+        auto narrow = [&, counts = c.counts.data](int64_t number, const M* place) {
+            M* row = sums + number * s.in[2];
+            const int64_t* index = c.indices.data;
+            const M* weight = c.weights.data;
+            for (int64_t z = 0, most = c.most; z < width; ++z, index += most, weight += most)
+                for (int k = 0, count = counts[z]; k < count; ++k)
+                    row[index[k]] += weight[k] * place[z];
         };
         WideRows<M> rows(s, a, b);
         for (int64_t x = 0; x < s.out[0]; ++x)
             for (int64_t y = 0; y < s.out[1]; ++y, from += width) {
                 const int64_t *ia = a.indices.data + x * a.most, *ib = b.indices.data + y * b.most;
-                for (int64_t z = 0; z < width; ++z)
-                    grads[z] = static_cast<M>(load(from[z]));
+                const M* grads = row_grads.data;
+                if constexpr (same)
+                    grads = from;
+                else
+                    for (int64_t z = 0; z < width; ++z)
+                        row_grads[z] = static_cast<M>(load(from[z]));
                 for (int i = 0; i < a.counts[x]; ++i)
                     for (int j = 0; j < b.counts[y]; ++j) {
                         bool fresh = false;
@@ -321,12 +354,11 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
                             if (before >= 0) narrow(before, old);
                             fresh = true;
                         });
-                        weigh(place, grads.data, a.weights[x * a.most + i] * b.weights[y * b.most + j], width, !fresh);
+                        weigh(place, grads, a.weights[x * a.most + i] * b.weights[y * b.most + j], width, !fresh);
                     }
             }
         rows.for_all(narrow);
-        for (int64_t i = 0; i < s.in_space; ++i)
-            to[i] = rounded<T>(sums[i]);
+        finish();
     });
 }
 
