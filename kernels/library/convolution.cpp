@@ -28,6 +28,8 @@ void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, c
     if (run_whole_input(s, grad_output, weight, bias, grad_input) ||
         run_direct_input(s, grad_output, weight, bias, grad_input))
         return;
+    if constexpr (sizeof(T) == 4)
+        if (run_strided_input(s, grad_output, weight, bias, grad_input)) return;
     run_unrolled_input(s, grad_output, weight, bias, grad_input);
 }
 
@@ -44,6 +46,7 @@ void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T
 }
 
 // ---- the other dtypes, by way of float or of real and imaginary parts ----
+// "Cold" is for size: what takes time are the functions that these call.
 
 template <class R>
 struct Widened {
@@ -86,7 +89,7 @@ struct Operands {
     int64_t out_count;
 };
 
-void run_half(DType dtype, const Operands& o, const Job<float>& run) {
+[[gnu::cold]] void run_half(DType dtype, const Operands& o, const Job<float>& run) {
     constexpr auto halves = Types<Half, BFloat16>{};
     Load<float> load = find_load<float>(halves, dtype, "");
     Store<float> store = find_store<float>(halves, dtype, "");
@@ -100,7 +103,7 @@ void run_half(DType dtype, const Operands& o, const Job<float>& run) {
 }
 
 template <class R>
-void run_complex(const Operands& o, const Job<R>& run) {
+[[gnu::cold]] void run_complex(const Operands& o, const Job<R>& run) {
     auto part = [](const void* from, int64_t count, int which) {
         return Widened<R>(load_wide<R, R>, from ? static_cast<const R*>(from) + which : nullptr, sizeof(R), 2, count);
     };
@@ -116,7 +119,7 @@ void run_complex(const Operands& o, const Job<R>& run) {
     combine(o.out, a.data, b.data, c.data, d.data, o.out_count);
 }
 
-void run_job(DType dtype, const Operands& o, const Job<float>& single, const Job<double>& wide) {
+[[gnu::cold]] void run_job(DType dtype, const Operands& o, const Job<float>& single, const Job<double>& wide) {
     auto plain = [&]<class R>(const Job<R>& run) {
         run(static_cast<const R*>(o.left), static_cast<const R*>(o.right), static_cast<const R*>(o.bias),
             static_cast<R*>(o.out));

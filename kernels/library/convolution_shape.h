@@ -105,6 +105,10 @@ bool run_direct_input(const ConvolutionShape& s, const T* grad_output, const T* 
 template <class T>
 bool run_direct_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
+/// With a stride, phase by phase: false if the shape is not for it; see convolution_strided.cpp.
+bool run_strided_input(const ConvolutionShape& s, const float* grad_output, const float* weight, const float* bias,
+                       float* grad_input);
+
 /// Any shape with channels enough to fill registers; see convolution_weight.cpp.
 bool run_weight(const ConvolutionShape& s, const float* input, const float* grad_output, float* grad_weight);
 

@@ -133,6 +133,13 @@ int main() {
     compare<float>(
         {DType::Float32, 3, 2, 2, 4, 2, {5, 30, 33}, {2, 3, 12}, {3, 3, 3}, {3, 10, 10}, {2, 1, 4}, {1, 2, 1}});
 
+    // An input's gradient phase by phase.
+    compare<float>({DType::Float32, 2, 9, 16, 24, 2, {23, 21}, {3, 4}, {12, 10}, {2, 2}, {1, 1}, {1, 1}});
+    compare<float>({DType::Float32, 2, 30, 9, 8, 1, {14, 13}, {5, 3}, {7, 11}, {2, 1}, {2, 0}, {1, 1}});
+    compare<float>({DType::Float32, 1, 12, 8, 11, 1, {300}, {7}, {100}, {3}, {3}, {1}});
+    compare<double>(
+        {DType::Float64, 3, 5, 8, 9, 1, {9, 15, 13}, {3, 3, 3}, {5, 8, 6}, {2, 2, 2}, {1, 1, 0}, {1, 1, 1}});
+
     // Small images side by side, as many as there are threads for or not, and each of them alone.
     Convolution small{DType::Float32, 2, 7, 20, 24, 1, {7, 7}, {3, 3}, {7, 7}, {1, 1}, {1, 1}, {1, 1}};
     auto y = draw::as<float>(draw::reals(7 * 20 * 49)), v = draw::as<float>(draw::reals(24 * 20 * 9));
