@@ -63,3 +63,12 @@ def test_scale_that_the_sizes_do_not_bear_out():
 def test_index_add_refuses_a_source_of_other_dimensions():
     with pytest.raises(RuntimeError, match="source tensor shape must match"):
         kindling.zeros(3, 2).index_add(0, kindling.tensor([0, 1]), kindling.ones(2))
+
+
+@pytest.mark.parametrize("mode", ("reflect", "replicate", "circular"))
+@pytest.mark.parametrize("pad", ((2, 1, 3, 0), (-1, 2, 0, -3), (0, 0, 1, 1), (0, -299, 0, 0)))
+@pytest.mark.parametrize("dtype", (np.float32, np.int8, np.complex128))
+def test_pad_moves_elements_of_any_size(mode, pad, dtype):
+    data = np.arange(2 * 3 * 150 * 300).reshape(2, 3, 150, 300).astype(dtype)
+    one, other = (torch.nn.functional.pad(torch.from_numpy(data), pad, mode=mode).numpy() for torch in (reference, kindling))
+    np.testing.assert_array_equal(one, other)
