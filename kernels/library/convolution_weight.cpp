@@ -199,6 +199,8 @@ void add_part(const WeightGradient& w, const Part& part, int64_t count, const fl
 
 bool run_weight(const Shape& s, const float* input, const float* grad_output, float* grad_weight) {
     WeightGradient w(s);
+    // A few places are not worth a copy where the product can read them as they lie.
+    if (s.direct && s.batch * s.out_space < 64) return false;
     if (w.share() < (s.out[0] * s.kernel[0] > 1 ? 0.5 : 0.7)) return false;
     const Pieces& pieces = w.pieces;
     const int64_t all = s.batch * pieces.bands, most = pieces.at_once * w.places;
