@@ -424,7 +424,7 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
         in[3 - dims + d] = g.in[d];
         in_space *= g.in[d];
         out_space *= g.out[d];
-        if (g.in[d] > INT32_MAX)
+        if (g.in[d] > INT32_MAX - 16)
             fail(ErrorKind::Runtime, "grid_sampler(): a dimension of size %ld is too large", g.in[d]);
     }
     const int64_t blocks = (out_space + grid_block - 1) / grid_block;
