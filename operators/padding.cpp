@@ -7,8 +7,8 @@
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/library/padding.h"
 #include "operators/declare.h"
-#include "runtime/threads.h"
 
 namespace kindling {
 namespace {
@@ -77,37 +77,8 @@ Padding padding_of(Fill fill, IntList sizes, IntList pad, int dims) {
     return p;
 }
 
-/// Calls f(place in the input, place in the output) for each element of the output.
-template <class F> void each_pair(const Padding& p, F f) {
-    int64_t to = 0;
-    for (int64_t plane = 0; plane < p.planes; plane++)
-        for (int64_t d : p.from[0])
-            for (int64_t h : p.from[1]) {
-                int64_t row = ((plane * p.in[0] + d) * p.in[1] + h) * p.in[2];
-                for (int64_t w : p.from[2]) f(row + w, to++);
-            }
-}
-
-/// The input's rows where the output has them; most of a row is read from one place on.
-template <class T> void copy_rows(const Padding& p, const T* from, T* to) {
-    const std::vector<int64_t>& columns = p.from[2];
-    const size_t width = columns.size();
-    size_t first = 0, most = 1;  // the longest run
-    for (size_t i = 0, length = 1; i + 1 < width; i++) {
-        length = columns[i + 1] == columns[i] + 1 ? length + 1 : 1;
-        if (length > most) most = length, first = i + 2 - length;
-    }
-    const int64_t rows = p.planes * p.to[0] * p.to[1];
-    parallel_for(0, rows, std::max<int64_t>(1, 32768 / static_cast<int64_t>(width)), [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; r++) {
-            const int64_t plane = r / p.to[1] / p.to[0], d = p.from[0][static_cast<size_t>(r / p.to[1] % p.to[0])];
-            const T* row = from + ((plane * p.in[0] + d) * p.in[1] + p.from[1][static_cast<size_t>(r % p.to[1])]) * p.in[2];
-            T* at = to + r * static_cast<int64_t>(width);
-            for (size_t i = 0; i < first; i++) at[i] = row[columns[i]];
-            std::copy_n(row + columns[first], most, at + first);
-            for (size_t i = first + most; i < width; i++) at[i] = row[columns[i]];
-        }
-    });
+library::Pads pads_of(const Padding& p) {
+    return {p.planes, {p.in[0], p.in[1], p.in[2]}, {p.to[0], p.to[1], p.to[2]}, {p.from[0].data(), p.from[1].data(), p.from[2].data()}};
 }
 
 struct Wide { uint64_t words[2]; };
@@ -146,7 +117,7 @@ Tensor padded(Fill fill, const Tensor& self, IntList pad, int dims) {
     Tensor x = contiguous(self);
     {
         Unlocked unlocked(result.numel() > 65536);
-        by_size(x.element_size(), [&](auto zero) { copy_rows(p, x.data_ptr<decltype(zero)>(), result.data_ptr<decltype(zero)>()); });
+        library::pad(pads_of(p), static_cast<int>(x.element_size()), x.data(), result.data());
     }
     return like_input(result, self);
 }
@@ -157,12 +128,10 @@ Tensor pad_gradient(Fill fill, const Tensor& grad, IntList sizes, IntList pad) {
     KINDLING_CHECK(Runtime, grad.sizes() == IntList(p.out), "_pad_backward: expected a gradient of shape %s, got %s", str(p.out).c_str(), str(grad.sizes()).c_str());
     check_summable(grad.dtype(), "pad_backward");
     Tensor g = contiguous(to(grad, sum_type(grad.dtype()))), result = zeros(sizes, g.dtype(), std::nullopt, grad.device());
-    if (!result.is_meta() && result.numel())
-        by_sum(g.dtype(), [&](auto zero) {
-            auto* from = g.data_ptr<decltype(zero)>();
-            auto* to = result.data_ptr<decltype(zero)>();
-            each_pair(p, [&](int64_t i, int64_t o) { to[i] += from[o]; });
-        });
+    if (!result.is_meta() && g.numel()) {
+        Unlocked unlocked(g.numel() > 65536);
+        library::add_padded(pads_of(p), g.dtype(), g.data(), result.data());
+    }
     return to(result, grad.dtype());
 }
 
