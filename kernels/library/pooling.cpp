@@ -270,6 +270,41 @@ struct AverageDivisor {
     }
 };
 
+// A plane of windows that are the same but for where they begin, a row of them at once: tap by tap, in the order in which
+// each window meets them. `gathers`: averages of the input `in`; else averages are spread over it, `line` being room for a
+// row of them.
+template <class M, bool gathers>
+void average_plane(const Shape& s, const Windows& windows, AverageDivisor divisor, std::conditional_t<gathers, const M, M>* in,
+                   std::conditional_t<gathers, M, const M>* out, M* line) {
+    const int64_t width = s.out[2], step = s.stride[2], taps = s.kernel[2];
+    for (int64_t row = 0; row < s.out[0] * s.out[1]; ++row, out += width) {
+        const Window a = windows.rows[0][row / s.out[1]], b = windows.rows[1][row % s.out[1]];
+        const bool empty = a.begin >= a.end || b.begin >= b.end;
+        auto average = [&](M sum, int64_t z) {
+            const Window& c = windows.rows[2][z];
+            return empty || c.begin >= c.end ? M{0} : static_cast<M>(sum / static_cast<M>(divisor(a, b, c)));
+        };
+        if constexpr (gathers) std::fill_n(out, width, M{0});
+        else
+            for (int64_t z = 0; z < width; ++z) line[z] = average(out[z], z);
+        for (int64_t x = a.begin; x < a.end; ++x)
+            for (int64_t y = b.begin; y < b.end; ++y) {
+                auto* from = in + (x * s.in[1] + y) * s.in[2];
+                for (int64_t t = 0; t < taps; ++t) {
+                    // Of two windows that meet at a place the earlier one has the later tap.
+                    const int64_t offset = (gathers ? t : taps - 1 - t) - s.padding[2];
+                    const int64_t first = offset < 0 ? (-offset + step - 1) / step : 0;
+                    const int64_t last = std::min(width, s.in[2] > offset ? (s.in[2] - offset + step - 1) / step : 0);
+                    for (int64_t z = first; z < last; ++z)
+                        if constexpr (gathers) out[z] = wrapped_sum(out[z], from[z * step + offset]);
+                        else from[z * step + offset] = wrapped_sum(from[z * step + offset], line[z]);
+                }
+            }
+        if constexpr (gathers)
+            for (int64_t z = 0; z < width; ++z) out[z] = average(out[z], z);
+    }
+}
+
 void run_average(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output,
                  WindowOf window_of, AverageDivisor divisor) {
     for_wide(real_types, p.dtype, kernel, [&]<class M>(const Wide<M>& wide) {
@@ -281,6 +316,11 @@ void run_average(const Pooling& p, const Shape& s, const char* kernel, const voi
             WideResult<M> out(wide, target, s.out_space);
             const M* from = in.elements;
             M* to = out.elements;
+            if (window_of == average_window) {
+                average_plane<M, true>(s, windows, divisor, from, to, nullptr);
+                out.finish(target, s.out_space);
+                return;
+            }
             for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
                 M sum = 0;
                 to[place] = sum;
@@ -309,6 +349,12 @@ void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, 
             WideResult<M> out(wide, target, s.in_space);  // sums are kept as wide as they are made
             M* sums = out.elements;
             std::fill_n(sums, s.in_space, M{0});
+            if (window_of == average_window) {
+                Scratch<M> line(s.out[2]);
+                average_plane<M, false>(s, windows, divisor, sums, in.elements, line.data);
+                out.finish(target, s.in_space);
+                return;
+            }
             for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
                 if (a.begin >= a.end || b.begin >= b.end || c.begin >= c.end) return;
                 M share = in.elements[place] / static_cast<M>(divisor(a, b, c));

@@ -5,8 +5,12 @@
 #include <limits>
 #include <random>
 #include <vector>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "core/error.h"
+#include "kernels/fold.h"
 #include "kernels/isa.h"
 #include "kernels/loop.h"
 #include "kernels/move.h"
@@ -841,7 +845,50 @@ void test_copies_of_planes() {
 
 }  // namespace
 
+#if defined(__x86_64__)
+/// Whether the upper halves of vector registers are in use; false where the processor does not say.
+bool upper_halves_in_use() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return false;             // no xgetbv
+    if (!__get_cpuid_count(13, 1, &a, &b, &c, &d) || !(a >> 2 & 1)) return false;  // that tells what is in use
+    asm volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(1));
+    return a >> 2 & 1;
+}
+
+/// All other code is for the oldest processors, and takes up to three times as long after vectors that nobody cleared.
+void test_upper_halves_are_cleared() {
+    alignas(64) static char out[1 << 14], in[3][1 << 14];
+    std::memset(in, 1, sizeof in);  // nothing is divided by 0
+    auto try_one = [&](TileFunction function, const char* what, DType type) {
+        if (!function) return;
+        for (int64_t n : {64, 101})
+            for (unsigned splat : {0u, 2u}) {
+                function(out, in[0], in[1], in[2], n, splat);
+                if (upper_halves_in_use()) std::printf("%s of %s leaves upper halves in use\n", what, name(type));
+                CHECK(!upper_halves_in_use());
+            }
+    };
+    for (DType type : all_dtypes) {
+        for (int p = 0; p < primitive_count; p++)
+            if (primitive_allows(static_cast<Primitive>(p), type))
+                try_one(find_tile(static_cast<Primitive>(p), type).function, name(static_cast<Primitive>(p)), type);
+        for (DType to : all_dtypes)
+            if (!is_half(type) && !is_half(to)) try_one(find_cast(type, to).function, "a cast", type);
+        for (Combine combine : {Combine::Sum, Combine::Prod, Combine::Min, Combine::Max, Combine::Any, Combine::All}) {
+            if (RowFold fold = is_half(type) ? nullptr : find_row_fold(combine, type)) fold(out, in[0], 3, 101);
+            CHECK(!upper_halves_in_use());
+        }
+    }
+    for (TileMove move : {TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::FloatToHalf, TileMove::FloatToBFloat16,
+                          TileMove::RoundHalf, TileMove::RoundBFloat16})
+        try_one(find_move(move), "a move", DType::Float32);
+}
+#endif
+
 int main() {
+#if defined(__x86_64__)
+    test_upper_halves_are_cleared();
+#endif
     test_copies_of_planes();
     test_against_reference();
     test_erf_of_floats();
