@@ -16,6 +16,9 @@ Tensor like_input(const Tensor& result, const Tensor& input) {
     return format == MemoryFormat::Contiguous ? result : contiguous(result, format);
 }
 
+/// The dtype that kernels work in: halves go by way of float.
+DType sampled(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16 ? DType::Float32 : dtype; }
+
 /// Checks the sizes; fills in everything but the dtype.
 library::Resampling resampling(IntList in, IntList out, Interpolation mode, bool align_corners, Span<double> scales, const char* name) {
     int dims = static_cast<int>(scales.size());
@@ -45,15 +48,15 @@ Tensor resampled(const char* name, const Tensor& self, IntList output_size, Inte
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()) || self.dtype() == DType::UInt8, "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
     Sizes sizes{self.size(0), self.size(1)};
     for (int64_t size : output_size) sizes.push_back(size);
-    Tensor result = make_tensor(sizes, self.dtype(), self.device());
-    if (result.is_meta() || !result.numel()) return result;
-    r.dtype = self.dtype();
-    Tensor x = contiguous(self);
+    r.dtype = sampled(self.dtype());
+    Tensor result = make_tensor(sizes, r.dtype, self.device());
+    if (result.is_meta() || !result.numel()) return to(result, self.dtype());
+    Tensor x = contiguous(to(self, r.dtype));
     {
         Unlocked unlocked(result.numel() > 65536);
         library::resample(r, x.data(), result.data());
     }
-    return like_input(result, self);
+    return like_input(to(result, self.dtype()), self);
 }
 
 Tensor gradient(const Tensor& grad, IntList input_size, IntList output_size, Interpolation mode, bool align_corners, std::initializer_list<Scale> scales) {
@@ -102,9 +105,6 @@ library::GridSampling sampling(const Tensor& input, const Tensor& grid, int64_t 
     }
     return g;
 }
-
-/// The dtype the kernel works in.
-DType sampled(DType dtype) { return dtype == DType::Float64 ? DType::Float64 : DType::Float32; }
 
 Tensor grid_sampled(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners, int dims) {
     library::GridSampling g = sampling(input, grid, mode, padding, align_corners, dims);
@@ -337,12 +337,12 @@ OPERATORS(resample) {
         doc("Gradient of any of the above: each element's share back to where it was read"), in(space::Hidden), no_out(),
         kernel([](const Tensor& grad_output, IntList output_size, IntList input_size, int64_t mode, bool align_corners, Span<double> scales) {
             library::Resampling r = resampling(input_size, output_size, static_cast<Interpolation>(mode), align_corners, scales, "_resample_backward");
-            Tensor result = make_tensor(input_size, grad_output.dtype(), grad_output.device());
-            if (result.is_meta() || !result.numel()) return result;
-            r.dtype = grad_output.dtype();
-            Tensor grad = contiguous(grad_output);
+            r.dtype = sampled(grad_output.dtype());
+            Tensor result = make_tensor(input_size, r.dtype, grad_output.device());
+            if (result.is_meta() || !result.numel()) return to(result, grad_output.dtype());
+            Tensor grad = contiguous(to(grad_output, r.dtype));
             library::resample_gradient(r, grad.data(), result.data());
-            return like_input(result, grad_output);
+            return like_input(to(result, grad_output.dtype()), grad_output);
         }),
         derivative("grad_output", GIVEN(Tensor grad, IntList output_size, int64_t mode, bool align_corners, Span<double> scales) {
             auto scale = [&](size_t i) { return scales[i] > 0 ? Scale(scales[i]) : Scale(); };

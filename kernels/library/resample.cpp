@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "core/error.h"
-#include "kernels/library/half.h"
 #include "kernels/library/scratch.h"
 #include "runtime/threads.h"
 
@@ -194,7 +193,7 @@ T rounded(weight_type<T> value) {
     if constexpr (std::is_same_v<T, uint8_t>)
         return static_cast<uint8_t>(std::clamp(std::nearbyint(value), 0.0f, 255.0f));
     else
-        return store_as<T>(value);
+        return value;
 }
 
 /// to = weight * from, or that added.
@@ -263,10 +262,10 @@ void run_resample(const Resampling& r, const T* input, T* output) {
             const int64_t* index = c.indices.data;
             const M* weight = c.weights.data;
             for (int64_t z = 0, most = c.most; z < width; ++z, index += most, weight += most) {
-                M sum = weight[0] * static_cast<M>(load(row[index[0]]));
+                M sum = weight[0] * static_cast<M>(row[index[0]]);
                 const int count = counts[z];
                 for (int k = 1; k < count; ++k)
-                    sum += weight[k] * static_cast<M>(load(row[index[k]]));
+                    sum += weight[k] * static_cast<M>(row[index[k]]);
                 place[z] = count ? sum : M{0};
             }
         };
@@ -324,8 +323,18 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
             for (int64_t x = 0; x < s.out[0]; ++x)
                 for (int64_t y = 0; y < s.out[1]; ++y, from += width) {
                     M* row = sums + (a.indices[x] * s.in[1] + b.indices[y]) * s.in[2];
-                    for (int64_t z = 0; z < width; ++z)
-                        row[index[z]] += static_cast<M>(load(from[z]));
+                    // Neighbours go to one place: their sum waits in a register, not for what was just stored.
+                    int64_t at = index[0];
+                    M sum = row[at];
+                    for (int64_t z = 0; z < width; ++z) {
+                        if (index[z] != at) {
+                            row[at] = sum;
+                            at = index[z];
+                            sum = row[at];
+                        }
+                        sum += static_cast<M>(from[z]);
+                    }
+                    row[at] = sum;
                 }
             return finish();
         }
@@ -346,7 +355,7 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
                     grads = from;
                 else
                     for (int64_t z = 0; z < width; ++z)
-                        row_grads[z] = static_cast<M>(load(from[z]));
+                        row_grads[z] = static_cast<M>(from[z]);
                 for (int i = 0; i < a.counts[x]; ++i)
                     for (int j = 0; j < b.counts[y]; ++j) {
                         bool fresh = false;
@@ -369,10 +378,6 @@ void for_resampled(DType dtype, const char* kernel, F f) {
         return f(float{});
     case DType::Float64:
         return f(double{});
-    case DType::Float16:
-        return f(Half{});
-    case DType::BFloat16:
-        return f(BFloat16{});
     case DType::UInt8:
         if constexpr (bytes) return f(uint8_t{});
         [[fallthrough]];

@@ -10,7 +10,7 @@ namespace kindling::library {
 enum class Interpolation : uint8_t { Nearest, NearestExact, Linear, Cubic, LinearAntialias, CubicAntialias };
 
 /// Contiguous [planes, in...] to [planes, out...] in one to three dimensions; Linear is linear, bilinear or trilinear.
-/// Floating dtypes and uint8.
+/// float32, float64 and uint8.
 struct Resampling {
     DType dtype;
     Interpolation mode;
@@ -21,7 +21,7 @@ struct Resampling {
     double scale[3] = {0, 0, 0}; // the scale factors asked for (out over in); 0: as the sizes give
 };
 void resample(const Resampling& r, const void* input, void* output);
-/// grad_input is overwritten. Floating dtypes.
+/// grad_input is overwritten. float32 and float64.
 void resample_gradient(const Resampling& r, const void* grad_output, void* grad_input);
 
 enum class GridMode : uint8_t { Linear, Nearest, Cubic };
