@@ -41,6 +41,7 @@ public:
         NativeFold* folds = arena.take<NativeFold>(plan.folder_count);
         for (int f = 0; f < plan.folder_count; f++) folds[f] = {plan.folders[f].combine, plan.folders[f].type};
         count_ = streams < 2 ? 8 : streams < 3 ? 4 : 2;  // the processor fetches some eight streams ahead
+        while (count_ * fold_lanes > plan.reduced) count_ /= 2;
         one_ = find_native_lanes(plan.program, repeated, folds, 1, plan.order.size);
         if (one_.kernel) some_ = find_native_lanes(plan.program, repeated, folds, count_, plan.order.size);
     }
@@ -105,7 +106,7 @@ private:
 
 static constexpr int64_t widest_in_registers = 256;  // bytes of a row up to which a block is folded column by column
 
-void fold_columns(const FoldPlan& plan) {
+static void fold_one_block(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
     const int64_t columns = plan.kept, n = plan.reduced, tile = tile_size(plan.program, largest);
     RunArena arena;
@@ -287,6 +288,83 @@ void fold_columns(const FoldPlan& plan) {
         std::memcpy(folder.results[0], partial[f], static_cast<size_t>(row_bytes));
         folder.tidy(folder.results[0], columns);
     }
+}
+
+/// How many of the kept dimensions, the outermost, lie outside all reduced ones.
+static int count_batch_dims(const FoldPlan& plan) {
+    const LoopOrder& order = plan.order;
+    const int input_count = plan.kernel.input_count - plan.kernel.finish_input_count;
+    int d = plan.outer;
+    for (; d < order.ndim; d++)
+        for (int i = 0; i < input_count; i++) {
+            const int64_t* strides = plan.inputs[i].strides;
+            const int64_t stride = strides[order.dims[d]];
+            for (int r = 0; r < plan.outer && stride != 0; r++)
+                if (strides[order.dims[r]] >= stride) return d - plan.outer;
+        }
+    return d - plan.outer;
+}
+
+void fold_columns(const FoldPlan& plan) {
+    constexpr int64_t least = 4096, large = 1 << 18;  // elements of a fold
+    constexpr int64_t near = 1 << 16;                  // bytes of one that goes down its columns in registers
+    const int batch_dims = count_batch_dims(plan);
+    int64_t count = 1;
+    for (int d = 0; d < batch_dims; d++) count *= plan.order.sizes[plan.outer + d];
+    const int64_t elements = plan.order.size / count, kept = plan.kept / count;
+    if (count == 1) return fold_one_block(plan);
+    // Folds one after the other, each of memory that lies as its order is.
+    const int input_count = plan.kernel.input_count - plan.kernel.finish_input_count;
+    auto offset_of = [&](const LoopOperand& input, int64_t k) {
+        int64_t offset = 0;
+        for (int d = plan.outer + batch_dims - 1; d >= plan.outer; k /= plan.order.sizes[d], d--)
+            offset += k % plan.order.sizes[d] * input.strides[plan.order.dims[d]];
+        return offset;
+    };
+    const Folder& first = plan.folders[0];
+    const LoopOperand& input = plan.inputs[0];
+    if (plan.program.steps.empty() && plan.folder_count == 1 && input_count == 1 && first.column_fold && plan.reduced <= fold_block &&
+        elements * first.item <= near && kept > 1 && stride_of(plan.order, 0, plan.outer, input) == kept * first.item &&
+        stride_of(plan.order, plan.outer + batch_dims, plan.order.ndim, input) == first.item) {
+        parallel(count, 1 + 65536 / elements, [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; k++)
+                first.column_fold(first.results[0] + k * kept * first.item, static_cast<const char*>(input.data) + offset_of(input, k),
+                                  plan.reduced, kept, kept * first.item);
+            first.tidy(first.results[0] + begin * kept * first.item, (end - begin) * kept);
+        });
+        return;
+    }
+    if (kept < 4 || elements < least) return fold_one_block(plan);
+    auto fold_some = [&](int64_t begin, int64_t end) {
+        RunArena arena;
+        FoldPlan one = plan;
+        one.order.ndim -= batch_dims;
+        one.order.size = elements;
+        one.kept = kept;
+        one.order.sizes = arena.take<int64_t>(one.order.ndim + 1);
+        one.order.dims = arena.take<int>(one.order.ndim + 1);
+        for (int d = 0; d < one.order.ndim; d++) {
+            const int from = d < plan.outer ? d : d + batch_dims;
+            one.order.sizes[d] = plan.order.sizes[from];
+            one.order.dims[d] = plan.order.dims[from];
+        }
+        LoopOperand* inputs = arena.take<LoopOperand>(input_count);
+        one.inputs = inputs;
+        one.folders = arena.take<Folder>(plan.folder_count);
+        for (int64_t k = begin; k < end; k++) {
+            for (int i = 0; i < input_count; i++) {
+                inputs[i] = plan.inputs[i];
+                inputs[i].data = static_cast<char*>(inputs[i].data) + offset_of(plan.inputs[i], k);
+            }
+            for (int f = 0; f < plan.folder_count; f++) {
+                one.folders[f] = plan.folders[f];
+                one.folders[f].results[0] += k * kept * one.folders[f].item;
+            }
+            fold_one_block(one);
+        }
+    };
+    if (elements >= large && count < 4) fold_some(0, count);  // threads share each of them
+    else parallel(count, 1 + 65536 / elements, [&](int64_t begin, int64_t end) { fold_some(begin, end); });
 }
 
 void fold_places_in_columns(FoldPlan& plan) {

@@ -349,7 +349,7 @@ def test_logsumexp_over_rows_and_columns(shape):
 
 
 @pytest.mark.parametrize("name", ["sum", "amax", "var", "prod", "argmax", "norm"])
-@pytest.mark.parametrize("shape", [(5, 6, 7), (140, 3, 130)], ids=str)
+@pytest.mark.parametrize("shape", [(5, 6, 7), (140, 3, 130), (3, 70, 300), (2, 600, 230)], ids=str)
 def test_folds_of_turned_tensors(name, shape):
     """PyTorch's strides, whatever the input's; long rows across memory are copied first where they are gone over twice."""
     base = torch.randn(*shape)
@@ -359,6 +359,19 @@ def test_folds_of_turned_tensors(name, shape):
                 want, got = (getattr(x, name)(dim=dim, keepdim=keepdim) for x in (base.permute(order), given(base).permute(order)))
                 assert got.stride() == want.stride()
                 np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=3e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(7, 9, 5), (6, 40, 33), (5, 100, 170), (3, 700, 600), (40, 300, 17)], ids=str)
+@pytest.mark.parametrize("name", ["float32", "float64", "int32", "bfloat16"])
+def test_folds_between_other_dimensions_have_the_bits_of_each_alone(shape, name):
+    x = (k.randn(shape) * 9).to(getattr(k, name))
+    for way in (lambda x, d: x.sum(d), lambda x, d: x.amax(d), lambda x, d: (x * 3).sum(d)):
+        for _ in range(3):
+            together = way(x, 1)
+            for one, part in zip(x.unbind(0), together.unbind(0)):
+                assert (way(one.clone(), 0) == part).all()
+    both = x.unsqueeze(0).expand(2, *shape).clone()
+    assert (both.sum(2)[1] == x.sum(1)).all() and (both.transpose(0, 1).sum(2) == both.sum(2).transpose(0, 1)).all()
 
 
 @pytest.mark.parametrize("rows, columns", [(33, 192), (256, 513), (300, 768), (1025, 600), (100, 5001), (128, 20_001), (2000, 200)])
