@@ -82,6 +82,14 @@ template <class T> struct Mover {
         return __builtin_shufflevector(a, b, (2 * I < n ? 2 * I : 2 * I + 1)...);
     }
 
+    /// Every third of the elements in a, b and c, in two choices of two.
+    template <class U, int... I>
+    static KINDLING_INLINE U thirds(const U& a, const U& b, const U& c, std::integer_sequence<int, I...>) {
+        constexpr int n = sizeof...(I);
+        const U first = __builtin_shufflevector(a, b, (3 * I < 2 * n ? 3 * I : 0)...);
+        return __builtin_shufflevector(first, c, (3 * I < 2 * n ? I : 3 * I - n)...);
+    }
+
     /// side x side elements; `from` has rows of neighbours, `to` has columns of them.
     static KINDLING_INLINE void block(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
         constexpr auto order = std::make_integer_sequence<int, side>();
@@ -191,6 +199,17 @@ template <class T> struct Mover {
         store(to + (n - lanes) * item, last_evens(load<W>(source), load<W>(source + width - item), order));
     }
 
+    /// The same of every third; what is left of the last vector goes one by one.
+    static KINDLING_INLINE void third_row(char* to, const char* from, int64_t n) {
+        constexpr auto order = std::make_integer_sequence<int, lanes>();
+        int64_t at = 0;
+        for (; at < n - lanes; at += lanes) {
+            const char* source = from + 3 * at * item;
+            store(to + at * item, thirds(load<W>(source), load<W>(source + width), load<W>(source + 2 * width), order));
+        }
+        for (; at < n; at++) put<T>(to + at * item, from + 3 * at * item);
+    }
+
     static void copy(const Plane& p) {
         const int64_t outer = p.sizes[0], inner = p.sizes[1], from_inner = p.from_strides[1];
         char* to = p.to;
@@ -234,6 +253,11 @@ template <class T> struct Mover {
                 transpose(p);
                 return;
             }
+            if constexpr (item >= 4 && lanes >= 4)
+                if (from_inner == 3 * item && inner > lanes) {
+                    for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0]) third_row(to, from, inner);
+                    return;
+                }
         }
         anyhow(to, p.to_strides[0], p.to_strides[1], from, p.from_strides[0], from_inner, outer, inner);
     }
