@@ -151,9 +151,10 @@ static void fold_one_block(const FoldPlan& plan) {
     const bool by_lanes = whole_rows && at_once >= fold_lanes;
     parallel(chunks * parts, 1 + 65536 / (part * width), [&](int64_t begin, int64_t end) {
         RunArena own;
-        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
+        std::optional<TileRunner> runner;
         std::optional<LaneRows::Runner> lane_runner;
         if (natively) lane_runner.emplace(lane_rows, own);
+        else if (!all_plain) runner.emplace(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
         char** lanes = own.take<char*>(plan.folder_count);
         for (int f = 0; f < plan.folder_count; f++)
             lanes[f] = own.take<char>(fold_lanes * width * plan.folders[f].item);
@@ -164,7 +165,7 @@ static void fold_one_block(const FoldPlan& plan) {
             const int64_t first_column = task / parts * chunk;
             const int64_t some = columns - first_column < chunk ? columns - first_column : chunk;
             const int64_t from = task % parts * part, to = from + part < n ? from + part : n;
-            if (whole_rows && !all_plain) runner.seek(from * columns);
+            if (whole_rows && runner) runner->seek(from * columns);
             uint64_t blocks = 0;
             int depth = 0;
             // Where what the next block comes to is put for folder f.
@@ -218,8 +219,8 @@ static void fold_one_block(const FoldPlan& plan) {
             }
             for (int64_t k = by_blocks || natively ? to : from; k < to;) {
                 const int64_t rows = to - k < at_once ? to - k : at_once;
-                if (!whole_rows && !all_plain) runner.seek(k * columns + first_column);
-                if (!all_plain) runner.run(rows * some, nullptr);
+                if (!whole_rows && runner) runner->seek(k * columns + first_column);
+                if (runner) runner->run(rows * some, nullptr);
                 const int64_t first = k * columns + first_column;
                 for (int64_t r = 0; r < rows;) {
                     const int64_t in_block = k % fold_block, lane = k % fold_lanes;
@@ -230,7 +231,7 @@ static void fold_one_block(const FoldPlan& plan) {
                         const Folder& folder = plan.folders[f];
                         const int64_t row_bytes = some * folder.item;
                         const char* values = (all_plain ? plain[f] + first * folder.item
-                                                        : static_cast<const char*>(runner.output(f, rows * some))) +
+                                                        : static_cast<const char*>(runner->output(f, rows * some))) +
                                              r * row_bytes;
                         auto lane_at = [&](int64_t which) { return lanes[f] + which * row_bytes; };
                         // Rows one by one stay where they are until they meet another.

@@ -344,8 +344,7 @@ OPERATORS(normalization) {
             Tensor mean_ = result1, rstd = result2;
             if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(input, mask_dims(mask, input.dim()), result2);
             if (wanted[0]) gi = through_statistics(g, input, mean_, rstd, weight, mask);
-            Sizes lead;
-            for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); d++) lead.push_back(d);
+            Sizes lead = mask_dims(~mask, input.dim());
             std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, lead, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),
@@ -376,8 +375,7 @@ OPERATORS(normalization) {
                 rstd = rsqrt(add(squares, detach(sub(reciprocal(square(rstd)), squares))));
             }
             if (wanted[0]) gi = through_statistics(grad, input, Tensor(), rstd, weight, mask);
-            Sizes lead;
-            for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); d++) lead.push_back(d);
+            Sizes lead = mask_dims(~mask, input.dim());
             return std::tuple<Tensor, Tensor>(gi, std::get<0>(through_parameters(grad, input, Tensor(), rstd, lead, wanted[1], false)));
         }),
     });

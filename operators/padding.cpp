@@ -7,6 +7,7 @@
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/library/dtype_switch.h"
 #include "kernels/library/padding.h"
 #include "operators/declare.h"
 
@@ -81,17 +82,6 @@ library::Pads pads_of(const Padding& p) {
     return {p.planes, {p.in[0], p.in[1], p.in[2]}, {p.to[0], p.to[1], p.to[2]}, {p.from[0].data(), p.from[1].data(), p.from[2].data()}};
 }
 
-struct Wide { uint64_t words[2]; };
-/// Calls f with a zero of a type of this many bytes.
-template <class F> void by_size(size_t bytes, F f) {
-    switch (bytes) {
-        case 1: return f(uint8_t{});
-        case 2: return f(uint16_t{});
-        case 4: return f(uint32_t{});
-        case 8: return f(uint64_t{});
-        default: return f(Wide{});
-    }
-}
 /// Calls f with a zero of the dtype sums of `dtype` are made in.
 template <class F> void by_sum(DType dtype, F f) {
     switch (dtype) {
@@ -489,7 +479,7 @@ OPERATORS(padding) {
             Tensor result = zeros(sizes, self.dtype(), std::nullopt, self.device());
             if (!result.is_meta() && result.numel()) {
                 Tensor x = contiguous(self);
-                by_size(x.element_size(), [&](auto zero) {
+                library::by_size(x.element_size(), [&](auto zero) {
                     auto* from = x.data_ptr<decltype(zero)>();
                     auto* to = result.data_ptr<decltype(zero)>();
                     each_run(b, [&](int64_t i, int64_t o, int64_t count, int64_t step) {

@@ -24,13 +24,7 @@ struct Run {
 };
 
 void move(char* to, const char* from, int item) {
-    switch (item) {
-        case 1: std::memcpy(to, from, 1); return;
-        case 2: std::memcpy(to, from, 2); return;
-        case 4: std::memcpy(to, from, 4); return;
-        case 8: std::memcpy(to, from, 8); return;
-        default: std::memcpy(to, from, 16); return;
-    }
+    by_size(static_cast<size_t>(item), [&](auto unit) { std::memcpy(to, from, sizeof unit); });
 }
 
 /// each(row, where the row that it reads begins) for rows [begin, end) of the padded planes.
