@@ -362,7 +362,7 @@ Expression build_expression(const ScalarBody& body, const Sym* arguments, const 
             (scalar ? scalars : inputs).push_back(scalar ? outer.scalar(types[i]) : outer.input(types[i]));
         }
     for (const Sym& output : outer.append(raw, inputs.data(), scalars.data()))
-        outer.output(Sym::convert(output, result));
+        outer.output(is_half(result) && !output.is_floating() ? output : Sym::convert(output, result));
     return outer.finish();
 }
 

@@ -58,7 +58,7 @@ OPERATORS(embedding) {
             Tensor flat = reshape(to(indices, DType::Int64), {-1}), g = reshape(grad_output, {flat.numel(), grad_output.size(-1)});
             if (scale_grad_by_freq) {
                 Tensor counts = index_add(zeros({num_weights}, DType::Int64), 0, flat, ones({flat.numel()}, DType::Int64));
-                g = div(g, unsqueeze(to(index_select(counts, 0, flat), g.dtype()), 1));
+                g = to(div(g, unsqueeze(to(index_select(counts, 0, flat), g.dtype()), 1)), g.dtype());
             }
             if (padding_idx >= 0) g = masked_fill(g, unsqueeze(eq(flat, Scalar(padding_idx)), 1), Scalar(0));
             return index_add(zeros({num_weights, g.size(1)}, g.dtype()), 0, flat, g);

@@ -264,7 +264,7 @@ OPERATORS(losses) {
                 if (w.defined()) each = mul(each, w);
                 if (reduction == 0) return neg(sum(each, IntList({dim})));
                 Tensor total = neg(sum(each));
-                return reduction == 2 ? total : div(total, wrap_number(Scalar(self.dim() == 1 ? 1 : self.numel() / classes)));
+                return reduction == 2 ? total : div(total, wrap_number(Scalar(classes ? self.numel() / classes : 0)));
             }
             Tensor loss = nll_loss_nd(log_p, target, weight, reduction, ignore_index);
             if (label_smoothing == 0) return loss;

@@ -81,8 +81,8 @@ Normalized normalized(const Tensor& x, uint64_t mask, const Tensor& weight, cons
         outputs[1 + k] = places[k]->impl();
     }
     if (all.result.is_meta()) return all;
-    if (!all.result.numel()) {  // the mean of nothing
-        for (int k = 0; k < numbers; k++) fill_(*places[k], Scalar(__builtin_nan("")));
+    if (!all.result.numel()) {  // the mean of nothing is 0, as in torch
+        for (int k = 0; k < numbers; k++) fill_(*places[k], Scalar(k ? __builtin_nan("") : 0.0));
         return all;
     }
     Immediate scalars[2] = {Immediate::of(inside, length), Immediate::of(inside, eps)};
@@ -125,6 +125,9 @@ std::tuple<Tensor, Tensor> statistics(const Tensor& x, uint64_t mask, double eps
         TensorImpl *outputs[2] = {both[0].impl(), both[1].impl()}, *input = x.impl();
         Immediate scalars[2] = {Immediate::of(inside, length), Immediate::of(inside, eps)};
         run_rows(expression, x.sizes(), mask, outputs, 2, &input, 1, scalars);
+    } else if (!both[0].is_meta()) {
+        fill_(both[0], Scalar(0.0));
+        fill_(both[1], Scalar(__builtin_nan("")));
     }
     return {both[0], both[1]};
 }
@@ -407,6 +410,7 @@ OPERATORS(normalization) {
                 KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == input.size(1) && is_floating(each->dtype())), "batch_norm: expected floating weight, bias and statistics of %ld elements, got %s of %ld", input.size(1), kindling::name(each->dtype()), each->numel());
             Tensor mean_, rstd;
             if (training) {
+                KINDLING_CHECK(Runtime, input.numel(), "input tensor must have at least one element, but got input_sizes = %s", str(input.sizes()).c_str());
                 const bool columns = input.size(1) > 1 && input.stride(1) == 1 && input.numel() >= 1 << 13 && !input.is_meta();  // of few numbers calls cost more
                 Normalized all = columns ? normalized_columns(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps)
                                          : normalized(input, dim_mask({}, n) & ~uint64_t{2}, along(weight, n, 1), along(bias, n, 1), eps, 3);

@@ -130,7 +130,7 @@ Tensor triangle_places(int64_t rows, int64_t columns, int64_t diagonal, bool upp
 
 Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
     int64_t size = self.size(dim);
-    if (size == 0) return clone(self);
+    if (!self.numel()) return clone(self);
     int64_t start = ((-shift) % size + size) % size;
     if (start == 0) return clone(self, MemoryFormat::Contiguous);
     if (self.is_contiguous() && !self.is_meta() && self.device().type == DeviceType::CPU) {  // both parts of a row while it is in cache
