@@ -187,6 +187,7 @@ void put(const Tensor& self, TensorList indices, const Tensor& values, Write wri
 Tensor selected_rows(const Tensor& self, int64_t dim, const Tensor& index) {
     dim = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Index, index.dim() <= 1, "index_select(): Index is supposed to be a vector");
+    KINDLING_CHECK(Runtime, self.dim() || index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got %ld value(s)", index.numel());
     Sizes sizes = self.sizes();
     if (self.dim()) sizes[static_cast<size_t>(dim)] = index.numel();
     Tensor result = make_tensor(sizes, self.dtype(), self.device());
@@ -227,24 +228,44 @@ Tensor empty_as(const Tensor& self) {
 /// Whether what is written to a copy of self may be written while that is made.
 bool copies_as_it_lies(const Tensor& self) { return self.is_contiguous() && self.numel() && self.device().type == DeviceType::CPU && !self.is_meta(); }
 
+Sizes without(const Tensor& t, int64_t dim) {
+    Sizes sizes = t.sizes();
+    if (t.dim()) sizes.erase(static_cast<size_t>(dim));
+    return sizes;
+}
+
+/// As torch's index_add and index_reduce, and as its index_copy.
+void check_added(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* operation) {
+    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld with type: %s and size: %s", operation,
+                   index.dim(), scalar_type_name(index.dtype()), str(index.sizes()).c_str());
+    KINDLING_CHECK(Runtime, dim == 0 || dim < source.dim(), "%s(): Indexing dim %ld is out of bounds of the source tensor with size %s", operation,
+                   dim, str(source.sizes()).c_str());
+    if (source.dim() || index.numel() != 1)   // size(dim) refuses a number
+        KINDLING_CHECK(Runtime, index.numel() == source.size(dim), "%s(): Number of indices (%ld) should be equal to source.size(dim): (%ld), for dim: %ld",
+                       operation, index.numel(), source.size(dim), dim);
+    KINDLING_CHECK(Runtime, self.dim() == source.dim() && without(self, dim) == without(source, dim), "source tensor shape must match self tensor shape, "
+                   "excluding the specified dimension. Got self.shape = %s source.shape = %s", str(self.sizes()).c_str(), str(source.sizes()).c_str());
+}
+void check_copied(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* operation) {
+    int64_t count = index.numel();
+    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index should have dimension 1 or 0 (got %ld)", operation, index.dim());
+    KINDLING_CHECK(Index, source.dim() || count == 1, "%s(): When source is scalar, index should have one element (got %ld)", operation, count);
+    KINDLING_CHECK(Index, source.dim() == self.dim() || !source.dim() || !self.dim(), "%s(): When source and destination are not scalars, their "
+                   "dimensionality must match. Source dimensionality (%ld), destination dimensionality (%ld)", operation, source.dim(), self.dim());
+    KINDLING_CHECK(Runtime, without(self, dim) == without(source, dim), "%s(): Source/destination tensor must have same slice shapes. Destination slice "
+                   "shape: %s at dimension %ld and source slice shape: %s at dimension 0.", operation, str(without(self, dim)).c_str(), dim,
+                   str(without(source, dim)).c_str());
+    KINDLING_CHECK(Index, !source.dim() || count == source.size(dim), "%s(): Number of indices (%ld) should be equal to source.size(dim) (%ld)",
+                   operation, count, source.size(dim));
+}
+
 /// index_add, index_copy, index_fill: self (or a copy) with `source` written to the places of `index` along `dim`.
 Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
     dim = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "%s(): self (%s) and source (%s) must have the same scalar type", operation,
                    scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
-    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, index.dim());
-    KINDLING_CHECK(Index, source.dim() == 0 || index.numel() == source.size(dim), "%s(): Number of indices (%ld) should be equal to source.size(dim): (%ld), for dim: %ld",
-                   operation, index.numel(), source.dim() ? source.size(dim) : 1, dim);
-    if (self.dim() == source.dim())
-        for (int64_t d = 0; d < self.dim(); d++)
-            KINDLING_CHECK(Runtime, d == dim || self.size(d) == source.size(d), "%s(): source shape %s does not match the shape of self %s but for dimension %ld",
-                           operation, str(source.sizes()).c_str(), str(self.sizes()).c_str(), dim);
-    else if (self.dim() > 1 || source.dim() > 1) {
-        KINDLING_CHECK(Index, write == Write::Add || source.dim() == 0 || self.dim() == 0, "%s(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (%ld), destination dimensionality (%ld)",
-                       operation, source.dim(), self.dim());
-        fail(ErrorKind::Runtime, "%s(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = %s source.shape = %s", operation,
-             str(self.sizes()).c_str(), str(source.sizes()).c_str());
-    }
+    if (write == Write::Add) check_added(self, dim, index, source, operation);
+    else check_copied(self, dim, index, source, operation);
     if (self.is_meta() || !source.numel()) return copy_to_write(self, {});
     const bool in_place = writes_in_place(self, {source, index});
     if (dim == self.dim() - 1 && source.dim() == self.dim() && !(write == Write::Add && is_half(self.dtype()))) {   // rows of one element
@@ -277,20 +298,22 @@ Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Te
 void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Tensor* source, const char* operation) {
     KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int64 for index", operation);
     if (index.numel() == 0) return;
-    int64_t a = std::max<int64_t>(self.dim(), 1), b = std::max<int64_t>(index.dim(), 1);
-    KINDLING_CHECK(Runtime, a == b, "Index tensor must have the same number of dimensions as %s tensor", source ? "self" : "input");
-    for (int64_t d = 0; d < index.dim() && self.dim(); d++) {
-        if (d != dim)
-            KINDLING_CHECK(Runtime, index.size(d) <= self.size(d), "Size does not match at dimension %ld expected index %s to be no larger than self %s apart from dimension %ld",
+    auto dims = [](const Tensor& t) { return std::max<int64_t>(t.dim(), 1); };
+    auto size = [](const Tensor& t, int64_t d) { return t.dim() ? t.size(d) : 1; };
+    KINDLING_CHECK(Runtime, dims(self) == dims(index), "Index tensor must have the same number of dimensions as %s tensor", source ? "self" : "input");
+    bool fits = true;
+    for (int64_t d = 0; d < dims(index); d++) {
+        bool here = d == dim || size(index, d) <= size(self, d);
+        if (!source)
+            KINDLING_CHECK(Runtime, here, "Size does not match at dimension %ld expected index %s to be no larger than self %s apart from dimension %ld",
                            d, str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim);
-        if (source && source->dim())
-            KINDLING_CHECK(Runtime, index.size(d) <= source->size(d), "Expected index %s to be no larger than self %s apart from dimension %ld and to be no larger size than src %s",
-                           str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim, str(source->sizes()).c_str());
+        fits &= here;
     }
-    if (source) {
-        int64_t c = std::max<int64_t>(source->dim(), 1);
-        KINDLING_CHECK(Runtime, b == c, "Index tensor must have the same number of dimensions as src tensor");
-    }
+    if (!source) return;
+    for (int64_t d = 0; d < dims(index) && fits; d++) fits = size(index, d) <= size(*source, d);
+    KINDLING_CHECK(Runtime, dims(index) == dims(*source), "Index tensor must have the same number of dimensions as src tensor");
+    KINDLING_CHECK(Runtime, fits, "Expected index %s to be no larger than self %s apart from dimension %ld and to be no larger size than src %s",
+                   str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim, str(source->sizes()).c_str());
 }
 
 Tensor gathered(const Tensor& self, int64_t dim, const Tensor& index) {
@@ -422,7 +445,7 @@ OPERATORS(indexing) {
         doc("self with alpha * source added at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
             Tensor values = alpha.equals(1) ? source : mul(source, wrap_number(alpha));
-            return write_rows(self, dim, index, values, Write::Add, "index_add");
+            return write_rows(self, dim, index, values, Write::Add, "index_add_");
         }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
         derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape, Scalar alpha) {
@@ -480,7 +503,8 @@ OPERATORS(indexing) {
         composition([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Text reduce, bool include_self) {
             KINDLING_CHECK(Runtime, reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
                            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", std::string(reduce).c_str());
-            KINDLING_CHECK(Index, index.dim() <= 1, "index_reduce(): Index is supposed to be a vector, but got dim: %ld", index.dim());
+            check_added(self, wrap_dim(dim, self.dim()), index, source, "index_reduce");
+            if (!self.is_meta()) Offsets(self, wrap_dim(dim, self.dim()), index, "index_reduce");   // refuses what is out of range
             Sizes shape(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), 1);
             shape[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
             Tensor wide = self.dim() ? expand(reshape(index, shape), source.sizes()) : index;
@@ -631,7 +655,7 @@ OPERATORS(indexing) {
         doc("self with elements written, or added, at places counted in row-major order"), has_inplace(), no_out(),
         composition([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
-            KINDLING_CHECK(Runtime, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
+            KINDLING_CHECK(Index, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
             return reshape(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
         }),
     });

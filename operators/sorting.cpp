@@ -132,6 +132,7 @@ OPERATORS(sorting) {
             need_order(self, "topk");
             int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;
             KINDLING_CHECK(Runtime, k >= 0 && k <= size, "selected index k out of range");
+            if (!self.dim()) k = 1;   // as torch: a number has one, however few are asked for
             return chosen(self, folded(self, d, true, k), [&](const Tensor& x, void* values, int64_t* indices) {
                 library::topk(rows_of(x, d), x.data(), k, largest, sorted, values, indices);
             });
