@@ -99,7 +99,7 @@ static Overloads* overloads_of(FunctionObject* f) {
     if (f->set) set = *f->set;
     else if (!find_operators(f->text, strlen(f->text), set)) fail(ErrorKind::NotImplemented, "aten::%s is not implemented", f->text);
     const char* shown = f->text;
-    return f->overloads = make_overloads(shown, set.operators, set.count, f->space == space::Method);
+    return f->overloads = make_overloads(shown, set.operators, set.count, f->space);
 }
 
 static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {

@@ -471,14 +471,17 @@ static void make_signature(Signature& s, const Operator* op, bool method) {
     s.factory = schema.factory && !s.out_count;
 }
 
-Overloads* make_overloads(const char* name, const Operator* const* operators, int count, bool method) {
+Overloads* make_overloads(const char* name, const Operator* const* operators, int count, uint32_t where) {
+    const bool method = where == space::Method;
     auto* result = static_cast<Overloads*>(PyMem_Calloc(1, sizeof(Overloads)));
     result->name = name;
+    result->outs_by_name = where == space::Hidden;
     result->signatures = static_cast<Signature*>(PyMem_Calloc(static_cast<size_t>(count) + 1, sizeof(Signature)));
     for (int i = 0; i < count; i++) {
         const Operator* op = operators[i];
         Signature signature;
         make_signature(signature, op, method);
+        signature.outs_by_name = result->outs_by_name;
         if (method && (!signature.has_self || signature.out_count)) continue;  // out= is for functions only
         int at = result->count++;
         while (at > 0 && goes_after(result->signatures[at - 1], signature)) {
@@ -542,6 +545,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
     const Schema& schema = *s.op->schema;
     size_t all = schema.arguments.size();
     uint64_t given = 0;
+    unsigned outs = 0;
     Py_ssize_t used = nargs;
     if (nargs > s.positional) {
         if (!s.varargs || nargs <= s.has_self || !is_int_like(args[s.has_self])) {
@@ -608,6 +612,20 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
             }
             given |= uint64_t{1} << found;
             continue;
+        }
+        if (s.outs_by_name) {
+            int out = 0;
+            while (out < s.out_count && PyUnicode_CompareWithASCIIString(name, schema.arguments[s.out_places[out]].name)) out++;
+            if (out < s.out_count) {
+                Fit fit = convert(schema.arguments[s.out_places[out]], object, call.values[s.out_places[out]], call.arena, false);
+                if (fit != Fit::Yes) {
+                    trouble = {Trouble::Kind::Type, -2 - out, name, true, object};
+                    return fit;
+                }
+                outs |= 1u << out;
+                call.out_given = outs == (1u << s.out_count) - 1;
+                continue;
+            }
         }
         if (same_name(name, names().out)) {
             if (object == Py_None) continue;
@@ -926,7 +944,7 @@ bool parse_call(const Overloads& overloads, PyObject* const* args, Py_ssize_t na
     bool only = overloads.count == 1;
     for (int i = 0; i < overloads.count; i++) {
         const Signature& s = overloads.signatures[i];
-        if ((s.out_count > 0) != out_given && !only) continue;
+        if ((s.out_count > 0) != out_given && !only && !overloads.outs_by_name) continue;
         Trouble trouble;
         if (call.out_given || call.requires_grad) call.out_given = call.requires_grad = false;
         Fit fit = attempt(s, args, nargs, kwnames, call, trouble);

@@ -60,6 +60,7 @@ struct Signature {
     bool varargs;                // x.view(2, 3)
     bool factory;                // takes requires_grad=, pin_memory=
     bool factory_out;            // an out= form of a factory: takes dtype= and so on, and ignores them
+    bool outs_by_name;           // out= may be given by the schema's names, one by one
     bool makes_tensor;           // no tensor argument: the default device applies
     const Signature* functional; // of an out form: the one whose text errors show
 };
@@ -69,11 +70,13 @@ struct Overloads {
     Signature* signatures;
     int count;
     bool any_out;
+    bool outs_by_name;           // functions of torch.ops
     uint8_t self_first;          // methods: self was bound
 };
 
-/// Signatures of the operators called `name`, best match first. Throws when one cannot be loaded.
-Overloads* make_overloads(const char* name, const Operator* const* operators, int count, bool method);
+/// Signatures of the operators called `name` for a function in the name space `where`, best match first. Throws when one
+/// cannot be loaded.
+Overloads* make_overloads(const char* name, const Operator* const* operators, int count, uint32_t where);
 
 /// A call that was understood.
 struct Call {
