@@ -1,10 +1,15 @@
 // kindling._C: the extension module. One interpreter only; made in one go, because an import pays for everything here.
 #include "bindings/function.h"
 #include "bindings/types.h"
+#include "operators/forms.h"
 
 namespace kindling::python {
 
 static void* give_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+static void warn_here(const char* message) {
+    Lock lock;
+    if (PyErr_WarnEx(PyExc_UserWarning, message, 1)) throw_python();
+}
 static void take_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
 
 }  // namespace kindling::python
@@ -26,6 +31,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
         Py_DECREF(module);
         return nullptr;
     }
+    warn = warn_here;
     release_lock = give_lock;
     retake_lock = take_lock;
     made = true;
