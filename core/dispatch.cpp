@@ -60,45 +60,49 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
     return word;
 }
 
-// operators/copy.cpp
+// operators/forms.cpp
 Tensor resolve_lazy_bits(const Tensor& tensor);  // conj and neg made real
-void copy_into(const Tensor& target, const Tensor& source);
+void write_result(const Tensor& target, const Tensor& result);
 
-/// Arguments with the conj and neg bits worked off, for kernels that do not know of them.
+/// A call with lazily conjugated or negated arguments for a kernel that does not know of them: it gets copies without the
+/// bits, and what it writes to one is written to the original, through the bits. A form made of the functional one (in place
+/// or out=) does not know of a bit on what it writes even where the functional kernel reads such arguments itself.
 static void call_resolved(const Operator& op, Value* arguments, Value* results) {
+    const bool reads = op.has(trait::KeepsConj), writes = reads && op.functional == &op;
+    auto is_lazy = [](const TensorImpl* tensor) { return (tensor->key & (key::Conj | key::Neg)) != 0; };
+    struct Written { TensorImpl* original; Tensor copy; };
     std::vector<Tensor> keep;
+    std::vector<Written> written;
     std::vector<std::vector<Tensor>> lists;
     Value resolved[64];
     size_t count = op.argument_count();
     for (size_t i = 0; i < count; i++) resolved[i] = arguments[i];
-    TensorImpl* written[8];
-    Tensor fresh[8];
-    int writes = 0;
     for (int i = 0; i < op.tensor_count; i++) {
-        int at = op.tensor_positions[i];
-        if (resolved[at].tag != Value::Tag::Tensor || !(resolved[at].tensor->key & (key::Conj | key::Neg))) continue;
-        keep.push_back(resolve_lazy_bits(Tensor::share(resolved[at].tensor)));
-        if (op.schema->arguments[static_cast<size_t>(at)].mutated && writes < 8) {
-            written[writes] = resolved[at].tensor;
-            fresh[writes++] = keep.back();
-        }
-        resolved[at].tensor = keep.back().impl();
+        Value& v = resolved[op.tensor_positions[i]];
+        bool mutated = op.schema->arguments[op.tensor_positions[i]].mutated;
+        if (v.tag != Value::Tag::Tensor || !is_lazy(v.tensor) || (mutated ? writes : reads)) continue;
+        keep.push_back(resolve_lazy_bits(Tensor::share(v.tensor)));
+        if (mutated) written.push_back({v.tensor, keep.back()});
+        v.tensor = keep.back().impl();
     }
     for (int i = 0; i < op.list_count; i++) {
         Value& v = resolved[op.list_positions[i]];
-        if (v.tag != Value::Tag::TensorList) continue;
+        if (v.tag != Value::Tag::TensorList || reads) continue;
+        bool mutated = op.schema->arguments[op.list_positions[i]].mutated;
         std::vector<Tensor> list;
-        for (uint32_t j = 0; j < v.size; j++)
+        for (uint32_t j = 0; j < v.size; j++) {
             list.push_back(v.tensors[j].defined() ? resolve_lazy_bits(v.tensors[j]) : Tensor());
+            if (mutated && v.tensors[j].impl() != list.back().impl()) written.push_back({v.tensors[j].impl(), list.back()});
+        }
         lists.push_back(std::move(list));
         v.tensors = lists.back().data();
     }
     op.kernel(op, resolved, results);
-    for (int i = 0; i < writes; i++) {  // the caller's tensor is the one that was to be written
-        Tensor target = Tensor::share(written[i]);
-        copy_into(target, fresh[i]);
+    for (const Written& each : written) {  // the caller's tensor is the one that was to be written
+        Tensor target = Tensor::share(each.original);
+        write_result(target, each.copy);
         for (size_t r = 0; r < op.schema->results.size(); r++)
-            if (results[r].tag == Value::Tag::Tensor && results[r].tensor == fresh[i].impl()) {
+            if (results[r].tag == Value::Tag::Tensor && results[r].tensor == each.copy.impl()) {
                 results[r].discard();
                 results[r] = Value::own(Tensor(target));
             }
@@ -121,7 +125,7 @@ void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* res
         word &= ~static_cast<uint32_t>(key::Autograd);
     }
     if (word & (key::Dispatch | key::Mode)) return call_python_dispatch(op, arguments, results);
-    if ((word & (key::Conj | key::Neg)) && !op.has(trait::KeepsConj) && op.body != Body::View)
+    if ((word & (key::Conj | key::Neg)) && op.body != Body::View && !(op.has(trait::KeepsConj) && op.functional == &op))
         return call_resolved(op, arguments, results);
     if (word & key::Layout)
         fail(ErrorKind::NotImplemented, "Could not run 'aten::%s' with a sparse or nested layout: no kernel serves it", op.name());

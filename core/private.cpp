@@ -37,7 +37,7 @@ static void write_back(const Tensor& target, const Tensor& host) {
     TensorImpl* impl = target.impl();
     size_t item = item_size(impl->dtype), bytes = impl->numel ? checked_bytes(target.sizes(), target.strides(), 0, item) : 0;
     Tensor whole = host;
-    bool same = impl->non_overlapping_dense && host.strides() == target.strides() && host.dtype() == target.dtype() && host.sizes() == target.sizes();
+    bool same = impl->non_overlapping_dense && !((impl->key ^ host.impl()->key) & (key::Conj | key::Neg)) && host.strides() == target.strides() && host.dtype() == target.dtype() && host.sizes() == target.sizes();
     if (!same) {
         whole = host_copy(target);
         copy_into(whole, host);

@@ -123,7 +123,13 @@ std::string str(const Tensor& tensor) {
     return std::string("Tensor of ") + name(tensor.dtype()) + " " + str(tensor.sizes());
 }
 
-template <class T> static Scalar read(const void* data) { return Scalar(*static_cast<const T*>(data)); }
+/// An integer, its sign changed within its own dtype.
+template <class T> static Scalar read(const void* data, bool negative) {
+    T value = *static_cast<const T*>(data);
+    value = static_cast<T>(negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+    if constexpr (sizeof(T) == 8) return Scalar(value);
+    else return Scalar(int64_t{value});
+}
 
 Scalar Tensor::item_scalar() const {
     KINDLING_CHECK(Runtime, numel() == 1, "a Tensor with %ld elements cannot be converted to Scalar", numel());
@@ -132,14 +138,14 @@ Scalar Tensor::item_scalar() const {
     const void* p = data();
     double sign = is_neg() ? -1 : 1;
     switch (dtype()) {
-        case DType::UInt8: return Scalar(int64_t{*static_cast<const uint8_t*>(p)});
-        case DType::Int8: return Scalar(int64_t{*static_cast<const int8_t*>(p)});
-        case DType::Int16: return Scalar(int64_t{*static_cast<const int16_t*>(p)});
-        case DType::Int32: return Scalar(int64_t{*static_cast<const int32_t*>(p)});
-        case DType::Int64: return Scalar(*static_cast<const int64_t*>(p));
-        case DType::UInt16: return Scalar(int64_t{*static_cast<const uint16_t*>(p)});
-        case DType::UInt32: return Scalar(int64_t{*static_cast<const uint32_t*>(p)});
-        case DType::UInt64: return Scalar(*static_cast<const uint64_t*>(p));
+        case DType::UInt8: return read<uint8_t>(p, is_neg());
+        case DType::Int8: return read<int8_t>(p, is_neg());
+        case DType::Int16: return read<int16_t>(p, is_neg());
+        case DType::Int32: return read<int32_t>(p, is_neg());
+        case DType::Int64: return read<int64_t>(p, is_neg());
+        case DType::UInt16: return read<uint16_t>(p, is_neg());
+        case DType::UInt32: return read<uint32_t>(p, is_neg());
+        case DType::UInt64: return read<uint64_t>(p, is_neg());
         case DType::Bool: return Scalar(*static_cast<const bool*>(p));
         case DType::Float16: return Scalar(sign * to_float(*static_cast<const Half*>(p)));
         case DType::BFloat16: return Scalar(sign * to_float(*static_cast<const BFloat16*>(p)));

@@ -52,18 +52,14 @@ OPERATORS(copying) {
         doc("Writes src into self, broadcast and converted"), in(space::Method), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& src, bool) {
             KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
-            check_overlap(self, nullptr, 0);
+            TensorImpl* from = src.impl();
+            check_overlap(self, &from, 1);
             if (src.sizes() != self.sizes()) {
                 Sizes sizes = broadcast_sizes(self.sizes(), src.sizes(), "copy_");
                 KINDLING_CHECK(Runtime, IntList(sizes) == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                                str(self.sizes()).c_str(), str(IntList(sizes)).c_str());
             }
-            if (self.is_conj() || self.is_neg()) {           // write what reads back as src
-                Tensor value = resolve_lazy_bits(src);
-                if (self.is_conj()) value = resolve_conj(conj(to(value, self.dtype())));
-                if (self.is_neg()) value = neg(value);
-                copy_into(self, value);
-            } else copy_into(self, resolve_lazy_bits(src));
+            copy_into(self, src);
             written(self);
             return self;
         }),
@@ -136,7 +132,7 @@ OPERATORS(copying) {
         }),
     });
     declare("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
-        doc("Changes the size in place, growing the storage if need be; new elements are not initialised"), in(space::Method), not_differentiable(),
+        doc("Changes the size in place, growing the storage if need be; new elements are not initialised"), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, IntList size, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || !thread_state.grad_mode, "cannot resize variables that require grad");
             for (int64_t each : size) KINDLING_CHECK(Runtime, each >= 0, "Trying to resize a tensor to a negative size: %s", str(size).c_str());
@@ -145,7 +141,7 @@ OPERATORS(copying) {
         }),
     });
     declare("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
-        doc("resize_ to another tensor's size"), in(space::Torch | space::Method), not_differentiable(),
+        doc("resize_ to another tensor's size"), in(space::Torch | space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || !thread_state.grad_mode, "cannot resize variables that require grad");
             MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
@@ -155,7 +151,7 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into a storage"), in(space::Method), not_differentiable(),
+        doc("Makes self look into a storage"), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
             KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
@@ -181,20 +177,20 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", {
-        doc("Makes self the whole of a storage, flat"), in(space::Method), not_differentiable(),
+        doc("Makes self the whole of a storage, flat"), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source) {
             int64_t count = static_cast<int64_t>(source->bytes / self.element_size());
             return set_(self, source, 0, {count}, {1});
         }),
     });
     declare("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", {
-        doc("Makes self look where another tensor looks"), in(space::Method), not_differentiable(),
+        doc("Makes self look where another tensor looks"), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source) {
             return set_(self, Ref<Storage>::share(source.storage()), source.storage_offset(), source.sizes(), source.strides());
         }),
     });
     declare("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into another tensor's storage"), in(space::Method), not_differentiable(),
+        doc("Makes self look into another tensor's storage"), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
             return set_(self, Ref<Storage>::share(source.storage()), storage_offset, size, stride);
         }),

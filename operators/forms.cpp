@@ -44,11 +44,26 @@ static const Expression& cast_expression(DType from, DType to) {
     return *expression;
 }
 
+/// Casts what `from` reads as, by its lazy bits, to what has to lie in a `to` with bits of its own.
+static const Expression& cast_expression(DType from, uint32_t from_bits, DType to, uint32_t to_bits) {
+    if (from_bits == to_bits && (from == to || !from_bits)) return cast_expression(from, to);
+    return cached_expression(key_of(from, to, from_bits << 16 | to_bits), [&](ExpressionBuilder& b) {
+        auto through = [](Sym value, uint32_t bits) {
+            if (bits & key::Conj) value = conj(value);
+            return bits & key::Neg ? -value : value;
+        };
+        b.output(through(cast(through(b.input(from), from_bits), to), to_bits));
+    });
+}
+
+static uint32_t lazy_bits(const TensorImpl* tensor) { return tensor->key & (key::Conj | key::Neg); }
+
 void copy_into(const Tensor& target, const Tensor& source) {
     if (target.is_meta() || source.is_meta()) return;
     Sizes check = expanded_strides(source.sizes(), source.strides(), target.sizes());
     TensorImpl *to = target.impl(), *from = source.impl();
     if ((to->key | from->key) & key::Private) return copy_between_devices(target, source);
+    const Expression& expression = cast_expression(source.dtype(), lazy_bits(from), target.dtype(), lazy_bits(to));
     Tensor detour;
     if (from->storage == to->storage && from != to) {   // overlapping copies go through fresh memory
         bool same = from->offset == to->offset && source.strides() == target.strides() && source.sizes() == target.sizes();
@@ -59,23 +74,22 @@ void copy_into(const Tensor& target, const Tensor& source) {
             from = detour.impl();
         }
     }
-    run_loop(cast_expression(source.dtype(), target.dtype()), target.sizes(), &to, 1, &from, 1, nullptr);
+    run_loop(expression, target.sizes(), &to, 1, &from, 1, nullptr);
 }
 
 Tensor resolve_lazy_bits(const Tensor& tensor) {
-    uint32_t bits = tensor.impl()->key & (key::Conj | key::Neg);
-    if (!bits) return tensor;
-    const Expression& expression = cached_expression(key_of(tensor.dtype(), DType::None, bits), [&](ExpressionBuilder& b) {
-        Sym value = b.input(tensor.dtype());
-        if (bits & key::Conj) value = conj(value);
-        if (bits & key::Neg) value = -value;
-        b.output(value);
-    });
     TensorImpl* from = tensor.impl();
+    if (!lazy_bits(from)) return tensor;
     Tensor result = make_tensor(tensor.sizes(), output_strides(tensor.sizes(), &from, 1), tensor.dtype(), tensor.device());
-    TensorImpl* to = result.impl();
-    if (!tensor.is_meta()) run_loop(expression, tensor.sizes(), &to, 1, &from, 1, nullptr);
+    copy_into(result, tensor);
     return result;
+}
+
+void write_result(const Tensor& target, const Tensor& result) {
+    if (target.sizes() == result.sizes()) check_overlap(target, nullptr, 0);
+    written(target);
+    if (target.sizes() != result.sizes()) resize_tensor(target, result.sizes(), contiguous_strides(result.sizes()));
+    copy_into(target, result);
 }
 
 static void run_functional(const Operator& op, Value* arguments, Value* results) {
@@ -118,7 +132,7 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
                    scalar_type_name(result.dtype()), scalar_type_name(self.dtype()));
     KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                    str(self.sizes()).c_str(), str(result.sizes()).c_str());
-    copy_into(self, resolve_lazy_bits(result));
+    copy_into(self, result);
     written(self);
     results[0] = Value::own(std::move(self));
 }
@@ -150,7 +164,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     Value computed[8];
     run_functional(op, arguments, computed);
     for (size_t i = 0; i < count; i++) {
-        Tensor result = resolve_lazy_bits(computed[i].take_tensor()), out = Tensor::share(arguments[first + i].tensor);
+        Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
         if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
         KINDLING_CHECK(Runtime, can_cast(result.dtype(), out.dtype()), "result type %s can't be cast to the desired output type %s",
                        scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));

@@ -25,10 +25,13 @@ bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads);
 /// Self, if so, or else a copy of it.
 Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads);
 
-/// Data only: no autograd, no version bump. Converts dtype, broadcasts.
+/// Data only: no autograd, no version bump. Converts dtype, broadcasts, and works off conj and neg bits: `target`, read
+/// through its own, is then what `source` reads as.
 void copy_into(const Tensor& target, const Tensor& source);
 /// The same numbers without pending conj and neg bits (the tensor itself if it has none). No autograd.
 Tensor resolve_lazy_bits(const Tensor& tensor);
+/// What an operator wrote to a copy of `target` without lazy bits, which it may have resized, written to `target`.
+void write_result(const Tensor& target, const Tensor& result);
 /// Bumps the version of a tensor a kernel has written; refuses inference tensors outside inference mode.
 /// Shows a warning where the caller looks for warnings; set by bindings. Without it (plain C++) nothing is said.
 extern void (*warn)(const char* message);

@@ -131,13 +131,11 @@ void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count, bool
         TensorImpl* input = inputs[i];
         if ((!same_too && input == target) || input->storage != target->storage || !input->numel || !target->numel) continue;
         if (!input->non_overlapping_dense || !target->non_overlapping_dense) continue;  // too hard to tell, as torch
-        if (!same_too && input->offset == target->offset && input->numel == target->numel && input->dtype == target->dtype) {
-            const TensorImpl *a = input, *b = target;
-            if (a->strides() == b->strides()) continue;
-        }
         const char *low, *high, *bottom, *top;
         extent(*input, low, high);
         extent(*target, bottom, top);
+        const TensorImpl *a = input, *b = target;
+        if (!same_too && low == bottom && high == top && a->strides() == b->strides()) continue;
         KINDLING_CHECK(Runtime, high <= bottom || top <= low,
                        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                        "memory location. Please clone() the tensor before performing the operation.");

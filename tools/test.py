@@ -325,6 +325,8 @@ def fuzz(tally):
         status = call(sys.executable, ROOT / "tests" / "fuzz" / "arguments.py", "--count", "1000000", "--calls", CALLS,
                       "--isas", ",".join(ISAS), cwd=BUILD)
         tally.add("random arguments", int(not status), int(bool(status)))
+    status = call(sys.executable, ROOT / "tests" / "fuzz" / "writes.py", "--rounds", "40", "--seed", str(int(time.time())), cwd=BUILD)
+    tally.add("writes through lazy bits", int(not status), int(bool(status)))
 
 
 STEPS = {

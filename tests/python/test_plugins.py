@@ -64,6 +64,17 @@ except NotImplementedError as e: print(str(e).partition(". ")[0])
         "Could not run 'aten::mm' with arguments from the 'PrivateUse1' backend"]
 
 
+def test_lazy_bits_on_the_toy(packages):
+    """Copies on, to and from a device work a conjugate and a sign off, reading and writing."""
+    assert result("""
+z = torch.tensor([1 + 2j, 3 - 1j])
+x = z.to("toy").conj()
+print(x.is_conj(), x.cpu().tolist(), x.clone().cpu().tolist(), x.resolve_conj().cpu().tolist(), x[0].item())
+x.copy_(torch.tensor([5j, 6j])); print(x.cpu().tolist(), x.conj().cpu().tolist())
+n = torch._neg_view(torch.ones(2, device="toy")); n.copy_(n.clone() * 2); print(n.cpu().tolist())
+""", packages()) == ["True [(1-2j), (3+1j)] [(1-2j), (3+1j)] [(1-2j), (3+1j)] (1-2j)", "[5j, 6j] [-5j, -6j]", "[-2.0, -2.0]"]
+
+
 def test_autograd_on_the_toy(packages):
     assert result("""
 x = torch.tensor([1., -2., 3.], device="toy", requires_grad=True)
