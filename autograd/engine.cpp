@@ -3,18 +3,19 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
-#include <thread>
 #include <unordered_map>
 
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "core/profile.h"
 #include "core/shape.h"
+#include "runtime/threads.h"
 
 namespace kindling {
 
 namespace {
 
+// Backward calls within backward calls: so many on one stack, while so much of it is left.
 constexpr int deepest_on_one_stack = 60;
 constinit std::atomic<uint64_t> next_task{1};
 constinit std::atomic<bool> slots_taken{false};
@@ -387,27 +388,28 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
         pushed[at] = 1;
         task.push(at);
     }
-    if (autograd_thread.depth < deepest_on_one_stack) {
+    const int depth = autograd_thread.depth;
+    if (depth == 0 || (depth < deepest_on_one_stack && stack_left() >= ample_stack_bytes)) {
         task.run();
     } else {
-        // Backward calls within backward calls, very deep: a new stack for the next ones.
+        // A new stack for the next ones.
         struct Deeper {
             GraphTask& task;
             ThreadState state = thread_state;
             std::exception_ptr error{};
         } deeper{task};
-        new_stack([](void* context) {
+        bool started = new_stack([](void* context) {
             auto* d = static_cast<Deeper*>(context);
             thread_state = d->state;
             try { d->task.run(); } catch (...) { d->error = std::current_exception(); }
         }, &deeper);
+        if (!started) task.run();
         if (deeper.error) std::rethrow_exception(deeper.error);
     }
     return std::move(task.captured);
 }
 
-static void plain_thread(void (*body)(void*), void* context) { std::thread(body, context).join(); }
-void (*new_stack)(void (*)(void*), void*) = plain_thread;
+bool (*new_stack)(void (*)(void*), void*) = run_on_thread;
 
 void queue_callback(void (*run)(void*), void (*drop)(void*), void* context) {
     GraphTask* task = autograd_thread.task;

@@ -30,8 +30,8 @@ std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges,
                                        size_t gradient_count, bool keep_graph, bool create_graph, const Tensor* inputs,
                                        const Edge* input_edges, size_t input_count, bool accumulate, bool allow_unused);
 
-/// Calls body(context), which does not throw, on another thread and waits for it; bindings replace it.
-extern void (*new_stack)(void (*body)(void*), void* context);
+/// Calls body(context), which does not throw, on another thread and waits for it; false if there is none. Bindings replace it.
+extern bool (*new_stack)(void (*body)(void*), void* context);
 
 /// Runs when the backward call that is running now is done. RuntimeError outside of one.
 void queue_callback(void (*run)(void*), void (*drop)(void*), void* context);

@@ -2,8 +2,7 @@
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
 #include "bindings/function.h"
-
-#include <thread>
+#include "runtime/threads.h"
 
 namespace kindling::python {
 
@@ -270,20 +269,26 @@ static void show_traceback(GradNode* node) {
 // ---- threads
 
 /// A new thread for what would be too deep on this stack. The Python error it ends with becomes this thread's.
-static void on_thread(void (*body)(void*), void* context) {
-    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-    std::thread thread([&] {
+static bool on_thread(void (*body)(void*), void* context) {
+    struct Call {
+        void (*body)(void*);
+        void* context;
+        PyObject *type, *value, *trace;
+    } call{body, context, nullptr, nullptr, nullptr};
+    auto run = [](void* argument) {
+        auto* c = static_cast<Call*>(argument);
         PyGILState_STATE state = PyGILState_Ensure();
         PyThreadState* mine = PyEval_SaveThread();
-        body(context);
+        c->body(c->context);
         PyEval_RestoreThread(mine);
-        PyErr_Fetch(&type, &value, &trace);
+        PyErr_Fetch(&c->type, &c->value, &c->trace);
         PyGILState_Release(state);
-    });
-    thread.join();
-    if (!type) return;
+    };
+    if (!run_on_thread(run, &call)) return false;
+    if (!call.type) return true;
     Lock lock;
-    PyErr_Restore(type, value, trace);
+    PyErr_Restore(call.type, call.value, call.trace);
+    return true;
 }
 
 bool init_autograd_engine(PyObject* module) {

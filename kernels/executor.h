@@ -10,8 +10,6 @@
 
 namespace kindling {
 
-using RunArena = Arena<96 * 1024>;
-
 /// Elements, about, that are gone through in one direction (goes_backwards).
 inline constexpr int64_t direction_piece = 1 << 14;
 

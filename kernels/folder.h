@@ -113,8 +113,9 @@ struct Folder {
     /// As find_first, in rows of at most a block: as many of them at once as a pass takes.
     void find_in_rows(char* states, const char* values, int64_t rows, int64_t n, int64_t first) const {
         constexpr int64_t pass = 4 * fold_block;
-        alignas(64) char best[8 * pass], repeated[8 * pass];
-        uint8_t equal[pass + 8], is_nan[pass];
+        RunArena arena;
+        char *best = arena.take<char>(8 * pass), *repeated = arena.take<char>(8 * pass);
+        uint8_t *equal = arena.take<uint8_t>(pass + 8), *is_nan = arena.take<uint8_t>(pass);
         for (int64_t some; rows > 0; rows -= some, values += some * n * item) {
             some = rows < pass / n ? rows : pass / n;
             fold(best, values, some, n);

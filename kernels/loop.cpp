@@ -601,7 +601,10 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     const int64_t grain = n >= parallel_elements ? 1 : parallel_elements / n;
     const bool whole_rows = !gathers && !past_cache && parts == 1;
     auto run_tasks = [&](int64_t begin, int64_t end) {
-        alignas(64) char repeated[3][splat_bytes], others[3][splat_bytes], gathered[3][room], tile[room];
+        alignas(64) char repeated[3][splat_bytes], others[3][splat_bytes];
+        RunArena arena;
+        char* gathered = gathers ? arena.take<char>(3 * room) : nullptr;
+        char* tile = past_cache ? arena.take<char>(room) : nullptr;
         const char *at[3], *from[3];
         char* to = nullptr;
         for (int k = 0; k < 3; k++) from[k] = splats[k];
@@ -656,8 +659,8 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
                         const int64_t item = sides[k].item, stride = sides[k].strides[order.dims[last]];
                         const char* next = at[k] + (i + piece) * stride;
                         if (stride == 2 * item && i + piece < stop) fetch_ahead(next, piece * stride);
-                        find_plane_copy(sides[k].item)({gathered[k], at[k] + i * stride, {1, m}, {0, item}, {0, stride}});
-                        from[k] = gathered[k];
+                        find_plane_copy(sides[k].item)({gathered + k * room, at[k] + i * stride, {1, m}, {0, item}, {0, stride}});
+                        from[k] = gathered + k * room;
                     }
                 }
                 char* place = to + i * step.item_size;

@@ -113,8 +113,9 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     auto stride = [&](const LoopOperand& operand) { return lines.ndim ? operand.strides[lines.dims[lines.ndim - 1]] : 0; };
     parallel(lines.size / across * blocks_across, 1 + 16384 / (length * together), [&](int64_t begin, int64_t end) {
         constexpr int64_t most = 4096;
-        alignas(64) char values[most * 16], state[side_by_side * 16];
-        alignas(64) int64_t indices[side_by_side], index_rows[most];
+        RunArena arena;
+        char *values = arena.take<char>(most * item), *state = arena.take<char>(side_by_side * 16);
+        int64_t *indices = arena.take<int64_t>(side_by_side), *index_rows = places ? arena.take<int64_t>(most) : nullptr;
         for (int64_t block = begin; block < end; block++) {
             const int64_t first = block % blocks_across * together;
             const int64_t n = across - first < together ? across - first : together, steps = most / n;

@@ -2,8 +2,29 @@
 #include "kernels/stream.h"
 
 #include "kernels/move.h"
+#include "runtime/allocator.h"
 
 namespace kindling {
+
+void* RunArena::take_from_block(size_t bytes) {
+    constexpr size_t usual = 96 * 1024;
+    const size_t whole = bytes + sizeof(Block) > usual ? bytes + sizeof(Block) : usual;
+    auto* block = static_cast<Block*>(allocate(whole));
+    *block = {first_, whole};
+    first_ = block;
+    char* place = reinterpret_cast<char*>(block + 1);
+    const size_t left = whole - sizeof(Block) - bytes;
+    if (left > left_) next_ = place + bytes, left_ = left;
+    return place;
+}
+
+void RunArena::release() noexcept {
+    for (Block* block = first_; block;) {
+        Block* next = block->next;
+        deallocate(block, block->bytes);
+        block = next;
+    }
+}
 
 /// Elements between `at` and memory where they lie one after the other: whole planes where rows are short.
 template <bool Out> static void transfer(Stream& stream, char* memory, int64_t n) {

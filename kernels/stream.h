@@ -1,47 +1,42 @@
 // kernels/stream.h: memory of an operand in the order of a flattened iteration space. Internal to the tile executor.
 #pragma once
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "kernels/loop.h"
 
 namespace kindling {
 
-/// Memory for one run on one thread: the stack first, the heap for what is unusually large.
-template <size_t Size> class Arena {
+/// Memory for one run on one thread: a little on the stack, and blocks of the caching allocator, which are warm from the run
+/// before, for all that tiles need. (The thread may be the program's own, with a stack of 64 KB.)
+class RunArena {
 public:
-    Arena() {}  // the space stays as it is
-    Arena(const Arena&) = delete;
-    ~Arena() {
-        while (first_) {
-            Block* next = first_->next;
-            std::free(first_);
-            first_ = next;
-        }
+    RunArena() {}  // the space stays as it is
+    RunArena(const RunArena&) = delete;
+    ~RunArena() {
+        if (first_) [[unlikely]] release();
     }
     void* take_bytes(size_t bytes) {
         bytes = (bytes + 63) & ~size_t{63};
-        if (bytes <= Size - used_) [[likely]] {
-            used_ += bytes;
-            return space_ + used_ - bytes;
-        }
-        Block* block = static_cast<Block*>(std::aligned_alloc(64, bytes + 64));
-        if (!block) throw std::bad_alloc();
-        block->next = first_;
-        first_ = block;
-        return reinterpret_cast<char*>(block) + 64;
+        if (bytes > left_) [[unlikely]] return take_from_block(bytes);
+        char* place = next_;
+        next_ += bytes;
+        left_ -= bytes;
+        return place;
     }
     template <class T> T* take(int64_t count) {
         return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
     }
 
 private:
-    struct Block { Block* next; };
-    size_t used_ = 0;
+    static constexpr size_t near = 1024;
+    struct alignas(64) Block { Block* next; size_t bytes; };
+    void* take_from_block(size_t bytes);
+    void release() noexcept;
     Block* first_ = nullptr;
-    alignas(64) char space_[Size];
+    char* next_ = space_;
+    size_t left_ = near;
+    alignas(64) char space_[near];
 };
 
 /// An operand over the flattened space, its own dimensions merged as far as its strides allow.

@@ -202,30 +202,34 @@ void after_fork() {
     inside = false;
 }
 
+// A thread with the stack that ours have and no signals: they are for the threads that the program knows.
+bool start_thread(pthread_t* thread, int detached, void* (*body)(void*), void* context) {
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    pthread_attr_setdetachstate(&attributes, detached);
+    pthread_attr_setstacksize(&attributes, thread_stack_bytes);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(thread, &attributes, body, context) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
 void start_workers(int wanted) {
     if (!pool.fork_handled) {
         pool.fork_handled = true;
         pthread_atfork(nullptr, nullptr, after_fork);
     }
-    if (pool.refused) return;
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) return;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 4 << 20);
-    sigset_t all, before; // signals are for the threads the program knows
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (pool.started < wanted) {
-        pthread_t thread;
-        if (pthread_create(&thread, &attributes, worker, nullptr) != 0) {
-            pool.refused = true;
-            break;
-        }
-        ++pool.started;
+    for (pthread_t thread; pool.started < wanted && !pool.refused;) {
+        if (start_thread(&thread, PTHREAD_CREATE_DETACHED, worker, nullptr)) ++pool.started;
+        else pool.refused = true;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_attr_destroy(&attributes);
 }
+
+// The calling thread's stack: asked of the system once, which reads a file for the first thread.
+constinit thread_local struct { char *low, *high; } stack [[gnu::tls_model("initial-exec")]] = {};
 
 } // namespace
 
@@ -250,6 +254,38 @@ void set_num_threads(int count) {
 }
 
 bool in_parallel_region() { return inside; }
+
+size_t stack_left() {
+    if (!stack.high) {
+        pthread_attr_t attributes;
+        void* low = nullptr;
+        size_t bytes = 0;
+        if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+            pthread_attr_getstack(&attributes, &low, &bytes);
+            pthread_attr_destroy(&attributes);
+        }
+        stack.low = static_cast<char*>(low);
+        stack.high = stack.low + (bytes ? bytes : 1);
+    }
+    char* here = static_cast<char*>(__builtin_frame_address(0));
+    return here > stack.low && here < stack.high ? static_cast<size_t>(here - stack.low) : 0;
+}
+
+bool run_on_thread(void (*body)(void*), void* context) {
+    struct Call {
+        void (*body)(void*);
+        void* context;
+    } call{body, context};
+    pthread_t thread;
+    auto run = [](void* argument) -> void* {
+        auto* c = static_cast<Call*>(argument);
+        c->body(c->context);
+        return nullptr;
+    };
+    if (!start_thread(&thread, PTHREAD_CREATE_JOINABLE, run, &call)) return false;
+    pthread_join(thread, nullptr);
+    return true;
+}
 
 void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context) {
     int threads = num_threads();

@@ -5,6 +5,7 @@
 // holds the pool, runs in its caller. Idle threads sleep. After fork the child starts a pool of its own; where no
 // thread can be started, loops run in their caller.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -20,6 +21,16 @@ void set_num_threads(int count);
 int default_num_threads();
 /// Whether the caller runs inside a parallel loop.
 bool in_parallel_region();
+
+/// The stack of every thread that is started here.
+inline constexpr size_t thread_stack_bytes = 4 << 20;
+/// How many bytes of the calling thread's stack lie below its caller's frame; 0 where it runs on another stack than the
+/// thread's own. The threads of a program may have as little as 64 KB: our own frames are short (the build holds that), and
+/// what calls code that is not ours asks here for an ample stack, and runs on a thread of its own where that is not left.
+size_t stack_left();
+inline constexpr size_t ample_stack_bytes = 128 << 10;
+/// Runs body(context) on a thread of its own and waits for its end. False if no thread could be started.
+bool run_on_thread(void (*body)(void* context), void* context);
 
 /// Where the grain allows, a loop is cut into so many ranges for each thread: some to spare for the quicker threads.
 constexpr int ranges_each = 4;

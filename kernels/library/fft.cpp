@@ -255,18 +255,19 @@ inline void for_places(int64_t n, int64_t s, F f) {
 
 // Rows that lie one after the other, `pairs` pairs of numbers each, `row` apart, to lanes: the first of pair j of row q at
 // first[j * s + q], the second at second[j * s + q]; and back. By way of blocks that are turned in the first cache.
-constexpr int64_t turned_pairs = 32, most_lanes = 16;
+constexpr int64_t most_lanes = 16;
+template <class R> constexpr int64_t turned_pairs = 128 / sizeof(R);
 template <class R>
 void to_lanes(const R* from, int64_t row, int64_t pairs, int64_t s, R* first, R* second) {
     PlaneCopy copy = find_plane_copy(sizeof(R));
     constexpr int64_t item = sizeof(R);
-    alignas(64) R block[2 * turned_pairs * most_lanes];
+    alignas(64) R block[2 * turned_pairs<R> * most_lanes];
     auto move = [&](R* to, const R* source, int64_t rows, int64_t source_row, int64_t source_step) {
         copy({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(source), {rows, s}, {s * item, item},
               {source_row * item, source_step * item}});
     };
-    for (int64_t j = 0; j < pairs; j += turned_pairs) {
-        const int64_t some = std::min(turned_pairs, pairs - j);
+    for (int64_t j = 0; j < pairs; j += turned_pairs<R>) {
+        const int64_t some = std::min(turned_pairs<R>, pairs - j);
         move(block, from + 2 * j, 2 * some, 1, row);
         move(first + j * s, block, some, 2 * s, 1);
         move(second + j * s, block + s, some, 2 * s, 1);
@@ -276,9 +277,9 @@ template <class R>
 void from_lanes(R* to, int64_t row, int64_t pairs, int64_t s, const R* first, const R* second, R first_scale, R second_scale) {
     PlaneCopy copy = find_plane_copy(sizeof(R));
     constexpr int64_t item = sizeof(R);
-    alignas(64) R block[2 * turned_pairs * most_lanes];
-    for (int64_t j = 0; j < pairs; j += turned_pairs) {
-        const int64_t some = std::min(turned_pairs, pairs - j);
+    alignas(64) R block[2 * turned_pairs<R> * most_lanes];
+    for (int64_t j = 0; j < pairs; j += turned_pairs<R>) {
+        const int64_t some = std::min(turned_pairs<R>, pairs - j);
         for (int64_t k = 0; k < some; ++k) {
             const R *a = first + (j + k) * s, *b = second + (j + k) * s;
             R *c = block + 2 * k * s, *d = c + s;

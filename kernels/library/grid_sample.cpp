@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "kernels/isa.h"
 #include "kernels/library/grid_sample_isa.h"
+#include "kernels/library/scratch.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -440,8 +441,8 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
             steps.locate_floats(g, in, grid + (n * out_space + start) * dims, count, points);
         else
             steps.locate_doubles(g, in, grid + (n * out_space + start) * dims, count, points);
-        M along[3][grid_block];
-        if (backward && grad_grid && !nearest) std::fill_n(along[0], 3 * grid_block, M{0});
+        Scratch<M> along(backward ? 3 * grid_block : 0);
+        if (backward && grad_grid && !nearest) std::fill_n(along.data, 3 * grid_block, M{0});
         for (int64_t c = 0; c < g.channels; c += channels_together) {
             int64_t plane = n * g.channels + c;
             Planes<M> planes{in,
@@ -456,7 +457,7 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
                              count};
             if (grad_grid)
                 for (int d = 0; d < 3; ++d)
-                    planes.along[d] = along[d];
+                    planes.along[d] = along.data + d * grid_block;
             if constexpr (backward)
                 gradient_block(g, points, planes);
             else
@@ -465,7 +466,7 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
         if (backward && grad_grid && !nearest)
             for (int i = 0; i < count; ++i)
                 for (int d = 0; d < dims; ++d)
-                    grad_grid[(n * out_space + start + i) * dims + d] = along[2 - d][i] * points.slope[2 - d][i];
+                    grad_grid[(n * out_space + start + i) * dims + d] = along[(2 - d) * grid_block + i] * points.slope[2 - d][i];
     };
     // Points of one batch add to the same gradient.
     const int64_t ranges = backward ? 1 : blocks, work = (blocks / ranges) * grid_block * g.channels;

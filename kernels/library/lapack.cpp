@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/library/scratch.h"
 #include "runtime/blas.h"
+#include "runtime/threads.h"
 
 namespace kindling::library::lapack {
 namespace {
@@ -27,19 +29,42 @@ struct Character {
 };
 
 template <class T>
-T* fortran(T* pointer) {
+const void* fortran(T* const& pointer) {
     return pointer;
 }
-inline const int* fortran(const int& value) { return &value; }
-inline const float* fortran(const float& value) { return &value; }
-inline const double* fortran(const double& value) { return &value; }
-inline const char* fortran(const Character& value) { return &value.value; }
+template <class T>
+const void* fortran(const T& value) {
+    return &value;
+}
+
+// As many arguments as any routine has, and enough lengths for every string there may be among them. Those that a routine
+// does not look at do no harm.
+constexpr size_t most_arguments = 16, lengths = 4;
+
+template <size_t... I>
+void enter(void* routine, const void* const* list, std::index_sequence<I...>) {
+    reinterpret_cast<void (*)(decltype(static_cast<void>(I), static_cast<const void*>(nullptr))...)>(routine)(list[I]...);
+}
+
+void call_with(void* routine, const void* const* list) {
+    struct Call {
+        void* routine;
+        const void* const* list;
+        static void run(void* context) {
+            auto* c = static_cast<Call*>(context);
+            enter(c->routine, c->list, std::make_index_sequence<most_arguments + lengths>());
+        }
+    } call{routine, list};
+    if (stack_left() >= ample_stack_bytes || !run_on_thread(Call::run, &call)) Call::run(&call);
+}
 
 template <class... A>
 void call(void* routine, const A&... arguments) {
-    // Enough lengths for every character argument there may be; those not looked at do no harm.
-    using F = void (*)(decltype(fortran(arguments))..., size_t, size_t, size_t, size_t);
-    reinterpret_cast<F>(routine)(fortran(arguments)..., size_t{1}, size_t{1}, size_t{1}, size_t{1});
+    static_assert(sizeof...(A) <= most_arguments);
+    const void* list[most_arguments + lengths] = {fortran(arguments)...};
+    for (size_t i = 0; i < lengths; ++i)
+        list[sizeof...(A) + i] = reinterpret_cast<const void*>(1);
+    call_with(routine, list);
 }
 
 void* routine(DType dtype, const char* real, const char* complex = nullptr) {

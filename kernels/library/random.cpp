@@ -87,7 +87,7 @@ void for_rows(const Walk& walk, Row row) {
     }
 }
 
-constexpr int64_t chunk = 512;
+constexpr int64_t chunk = 256; // some KB of the stack, which may be small
 
 constexpr auto real_types = FloatingTypes{} + NarrowIntegers{};
 constexpr auto bool_types = real_types + Types<bool>{};
@@ -286,16 +286,16 @@ void fill_bernoulli(const RandomOut& out, const void* probability, DType probabi
     Store<int64_t> store = find_store<int64_t>(bool_types, out.dtype, "bernoulli_tensor_cpu_self_");
     for_wide(FloatingTypes{}, probability_dtype, "bernoulli_tensor_cpu_p_", [&]<class P>(const Wide<P>& wide) {
         auto bytes = static_cast<int64_t>(item_size(out.dtype));
+        Scratch<P> chances(chunk);
         GeneratorLock guard(generator);
         for_rows(walk_of(out, probability_strides), [&](int64_t offset, int64_t other, int64_t count, int64_t stride,
                                                         int64_t other_stride) {
             constexpr int words_each = std::is_same_v<P, double> ? 2 : 1;
             uint32_t words[chunk * words_each];
-            P chances[chunk];
             int64_t values[chunk];
             for (int64_t begin = 0; begin < count; begin += chunk) {
                 int64_t n = std::min(chunk, count - begin);
-                wide.load(wide.at(probability, other + begin * other_stride), other_stride, chances, n);
+                wide.load(wide.at(probability, other + begin * other_stride), other_stride, chances.data, n);
                 bool good = true;
                 for (int64_t i = 0; i < n; ++i)
                     good &= chances[i] >= 0 && chances[i] <= 1;

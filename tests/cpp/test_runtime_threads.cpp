@@ -32,7 +32,33 @@ static void* caller(void* result) {
     return nullptr;
 }
 
+// Whether a thread with a stack of `bytes` sees about so much of it left (the system may hand out a larger one that an ended
+// thread had), and one of ours below it about what ours have.
+static bool sees_stack(size_t bytes) {
+    struct Seen {
+        size_t own = 0, ours = 0;
+    } seen;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, bytes);
+    pthread_t thread;
+    auto body = [](void* context) -> void* {
+        auto* s = static_cast<Seen*>(context);
+        s->own = stack_left();
+        run_on_thread([](void* c) { static_cast<Seen*>(c)->ours = stack_left(); }, s);
+        return nullptr;
+    };
+    pthread_create(&thread, &attributes, body, &seen);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
+    return seen.own < 5 * bytes && seen.own + (32 << 10) > bytes && seen.ours <= thread_stack_bytes &&
+           seen.ours + (32 << 10) > thread_stack_bytes;
+}
+
 int main() {
+    CHECK(stack_left() > (64 << 10));
+    for (size_t kilobytes : {64, 256, 1024})
+        CHECK(sees_stack(kilobytes << 10));
     CHECK(default_num_threads() >= 1);
     for (int threads : {1, 2, 3, 8}) {
         set_num_threads(threads);

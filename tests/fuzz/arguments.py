@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import namedtuple
 from pathlib import Path
@@ -488,8 +489,21 @@ def one(args):
     return result[0] == "!"
 
 
+def on_stack(args, function):
+    """function(args), in a thread with a stack of --stack kilobytes if there is to be one."""
+    if not args.stack:
+        return function(args)
+    results = []
+    threading.stack_size(args.stack << 10)
+    thread = threading.Thread(target=lambda: results.append(function(args)))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
 def command(args, *more):
-    words = [sys.executable, os.path.abspath(__file__), "--seed", args.seed, "--operators", args.operators, "--limit", args.limit]
+    words = [sys.executable, os.path.abspath(__file__), "--seed", args.seed, "--operators", args.operators, "--limit", args.limit,
+             "--stack", args.stack]
     return [str(word) for word in (*words, *(["--calls", args.calls] if args.calls else []), *more)]
 
 
@@ -505,13 +519,14 @@ def main():
     parser.add_argument("--chunk", type=int, default=5000, help="calls in one process")
     parser.add_argument("--isas", default="", metavar="A,B", help="chunks in turn under these instruction sets")
     parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="for one call")
+    parser.add_argument("--stack", type=int, default=0, metavar="KB", help="calls come from a thread with so small a stack")
     parser.add_argument("--faults", type=int, default=20, help="stop after so many")
     parser.add_argument("--state", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.state:
-        return work(args)
+        return on_stack(args, work)
     if args.only is not None:
-        return one(args)
+        return on_stack(args, one)
     started = time.monotonic()
     isas = args.isas.split(",")
     end = args.first + args.count
