@@ -277,7 +277,7 @@ private:
                 return where(edge, zero(), g * conj(self() * log(base)));
             }
             case Primitive::Hypot: return g * (operand(k) / self());
-            case Primitive::Logaddexp: return g / (1 + exp(operand(1 - k) - operand(k)));
+            case Primitive::Logaddexp: return g / conj(1 + exp(operand(1 - k) - operand(k)));
             case Primitive::Logaddexp2: return g / (1 + exp2(operand(1 - k) - operand(k)));
             case Primitive::Frac: return g;
             case Primitive::FrexpMantissa: return g / exp2(frexp_exponent(operand(0)));

@@ -37,7 +37,7 @@ namespace kindling {
     X(Erf, 1, RealFloat) X(Erfc, 1, RealFloat) X(Erfinv, 1, RealFloat) X(Erfcx, 1, RealFloat)                         \
     X(Ndtri, 1, RealFloat) X(Lgamma, 1, RealFloat) X(Digamma, 1, RealFloat) X(Zeta, 2, RealFloat)                     \
     X(I0, 1, RealFloat) X(I0e, 1, RealFloat) X(I1, 1, RealFloat) X(I1e, 1, RealFloat)                                 \
-    X(Pow, 2, Number) X(Hypot, 2, RealFloat) X(Logaddexp, 2, RealFloat) X(Logaddexp2, 2, RealFloat)                   \
+    X(Pow, 2, Number) X(Hypot, 2, RealFloat) X(Logaddexp, 2, Float) X(Logaddexp2, 2, RealFloat)                   \
     X(Floor, 1, Real) X(Ceil, 1, Real) X(Round, 1, Real) X(Trunc, 1, Real) X(Frac, 1, RealFloat)                      \
     X(FrexpMantissa, 1, RealFloat) X(FrexpExponent, 1, RealFloat)                                                     \
     X(Gcd, 2, Integral) X(Lcm, 2, Integral)                                                                           \

@@ -264,8 +264,9 @@ template <class V> KINDLING_INLINE V atan2(const V& y, const V& x) {
     ratio = choose(top == 0.0, V{}, ratio);  // both may be 0
     ratio = choose(top == infinity, all<V>(1.0), ratio);  // both are infinite
     V a = atan(ratio);
-    a = choose(steep, half_pi_pair[0] - (a - half_pi_pair[1]), a);
-    a = choose(bit_cast<Mask<V>>(x) < 0, 2.0 * half_pi_pair[0] - (a - 2.0 * half_pi_pair[1]), a);
+    auto left = bit_cast<Mask<V>>(x) < 0;
+    V flat = choose(left, 2.0 * half_pi_pair[0] - (a - 2.0 * half_pi_pair[1]), a);
+    a = choose(steep, half_pi_pair[0] + (choose(left, a, -a) + half_pi_pair[1]), flat);
     a = with_sign(a, y);
     return choose((x != x) | (y != y), all<V>(nan), a);
 }

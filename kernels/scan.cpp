@@ -44,17 +44,19 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
         }
     }
     if (scan == Scan::LogSumExp) {
-        // In double, whatever the value's dtype.
-        TileFunction add = find_tile(Primitive::Logaddexp, DType::Float64).function;
-        double wide[side_by_side];
+        // In double, whatever the value's dtype. A line begins with log 0.
+        const bool pairs = is_complex(type), single = type == DType::Float32 || type == DType::Complex64;
+        TileFunction add = find_tile(Primitive::Logaddexp, pairs ? DType::Complex128 : DType::Float64).function;
+        const int64_t parts = pairs ? 2 * n : n;
+        double wide[2 * side_by_side];
         double* s = static_cast<double*>(state);
-        for (int64_t i = 0; i < n; i++)
-            wide[i] = type == DType::Float32 ? static_cast<double>(static_cast<const float*>(values)[i])
-                                             : static_cast<const double*>(values)[i];
-        if (first) std::memcpy(s, wide, static_cast<size_t>(n) * 8);
-        else add(s, s, wide, nullptr, n, 0);
-        for (int64_t i = 0; i < n; i++) {
-            if (type == DType::Float32) static_cast<float*>(out)[i] = static_cast<float>(s[i]);
+        for (int64_t i = 0; i < parts; i++) {
+            wide[i] = single ? static_cast<double>(static_cast<const float*>(values)[i]) : static_cast<const double*>(values)[i];
+            if (first) s[i] = pairs && i % 2 ? 0.0 : -__builtin_inf();
+        }
+        add(s, wide, s, nullptr, n, 0);
+        for (int64_t i = 0; i < parts; i++) {
+            if (single) static_cast<float*>(out)[i] = static_cast<float>(s[i]);
             else static_cast<double*>(out)[i] = s[i];
         }
         return;
@@ -68,7 +70,7 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
                     x = {static_cast<double>(static_cast<const float*>(values)[2 * i]),
                          static_cast<double>(static_cast<const float*>(values)[2 * i + 1])};
                 else x = {static_cast<const double*>(values)[2 * i], static_cast<const double*>(values)[2 * i + 1]};
-                if (first) s[i] = x;
+                if (first) s[i] = scan == Scan::Sum ? Pair{x.re + 0.0, x.im + 0.0} : x;  // the sum begins with 0: -0 becomes 0
                 else if (scan == Scan::Sum) s[i] = {s[i].re + x.re, s[i].im + x.im};
                 else s[i] = {s[i].re * x.re - s[i].im * x.im, s[i].re * x.im + s[i].im * x.re};
                 if (type == DType::Complex64) {

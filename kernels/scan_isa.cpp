@@ -9,6 +9,8 @@ template <class T, class State, bool Product> void scan(void* state, void* value
     constexpr int lanes = width / static_cast<int>(sizeof(State));
     using S = Vec<State, lanes>;
     using V = Vec<T, lanes>;
+    constexpr bool begins_with_zero = !Product && std::is_floating_point_v<State>;  // the sum of -0 is 0
+    auto begin = [](const auto& value) { return begins_with_zero ? value + State(0) : value; };
     State* states = static_cast<State*>(state);
     T* x = static_cast<T*>(values);
     int64_t line = 0;
@@ -18,7 +20,10 @@ template <class T, class State, bool Product> void scan(void* state, void* value
             int64_t step = 0;
             T* at = x + line;
             if (first) {
-                for (int k = 0; k < Count; k++) come[k] = convert<State>(load<V>(at + k * lanes));
+                for (int k = 0; k < Count; k++) {
+                    come[k] = begin(convert<State>(load<V>(at + k * lanes)));
+                    if (begins_with_zero) store(at + k * lanes, convert<T>(come[k]));
+                }
                 step = 1, at += lines;
             } else {
                 for (int k = 0; k < Count; k++) come[k] = load<S>(states + line + k * lanes);
@@ -36,7 +41,8 @@ template <class T, class State, bool Product> void scan(void* state, void* value
     columns(std::integral_constant<int, 2>());
     columns(std::integral_constant<int, 1>());
     for (; line < lines; line++) {
-        State come = first ? static_cast<State>(x[line]) : states[line];
+        State come = first ? begin(static_cast<State>(x[line])) : states[line];
+        if (first && begins_with_zero) x[line] = static_cast<T>(come);
         for (int64_t step = first; step < steps; step++) {
             State next = static_cast<State>(x[step * lines + line]);
             come = Product ? static_cast<State>(come * next) : static_cast<State>(come + next);

@@ -24,13 +24,14 @@ KINDLING_SCALAR(expm1) KINDLING_SCALAR(log) KINDLING_SCALAR(log1p) KINDLING_SCAL
         double r_hypot(double x, double y) { return maths::hypot(V{x, x}, V{y, y})[0]; }
 double r_atan2(double y, double x) { return maths::atan2(V{y, y}, V{x, x})[0]; }
 
-constexpr double infinity = __builtin_inf(), pi = 3.141592653589793, ln2 = 0.6931471805599453;
+constexpr double infinity = __builtin_inf(), not_a_number = __builtin_nan(""), pi = 3.141592653589793, ln2 = 0.6931471805599453;
 
 Complex add(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
 Complex scale(Complex a, double by) { return {a.re * by, a.im * by}; }
 Complex times_i(Complex a) { return {-a.im, a.re}; }
 Complex times_minus_i(Complex a) { return {a.im, -a.re}; }
 Complex multiply(Complex a, Complex b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+bool is_finite(Complex z) { return std::isfinite(z.re) && std::isfinite(z.im); }
 
 Complex divide(Complex a, Complex b) {
     if (std::fabs(b.re) >= std::fabs(b.im)) {
@@ -56,15 +57,17 @@ Complex square_root(Complex z) {
     return z.re >= 0 ? Complex{factor * t, factor * std::copysign(other, z.im)}
                      : Complex{factor * other, factor * std::copysign(t, z.im)};
 }
+/// e^x part, where that may be finite though e^x is not.
+double grown(double x, double part) {
+    if (x <= 700) return r_exp(x) * part;
+    double half = r_exp(0.5 * x);
+    return half * part * half;
+}
 Complex exponential(Complex z) {
     if (z.im == 0) return {r_exp(z.re), z.im};
-    if (z.re == -infinity && !std::isfinite(z.im)) return {0, 0};
-    if (z.re > 700 && z.re < 1500) {  // the parts may be finite where e^re is not
-        double half = r_exp(0.5 * z.re);
-        return {half * r_cos(z.im) * half, half * r_sin(z.im) * half};
-    }
-    double size = r_exp(z.re);
-    return {size * r_cos(z.im), size * r_sin(z.im)};
+    if (std::isinf(z.re) && !std::isfinite(z.im))
+        return z.re > 0 ? Complex{infinity, not_a_number} : Complex{0, std::copysign(0.0, z.im)};
+    return {grown(z.re, r_cos(z.im)), grown(z.re, r_sin(z.im))};
 }
 double log_size(Complex z) {
     double a = std::fabs(z.re), b = std::fabs(z.im);
@@ -80,8 +83,15 @@ double log_size(Complex z) {
 Complex logarithm(Complex z) { return {log_size(z), r_atan2(z.im, z.re)}; }
 Complex log_plus_one(Complex z) {
     double over = z.re * (2 + z.re) + z.im * z.im;  // |1 + z|^2 - 1
-    double size = std::fabs(over) < 0.5 ? 0.5 * r_log1p(over) : log_size({1 + z.re, z.im});
+    double size = over == 0 && z.im == 0 ? z.re : std::fabs(over) < 0.5 ? 0.5 * r_log1p(over) : log_size({1 + z.re, z.im});
     return {size, r_atan2(z.im, 1 + z.re)};
+}
+Complex log_add_exp(Complex x, Complex y) {
+    auto no_number = [](Complex z) { return std::isnan(z.re) || std::isnan(z.im); };
+    if (no_number(x) || no_number(y)) return {not_a_number, not_a_number};
+    const Complex low = x.re < y.re ? x : y, high = x.re < y.re ? y : x;
+    if (std::isinf(low.re) && low.re == high.re) return low.re < 0 ? low : logarithm(add(exponential(low), exponential(high)));
+    return add(log_plus_one(exponential({low.re - high.re, low.im - high.im})), high);
 }
 Complex log_base_2(Complex z) { return scale(logarithm(z), 1.4426950408889634); }
 Complex log_base_10(Complex z) { return scale(logarithm(z), 0.4342944819032518); }
@@ -94,28 +104,41 @@ Complex exp_minus_one(Complex z) {
 
 Complex hyperbolic_sine(Complex z) {
     if (z.im == 0) return {r_sinh(z.re), z.im};
+    if (!std::isfinite(z.im)) return {z.re == 0 ? z.re : std::isinf(z.re) ? infinity : not_a_number, not_a_number};
+    double a = std::fabs(z.re), c = std::copysign(1.0, z.re) * r_cos(z.im);
+    if (a > 700) return {0.5 * grown(a, c), 0.5 * grown(a, r_sin(z.im))};
     return {r_sinh(z.re) * r_cos(z.im), r_cosh(z.re) * r_sin(z.im)};
 }
 Complex hyperbolic_cosine(Complex z) {
-    if (z.im == 0) return {r_cosh(z.re), z.re == 0 ? z.im : std::copysign(0.0, z.re) * z.im};
+    if (z.im == 0) return {r_cosh(z.re), std::isnan(z.re) ? z.im : std::copysign(1.0, z.re) * z.im};
+    if (!std::isfinite(z.im)) return {std::isinf(z.re) ? infinity : not_a_number, z.re == 0 ? 0 : not_a_number};
+    double a = std::fabs(z.re), s = std::copysign(1.0, z.re) * r_sin(z.im);
+    if (a > 700) return {0.5 * grown(a, r_cos(z.im)), 0.5 * grown(a, s)};
     return {r_cosh(z.re) * r_cos(z.im), r_sinh(z.re) * r_sin(z.im)};
 }
 Complex hyperbolic_tangent(Complex z) {
-    if (std::fabs(z.re) > 22) {
-        double decay = r_exp(-2 * std::fabs(z.re));
-        double wave = std::isfinite(z.im) ? 4 * r_sin(z.im) * r_cos(z.im) * decay : 0.0;
-        return {std::copysign(1.0, z.re), wave};
+    if (std::isinf(z.re)) {
+        double wave = std::isfinite(z.im) && std::fabs(z.im) > 1 ? r_sin(z.im) * r_cos(z.im) : z.im;
+        return {std::copysign(1.0, z.re), std::copysign(0.0, wave)};
     }
+    if (z.im == 0 && std::isnan(z.re)) return z;
+    if (!is_finite(z)) return {z.re == 0 ? z.re : not_a_number, not_a_number};
+    if (std::fabs(z.re) > 22)
+        return {std::copysign(1.0, z.re), 4 * r_sin(z.im) * r_cos(z.im) * r_exp(-2 * std::fabs(z.re))};
     double t = r_tan(z.im), s = r_sinh(z.re), beta = 1 + t * t, rho = __builtin_sqrt(1 + s * s),
            denominator = 1 + beta * s * s;
     if (std::isinf(t)) return {rho / s, 1 / t};
     return {beta * rho * s / denominator, t / denominator};
 }
-Complex sine(Complex z) { return times_minus_i(hyperbolic_sine(times_i(z))); }
+Complex sine(Complex z) {
+    if (std::isinf(z.im) && !std::isfinite(z.re)) return {not_a_number, infinity};
+    return times_minus_i(hyperbolic_sine(times_i(z)));
+}
 Complex cosine(Complex z) { return hyperbolic_cosine(times_i(z)); }
 Complex tangent(Complex z) { return times_minus_i(hyperbolic_tangent(times_i(z))); }
 
 Complex area_sine(Complex z) {  // Kahan's formulas: no cancellation near the cuts
+    if (z.im == 0 && std::isnan(z.re)) return z;
     if (std::fabs(z.re) > 1e8 || std::fabs(z.im) > 1e8) {
         Complex l = logarithm({std::fabs(z.re), std::fabs(z.im)});
         return {std::copysign(l.re + ln2, z.re), std::copysign(l.im, z.im)};
@@ -128,6 +151,7 @@ Complex area_sine(Complex z) {  // Kahan's formulas: no cancellation near the cu
 }
 Complex arc_sine(Complex z) { return times_minus_i(area_sine(times_i(z))); }
 Complex arc_cosine(Complex z) {
+    if (z.re == 0 && std::isnan(z.im)) return {0.5 * pi, z.im};
     if (std::fabs(z.re) > 1e8 || std::fabs(z.im) > 1e8) {
         Complex l = logarithm(z);
         return {std::fabs(l.im), std::copysign(l.re + ln2, -z.im)};
@@ -140,13 +164,18 @@ Complex area_cosine(Complex z) {
     return std::signbit(z.im) ? Complex{std::fabs(w.im), -w.re} : Complex{std::fabs(w.im), w.re};
 }
 Complex area_tangent(Complex z) {
-    double a = std::fabs(z.re), b = z.im;
-    if (a > 1e8 || std::fabs(b) > 1e8) {
-        double size = r_hypot(a, b);
-        return {std::copysign(std::isinf(size) ? 0.0 : a / size / size, z.re), std::copysign(0.5 * pi, z.im)};
+    if (std::isinf(z.im)) return {std::copysign(0.0, z.re), std::copysign(0.5 * pi, z.im)};
+    if (!is_finite(z)) {
+        if (std::isnan(z.re)) return {z.re, not_a_number};
+        double im = std::isnan(z.im) ? z.im : std::copysign(0.5 * pi, z.im);
+        return {std::isinf(z.re) || z.re == 0 ? std::copysign(0.0, z.re) : not_a_number, im};
     }
+    double a = std::fabs(z.re), b = z.im;
+    if (a > 1e8 || std::fabs(b) > 1e8)
+        return {std::copysign(0.5 * reciprocal({0.5 * a, 0.5 * b}).re, z.re), std::copysign(0.5 * pi, z.im)};
     double below = (1 - a) * (1 - a) + b * b;
-    double re = 0.25 * r_log1p(4 * a / below);
+    // Next to 1 its square is no number any more.
+    double re = below < 1e-290 ? 0.5 * (ln2 - r_log(r_hypot(1 - a, b))) : 0.25 * r_log1p(4 * a / below);
     double im = 0.5 * r_atan2(2 * b, (1 - a) * (1 + a) - b * b);
     return {std::copysign(re, z.re), im};
 }
@@ -158,18 +187,35 @@ Complex sign(Complex z) {
     double size = r_hypot(z.re, z.im);
     return size == 0 ? Complex{0, 0} : Complex{z.re / size, z.im / size};
 }
+/// A product in which infinity is not lost, as in Annex G.
+Complex multiply_infinities(Complex a, Complex b) {
+    Complex product = multiply(a, b);
+    if (!std::isnan(product.re) || !std::isnan(product.im)) return product;
+    auto boxed = [](Complex& z) { z = {std::copysign(std::isinf(z.re) ? 1.0 : 0.0, z.re), std::copysign(std::isinf(z.im) ? 1.0 : 0.0, z.im)}; };
+    auto cleared = [](Complex& z) {
+        if (std::isnan(z.re)) z.re = std::copysign(0.0, z.re);
+        if (std::isnan(z.im)) z.im = std::copysign(0.0, z.im);
+    };
+    auto infinite = [](Complex z) { return std::isinf(z.re) || std::isinf(z.im); };
+    const bool first = infinite(a), second = infinite(b);
+    if (first) boxed(a), cleared(b);
+    if (second) boxed(b), cleared(a);
+    if (!first && !second) {
+        if (!infinite({a.re * b.re, a.im * b.im}) && !infinite({a.re * b.im, a.im * b.re})) return product;
+        cleared(a), cleared(b);
+    }
+    product = multiply(a, b);
+    return {infinity * product.re, infinity * product.im};
+}
 Complex power(Complex x, Complex y) {
-    if (y.re == 0 && y.im == 0) return {1, 0};
-    if (x.re == 0 && x.im == 0)
-        return y.re > 0 || y.im == 0 ? (y.re > 0 ? Complex{0, 0} : Complex{infinity, __builtin_nan("")})
-                                     : Complex{__builtin_nan(""), __builtin_nan("")};
-    if (y.im == 0 && y.re == std::floor(y.re) && std::fabs(y.re) <= 64) {  // products keep whole numbers whole
-        Complex result{1, 0}, factor = x;
+    if (y.im == 0 && y.re == std::floor(y.re) && std::fabs(y.re) <= 64 && is_finite(x) && (x.re != 0 || x.im != 0)) {
+        Complex result{1, 0}, factor = x;  // products keep whole numbers whole
         for (int left = static_cast<int>(std::fabs(y.re)); left; left >>= 1, factor = multiply(factor, factor))
             if (left & 1) result = multiply(result, factor);
-        return y.re < 0 ? reciprocal(result) : result;
+        if (y.re < 0) result = reciprocal(result);
+        if (is_finite(result) && (result.re != 0 || result.im != 0)) return result;
     }
-    return exponential(multiply(y, logarithm(x)));
+    return exponential(multiply_infinities(y, logarithm(x)));
 }
 
 template <Complex (*F)(Complex)> void each(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
@@ -225,6 +271,7 @@ TileFunction find_special_complex(Primitive primitive) {
         case Primitive::Sigmoid: return each<sigmoid>;
         case Primitive::Sign: return each<sign>;
         case Primitive::Pow: return each<power>;
+        case Primitive::Logaddexp: return each<log_add_exp>;
         case Primitive::Abs: return of_parts<Primitive::Hypot, false>;
         case Primitive::Angle: return of_parts<Primitive::Atan2, true>;
         default: return nullptr;

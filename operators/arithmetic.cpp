@@ -106,15 +106,22 @@ OPERATORS(arithmetic) {
         kernel([](const Tensor& self, const Scalar& exponent) {
             if (category(self.dtype()) < 2 && exponent.is_integral())
                 KINDLING_CHECK(Runtime, exponent.to_int() >= 0, "Integers to negative integer powers are not allowed.");
-            if (!is_complex(self.dtype()) && is_floating(self.dtype()) && !exponent.is_complex()) {
-                double p = exponent.to_double();        // the few powers that are cheaper than exp and log, as torch has them
-                if (p == 2) return mul(self, self);
-                if (p == 0.5) return sqrt(self);
-                if (p == -0.5) return rsqrt(self);
-                if (p == -1) return reciprocal(self);
-                if (p == 3) return mul(mul(self, self), self);
-                if (p == 1) return clone(self);
-                if (p == -2) return reciprocal(mul(self, self));
+            // The few powers that are cheaper than exp and log, as torch has them: their infinities and zeros are other ones.
+            const bool floating = category(self.dtype()) >= 2 && (is_complex(self.dtype()) || !exponent.is_complex());
+            if (floating && exponent.equals(2)) return mul(self, self);
+            const bool zero = exponent.equals(0);
+            if (zero || exponent.equals(1)) {
+                ResultType type;
+                type.add(*self.impl());
+                type.add(exponent);
+                return zero ? full_like(self, Scalar(1), type.get()) : self.dtype() == type.get() ? clone(self) : to(self, type.get());
+            }
+            if (floating && self.dtype() != DType::Float16) {
+                if (exponent.equals(0.5)) return sqrt(self);
+                if (exponent.equals(-0.5)) return rsqrt(self);
+                if (exponent.equals(-1)) return reciprocal(self);
+                if (exponent.equals(3)) return mul(mul(self, self), self);
+                if (exponent.equals(-2)) return reciprocal(mul(self, self));
             }
             return pow(self, wrap_number(exponent));
         }),
@@ -128,7 +135,7 @@ OPERATORS(arithmetic) {
     });
     declare("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", {
         doc("A number to the power of a tensor"), in(space::Torch), no_inplace(),
-        pointwise([](auto x, auto y) { return pow(x, y); }),
+        pointwise([](auto x, auto y) { return is_complex(y.dtype()) ? where(x == like(x, 1), like(x, 1), pow(x, y)) : pow(x, y); }),
     });
     declare("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
         doc("self to the power of exponent in float64 or complex128"),

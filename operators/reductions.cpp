@@ -401,10 +401,15 @@ OPERATORS(reductions) {
         doc("log(sum(exp(self))) over dimensions without overflow"), alias("special_logsumexp"),
         kernel([](const Tensor& self, IntList dim, bool keepdim) {
             DType out = category(self.dtype()) < 2 ? default_dtype() : self.dtype();
-            KINDLING_CHECK(Runtime, !is_complex(out), "logsumexp(): complex input is not supported");
             uint64_t mask = dim_mask(dim, self.dim());
             Tensor x = out == self.dtype() ? self : to(self, out);
             if (x.numel() == 0) return log(summed(exp(x), mask, keepdim, DType::None));
+            if (is_complex(out)) {                       // by the largest real part
+                Tensor top = amax(real(x), dim, true);
+                top = masked_fill(top, isinf(top), Scalar(0));
+                Tensor total = log(summed(exp(sub(x, top)), mask, keepdim, DType::None));
+                return add(total, keepdim ? top : reshape(top, total.sizes()));
+            }
             if (x.dim() == 0) return add(x, wrap_number(Scalar(0)));
             const Expression& expression = cached_expression(key_of(out), [&](ExpressionBuilder& builder) {
                 Sym value = cast(builder.input(out), value_type(out)), top = row_max(value);
@@ -424,7 +429,7 @@ OPERATORS(reductions) {
             uint64_t mask = dim_mask(dim, self.dim());
             Tensor r = restore_dims(result, mask, self.dim(), keepdim);
             r = masked_fill(r, isinf(r), Scalar(0));
-            return mul(restore_dims(grad, mask, self.dim(), keepdim), exp(sub(self, r)));
+            return mul(restore_dims(grad, mask, self.dim(), keepdim), conj(exp(sub(self, r))));
         }),
     });
     declare("var(Tensor self, bool unbiased=True) -> Tensor", {

@@ -99,10 +99,11 @@ OPERATORS(scans) {
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor result) {
             if (grad.dim() == 0 || grad.numel() == 0) return grad;
+            auto reversed = [&](const Tensor& g) { return exp(add(flip(logcumsumexp(flip(sub(g, result), {dim}), dim), {dim}), self)); };
+            if (grad.is_complex()) return conj(reversed(log(conj(grad))));
             Tensor low = wrap_number(Scalar(-__builtin_inf()));
             Tensor positive = where(gt(grad, Scalar(0)), log(grad), low), negative = where(lt(grad, Scalar(0)), log(neg(grad)), low);
-            auto back = [&](const Tensor& g) { return exp(add(flip(logcumsumexp(flip(sub(g, result), {dim}), dim), {dim}), self)); };
-            return sub(back(positive), back(negative));
+            return sub(reversed(positive), reversed(negative));
         }),
     });
     declare("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", {
