@@ -48,13 +48,16 @@ Tensor filled(Tensor tensor, const Scalar& value) {
     return tensor;
 }
 
-Tensor zeroed(Tensor tensor) {
-    if (!tensor.is_meta() && tensor.numel()) {
-        if (tensor.impl()->non_overlapping_dense) std::memset(tensor.data(), 0, static_cast<size_t>(tensor.numel()) * tensor.element_size());
-        else fill_(tensor, Scalar(0));
-        tensor.storage()->version.store(0);
-    }
-    return tensor;
+/// Zeros, in whatever tensor; says nothing to its version counter where memory is dense.
+void clear(const Tensor& tensor) {
+    if (tensor.is_meta() || !tensor.numel()) return;
+    if (tensor.impl()->non_overlapping_dense) std::memset(tensor.data(), 0, static_cast<size_t>(tensor.numel()) * tensor.element_size());
+    else copy_into(tensor, wrap_number(Scalar(0)));
+}
+
+Tensor zeroed(Tensor fresh) {
+    clear(fresh);
+    return fresh;
 }
 
 /// A loop over the index of a vector: out[i] = f(i).
@@ -338,8 +341,7 @@ OPERATORS(creation) {
         doc("One number everywhere, in place"), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Scalar& value) {
             check_fits(value, self.dtype());
-            check_overlap(self, nullptr, 0);
-            if (!self.is_meta()) {
+            if (!self.is_meta()) {           // into expanded tensors too: every write is of the same number
                 DType dtype = self.dtype();
                 const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
                     b.output(cast(b.scalar(value_type(dtype)), dtype));
@@ -378,7 +380,7 @@ OPERATORS(creation) {
     declare("zero_(Tensor(a!) self) -> Tensor(a!)", {
         doc("Zeros, in place"), in(space::Torch | space::Method),
         kernel([](const Tensor& self) {
-            zeroed(self);
+            clear(self);
             written(self);
             return self;
         }),
