@@ -419,8 +419,12 @@ OPERATORS(normalization) {
                 Tensor spread = view(all.variance, {input.size(1)});
                 double count = static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(input.size(1), 1));
                 Exclude below(key::Autograd);
-                if (running_mean.defined()) copy_(running_mean, add(mul(running_mean, number(1 - momentum)), mul(mean_, number(momentum))));
-                if (running_var.defined()) copy_(running_var, add(mul(running_var, number(1 - momentum)), mul(spread, number(momentum * (count / (count - 1))))));
+                // As torch does, without a word to their version counters: what was saved of another call stays good.
+                auto keep = [&](const Tensor& running, const Tensor& now, double share) {
+                    if (running.defined()) copy_into(running, add(mul(running, number(1 - momentum)), mul(now, number(share))));
+                };
+                keep(running_mean, mean_, momentum);
+                keep(running_var, spread, momentum * (count / (count - 1)));
                 return std::tuple<Tensor, Tensor, Tensor>(all.result, mean_, rstd);
             }
             mean_ = running_mean;
