@@ -214,10 +214,10 @@ OPERATORS(pooling) {
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 3); }),
     });
-    declare("_max_pool_backward(Tensor grad, SymInt[] input_sizes, Tensor indices, int dims) -> Tensor", {
+    declare("_max_pool_backward(Tensor grad_output, SymInt[] input_sizes, Tensor indices, int dims) -> Tensor", {
         doc("Gradients put where the maxima were"), in(space::Hidden),
-        kernel([](const Tensor& grad, IntList input_sizes, const Tensor& indices, int64_t dims) { return max_gradient(grad, input_sizes, indices, static_cast<int>(dims)); }),
-        derivative("grad", GIVEN(Tensor grad, Tensor indices, int64_t dims) { return max_second(grad, indices, static_cast<int>(dims)); }),
+        kernel([](const Tensor& grad_output, IntList input_sizes, const Tensor& indices, int64_t dims) { return max_gradient(grad_output, input_sizes, indices, static_cast<int>(dims)); }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor indices, int64_t dims) { return max_second(grad, indices, static_cast<int>(dims)); }),
     });
     declare("max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
         doc("The maximum of each window, and where it is"), in(space::Torch),
@@ -271,12 +271,12 @@ OPERATORS(pooling) {
             return _avg_pool_backward(grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3);
         }),
     });
-    declare("_avg_pool_backward(Tensor grad, Tensor shape, int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, int dims) -> Tensor", {
+    declare("_avg_pool_backward(Tensor grad_output, Tensor shape, int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, int dims) -> Tensor", {
         doc("Gradients shared over each window; `shape` has the input's sizes"), in(space::Hidden),
-        kernel([](const Tensor& grad, const Tensor& shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
-            return average_gradient(grad, shape, window(shape, kernel_size, stride, padding, {1}, ceil_mode, static_cast<int>(dims), "avg_pool"), count_include_pad, divisor_override);
+        kernel([](const Tensor& grad_output, const Tensor& shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
+            return average_gradient(grad_output, shape, window(shape, kernel_size, stride, padding, {1}, ceil_mode, static_cast<int>(dims), "avg_pool"), count_include_pad, divisor_override);
         }),
-        derivative("grad", GIVEN(Tensor grad, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
+        derivative("grad_output", GIVEN(Tensor grad, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
             if (dims == 1) return avg_pool1d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad);
             if (dims == 2) return avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
             return avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
@@ -292,12 +292,11 @@ OPERATORS(pooling) {
         kernel([](const Tensor& self, IntList output_size) { return adaptive_average(self, output_size, 3, "adaptive_avg_pool3d"); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _adaptive_avg_pool_backward(grad, self_shape, 3); }),
     });
-    declare("_adaptive_avg_pool_backward(Tensor grad, Tensor shape, int dims) -> Tensor", {
+    declare("_adaptive_avg_pool_backward(Tensor grad_output, Tensor shape, int dims) -> Tensor", {
         doc("Gradients shared over each adaptive window"), in(space::Hidden),
-        kernel([](const Tensor& grad, const Tensor& shape, int64_t dims) { return adaptive_average_gradient(grad, shape, static_cast<int>(dims)); }),
-        derivative("grad", GIVEN(Tensor grad, IntList grad_sizes, int64_t dims) {
-            Sizes size;
-            for (size_t d = grad_sizes.size() - static_cast<size_t>(dims); d < grad_sizes.size(); d++) size.push_back(grad_sizes[d]);
+        kernel([](const Tensor& grad_output, const Tensor& shape, int64_t dims) { return adaptive_average_gradient(grad_output, shape, static_cast<int>(dims)); }),
+        derivative("grad_output", GIVEN(Tensor grad, IntList grad_output_sizes, int64_t dims) {
+            IntList size(grad_output_sizes.data() + grad_output_sizes.size() - dims, static_cast<size_t>(dims));
             return dims == 2 ? _adaptive_avg_pool2d(grad, size) : _adaptive_avg_pool3d(grad, size);
         }),
     });
@@ -354,8 +353,8 @@ OPERATORS(pooling) {
             flat.push_back(output_size[0] * output_size[1]);
             rows.push_back(-1);
             Tensor base = zeros(flat, self.dtype());
-            if (!self.numel()) return reshape(base, result);
-            return reshape(scatter(base, -1, reshape(indices, rows), reshape(self, rows)), result);
+            if (!self.numel()) return _unsafe_view(base, result);
+            return _unsafe_view(scatter(base, -1, reshape(indices, rows), reshape(self, rows)), result);
         }),
     });
     declare("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", {
@@ -369,7 +368,7 @@ OPERATORS(pooling) {
             for (int64_t size : output_size) result.push_back(size);
             flat.push_back(output_size[0] * output_size[1] * output_size[2]);
             rows.push_back(-1);
-            return reshape(scatter(zeros(flat, self.dtype()), -1, reshape(indices, rows), reshape(self, rows)), result);
+            return _unsafe_view(scatter(zeros(flat, self.dtype()), -1, reshape(indices, rows), reshape(self, rows)), result);
         }),
     });
 }

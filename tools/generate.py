@@ -161,6 +161,10 @@ class Declaration:
         answered = "derivative" in names or "not_differentiable" in names or "NotDifferentiable" in flags
         if self.body in ("kernel", "view") and not answered:
             raise Refused(f"{where}: {self.name}: neither a derivative nor not_differentiable()")
+        for given in re.findall(r"GIVEN\(([^)]*)\)", " ".join(body for name, body in self.fields if name == "derivative")):
+            for argument in self.arguments:          # there these names are the incoming gradients
+                if re.fullmatch(r"grad\d*|grads|wanted", argument["name"]) and re.search(rf"\b{argument['name']}\b", given):
+                    raise Refused(f"{where}: {self.name}: its derivative can't tell the argument {argument['name']} from the gradient")
         self.differentiable = "not_differentiable" not in names and "NotDifferentiable" not in flags
         self.aliases = [literals(body[1:])[0] for name, body in self.fields if name == "alias"]
         self.examples = [literals(body[1:])[0] for name, body in self.fields if name == "example"]
