@@ -109,11 +109,11 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
     }
 }
 
-void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* results) {
+static void call_layer(const Operator& op, uint32_t word, Value* arguments, Value* results) {
     if (word & (key::Meta | key::Made) && !(word & (key::Dispatch | key::Mode))) {
         bool meta = (word & key::Meta) != 0, any = meta || any_tensor(op, arguments, [](const TensorImpl*) { return true; });
         MadeOn device(meta ? DeviceType::Meta : any ? DeviceType::CPU : thread_state.made_on);
-        return call_layers(op, word & ~static_cast<uint32_t>(key::Meta | key::Made), arguments, results);
+        return call_layer(op, word & ~static_cast<uint32_t>(key::Meta | key::Made), arguments, results);
     }
     if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);
@@ -131,6 +131,16 @@ void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* res
         fail(ErrorKind::NotImplemented, "Could not run 'aten::%s' with a sparse or nested layout: no kernel serves it", op.name());
     if (word & key::Private) return call_private(op, arguments, results);
     op.kernel(op, arguments, results);
+}
+
+/// A layer may raise after the kernel has answered (a hook that packs a result): nobody takes the answer then.
+void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* results) {
+    try {
+        call_layer(op, word, arguments, results);
+    } catch (...) {
+        for (size_t r = 0; r < op.schema->results.size(); r++) results[r].discard();
+        throw;
+    }
 }
 
 namespace {

@@ -111,13 +111,6 @@ Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads) {
     return writes_in_place(self, reads) ? self : clone(self);
 }
 
-static void check_target(const Operator& op, DType result, DType target) {
-    KINDLING_CHECK(Runtime, result == target || !op.has(trait::WholeDType), "the %s given to %s has dtype %s but the operation's result requires dtype %s",
-                   op.form == Form::Out ? "output" : "base", op.name(), scalar_type_name(target), scalar_type_name(result));
-    KINDLING_CHECK(Runtime, can_cast(result, target), "result type %s can't be cast to the desired output type %s",
-                   scalar_type_name(result), scalar_type_name(target));
-}
-
 void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     Tensor self = Tensor::share(arguments[0].tensor);
     check_overlap(self, nullptr, 0);
@@ -135,7 +128,8 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
         results[0] = Value::own(std::move(self));
         return;
     }
-    check_target(op, result.dtype(), self.dtype());
+    KINDLING_CHECK(Runtime, can_cast(result.dtype(), self.dtype()), "result type %s can't be cast to the desired output type %s",
+                   scalar_type_name(result.dtype()), scalar_type_name(self.dtype()));
     KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                    str(self.sizes()).c_str(), str(result.sizes()).c_str());
     copy_into(self, result);
@@ -167,19 +161,26 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size && input_count < 64; j++)
             if (v.tensors[j].defined()) inputs[input_count++] = v.tensors[j].impl();
     }
+    struct Owned {                   // nobody takes them if a check raises
+        Value* values;
+        size_t count;
+        ~Owned() { while (count) values[--count].discard(); }
+    };
     Value computed[8];
+    Owned rest{computed, count}, given{results, count};
     run_functional(op, arguments, computed);
     for (size_t i = 0; i < count; i++) {
         Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
         if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
-        check_target(op, result.dtype(), out.dtype());
+        KINDLING_CHECK(Runtime, can_cast(result.dtype(), out.dtype()), "result type %s can't be cast to the desired output type %s",
+                       scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
         fit_out(out, result.sizes(), result.strides());
         check_overlap(out, inputs, input_count, op.functional->has(trait::OutApart));
         copy_into(out, result);
         written(out);
         results[i] = Value::own(std::move(out));
     }
+    given.count = 0;
 }
-
 
 }  // namespace kindling
