@@ -78,12 +78,20 @@ Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t o
         impl->base->retain();
         impl->is_view = true;
         impl->view_version = from->version->load(std::memory_order_relaxed);
-        impl->creation = from->creation != Creation::Default ? from->creation
-                         : thread_state.inference_mode       ? Creation::Inference
-                         : thread_state.grad_mode            ? Creation::Default
-                                                             : Creation::NoGrad;
+        impl->creation = thread_state.inference_mode ? Creation::Inference
+                         : !thread_state.grad_mode   ? Creation::NoGrad
+                                                     : from->creation;
     }
     return Tensor(std::move(impl));
+}
+
+Tensor untied(Tensor view) {
+    TensorImpl* impl = view.impl();
+    if (impl->base) release(impl->base);
+    impl->base = nullptr;
+    impl->is_view = false;
+    impl->creation = Creation::Default;
+    return view;
 }
 
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset) {

@@ -123,6 +123,8 @@ Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device = 
 /// A header that looks into `source`'s storage; a differentiable view of it (it keeps `base`), sharing its version.
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset);
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype);
+/// The same header as no view of anything: what operators give that make their result by way of a view of fresh memory.
+Tensor untied(Tensor view);
 /// Over memory given from outside.
 Tensor make_tensor(Ref<Storage> storage, int64_t offset, IntList sizes, IntList strides, DType dtype);
 /// Gives `out` this size, growing its storage (the warning about non-empty out= is the caller's).

@@ -66,12 +66,24 @@ template <class... T> void put(Value* results, std::tuple<T...>&& tuple) {
     }(std::index_sequence_for<T...>());
 }
 
+/// What a kernel gives. It is no differentiable view, even if the kernel made it by way of one.
+void give(Value* result, TensorImpl* owned);
+void give(Value* result, std::vector<Tensor>&& list);
+inline void give(Value* results, Tensor&& t) { give(results, t.take()); }
+template <class T> void give(Value* results, const T& t) { put(results, t); }
+template <class... T> void give(Value* results, std::tuple<T...>&& tuple) {
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        (give(results + I, std::get<I>(static_cast<std::tuple<T...>&&>(tuple))), ...);
+    }(std::index_sequence_for<T...>());
+}
+
 template <class M> struct Signature;
 template <class F, class R, class... A> struct Signature<R (F::*)(A...) const> {
     using Result = R;
     static constexpr size_t count = sizeof...(A);
-    template <size_t... I> static void call(const Value* arguments, Value* results, std::index_sequence<I...>) {
+    template <bool fresh, size_t... I> static void call(const Value* arguments, Value* results, std::index_sequence<I...>) {
         if constexpr (std::is_void_v<R>) F{}(From<std::decay_t<A>>::get(arguments[I])...);
+        else if constexpr (fresh) give(results, F{}(From<std::decay_t<A>>::get(arguments[I])...));
         else put(results, F{}(From<std::decay_t<A>>::get(arguments[I])...));
     }
     template <size_t... I> static R apply(const Value* arguments, std::index_sequence<I...>) {
@@ -80,16 +92,18 @@ template <class F, class R, class... A> struct Signature<R (F::*)(A...) const> {
 };
 
 /// Views that a call made several of: none of them may be written in place under autograd.
-inline void mark_multiple(const Value& list) {
-    for (uint32_t i = 0; list.tag == Value::Tag::TensorList && i < list.size; i++)
-        if (TensorImpl* impl = list.tensors[i].impl(); impl->base && impl->creation == Creation::Default) impl->creation = Creation::MultiOutput;
-}
+void mark_multiple(const Value& list);
 
+/// Compositions and views, whose results are what they are.
 template <class F> void kernel([[maybe_unused]] const Operator& op, Value* arguments, Value* results) {
     using S = Signature<decltype(&F::operator())>;
-    S::call(arguments, results, std::make_index_sequence<S::count>());
+    S::template call<false>(arguments, results, std::make_index_sequence<S::count>());
     if constexpr (std::is_same_v<typename S::Result, std::vector<Tensor>>)
         if (op.body == Body::View) mark_multiple(results[0]);
+}
+template <class F> void fresh_kernel(const Operator&, Value* arguments, Value* results) {
+    using S = Signature<decltype(&F::operator())>;
+    S::template call<true>(arguments, results, std::make_index_sequence<S::count>());
 }
 
 // ---- derivatives

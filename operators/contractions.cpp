@@ -49,7 +49,7 @@ Tensor kronecker(const Tensor& self, const Tensor& other) {
         b.push_back(1); b.push_back(n);
         result.push_back(m * n);
     }
-    return reshape(mul(reshape(self, a), reshape(other, b)), result);
+    return untied(reshape(mul(reshape(self, a), reshape(other, b)), result));
 }
 
 /// Ones, x, x**2, ... along a new last dimension.
@@ -201,7 +201,7 @@ OPERATORS(contractions) {
             KINDLING_CHECK(Runtime, r >= 0, "Expect a non-negative number, but got %ld", r);
             if (r == 0) return empty({0}, self.dtype(), std::nullopt, self.device());
             Tensor places = choices(self.size(0), r, with_replacement, self.device());
-            return reshape(index_select(self, 0, reshape(places, {-1})), places.sizes());
+            return _unsafe_view(index_select(self, 0, reshape(places, {-1})), places.sizes());
         }),
     });
 }

@@ -11,6 +11,20 @@ std::vector<Tensor> copies(std::vector<Tensor> views) {
     return views;
 }
 
+/// Each counts its own writes.
+std::vector<Tensor> apart(std::vector<Tensor> pieces) {
+    for (const Tensor& each : pieces) each.impl()->start_version(0);
+    return pieces;
+}
+
+/// The gradients of pieces put together; `shapes` are the pieces as they were.
+Tensor joined(TensorList grads, const std::vector<Tensor>& shapes, int64_t dim) {
+    std::vector<Tensor> pieces = grads.vec();
+    for (size_t i = 0; i < pieces.size(); i++)
+        if (!pieces[i].defined()) pieces[i] = zeros(shapes[i].sizes(), shapes[i].dtype());
+    return cat(pieces, dim);
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -93,14 +107,22 @@ OPERATORS(copies) {
         doc("unbind, copied"), in(space::Torch),
         composition([](const Tensor& self, int64_t dim) { return copies(unbind(self, dim)); }) });
     declare("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", {
-        doc("chunk whose pieces may be written to one by one"),
-        composition([](const Tensor& self, int64_t chunks, int64_t dim) { return copies(chunk(self, chunks, dim)); }) });
+        doc("chunk whose pieces may be written to one by one: the same memory, which autograd takes for their own"),
+        composition([](const Tensor& self, int64_t chunks, int64_t dim) {
+            KINDLING_CHECK(Runtime, self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
+            KINDLING_CHECK(Runtime, chunks > 0, "chunk expects `chunks` to be greater than 0, got: %ld", chunks);
+            int64_t size = self.size(dim), piece = pieces_of(size, chunks);
+            if (piece == 0 && size == 0) return unsafe_split_with_sizes(self, std::vector<int64_t>(static_cast<size_t>(chunks), 0), dim);
+            return unsafe_split(self, piece, dim);
+        }) });
     declare("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
-        doc("split whose pieces may be written to one by one"),
-        composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies(split(self, split_size, dim)); }) });
+        doc("split whose pieces may be written to one by one: the same memory, which autograd takes for their own"),
+        kernel([](const Tensor& self, int64_t split_size, int64_t dim) { return apart(split(self, split_size, dim)); }),
+        derivative("self", GIVEN(TensorList grads, Tensor self_shape, int64_t split_size, int64_t dim) { return joined(grads, split(self_shape, split_size, dim), dim); }) });
     declare("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
-        doc("split_with_sizes whose pieces may be written to one by one"),
-        composition([](const Tensor& self, IntList split_sizes, int64_t dim) { return copies(split_with_sizes(self, split_sizes, dim)); }) });
+        doc("split_with_sizes whose pieces may be written to one by one: the same memory, which autograd takes for their own"),
+        kernel([](const Tensor& self, IntList split_sizes, int64_t dim) { return apart(split_with_sizes(self, split_sizes, dim)); }),
+        derivative("self", GIVEN(TensorList grads, Tensor self_shape, IntList split_sizes, int64_t dim) { return joined(grads, split_with_sizes(self_shape, split_sizes, dim), dim); }) });
     declare("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", {
         doc("Each tensor cut in chunks along dim, the last padded with zeros, and chunk i of all laid side by side as row i"), in(space::Torch),
         composition([](TensorList tensors, int64_t dim, int64_t num_chunks) {

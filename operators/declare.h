@@ -82,7 +82,7 @@ template <class F> Field pointwise(F body) {
 /// derivative: then they see the operator itself.
 template <class F> Field composition(F) { return body_field(Body::Composition, &boxed::kernel<F>); }
 /// A library or algorithm kernel. It allocates its results, stops there if they are meta, and computes.
-template <class F> Field kernel(F) { return body_field(Body::Kernel, &boxed::kernel<F>); }
+template <class F> Field kernel(F) { return body_field(Body::Kernel, &boxed::fresh_kernel<F>); }
 /// Shares storage with its first argument (use make_view).
 template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<F>); }
 

@@ -251,7 +251,7 @@ OPERATORS(embedding) {
             if (bias.defined()) y = add(y, bias);
             Sizes sizes = input1.sizes();
             sizes[sizes.size() - 1] = weight.size(0);
-            return reshape(y, sizes);
+            return untied(reshape(y, sizes));
         }),
     });
     declare("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", {
@@ -266,7 +266,7 @@ OPERATORS(embedding) {
             int64_t n = 1;
             for (int64_t size : lead) n *= size;
             result.push_back(c / (r * r)); result.push_back(h * r); result.push_back(w * r);
-            return reshape(permute(reshape(self, {n, c / (r * r), r, r, h, w}), {0, 1, 4, 2, 5, 3}), result);
+            return _unsafe_view(clone(permute(reshape(self, {n, c / (r * r), r, r, h, w}), {0, 1, 4, 2, 5, 3}), MemoryFormat::Contiguous), result);
         }),
     });
     declare("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", {
@@ -282,7 +282,7 @@ OPERATORS(embedding) {
             int64_t n = 1;
             for (int64_t size : lead) n *= size;
             result.push_back(c * r * r); result.push_back(h / r); result.push_back(w / r);
-            return reshape(permute(reshape(self, {n, c, h / r, r, w / r, r}), {0, 1, 3, 5, 2, 4}), result);
+            return _unsafe_view(clone(permute(reshape(self, {n, c, h / r, r, w / r, r}), {0, 1, 3, 5, 2, 4}), MemoryFormat::Contiguous), result);
         }),
     });
     declare("channel_shuffle(Tensor self, SymInt groups) -> Tensor", {

@@ -648,7 +648,7 @@ OPERATORS(indexing) {
         composition([](const Tensor& self, const Tensor& index) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "take(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, self.numel() || !index.numel(), "take(): tried to take from an empty tensor");
-            return reshape(kindling::index(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}), index.sizes());
+            return _unsafe_view(kindling::index(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}), index.sizes());
         }),
     });
     declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", {
@@ -656,7 +656,7 @@ OPERATORS(indexing) {
         composition([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
-            return reshape(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
+            return _unsafe_view(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
         }),
     });
     declare("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", {
@@ -680,10 +680,12 @@ OPERATORS(indexing) {
         kernel([](const Tensor& self, const Tensor& mask) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_select");
+            if (sizes.empty()) sizes.push_back(1);
             return index(expand(self, sizes), std::vector<Tensor>{expand(mask, sizes)});
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor mask) {
             Sizes sizes = broadcast_sizes(self_sizes, mask.sizes());
+            if (sizes.empty()) sizes.push_back(1);
             Tensor target = zeros(sizes, grad.dtype());
             return sum_to_size(masked_scatter(target, mask, grad), self_sizes);
         }),

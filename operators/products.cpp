@@ -266,7 +266,7 @@ OPERATORS(products) {
                 Tensor product = mm(reshape(self, {rows, self.size(-1)}), right);
                 sizes.pop_back();
                 if (b == 2) sizes.push_back(other.size(1));
-                return view(product, sizes);
+                return _unsafe_view(product, sizes);
             }
             Tensor left = a == 1 ? unsqueeze(self, 0) : self, right = b == 1 ? unsqueeze(other, 1) : other;
             int64_t n = left.size(-2), k = left.size(-1), k2 = right.size(-2), m = right.size(-1);
@@ -280,7 +280,7 @@ OPERATORS(products) {
             Tensor product = bmm(reshape(expand(left, left_sizes), {count, n, k}), reshape(expand(right, right_sizes), {count, k2, m}));
             if (a > 1) result.push_back(n);
             if (b > 1) result.push_back(m);
-            return view(product, result);
+            return _unsafe_view(product, result);
         }),
         example("torch.matmul(torch.ones(3, 2, 4), torch.ones(4, 5)).shape"),
     });

@@ -292,7 +292,7 @@ OPERATORS(shaping) {
                 wide.push_back(repeats[i]); wide.push_back(size);
                 result.push_back(checked_numel({repeats[i], size}));
             }
-            return reshape(clone(expand(reshape(self, open), wide), MemoryFormat::Contiguous), result);
+            return _unsafe_view(clone(expand(reshape(self, open), wide), MemoryFormat::Contiguous), result);
         }),
     });
     declare("tile(Tensor self, SymInt[] dims) -> Tensor", {

@@ -117,7 +117,7 @@ Tensor short_transform(const Tensor& self, int64_t n_fft, std::optional<int64_t>
     Tensor result = pieces.is_complex() ? _fft_c2c(pieces, {2}, scaling, true) : _fft_r2c(pieces, {2}, scaling, half);
     result = transpose(result, 1, 2);
     if (self.dim() == 1) result = squeeze(result, 0);
-    return return_complex.value_or(true) ? result : view_as_real(result);
+    return return_complex.value_or(true) ? untied(result) : view_as_real(result);
 }
 
 Tensor overlapped(const Tensor& pieces, int64_t length, Frames frames) {

@@ -52,9 +52,9 @@ Tensor quantiles(const char* name, const Tensor& self, const Tensor& q, std::opt
         Tensor weight = interpolation == "midpoint" ? full_like(rank, Scalar(0.5)) : sub(rank, below);
         result = lerp(result, gather(sorted, -1, to(ceil(rank), DType::Int64)), weight);
     }
-    if (q.dim() == 0) return reshape(result, sizes);
+    if (q.dim() == 0) return untied(reshape(result, sizes));
     sizes.insert(0, q.size(0));
-    return reshape(movedim(result, -1, 0), sizes);
+    return untied(reshape(movedim(result, -1, 0), sizes));
 }
 
 Tensor as_quantile(const char* name, double q, DType dtype) {
@@ -347,7 +347,7 @@ OPERATORS(statistics) {
                 KINDLING_CHECK(Runtime, unsafe || offsets.defined() || at == data.size(d), "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.");
             }
             if (pieces.empty()) return full(result, Scalar(0), data.dtype());
-            return reshape(stack(pieces, 0), result);
+            return _unsafe_view(stack(pieces, 0), result);
         }),
     });
     declare("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", {

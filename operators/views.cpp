@@ -181,6 +181,11 @@ OPERATORS(views) {
         example("torch.arange(6).view(2, -1)"),
         refuses("torch.arange(6).view(4, 2)", "RuntimeError: shape '\\[4, 2\\]' is invalid for input of size 6"),
     });
+    declare("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", {
+        doc("view of a tensor that nobody else will see: no view to autograd"), in(space::Torch),
+        kernel([](const Tensor& self, IntList size) { return viewed(self, size); }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
+    });
     declare("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", {
         doc("The same bytes read as another dtype"), in(space::Method), not_differentiable(),
         view([](const Tensor& self, DType dtype) {
@@ -224,7 +229,7 @@ OPERATORS(views) {
         composition([](const Tensor& self, IntList shape) {
             Sizes target = infer_size(shape, self.numel()), strides;
             if (view_strides(self.sizes(), self.strides(), target, strides)) return view(self, target);
-            return view(clone(self, MemoryFormat::Contiguous), target);
+            return _unsafe_view(clone(self, MemoryFormat::Contiguous), target);
         }),
         example("torch.arange(6).reshape(3, 2).t().reshape(6)"),
         refuses("torch.arange(6).reshape(4)", "RuntimeError: shape '\\[4\\]' is invalid"),
