@@ -277,7 +277,7 @@ class _Methods:
 
     def polygamma_(self, n):
         """See :func:`torch.polygamma`; in place."""
-        result = torch.polygamma(n, self)
+        result = torch.polygamma(n, self.clone())      # which keeps it for backward
         if not torch.can_cast(result.dtype, self.dtype):
             torch.polygamma(n, self, out=self)     # says so
         return self.copy_(result)

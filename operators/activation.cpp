@@ -20,10 +20,11 @@ template <class F, class... T> Tensor soft(const Tensor& self, int64_t dim, DTyp
     return by_rows(uint64_t{1} << dim, out, body, self, more...);
 }
 
-Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alpha) {
+Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alpha, bool in_place = false) {
     KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got %g", p);
     if (p == 0 || !train || input.numel() == 0) return input;
-    if (p == 1) return mul(input, zeros({}, input.dtype()));
+    auto times = [&](const Tensor& factor) { return in_place ? mul_(input, factor) : mul(input, factor); };
+    if (p == 1) return times(zeros({}, input.dtype()));
     Sizes shape = input.sizes();
     if (feature) {
         KINDLING_CHECK(Runtime, input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
@@ -33,9 +34,10 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
     if (alpha) {
         double scale = 1.7580993408473766, a = 1 / __builtin_sqrt((scale * scale * p + 1) * (1 - p));
         Tensor b = add(mul(sub(noise, wrap_number(Scalar(1))), wrap_number(Scalar(scale * a))), wrap_number(Scalar(scale * a * p)));
-        return add(mul(input, mul(noise, wrap_number(Scalar(a)))), b);
+        Tensor product = times(mul_(noise, wrap_number(Scalar(a))));
+        return in_place ? add_(product, b) : add(product, b);
     }
-    return mul(input, div(noise, wrap_number(Scalar(1 - p))));
+    return times(div_(noise, wrap_number(Scalar(1 - p))));
 }
 
 }  // namespace
@@ -318,13 +320,7 @@ OPERATORS(activation) {
     });
     declare("dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", {
         doc("dropout in place"), in(space::Torch), random_numbers(),
-        composition([](const Tensor& self, double p, bool train) {
-            KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got %g", p);
-            if (p == 0 || !train || self.numel() == 0) return self;
-            if (p == 1) return mul_(self, zeros({}, self.dtype()));
-            Tensor noise = div_(bernoulli_(empty_like(self), 1 - p), wrap_number(Scalar(1 - p)));
-            return mul_(self, noise);
-        }),
+        composition([](const Tensor& self, double p, bool train) { return dropped(self, p, train, false, false, true); }),
     });
     declare("feature_dropout(Tensor input, float p, bool train) -> Tensor", {
         doc("dropout of whole channels"), in(space::Torch), random_numbers(), no_out(),
@@ -332,7 +328,7 @@ OPERATORS(activation) {
     });
     declare("feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", {
         doc("dropout of whole channels in place"), in(space::Torch), random_numbers(),
-        composition([](const Tensor& self, double p, bool train) { return copy_(self, dropped(clone(self), p, train, true, false)); }),
+        composition([](const Tensor& self, double p, bool train) { return dropped(self, p, train, true, false, true); }),
     });
     declare("alpha_dropout(Tensor input, float p, bool train) -> Tensor", {
         doc("dropout that keeps mean and variance of selu's output"), in(space::Torch), random_numbers(), no_out(),
@@ -340,7 +336,7 @@ OPERATORS(activation) {
     });
     declare("alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", {
         doc("alpha_dropout in place"), in(space::Torch), random_numbers(),
-        composition([](const Tensor& self, double p, bool train) { return copy_(self, dropped(clone(self), p, train, false, true)); }),
+        composition([](const Tensor& self, double p, bool train) { return dropped(self, p, train, false, true, true); }),
     });
     declare("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", {
         doc("alpha_dropout of whole channels"), in(space::Torch), random_numbers(), no_out(),
@@ -348,6 +344,6 @@ OPERATORS(activation) {
     });
     declare("feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", {
         doc("alpha_dropout of whole channels in place"), in(space::Torch), random_numbers(),
-        composition([](const Tensor& self, double p, bool train) { return copy_(self, dropped(clone(self), p, train, true, true)); }),
+        composition([](const Tensor& self, double p, bool train) { return dropped(self, p, train, true, true, true); }),
     });
 }

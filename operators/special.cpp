@@ -172,11 +172,13 @@ OPERATORS(special) {
     declare("igamma(Tensor self, Tensor other) -> Tensor", {
         doc("The regularised lower incomplete gamma function, of order self, at other"), alias("special_gammainc"), has_inplace(),
         kernel([](const Tensor& self, const Tensor& other) { return each(self, other, "igamma", special::gamma_lower, true); }),
+        derivative("self", GIVEN(Tensor grad) { (void)grad; fail(ErrorKind::NotImplemented, "the derivative for 'igamma: input' is not implemented."); return Tensor(); }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return mul(grad, gamma_density(self, other)); }),
     });
     declare("igammac(Tensor self, Tensor other) -> Tensor", {
         doc("The regularised upper incomplete gamma function, of order self, at other"), alias("special_gammaincc"), has_inplace(),
         kernel([](const Tensor& self, const Tensor& other) { return each(self, other, "igammac", special::gamma_upper, true); }),
+        derivative("self", GIVEN(Tensor grad) { (void)grad; fail(ErrorKind::NotImplemented, "the derivative for 'igammac: input' is not implemented."); return Tensor(); }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return neg(mul(grad, gamma_density(self, other))); }),
     });
 }
