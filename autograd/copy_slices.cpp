@@ -38,19 +38,34 @@ Tensor ViewGeometry::of(const Tensor& root) const {
     return t;
 }
 
-Ref<GradNode> replay_node(TensorImpl* view, TensorImpl* base) {
-    GradMode on(true);
-    uint32_t before = thread_state.exclude;
-    thread_state.exclude &= ~static_cast<uint32_t>(key::Autograd);
-    Tensor fresh;
-    try {
-        fresh = ViewGeometry(base, view).of(Tensor::share(base));
-    } catch (...) {
-        thread_state.exclude = before;
-        throw;
-    }
-    thread_state.exclude = before;
+/// The node of `geometry` as a view of `base`, recorded whatever the thread's state.
+static Ref<GradNode> node_of_view(const ViewGeometry& geometry, const Tensor& base) {
+    struct Recorded {
+        GradMode on{true};
+        uint32_t before = thread_state.exclude;
+        Recorded() { thread_state.exclude &= ~static_cast<uint32_t>(key::Autograd); }
+        ~Recorded() { thread_state.exclude = before; }
+    } recorded;
+    Tensor fresh = geometry.of(base);
     return fresh.impl()->autograd ? fresh.impl()->autograd->grad_fn : Ref<GradNode>();
+}
+
+Ref<GradNode> replay_node(TensorImpl* view, TensorImpl* base) { return node_of_view(ViewGeometry(base, view), Tensor::share(base)); }
+
+void CopySlices::remember_view(GradNode* node) {
+    node->need_hooks().weak_holder = Ref<GradNode>::share(this);
+    node->weakly_held = true;
+    written_view = node;
+}
+
+Ref<GradNode> CopySlices::view_node() const {
+    {
+        SpinGuard guard(lock);
+        if (written_view) return Ref<GradNode>::share(written_view);
+    }
+    Tensor base = make_tensor(base_sizes, base_strides, base_dtype, Device{DeviceType::Meta});   // only its shape is read
+    set_gradient_edge(base.impl(), {Ref<GradNode>::share(const_cast<CopySlices*>(this)), 0});
+    return node_of_view(view, base);
 }
 
 CopySlices::CopySlices(TensorImpl* base, TensorImpl* view_, Ref<GradNode> write_)
@@ -83,7 +98,7 @@ void CopySlices::apply(Backward& b) {
     results.resize(edges.size());
     std::vector<char> needed(edges.size());
     for (size_t i = 0; i < edges.size(); i++) needed[i] = b.needed ? b.needed[i] : leads(i);
-    Backward inner{&into, 1, results.data(), reinterpret_cast<const bool*>(needed.data()), b.keep_graph, b.differentiable};
+    Backward inner{&into, 1, results.data(), reinterpret_cast<const bool*>(needed.data()), b.keep_graph, b.differentiable, this};
     node->apply(inner);
     if (!b.keep_graph) node->release_saved();
     if (!needed[0]) {

@@ -293,10 +293,12 @@ void GraphTask::run_node(uint32_t at) {
     for (size_t i = 0; i < count; i++)
         gradients.push_back(count == 1 ? std::move(entries[at].only) : entries[at].many ? std::move(entries[at].many[i]) : Tensor());
     entries[at].many.reset();
-    call_tensor_hooks(node, gradients.data());
+    // In torch's order: what a node that runs is asked for is taken before the hooks of its results, else after them.
+    if (!entries[at].needed) call_tensor_hooks(node, gradients.data());
     if (entries[at].captured)
         for (const Capture& capture : captures[node]) captured[capture.result] = gradients[capture.input];
     if (!entries[at].needed) return;
+    call_tensor_hooks(node, gradients.data());
 
     size_t edges = node->edges.size();
     Few<Tensor, 4> results;
@@ -482,7 +484,7 @@ std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges,
         TensorImpl* impl = inputs[i].impl();
         KINDLING_CHECK(Runtime, requires_grad(impl), "One of the differentiated Tensors does not require grad");
         targets[i] = gradient_edge(impl);
-        if (accumulate && targets[i].node->kind != GradNode::Kind::Accumulate) retain_grad(inputs[i]);
+        if (accumulate && targets[i].node && targets[i].node->kind != GradNode::Kind::Accumulate) retain_grad(inputs[i]);
     }
     BackwardOptions options{keep_graph, create_graph, accumulate, true};
     std::vector<Tensor> found = run_backward(roots.data(), count, seeds.data(), targets.data(), input_count, options);

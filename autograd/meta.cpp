@@ -31,10 +31,12 @@ void destroy(AutogradMeta* meta) {
     delete meta;
 }
 
-bool is_leaf(TensorImpl* impl) {
-    if (!impl->base) return !impl->autograd || !impl->autograd->grad_fn;
-    return !grad_fn(impl);
-}
+bool is_leaf(TensorImpl* impl) { return !grad_fn(impl); }
+
+/// is_leaf without bringing a view up to date, where torch does not either.
+static bool never_recorded(const TensorImpl* impl) { return !impl->autograd || !impl->autograd->grad_fn; }
+
+[[noreturn]] static void fail_view_written(TensorImpl* impl, bool indirectly);
 
 Ref<GradNode> grad_fn(TensorImpl* impl) {
     TensorImpl* base = impl->base;
@@ -43,6 +45,7 @@ Ref<GradNode> grad_fn(TensorImpl* impl) {
     uint32_t now = impl->version->load();
     if (impl->view_version != now) {
         // Something was written since: this view is what a view of the base is now.
+        if (impl->creation != Creation::Default) fail_view_written(impl, true);
         AutogradMeta& meta = need_meta(impl);
         Ref<GradNode> node = replay_node(impl, base);
         if (meta.retains_grad) {
@@ -61,7 +64,7 @@ Ref<GradNode> grad_fn(TensorImpl* impl) {
 }
 
 Ref<GradNode> grad_accumulator(TensorImpl* impl) {
-    if (!requires_grad(impl)) return {};
+    if (!impl->requires_grad) return {};   // a view that nobody recorded has nowhere to send its gradient, whatever its base is
     AutogradMeta& meta = need_meta(impl);
     if (meta.stands_for) return meta.stands_for;
     {
@@ -119,14 +122,16 @@ void rebase_history(TensorImpl* impl, Ref<GradNode> node) {
     if (!impl->base) return set_gradient_edge(impl, {std::move(node), output});
     TensorImpl* base = impl->base;
     // The node of a write to a view works on that part of the base's gradient; the view itself is a view of the new base.
-    auto slices = Ref<GradNode>::adopt(new CopySlices(base, impl, std::move(node)));
+    auto slices = Ref<CopySlices>::adopt(new CopySlices(base, impl, std::move(node)));
     slices->add_input(*base);
-    set_gradient_edge(base, {slices, 0});
+    set_gradient_edge(base, {Ref<GradNode>::share(slices.get()), 0});
     impl->view_version = impl->version->load() - 1;
-    grad_fn(impl);
+    if (Ref<GradNode> fresh = grad_fn(impl)) slices->remember_view(fresh.get());
 }
 
-[[noreturn]] static void fail_view_written(TensorImpl* impl) {
+/// `indirectly`: not the view itself was written to, but its base or another view of it.
+static void fail_view_written(TensorImpl* impl, bool indirectly) {
+    const char* is = indirectly ? "its base or another view of its base has been" : "is being";
     GradNode* node = impl->autograd ? impl->autograd->grad_fn.get() : nullptr;
     Creation creation = impl->creation;
     std::string text;
@@ -134,10 +139,11 @@ void rebase_history(TensorImpl* impl, Ref<GradNode> node) {
         std::string prefix = node ? format("Output %u of %s is a view of a view which was created in", impl->autograd->output,
                                            short_name(*node).c_str())
                                   : std::string("A view was created in");
-        text = creation == Creation::Inference ? prefix + " inference mode and is being modified inplace in normal mode."
-                                               : prefix + " no_grad mode and is being modified inplace with grad mode enabled.";
+        bool inference = creation == Creation::Inference;
+        text = prefix + format(" %s mode and %s modified inplace %s.", inference ? "inference" : "no_grad", is,
+                               inference ? "in normal mode" : "with grad mode enabled");
     } else {
-        text = format("Output %u of %s is a view and is being modified inplace.", impl->autograd->output, short_name(*node).c_str());
+        text = format("Output %u of %s is a view and %s modified inplace.", impl->autograd->output, short_name(*node).c_str(), is);
     }
     switch (creation) {
         case Creation::MultiOutput:
@@ -162,11 +168,11 @@ void rebase_history(TensorImpl* impl, Ref<GradNode> node) {
 void check_inplace(TensorImpl* impl, bool any_requires_grad) {
     if (!any_requires_grad || !thread_state.grad_mode) return;
     if (impl->base) {
-        if (impl->creation != Creation::Default) fail_view_written(impl);
-        if (requires_grad(impl) && is_leaf(impl->base))
+        if (impl->creation != Creation::Default) fail_view_written(impl, false);
+        if (requires_grad(impl) && never_recorded(impl->base))
             fail(ErrorKind::Runtime, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     }
-    if (requires_grad(impl) && is_leaf(impl))
+    if (requires_grad(impl) && never_recorded(impl))
         fail(ErrorKind::Runtime, "a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
@@ -230,7 +236,7 @@ void set_data(const Tensor& tensor, const Tensor& value) {
 
 void set_requires_grad(const Tensor& tensor, bool value) {
     TensorImpl* impl = tensor.impl();
-    if (!value && requires_grad(impl) && !is_leaf(impl))
+    if (!value && requires_grad(impl) && !never_recorded(impl))
         fail(ErrorKind::Runtime, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                                  "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
     if (value) {
@@ -238,7 +244,7 @@ void set_requires_grad(const Tensor& tensor, bool value) {
         KINDLING_CHECK(Runtime, !impl->inference || thread_state.inference_mode,
                        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     }
-    if (!is_leaf(impl)) return;
+    if (!never_recorded(impl)) return;
     impl->requires_grad = value;
     if (value) {
         need_meta(impl);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "autograd/copy_slices.h"
 #include "autograd/meta.h"
 
 namespace kindling {
@@ -46,6 +47,11 @@ void release(GradNode* node) {
         SpinGuard guard(meta->lock);
         if (!node->drop()) return;
         if (meta->accumulator == node) meta->accumulator = nullptr;
+    } else if (node->weakly_held) {
+        Ref<GradNode> holder = node->hooks->weak_holder;   // the same with its lock
+        SpinGuard guard(holder->lock);
+        if (!node->drop()) return;
+        static_cast<CopySlices*>(holder.get())->written_view = nullptr;
     } else if (!node->drop()) {
         return;
     }
@@ -98,6 +104,7 @@ const char* node_name(const Operator& op) {
     size_t length = std::strlen(source);
     if (length > 1 && source[length - 1] == '_' && source[0] != '_') length--;
     if (length == 4 && std::memcmp(source, "copy", 4) == 0) return "CopyBackwards";
+    if (length == 6 && std::memcmp(source, "square", 6) == 0) return "PowBackward0";
     std::string name;
     bool letter_before = false;
     for (size_t i = 0; i < length; i++) {
@@ -118,7 +125,8 @@ std::string short_name(const GradNode& node) {
     std::string name = node.name();
     size_t at = name.rfind("Backward");
     if (at == std::string::npos || at == 0 || name.find_first_not_of("0123456789", at + 8) != std::string::npos) return name;
-    return name.substr(0, at);
+    std::string number = name.substr(at + 8);
+    return name.substr(0, at) + (number == "0" ? "" : number);
 }
 
 }  // namespace kindling

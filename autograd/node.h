@@ -74,7 +74,10 @@ struct NodeHooks {
     std::vector<OfTensor> tensor_hooks;
     std::vector<Retain> retains;
     std::vector<Ref<GradHook>> before, after;
+    Ref<GradNode> weak_holder;       // the CopySlices that points at this node without keeping it
 };
+
+struct CopySlices;
 
 /// What the engine hands a node.
 struct Backward {
@@ -84,6 +87,7 @@ struct Backward {
     const bool* needed = nullptr;  // per edge; null: all edges that lead anywhere
     bool keep_graph = false;
     bool differentiable = false; // create_graph: what is computed here is recorded
+    const CopySlices* slices = nullptr;  // of a node that wrote to a view: the history of the base, which calls it
 };
 
 struct GradNode : RefCounted {
@@ -97,6 +101,7 @@ struct GradNode : RefCounted {
     void* metadata = nullptr;        // a Python dict, owned; anomaly mode keeps the forward traceback there
     Ref<GradNode> anomaly_parent;    // the node whose backward made this one
     Kind kind = Kind::Operation;
+    bool weakly_held = false;        // `hooks->weak_holder` is there
     mutable SpinLock lock;
     // The engine's: which entry of the running task this node is.
     uint64_t engine_task = 0;
@@ -152,7 +157,7 @@ struct AccumulateGrad final : GradNode {
 
 /// torch's name of the node an operator makes: "MulBackward0". Lives for ever.
 const char* node_name(const Operator& op);
-/// The name as torch's messages print it, without "Backward0".
+/// The name as torch's messages print it, without "Backward" and a 0.
 std::string short_name(const GradNode& node);
 
 }  // namespace kindling

@@ -261,11 +261,11 @@ void OperatorNode::run(Backward& backward) {
                     else if (item.kind == SavedItem::Kind::Shape) given[i] = item.shapes[0];
                     else if (item.kind == SavedItem::Kind::ShapeList) given[i] = TensorList(item.shapes.data(), item.shapes.size());
                     else if (item.kind == SavedItem::Kind::Tensor) {
-                        alive.push_back(item.tensor.unpack(self, backward.differentiable));
+                        alive.push_back(item.tensor.unpack(self, backward.differentiable, backward.slices));
                         given[i] = alive.back();
                     } else {
                         std::vector<Tensor> list;
-                        for (const SavedTensor& tensor : item.list) list.push_back(tensor.unpack(self, backward.differentiable));
+                        for (const SavedTensor& tensor : item.list) list.push_back(tensor.unpack(self, backward.differentiable, backward.slices));
                         lists.push_back(std::move(list));
                         given[i] = TensorList(lists.back().data(), lists.back().size());
                     }

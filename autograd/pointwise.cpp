@@ -2,7 +2,6 @@
 // combination of dtypes; going backward, all gradients come out of one loop. Where the backward itself is recorded or
 // watched (create_graph, modes, subclasses), the same expression is evaluated operator by operator.
 #include <cstring>
-#include <memory>
 #include <mutex>
 
 #include "autograd/meta.h"
@@ -17,7 +16,7 @@ namespace kindling {
 
 /// The derivative of one plan of an operator, for one set of arguments that require grad.
 struct OperatorPlan::Computation {
-    PlanRef forward;
+    const PointwisePlan* forward;
     uint32_t wanted;                 // bit per input of the forward expression
     Expression loop;                 // inputs: those of `reads`; one output per wanted input
     /// What the loop reads, in order: 0 is the gradient, then the inputs of the forward expression, then its result.
@@ -57,10 +56,9 @@ int8_t pass_of(const Expression& e, int32_t output, DType gradient_type) {
     return -2;
 }
 
-std::unique_ptr<OperatorPlan::Computation> compute(const PlanRef& plan, uint32_t wanted) {
-    const PointwisePlan& forward = *plan;
+OperatorPlan::Computation* compute(const PointwisePlan& forward, uint32_t wanted) {
     auto made = std::make_unique<OperatorPlan::Computation>();
-    made->forward = plan;
+    made->forward = &forward;
     made->wanted = wanted;
     std::vector<int> list;
     for (int i = 0; i < forward.input_count; i++)
@@ -94,20 +92,14 @@ std::unique_ptr<OperatorPlan::Computation> compute(const PlanRef& plan, uint32_t
         made->passes.push_back(pass_of(made->loop, output, made->gradient_type));
         made->whole_loop |= made->passes.back() == -2;
     }
-    return made;
+    return made.release();
 }
 
-/// Kept along with the plan of the forward loop, else handed to `own`.
-const OperatorPlan::Computation* computation(const OperatorPlan& plan, const PlanRef& forward, uint32_t wanted,
-                                             std::unique_ptr<const OperatorPlan::Computation>& own) {
-    if (!forward->kept) {
-        own = compute(forward, wanted);
-        return own.get();
-    }
+OperatorPlan::Computation* computation(const OperatorPlan& plan, const PointwisePlan& forward, uint32_t wanted) {
     auto& head = const_cast<OperatorPlan&>(plan).computations;
     for (auto* c = head.load(std::memory_order_acquire); c; c = c->next)
-        if (&*c->forward == &*forward && c->wanted == wanted) return c;
-    auto* fresh = compute(forward, wanted).release();
+        if (c->forward == &forward && c->wanted == wanted) return c;
+    auto* fresh = compute(forward, wanted);
     std::lock_guard<std::mutex> guard(computation_lock);
     fresh->next = head.load();
     head.store(fresh, std::memory_order_release);
@@ -248,7 +240,6 @@ std::vector<Tensor> evaluate_by_operators(const Expression& e, const Tensor* inp
 struct PointwiseNode final : GradNode {
     const OperatorPlan& plan;
     const OperatorPlan::Computation* what = nullptr;
-    std::unique_ptr<const OperatorPlan::Computation> own;  // `what`, where nobody else keeps it
     Few<SavedTensor, 2> saved;       // as `what->reads`, without the gradient
     Few<Immediate, 1> scalars;
     Few<uint8_t, 4> edge_of;         // which edge a wanted input's gradient takes
@@ -267,7 +258,7 @@ struct PointwiseNode final : GradNode {
     void apply(Backward& b) override {
         {
             SpinGuard guard(lock);
-            if (released && saved.size()) fail_released();
+            if (released && what->reads.size() > 1) fail_released();
             pins++;
         }
         struct Unpin {
@@ -303,7 +294,7 @@ void PointwiseNode::run(Backward& b) {
     held.push_back(grad.dtype() == c.gradient_type ? grad : tape::cast(grad, c.gradient_type));
     uint32_t word = key_of(held[0].impl());
     for (size_t i = 1; i < c.reads.size(); i++) {
-        Tensor value = saved[i - 1].unpack(self, b.differentiable);
+        Tensor value = saved[i - 1].unpack(self, b.differentiable, b.slices);
         DType type = DType::None;
         if (c.reads_result && i + 1 == c.reads.size()) type = c.result_type;
         if (type != DType::None && value.dtype() != type) value = tape::cast(value, type);
@@ -342,14 +333,13 @@ static uint32_t remember_scalars(const PointwisePlan& forward, const Value* argu
 }
 
 Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, const Value* arguments, bool) {
-    const PlanRef kept = pointwise_plan(op, arguments);
-    const PointwisePlan& forward = *kept;
+    const PointwisePlan& forward = pointwise_plan(op, arguments);
     if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return {};
     uint32_t wanted = wanted_inputs(forward, arguments);
     if (!wanted) return {};
     auto* node = new PointwiseNode(plan);
     auto ref = Ref<GradNode>::adopt(node);
-    node->what = computation(plan, kept, wanted, node->own);
+    node->what = computation(plan, forward, wanted);
     const auto& c = *node->what;
     size_t next = 0;
     for (uint8_t target : plan.targets) {            // an edge for every tensor argument, as torch shows them
@@ -377,13 +367,11 @@ void save_pointwise_result(GradNode* node, const Tensor& result) {
 }
 
 bool pointwise_saves_self(const OperatorPlan& plan, const Operator& op, const Value* arguments) {
-    const PlanRef kept = pointwise_plan(op, arguments);
-    const PointwisePlan& forward = *kept;
+    const PointwisePlan& forward = pointwise_plan(op, arguments);
     if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return false;
     uint32_t wanted = wanted_inputs(forward, arguments);
     if (!wanted) return false;
-    std::unique_ptr<const OperatorPlan::Computation> own;
-    const auto* c = computation(plan, kept, wanted, own);
+    const auto* c = computation(plan, forward, wanted);
     for (size_t i = 1; i < c->reads.size(); i++) {
         int read = c->reads[i] - 1;
         if (read < forward.input_count && arguments[forward.input_position[read]].tensor == arguments[0].tensor) return true;

@@ -22,10 +22,8 @@ bool requires_grad(const Value& v) {
 }
 
 /// An argument that requires grad but has no derivative would silently get none.
-/// (What an in-place write replaces needs none.)
 void check_targets(const OperatorPlan& plan, const Operator& op, const Value* arguments) {
     auto check = [&](int at) {
-        if (at == 0 && op.form == Form::Inplace) return;
         if (requires_grad(arguments[at]) && !plan.is_target(at))
             fail(ErrorKind::Runtime, "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have "
                  "requires_grad True.", op.name(), op.schema->arguments[static_cast<size_t>(at)].name);
@@ -154,6 +152,8 @@ void set_histories(const Operator& op, const OperatorPlan& plan, GradNode* node,
     for (size_t r = 0; r < op.schema->results.size(); r++) {
         Value& v = results[r];
         if (v.is_tensor()) {
+            // A kernel that was added at run time may give a view that its schema says nothing of.
+            if (op.body != Body::View && v.tensor->base && v.tensor->use_count() == 1) results[r] = Value::own(untied(v.take_tensor()));
             if (!(plan.differentiable >> r & 1) || is_argument(v.tensor)) node->inputs.emplace_back();
             else set_history(v.tensor, node);
         } else if (v.tag == Value::Tag::TensorList) {
@@ -214,9 +214,18 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
     if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results);   // lists: each member is recorded by itself
     Tensor self = Tensor::share(arguments[0].tensor);
     check_inplace(self.impl(), true);
+    auto clone_self = [&] {
+        Exclude below(key::Autograd);
+        return tape::clone(self);
+    };
     if (plan.kind == Kind::Parts) {
-        Value computed;
-        op.functional_kernel(*op.functional, arguments, &computed);
+        // The parts may keep self: they get a copy, which stays what it is.
+        Tensor before = clone_self();
+        if (requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
+        Value copy[64], computed;
+        for (size_t i = 0; i < op.argument_count(); i++)
+            copy[i] = arguments[i].is_tensor() && arguments[i].tensor == self.impl() ? Value(before) : arguments[i];
+        op.functional_kernel(*op.functional, copy, &computed);
         Tensor result = computed.take_tensor();
         KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                        str(self.sizes()).c_str(), str(result.sizes()).c_str());
@@ -233,10 +242,6 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
     if (node) node->edges.emplace_back(gradient_edge(self.impl()));
     if (plan.kind == Kind::Rules || plan.kind == Kind::Computed) check_targets(plan, op, arguments);
     bool recorded = differentiable && any_target_requires_grad(plan, arguments);
-    auto clone_self = [&] {
-        Exclude below(key::Autograd);
-        return tape::clone(self);
-    };
     if (recorded && plan.kind == Kind::Rules) {
         node = make_rules_node(plan, arguments, true);
         used = used_by_rules(plan, arguments);
@@ -266,8 +271,13 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         rebase_history(self.impl(), node);
     }
     if (node->kind != GradNode::Kind::Operation) return;
-    if (plan.kind == Kind::Rules) save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, before, shape, true, used);
-    else save_pointwise_result(node.get(), self);
+    try {
+        if (plan.kind == Kind::Rules) save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, before, shape, true, used);
+        else save_pointwise_result(node.get(), self);
+    } catch (...) {                  // self is what was computed and has this history, but there is no way back through it
+        node->release_saved();
+        throw;
+    }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // autograd/saved.cpp: what a node keeps of tensors, and how it gets them back.
 #include "autograd/saved.h"
 
+#include "autograd/copy_slices.h"
 #include "autograd/meta.h"
 #include "core/shape.h"
 
@@ -34,7 +35,16 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
     data_ = cycle ? detached(tensor) : tensor;
 }
 
-Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history) const {
+/// A header of its own for `value`, with the history that the saved result has: the node that made it, or, if that wrote to
+/// a view, a view of what the base became.
+Tensor SavedTensor::with_history(const Tensor& value, const Ref<GradNode>& node, const CopySlices* slices) const {
+    Tensor fresh = detached(value);
+    if (slices) set_gradient_edge(fresh.impl(), {slices->view_node(), 0});
+    else set_gradient_edge(fresh.impl(), {node, output_});
+    return fresh;
+}
+
+Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySlices* slices) const {
     if (packed_) {
         Tensor value = packed_->unpack();
         if (!history || !requires_grad_) return value;
@@ -45,9 +55,9 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history) const {
             set_gradient_edge(fresh.impl(), {grad_accumulator(leaf_->impl()), 0});
             return fresh;
         }
+        if (is_output_) return with_history(value, node, slices);
         Tensor fresh = detached(value);
-        if (is_output_) set_gradient_edge(fresh.impl(), {node, output_});
-        else if (grad_fn_) set_gradient_edge(fresh.impl(), {grad_fn_, output_});
+        if (grad_fn_) set_gradient_edge(fresh.impl(), {grad_fn_, output_});
         return fresh;
     }
     if (!data_.defined()) return {};
@@ -65,9 +75,7 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history) const {
                                     "torch.autograd.set_detect_anomaly(True, check_nan=False).");
     }
     if (!is_output_ || !history || !requires_grad_) return data_;
-    Tensor fresh = detached(data_);
-    set_gradient_edge(fresh.impl(), {node, output_});
-    return fresh;
+    return with_history(data_, node, slices);
 }
 
 void SavedTensor::repack(std::shared_ptr<PackedTensor> (*pack)(void*, const Tensor&), void* context, const Ref<GradNode>& node) {

@@ -22,8 +22,9 @@ public:
     SavedTensor(SavedTensor&&) = default;
     SavedTensor& operator=(SavedTensor&&) = default;
 
-    /// The value, with its history if `history` (create_graph, or handed to Python); `node` is who saved it. Checks the version.
-    Tensor unpack(const Ref<GradNode>& node, bool history) const;
+    /// The value, with its history if `history` (create_graph, or handed to Python); `node` is who saved it, `slices` what
+    /// runs it if it wrote to a view. Checks the version.
+    Tensor unpack(const Ref<GradNode>& node, bool history, const CopySlices* slices = nullptr) const;
     bool defined() const { return data_.defined() || packed_; }
     void reset() { data_.reset(); packed_.reset(); grad_fn_ = nullptr; }
     /// The tensor as it is kept, for garbage collection. Undefined when packed.
@@ -34,6 +35,8 @@ public:
     bool is_packed() const { return static_cast<bool>(packed_); }
 
 private:
+    Tensor with_history(const Tensor& value, const Ref<GradNode>& node, const CopySlices* slices) const;
+
     Tensor data_;
     Ref<GradNode> grad_fn_;              // where a packed input's history was
     std::shared_ptr<PackedTensor> packed_;

@@ -308,7 +308,6 @@ SETTER(requires_grad) {
 }
 GETTER(retains_grad) { return PyBool_FromLong(impl->autograd && impl->autograd->retains_grad); }
 GETTER(output_nr) {
-    grad_fn(impl);
     return PyLong_FromUnsignedLong(impl->autograd ? impl->autograd->output : 0);
 }
 GETTER(_backward_hooks) {

@@ -339,7 +339,7 @@ Expression ExpressionBuilder::finish() {
 }
 
 Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
-                            DType result, bool mask) {
+                            DType result) {
     ExpressionBuilder builder;
     DType inner = value_type(compute);
     std::vector<Sym> values;
@@ -349,8 +349,7 @@ Expression build_expression(const ScalarBody& body, const Sym* arguments, const 
             continue;
         }
         Sym value = arguments[i].kind() == Sym::Kind::Literal ? builder.scalar(types[i]) : builder.input(types[i]);
-        DType to = mask && i > 0 ? result : compute == DType::None ? DType::None : inner;
-        values.push_back(to == DType::None ? value : Sym::convert(value, to));
+        values.push_back(compute == DType::None ? value : Sym::convert(value, inner));
     }
     body.build(builder, values.data());
     Expression raw = builder.finish();

@@ -167,7 +167,11 @@ def _str(self, *, tensor_contents=None):
 
 
 def _intern(tensor, contents):
-    grad_fn = tensor.grad_fn
+    try:
+        grad_fn = tensor.grad_fn
+        name = grad_fn and type(grad_fn).__name__
+    except RuntimeError:                     # a view of what was written to that has no history
+        grad_fn, name = None, "Invalid"
     is_plain = type(tensor) in (Tensor, torch.nn.Parameter)
     prefix = "tensor(" if type(tensor) is Tensor or is_plain else f"{type(tensor).__name__}("
     indent = len(prefix)
@@ -196,8 +200,7 @@ def _intern(tensor, contents):
             suffixes.append(f"dtype={tensor.dtype}")
         shown = tensor if tensor.device.type == "cpu" else tensor.cpu()
         text = _tensor_text(shown.detach() if type(tensor) is Tensor else shown.detach().as_subclass(Tensor), indent)
-    if grad_fn is not None:
-        name = type(grad_fn).__name__
+    if name is not None:
         if name == "CppFunction":
             name = grad_fn.name().rsplit("::", 1)[-1]
         suffixes.append(f"grad_fn=<{name}>")
