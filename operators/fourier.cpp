@@ -32,21 +32,19 @@ library::Fourier along(const Tensor& t, DType real, int64_t dim, int64_t n, bool
     return f;
 }
 
-Tensor own_copy(const Tensor& t) {
-    Tensor copy = make_tensor(t.sizes(), t.dtype(), t.device());
-    if (!copy.is_meta() && copy.numel()) copy_into(copy, t);
-    return copy;
-}
-
 Tensor complex_transform(const Tensor& self, IntList dim, int64_t normalization, bool forward) {
     KINDLING_CHECK(Runtime, self.is_complex(), "_fft_c2c: Expected a complex tensor");
     KINDLING_CHECK(Runtime, dim.empty() || self.dim() > 0, "_fft_c2c: Expected a tensor with dimensions");
-    Tensor out = own_copy(self);
+    Tensor out = make_tensor(self.sizes(), self.dtype(), self.device());
     if (out.is_meta() || !out.numel()) return out;
+    const bool copied = dim.empty() || !self.is_contiguous();
+    if (copied) copy_into(out, self);
+    const void* from = copied ? out.data() : self.data();  // what the next dimension reads: the argument, then the result
     Unlocked unlocked(out.numel() > 4096);
     for (size_t i = dim.size(); i-- > 0;) {
         int64_t d = wrap_dim(dim[i], self.dim()), n = self.size(d);
-        library::fft_complex(along(out, to_real(self.dtype()), d, n, forward, factor(normalization, n)), out.data(), out.data());
+        library::fft_complex(along(out, to_real(self.dtype()), d, n, forward, factor(normalization, n)), from, out.data());
+        from = out.data();
     }
     return out;
 }
@@ -62,7 +60,10 @@ Tensor from_real(const Tensor& self, IntList dim, int64_t normalization, bool on
     Tensor out = make_tensor(sizes, to_complex(self.dtype()), self.device());
     if (out.is_meta() || !out.numel()) return out;
     Tensor in = contiguous(self);
-    library::fft_from_real(along(out, self.dtype(), last, n, true, factor(normalization, n)), in.data(), out.data());
+    {
+        Unlocked unlocked(out.numel() > 4096);
+        library::fft_from_real(along(out, self.dtype(), last, n, true, factor(normalization, n)), in.data(), out.data());
+    }
     return dim.size() == 1 ? out : complex_transform(out, IntList(dim.data(), dim.size() - 1), normalization, true);
 }
 
@@ -77,7 +78,10 @@ Tensor to_real_values(const Tensor& self, IntList dim, int64_t normalization, in
     if (out.is_meta() || !out.numel()) return out;
     Tensor in = dim.size() == 1 ? contiguous(self) : complex_transform(self, IntList(dim.data(), dim.size() - 1), normalization, false);
     if (in.size(last) != n / 2 + 1) in = contiguous(narrow(in, last, 0, n / 2 + 1));
-    library::fft_to_real(along(out, out.dtype(), last, n, false, factor(normalization, n)), in.data(), out.data());
+    {
+        Unlocked unlocked(out.numel() > 4096);
+        library::fft_to_real(along(out, out.dtype(), last, n, false, factor(normalization, n)), in.data(), out.data());
+    }
     return out;
 }
 

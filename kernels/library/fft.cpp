@@ -1,11 +1,14 @@
-// Stockham's mixed-radix transform on split real and imaginary arrays, several rows side by side so that the innermost
-// loops are long; lengths with a large prime factor go through Bluestein's convolution.
+// Fourier transforms. A transform of blocks (fft_isa.h) runs Stockham's mixed-radix stages over many sequences side by side.
+// One long sequence is made into such: n = first * second numbers are a matrix whose columns are transformed, multiplied by
+// roots of unity and transposed, and whose rows are transformed then (Bailey 1990, "FFTs in external or hierarchical
+// memory"). Lengths with a large prime factor go through Bluestein's convolution.
 #include "kernels/library/fft.h"
 
 #include <pthread.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -18,8 +21,6 @@
 
 namespace kindling::library {
 namespace {
-
-constexpr int largest_radix = 31;
 
 // exp(-2 pi i numerator / denominator) with the argument brought into an eighth of the circle first.
 struct Root {
@@ -47,22 +48,7 @@ Root root(uint64_t numerator, uint64_t denominator) {
 }
 
 template <class R>
-struct Plan {
-    int64_t n;
-    std::vector<int> radices; // empty with n > 1: Bluestein
-    std::vector<R> twiddles;  // for each stage, each p, each k from 1: re, im
-    std::vector<R> roots;     // for each generic stage, radix * radix: re, im
-    int64_t padded = 0;
-    std::vector<R> chirp;  // re, im
-    std::vector<R> kernel; // the transformed chirp, divided by `padded`
-    std::shared_ptr<const Plan> inner;
-};
-
-template <class R>
-std::shared_ptr<const Plan<R>> plan_of(int64_t n);
-
-template <class R>
-const FourierStages<R>& stages() {
+const FourierLoops<R>& loops() {
     const FourierSteps& steps = KINDLING_OF_ISA(fourier_steps);
     if constexpr (sizeof(R) == 4)
         return steps.in_float;
@@ -70,135 +56,183 @@ const FourierStages<R>& stages() {
         return steps.in_double;
 }
 
-// Forward transform of `s` interleaved rows: x is overwritten, as is the spare room; the result's place is returned.
+int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+/// The radices of n, or nothing if it has a prime factor that is too large.
+std::vector<int> radices_of(int64_t n) {
+    std::vector<int> radices;
+    int twos = __builtin_ctzll(static_cast<uint64_t>(n));
+    int64_t rest = n >> twos;
+    if (twos % 3 == 1 && twos > 1) {
+        radices.push_back(16);
+        twos -= 4;
+    }
+    for (; twos > 2; twos -= 3) radices.push_back(8);
+    if (twos) radices.push_back(1 << twos);
+    for (int r = 3; r <= largest_radix; r += 2)
+        for (; rest % r == 0; rest /= r) radices.push_back(r);
+    if (rest != 1) radices.clear();
+    return radices;
+}
+bool has_stages(int64_t n) { return n == 1 || !radices_of(n).empty(); }
+/// What the stages cost, in passes of radix 8 over the blocks.
+double cost_of(const std::vector<int>& radices) {
+    double cost = 0;
+    for (int r : radices) cost += r == 16 ? 1.6 : r == 8 ? 1 : r <= 4 ? 0.8 : 0.5 + 0.2 * r;
+    return cost;
+}
+
+/// A transform of blocks.
 template <class R>
-Split<R> transform(const Plan<R>& plan, int64_t s, Split<R> x, Split<R> spare) {
-    int64_t n = plan.n;
-    if (n == 1) return x;
-    if (!plan.radices.empty()) {
-        const R* w = plan.twiddles.data();
-        const R* roots = plan.roots.data();
-        for (int r : plan.radices) {
-            int64_t m = n / r;
-            Split<const R> from{x.re, x.im};
-            if (r == 4)
-                stages<R>().four(m, s, from, spare, w);
-            else if (r == 2)
-                stages<R>().two(m, s, from, spare, w);
-            else if (r == 3)
-                stages<R>().three(m, s, from, spare, w);
-            else {
-                stages<R>().any(r, m, s, from, spare, w, roots);
-                roots += 2 * r * r;
-            }
+struct Stages {
+    int64_t n = 0;
+    std::vector<int> radices;
+    std::vector<R> twiddles, roots;  // as FourierLoops::stage wants them, stage after stage
+
+    void push(std::vector<R>& to, int64_t numerator, int64_t denominator) {
+        Root w = root(static_cast<uint64_t>(numerator), static_cast<uint64_t>(denominator));
+        to.push_back(static_cast<R>(w.re));
+        to.push_back(static_cast<R>(w.im));
+    }
+    void make(int64_t length) {
+        n = length;
+        radices = radices_of(n);
+        for (int r : radices) {
+            int64_t m = length / r;
+            for (int64_t p = 0; p < m; ++p)
+                for (int k = 1; k < r; ++k) push(twiddles, p * k, length);
+            if (r > 5 && r % 2)
+                for (int j = 0; j < r; ++j) {
+                    push(roots, j, r);
+                    roots.back() = -roots.back();
+                }
+            length = m;
+        }
+    }
+    /// x is overwritten, as is the spare room; the result's place is returned.
+    R* run(R* x, R* spare, bool back) const {
+        const R *w = twiddles.data(), *angles = roots.data();
+        int64_t length = n, s = 1;
+        for (int r : radices) {
+            int64_t m = length / r;
+            loops<R>().stage(r, m, s, x, spare, w, angles, back);
             w += 2 * m * (r - 1);
+            if (r > 5 && r % 2) angles += 2 * r;
             std::swap(x, spare);
-            n = m;
+            length = m;
             s *= r;
         }
         return x;
     }
-    // Bluestein: j k = (j^2 + k^2 - (k - j)^2) / 2 makes it a convolution with a chirp.
-    int64_t padded = plan.padded;
-    Scratch<R> room(4 * padded * s);
-    Split<R> a{room.data, room.data + padded * s}, b{a.im + padded * s, a.im + 2 * padded * s};
-    for (int64_t j = 0; j < n; ++j) {
-        R cr = plan.chirp[static_cast<size_t>(2 * j)], ci = plan.chirp[static_cast<size_t>(2 * j + 1)];
-        for (int64_t q = j * s; q < (j + 1) * s; ++q) {
-            a.re[q] = x.re[q] * cr - x.im[q] * ci;
-            a.im[q] = x.re[q] * ci + x.im[q] * cr;
+};
+
+constexpr int64_t shortest_row = 256;           // below it, blocks of many rows are quicker
+constexpr int64_t longest_table = int64_t{1} << 16;  // of the factors between columns and rows
+
+/// What a plan is for: sequences as lanes of blocks, one sequence, or the factors of real transforms.
+enum class Use { Blocks, Row, Turns };
+
+template <class R>
+struct Plan {
+    int64_t n = 0;
+    Use use = Use::Blocks;
+    Stages<R> first;  // of blocks, or of a row's columns
+    Stages<R> second;
+    std::vector<R> between, outer;  // FourierLoops::transpose
+    // Bluestein's way, if it is there
+    std::shared_ptr<const Plan> padded;
+    std::vector<R> chirp, conjugate, kernel;  // kernel: the transformed chirp, divided by padded->n
+    std::vector<R> turns;  // exp(-pi i k / n) for k = 0 to n / 2, real parts first
+};
+
+template <class R>
+std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use);
+
+template <class R>
+void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back);
+
+/// The columns' length that costs least, or 0.
+template <class R>
+int64_t first_of(int64_t n) {
+    int64_t best = 0;
+    double least = 0;
+    for (int64_t d = 2; d * d <= n; ++d) {
+        if (n % d) continue;
+        for (int64_t first : {d, n / d}) {
+            int64_t second = n / first;
+            auto waste = [](int64_t count) { return static_cast<double>(round_up(count, lanes<R>)) / static_cast<double>(count); };
+            double cost = waste(second) * (cost_of(radices_of(first)) + 1.7) + waste(first) * (cost_of(radices_of(second)) + 0.7);
+            if (std::max(first, second) > 4096) cost *= 2;  // blocks beyond the second cache
+            if (!best || cost < least) {
+                best = first;
+                least = cost;
+            }
         }
     }
-    std::fill(a.re + n * s, a.re + padded * s, R{0});
-    std::fill(a.im + n * s, a.im + padded * s, R{0});
-    Split<R> t = transform(*plan.inner, s, a, b);
-    Split<R> other = t.re == a.re ? b : a;
-    for (int64_t j = 0; j < padded; ++j) {
-        R kr = plan.kernel[static_cast<size_t>(2 * j)], ki = plan.kernel[static_cast<size_t>(2 * j + 1)];
-        for (int64_t q = j * s; q < (j + 1) * s; ++q) {
-            R re = t.re[q] * kr - t.im[q] * ki;
-            t.im[q] = t.re[q] * ki + t.im[q] * kr;
-            t.re[q] = re;
-        }
-    }
-    // The way back is the way there with real and imaginary parts exchanged.
-    Split<R> back = transform(*plan.inner, s, Split<R>{t.im, t.re}, Split<R>{other.im, other.re});
-    for (int64_t j = 0; j < n; ++j) {
-        R cr = plan.chirp[static_cast<size_t>(2 * j)], ci = plan.chirp[static_cast<size_t>(2 * j + 1)];
-        for (int64_t q = j * s; q < (j + 1) * s; ++q) {
-            R re = back.im[q], im = back.re[q];
-            x.re[q] = re * cr - im * ci;
-            x.im[q] = re * ci + im * cr;
-        }
-    }
-    return x;
+    return best;
 }
 
 template <class R>
-std::shared_ptr<const Plan<R>> make_plan(int64_t n) {
+std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
     auto plan = std::make_shared<Plan<R>>();
     plan->n = n;
-    int64_t rest = n;
-    while (rest % 4 == 0) {
-        plan->radices.push_back(4);
-        rest /= 4;
+    plan->use = use;
+    if (use == Use::Blocks) {
+        plan->first.make(n);
+        return plan;
     }
-    for (int r = 2; r <= largest_radix && rest > 1; ++r)
-        while (rest % r == 0) {
-            plan->radices.push_back(r);
-            rest /= r;
-        }
-    if (rest == 1) {
-        // Large radices first: they are the ones whose loops over m are cheap to keep short.
-        int64_t length = n;
-        for (int r : plan->radices) {
-            int64_t m = length / r;
-            for (int64_t p = 0; p < m; ++p)
-                for (int k = 1; k < r; ++k) {
-                    Root w = root(static_cast<uint64_t>(p) * static_cast<uint64_t>(k), static_cast<uint64_t>(length));
-                    plan->twiddles.push_back(static_cast<R>(w.re));
-                    plan->twiddles.push_back(static_cast<R>(w.im));
-                }
-            if (r > 4)
-                for (int j = 0; j < r; ++j)
-                    for (int k = 0; k < r; ++k) {
-                        Root w = root(static_cast<uint64_t>(j * k), static_cast<uint64_t>(r));
-                        plan->roots.push_back(static_cast<R>(w.re));
-                        plan->roots.push_back(static_cast<R>(w.im));
-                    }
-            length = m;
+    if (use == Use::Turns) {
+        const int64_t count = n / 2 + 1;
+        plan->turns.resize(static_cast<size_t>(2 * count));
+        for (int64_t k = 0; k < count; ++k) {
+            Root w = root(static_cast<uint64_t>(k), static_cast<uint64_t>(2 * n));
+            plan->turns[static_cast<size_t>(k)] = static_cast<R>(w.re);
+            plan->turns[static_cast<size_t>(count + k)] = static_cast<R>(w.im);
         }
         return plan;
     }
-    plan->radices.clear();
-    int64_t padded = 1;
-    while (padded < 2 * n - 1)
-        padded *= 2;
-    plan->padded = padded;
-    plan->inner = plan_of<R>(padded);
-    plan->chirp.resize(static_cast<size_t>(2 * n));
-    Scratch<R> room(4 * padded);
-    Split<R> a{room.data, room.data + padded}, b{room.data + 2 * padded, room.data + 3 * padded};
-    std::fill(room.data, room.data + 2 * padded, R{0});
-    uint64_t square = 0, modulus = 2 * static_cast<uint64_t>(n); // j * j modulo 2 n
+    if (has_stages(n)) {
+        int64_t first = first_of<R>(n), second = n / first;
+        plan->first.make(first);
+        plan->second.make(second);
+        const bool large = n > longest_table;
+        for (int64_t c = 0; c < (large ? lanes<R> : second); c += lanes<R>)
+            for (int64_t k = 0; k < first; ++k)
+                for (bool im : {false, true})
+                    for (int64_t j = c; j < c + lanes<R>; ++j) {
+                        Root w = root(static_cast<uint64_t>(j) * static_cast<uint64_t>(k), static_cast<uint64_t>(n));
+                        plan->between.push_back(static_cast<R>(im ? w.im : w.re));
+                    }
+        if (large)
+            for (int64_t c = 0; c < second; c += lanes<R>)
+                for (int64_t k = 0; k < first; ++k) plan->first.push(plan->outer, c * k, n);
+        return plan;
+    }
+    // j k = (j^2 + k^2 - (k - j)^2) / 2 makes the transform a convolution with a chirp.
+    int64_t length = INT64_MAX;
+    for (int64_t odd : {1, 3, 5, 9, 15}) {
+        int64_t candidate = odd * shortest_row;
+        while (candidate < 2 * n - 1) candidate *= 2;
+        length = std::min(length, candidate);
+    }
+    plan->padded = plan_of<R>(length, Use::Row);
+    Scratch<R> room(2 * length);
+    std::fill(room.data, room.data + 2 * length, R{0});
+    uint64_t square = 0, modulus = 2 * static_cast<uint64_t>(n);  // j * j modulo 2 n
     for (int64_t j = 0; j < n; ++j) {
         Root w = root(square, modulus);
-        plan->chirp[static_cast<size_t>(2 * j)] = static_cast<R>(w.re);
-        plan->chirp[static_cast<size_t>(2 * j + 1)] = static_cast<R>(w.im);
-        a.re[j] = static_cast<R>(w.re);
-        a.im[j] = static_cast<R>(-w.im);
-        if (j) {
-            a.re[padded - j] = a.re[j];
-            a.im[padded - j] = a.im[j];
+        plan->chirp.push_back(static_cast<R>(w.re));
+        plan->chirp.push_back(static_cast<R>(w.im));
+        plan->conjugate.push_back(static_cast<R>(w.re));
+        plan->conjugate.push_back(static_cast<R>(-w.im));
+        for (int64_t place : {j, (length - j) % length}) {
+            room[2 * place] = static_cast<R>(w.re);
+            room[2 * place + 1] = static_cast<R>(-w.im);
         }
         square = (square + 2 * static_cast<uint64_t>(j) + 1) % modulus;
     }
-    Split<R> t = transform(*plan->inner, 1, a, b);
-    plan->kernel.resize(static_cast<size_t>(2 * padded));
-    for (int64_t j = 0; j < padded; ++j) {
-        plan->kernel[static_cast<size_t>(2 * j)] = t.re[j] / static_cast<R>(padded);
-        plan->kernel[static_cast<size_t>(2 * j + 1)] = t.im[j] / static_cast<R>(padded);
-    }
+    plan->kernel.resize(static_cast<size_t>(2 * length));
+    run_row(*plan->padded, room.data, plan->kernel.data(), static_cast<R>(1.0 / static_cast<double>(length)), false);
     return plan;
 }
 
@@ -215,20 +249,20 @@ template <class R>
 constinit Cache<R>* cache = nullptr;
 
 template <class R>
-std::shared_ptr<const Plan<R>> plan_of(int64_t n) {
+std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
     std::shared_ptr<const Plan<R>> found;
     pthread_mutex_lock(&cache_lock);
     if (!cache<R>) cache<R> = new Cache<R>;
     Cache<R>& c = *cache<R>;
-    for (int i = 0; i < Cache<R>::size; ++i)
-        if (c.plans[i] && c.plans[i]->n == n) {
+    for (int i = 0; i < Cache<R>::size && !found; ++i)
+        if (c.plans[i] && c.plans[i]->n == n && c.plans[i]->use == use) {
             c.used[i] = ++c.clock;
             found = c.plans[i];
         }
     pthread_mutex_unlock(&cache_lock);
     if (found) return found;
-    found = make_plan<R>(n);
-    if (n > (1 << 22)) return found; // too large to keep
+    found = make_plan<R>(n, use);
+    if (n > (1 << 22)) return found;  // too large to keep
     pthread_mutex_lock(&cache_lock);
     int oldest = 0;
     for (int i = 1; i < Cache<R>::size; ++i)
@@ -240,203 +274,289 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n) {
     return found;
 }
 
-// Row r of [outer, inner] begins here, in an array with `length` along the dimension.
-inline int64_t row_start(const Fourier& f, int64_t row, int64_t length) {
-    return row / f.inner * length * f.inner + row % f.inner;
-}
+/// Blocks that one thread takes at a time.
+int64_t grain_of(int64_t numbers) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(numbers, 1)); }
 
-// f(row, begin, end) over places and rows in small squares, so that neither order leaves the cache.
-template <class F>
-inline void for_places(int64_t n, int64_t s, F f) {
-    for (int64_t begin = 0; begin < n; begin += 16)
-        for (int64_t q = 0; q < s; ++q)
-            f(q, begin, std::min(begin + 16, n));
-}
-
-// Rows that lie one after the other, `pairs` pairs of numbers each, `row` apart, to lanes: the first of pair j of row q at
-// first[j * s + q], the second at second[j * s + q]; and back. By way of blocks that are turned in the first cache.
-constexpr int64_t most_lanes = 16;
-template <class R> constexpr int64_t turned_pairs = 128 / sizeof(R);
+/// One sequence of complex numbers; `out` may be `in`.
 template <class R>
-void to_lanes(const R* from, int64_t row, int64_t pairs, int64_t s, R* first, R* second) {
-    PlaneCopy copy = find_plane_copy(sizeof(R));
-    constexpr int64_t item = sizeof(R);
-    alignas(64) R block[2 * turned_pairs<R> * most_lanes];
-    auto move = [&](R* to, const R* source, int64_t rows, int64_t source_row, int64_t source_step) {
-        copy({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(source), {rows, s}, {s * item, item},
-              {source_row * item, source_step * item}});
-    };
-    for (int64_t j = 0; j < pairs; j += turned_pairs<R>) {
-        const int64_t some = std::min(turned_pairs<R>, pairs - j);
-        move(block, from + 2 * j, 2 * some, 1, row);
-        move(first + j * s, block, some, 2 * s, 1);
-        move(second + j * s, block + s, some, 2 * s, 1);
+void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back) {
+    const FourierLoops<R>& loop = loops<R>();
+    if (plan.padded) {
+        const int64_t length = plan.padded->n;
+        Scratch<R> room(2 * length);
+        loop.multiply(room.data, in, back ? plan.conjugate.data() : plan.chirp.data(), plan.n, back);
+        std::fill(room.data + 2 * plan.n, room.data + 2 * length, R{0});
+        run_row(*plan.padded, room.data, room.data, R{1}, false);
+        loop.multiply(room.data, room.data, plan.kernel.data(), length, false);
+        run_row(*plan.padded, room.data, room.data, scale, true);
+        loop.multiply(out, room.data, plan.chirp.data(), plan.n, back);
+        return;
     }
-}
-template <class R>
-void from_lanes(R* to, int64_t row, int64_t pairs, int64_t s, const R* first, const R* second, R first_scale, R second_scale) {
-    PlaneCopy copy = find_plane_copy(sizeof(R));
-    constexpr int64_t item = sizeof(R);
-    alignas(64) R block[2 * turned_pairs<R> * most_lanes];
-    for (int64_t j = 0; j < pairs; j += turned_pairs<R>) {
-        const int64_t some = std::min(turned_pairs<R>, pairs - j);
-        for (int64_t k = 0; k < some; ++k) {
-            const R *a = first + (j + k) * s, *b = second + (j + k) * s;
-            R *c = block + 2 * k * s, *d = c + s;
-            for (int64_t q = 0; q < s; ++q) c[q] = a[q] * first_scale;
-            for (int64_t q = 0; q < s; ++q) d[q] = b[q] * second_scale;
+    const int64_t first = plan.first.n, second = plan.second.n;
+    const int64_t columns = (second + lanes<R> - 1) / lanes<R>, rows = (first + lanes<R> - 1) / lanes<R>;
+    const int64_t row = columns * lanes<R>;  // blocks
+    Scratch<R> middle(rows * row * block<R>);
+    parallel_for(0, columns, grain_of(first * lanes<R>), [&](int64_t begin, int64_t end) {
+        Scratch<R> room(2 * first * block<R>);
+        for (int64_t c = begin; c < end; ++c) {
+            const int64_t count = std::min(lanes<R>, second - c * lanes<R>);
+            loop.load(in + 2 * c * lanes<R>, second, first, count, room.data);
+            const R* x = plan.first.run(room.data, room.data + first * block<R>, back);
+            const bool table = plan.outer.empty();
+            loop.transpose(x, first, count, plan.between.data() + (table ? c * first * block<R> : 0),
+                           table ? nullptr : plan.outer.data() + 2 * c * first, middle.data + c * lanes<R> * block<R>, row, back);
         }
-        copy({reinterpret_cast<char*>(to + 2 * j), reinterpret_cast<char*>(block), {s, 2 * some}, {row * item, item},
-              {item, s * item}});
-    }
+    });
+    parallel_for(0, rows, grain_of(second * lanes<R>), [&](int64_t begin, int64_t end) {
+        Scratch<R> room(second * block<R>);
+        for (int64_t k = begin; k < end; ++k) {
+            const R* x = plan.second.run(middle.data + k * row * block<R>, room.data, back);
+            loop.store(x, second, std::min(lanes<R>, first - k * lanes<R>), out + 2 * k * lanes<R>, first, scale);
+        }
+    });
 }
 
-// run(first row, how many) over all rows in bundles.
-template <class Run>
-void for_bundles(const Fourier& f, int64_t n, Run run) {
-    int64_t rows = f.outer * f.inner;
-    int64_t bundle = std::clamp<int64_t>((int64_t{1} << 15) / std::max<int64_t>(n, 1), 1, 16);
-    int64_t bundles = (rows + bundle - 1) / bundle;
-    parallel_for(0, bundles, std::max<int64_t>(1, 4096 / std::max<int64_t>(n * bundle, 1)),
-                 [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i)
-                         run(i * bundle, std::min(bundle, rows - i * bundle));
-                 });
+/// Whether sequences of n numbers are transformed one by one, not several as blocks.
+bool by_rows(int64_t n) { return n >= shortest_row || !has_stages(n); }
+
+// ---- arrays [outer, n, inner]
+
+/// Up to `lanes` rows of `numbers` numbers, `row` apart, to the lanes of blocks, and back.
+template <class R>
+void rows_to_lanes(const R* from, int64_t row, int64_t numbers, int64_t count, R* x) {
+    constexpr int64_t item = sizeof(R);
+    if (count < lanes<R>) std::memset(x, 0, static_cast<size_t>(numbers * lanes<R> * item));
+    find_plane_copy(item)({reinterpret_cast<char*>(x), reinterpret_cast<const char*>(from), {numbers, count},
+                           {lanes<R> * item, item}, {item, row * item}});
+}
+template <class R>
+void lanes_to_rows(const R* x, int64_t numbers, int64_t count, R* to, int64_t row) {
+    constexpr int64_t item = sizeof(R);
+    find_plane_copy(item)({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(x), {count, numbers}, {row * item, item},
+                           {item, lanes<R> * item}});
+}
+/// `count` numbers of each of `rows` rows, to the lanes of rows of x, and back.
+template <class R>
+void copy_lanes(R* to, int64_t to_row, const R* from, int64_t from_row, int64_t rows, int64_t count) {
+    for (int64_t j = 0; j < rows; ++j) std::memcpy(to + j * to_row, from + j * from_row, static_cast<size_t>(count) * sizeof(R));
+}
+
+/// body(first row, how many) for bundles of rows that are the lanes of blocks.
+template <class F>
+void for_bundles(int64_t rows, int64_t lane_count, int64_t n, F body) {
+    parallel_for(0, (rows + lane_count - 1) / lane_count, grain_of(n * lane_count), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) body(i * lane_count, std::min(lane_count, rows - i * lane_count));
+    });
+}
+template <class F>
+void for_rows(int64_t rows, int64_t n, F body) {
+    parallel_for(0, rows, grain_of(n), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) body(i);
+    });
+}
+/// body(outer index, first inner index, how many) for neighbouring sequences that are the lanes of blocks.
+template <class F>
+void for_columns(const Fourier& f, int64_t lane_count, F body) {
+    const int64_t chunks = (f.inner + lane_count - 1) / lane_count;
+    parallel_for(0, f.outer * chunks, grain_of(f.n * lane_count), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            int64_t at = i % chunks * lane_count;
+            body(i / chunks, at, std::min(lane_count, f.inner - at));
+        }
+    });
+}
+/// Whether sequences that lie `inner` apart are taken as lanes where they are; else they are copied first.
+template <class R>
+bool in_place(const Fourier& f) {
+    return f.inner >= lanes<R> / 2 && f.n <= 4096 && has_stages(f.n);
+}
+/// [outer, rows, columns] numbers of `item` bytes to [outer, columns, rows].
+void transpose_planes(const void* from, void* to, int64_t outer, int64_t rows, int64_t columns, int64_t item) {
+    PlaneCopy copy = find_plane_copy(static_cast<int>(item));
+    const int64_t plane = rows * columns * item;
+    for (int64_t o = 0; o < outer; ++o)
+        copy({static_cast<char*>(to) + o * plane, static_cast<const char*>(from) + o * plane, {columns, rows}, {rows * item, item},
+              {item, columns * item}});
 }
 
 template <class R>
 void run_complex(const Fourier& f, const R* in, R* out) {
-    auto plan = plan_of<R>(f.n);
-    int64_t n = f.n, step = 2 * f.inner;
-    auto scale = static_cast<R>(f.scale);
-    for_bundles(f, n, [&](int64_t row, int64_t s) {
-        Scratch<R> room(4 * n * s);
-        Split<R> x{room.data, room.data + n * s}, y{room.data + 2 * n * s, room.data + 3 * n * s};
-        int part = f.forward ? 0 : 1; // backwards: parts exchanged before and after
-        if (f.inner == 1) {
-            to_lanes(in + 2 * row * n, 2 * n, n, s, part ? x.im : x.re, part ? x.re : x.im);
-            Split<R> t = transform(*plan, s, x, y);
-            from_lanes(out + 2 * row * n, 2 * n, n, s, part ? t.im : t.re, part ? t.re : t.im, scale, scale);
-            return;
-        }
-        for_places(n, s, [&](int64_t q, int64_t begin, int64_t end) {
-            const R* from = in + 2 * row_start(f, row + q, n);
-            for (int64_t j = begin; j < end; ++j) {
-                x.re[j * s + q] = from[j * step + part];
-                x.im[j * s + q] = from[j * step + 1 - part];
-            }
+    const FourierLoops<R>& loop = loops<R>();
+    const int64_t n = f.n;
+    const bool back = !f.forward;
+    const auto scale = static_cast<R>(f.scale);
+    if (f.inner > 1 && in_place<R>(f)) {
+        auto plan = plan_of<R>(n, Use::Blocks);
+        for_columns(f, lanes<R>, [&](int64_t o, int64_t i, int64_t count) {
+            Scratch<R> room(2 * n * block<R>);
+            const int64_t at = 2 * (o * n * f.inner + i);
+            loop.load(in + at, f.inner, n, count, room.data);
+            const R* x = plan->first.run(room.data, room.data + n * block<R>, back);
+            loop.store(x, n, count, out + at, f.inner, scale);
         });
-        Split<R> t = transform(*plan, s, x, y);
-        for_places(n, s, [&](int64_t q, int64_t begin, int64_t end) {
-            R* to = out + 2 * row_start(f, row + q, n);
-            for (int64_t j = begin; j < end; ++j) {
-                to[j * step + part] = t.re[j * s + q] * scale;
-                to[j * step + 1 - part] = t.im[j * s + q] * scale;
-            }
-        });
+        return;
+    }
+    if (f.inner > 1) {
+        Scratch<R> rows(2 * f.outer * n * f.inner);
+        transpose_planes(in, rows.data, f.outer, n, f.inner, 2 * sizeof(R));
+        Fourier along = f;
+        along.outer = f.outer * f.inner;
+        along.inner = 1;
+        run_complex(along, rows.data, rows.data);
+        transpose_planes(rows.data, out, f.outer, f.inner, n, 2 * sizeof(R));
+        return;
+    }
+    if (by_rows(n)) {
+        auto plan = plan_of<R>(n, Use::Row);
+        for_rows(f.outer, n, [&](int64_t i) { run_row(*plan, in + 2 * i * n, out + 2 * i * n, scale, back); });
+        return;
+    }
+    auto plan = plan_of<R>(n, Use::Blocks);
+    for_bundles(f.outer, lanes<R>, n, [&](int64_t row, int64_t count) {
+        Scratch<R> room(2 * n * block<R>);
+        rows_to_lanes(in + 2 * row * n, 2 * n, 2 * n, count, room.data);
+        R* x = plan->first.run(room.data, room.data + n * block<R>, back);
+        if (scale != 1) loop.scale(x, n, scale);
+        lanes_to_rows(x, 2 * n, count, out + 2 * row * n, 2 * n);
     });
 }
 
 template <class R>
 void run_from_real(const Fourier& f, const R* in, R* out) {
-    int64_t n = f.n, kept = n / 2 + 1, step = 2 * f.inner;
-    auto scale = static_cast<R>(f.scale);
-    R sign = f.forward ? R{1} : R{-1}; // of a real array the way back is the conjugate
-    bool even = n % 2 == 0;
-    int64_t length = even ? n / 2 : n; // even lengths: pairs of reals as complex numbers
-    auto plan = plan_of<R>(length);
-    std::vector<R> turns;
-    if (even)
-        for (int64_t k = 0; k <= length / 2; ++k) {
-            Root w = root(static_cast<uint64_t>(k), static_cast<uint64_t>(n));
-            turns.push_back(static_cast<R>(w.re));
-            turns.push_back(static_cast<R>(w.im));
+    const FourierLoops<R>& loop = loops<R>();
+    const int64_t n = f.n, kept = n / 2 + 1;
+    const auto scale = static_cast<R>(f.scale);
+    const R sign = f.forward ? R{1} : R{-1};  // of real numbers the way back is the conjugate
+    if (n % 2) {
+        Scratch<R> whole(2 * f.outer * n * f.inner);
+        for (int64_t i = 0; i < f.outer * n * f.inner; ++i) {
+            whole[2 * i] = in[i];
+            whole[2 * i + 1] = 0;
         }
-    for_bundles(f, length, [&](int64_t row, int64_t s) {
-        Scratch<R> room(4 * length * s);
-        Split<R> x{room.data, room.data + length * s}, y{room.data + 2 * length * s, room.data + 3 * length * s};
-        if (even && f.inner == 1) to_lanes(in + row * n, n, length, s, x.re, x.im);
-        else for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
-            const R* from = in + row_start(f, row + q, n);
-            for (int64_t j = begin; j < end; ++j) {
-                x.re[j * s + q] = even ? from[2 * j * f.inner] : from[j * f.inner];
-                x.im[j * s + q] = even ? from[(2 * j + 1) * f.inner] : R{0};
-            }
-        });
-        Split<R> t = transform(*plan, s, x, y);
-        Split<R> result = t;
-        Scratch<R> untangled(even ? 2 * kept * s : 0);
-        if (even) {
-            result = {untangled.data, untangled.data + kept * s};
-            stages<R>().untangle(length, s, {t.re, t.im}, result, turns.data());
-            if (f.inner == 1)
-                return from_lanes(out + 2 * row * kept, 2 * kept, kept, s, result.re, result.im, scale, scale * sign);
+        run_complex(f, whole.data, whole.data);
+        for (int64_t o = 0; o < f.outer; ++o) {
+            R* to = out + 2 * o * kept * f.inner;
+            std::memcpy(to, whole.data + 2 * o * n * f.inner, static_cast<size_t>(2 * kept * f.inner) * sizeof(R));
+            for (int64_t i = 0; i < f.inner; ++i) to[2 * i + 1] = 0;
         }
-        for_places(kept, s, [&](int64_t q, int64_t begin, int64_t end) {
-            R* to = out + 2 * row_start(f, row + q, kept);
-            for (int64_t k = begin; k < end; ++k) {
-                bool real = k == 0 || 2 * k == n;
-                to[k * step] = result.re[k * s + q] * scale;
-                to[k * step + 1] = real ? R{0} : result.im[k * s + q] * sign * scale;
-            }
+        return;
+    }
+    // Pairs of real numbers as complex ones.
+    const int64_t half = n / 2;
+    auto factors = plan_of<R>(half, Use::Turns);
+    const R* turns = factors->turns.data();
+    Fourier pairs = f;
+    pairs.n = half;
+    if (f.inner > 1 && in_place<R>(pairs)) {
+        auto plan = plan_of<R>(half, Use::Blocks);
+        for_columns(pairs, lanes<R>, [&](int64_t o, int64_t i, int64_t count) {
+            Scratch<R> room(2 * kept * block<R>);
+            if (count < lanes<R>) std::memset(room.data, 0, static_cast<size_t>(half * block<R>) * sizeof(R));
+            copy_lanes(room.data, lanes<R>, in + o * n * f.inner + i, f.inner, n, count);
+            R* x = plan->first.run(room.data, room.data + kept * block<R>, false);
+            loop.untangle_blocks(x, half, turns, scale, sign);
+            loop.store(x, kept, count, out + 2 * (o * kept * f.inner + i), f.inner, R{1});
         });
+        return;
+    }
+    if (f.inner > 1) {
+        Scratch<R> rows(f.outer * n * f.inner), results(2 * f.outer * kept * f.inner);
+        transpose_planes(in, rows.data, f.outer, n, f.inner, sizeof(R));
+        Fourier along = f;
+        along.outer = f.outer * f.inner;
+        along.inner = 1;
+        run_from_real(along, rows.data, results.data);
+        transpose_planes(results.data, out, f.outer, f.inner, kept, 2 * sizeof(R));
+        return;
+    }
+    if (by_rows(half)) {
+        auto plan = plan_of<R>(half, Use::Row);
+        for_rows(f.outer, n, [&](int64_t i) {
+            Scratch<R> room(2 * kept);  // rows of the result do not begin with a cache line
+            run_row(*plan, in + i * n, room.data, R{1}, false);
+            loop.untangle(room.data, out + 2 * i * kept, half, turns, scale, sign);
+        });
+        return;
+    }
+    auto plan = plan_of<R>(half, Use::Blocks);
+    for_bundles(f.outer, lanes<R>, n, [&](int64_t row, int64_t count) {
+        Scratch<R> room(2 * kept * block<R>);
+        rows_to_lanes(in + row * n, n, n, count, room.data);
+        R* x = plan->first.run(room.data, room.data + kept * block<R>, false);
+        loop.untangle_blocks(x, half, turns, scale, sign);
+        lanes_to_rows(x, 2 * kept, count, out + 2 * row * kept, 2 * kept);
     });
 }
 
 template <class R>
 void run_to_real(const Fourier& f, const R* in, R* out) {
-    int64_t n = f.n, given = n / 2 + 1, step = 2 * f.inner;
-    auto scale = static_cast<R>(f.scale);
-    R sign = f.forward ? R{-1} : R{1};
-    bool even = n % 2 == 0;
-    int64_t length = even ? n / 2 : n;
-    auto plan = plan_of<R>(length);
-    std::vector<R> turns;
-    if (even)
-        for (int64_t k = 0; k < length; ++k) {
-            Root w = root(static_cast<uint64_t>(k), static_cast<uint64_t>(n));
-            turns.push_back(static_cast<R>(w.re));
-            turns.push_back(static_cast<R>(-w.im));
-        }
-    for_bundles(f, length, [&](int64_t row, int64_t s) {
-        Scratch<R> room(4 * length * s);
-        Split<R> x{room.data, room.data + length * s}, y{room.data + 2 * length * s, room.data + 3 * length * s};
-        for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
-            const R* from = in + 2 * row_start(f, row + q, given);
-            auto re = [&](int64_t k) { return from[k * step]; };
-            auto im = [&](int64_t k) { return k == 0 || 2 * k == n ? R{0} : sign * from[k * step + 1]; };
-            // The transform backwards has its parts exchanged: x.re gets imaginary parts.
-            if (!even) {
-                for (int64_t k = begin; k < end; ++k) {
-                    bool mirrored = k >= given;
-                    x.re[k * s + q] = mirrored ? -im(n - k) : im(k);
-                    x.im[k * s + q] = re(mirrored ? n - k : k);
-                }
-                return;
-            }
-            for (int64_t k = begin; k < end; ++k) {
-                int64_t other = length - k;
-                R ar = re(k), ai = im(k), br = re(other), bi = -im(other);
-                R er = ar + br, ei = ai + bi, dr = ar - br, di = ai - bi; // twice the even and the odd part
-                R wr = turns[static_cast<size_t>(2 * k)], wi = turns[static_cast<size_t>(2 * k + 1)];
-                R tr = dr * wr - di * wi, ti = dr * wi + di * wr;
-                x.im[k * s + q] = er - ti; // e + i t
-                x.re[k * s + q] = ei + tr;
-            }
-        });
-        Split<R> t = transform(*plan, s, x, y);
-        if (even && f.inner == 1) return from_lanes(out + row * n, n, length, s, t.im, t.re, scale, scale);
-        for_places(length, s, [&](int64_t q, int64_t begin, int64_t end) {
-            R* to = out + row_start(f, row + q, n);
-            for (int64_t j = begin; j < end; ++j) {
-                if (even) {
-                    to[2 * j * f.inner] = t.im[j * s + q] * scale;
-                    to[(2 * j + 1) * f.inner] = t.re[j * s + q] * scale;
-                } else {
-                    to[j * f.inner] = t.im[j * s + q] * scale;
+    const FourierLoops<R>& loop = loops<R>();
+    const int64_t n = f.n, given = n / 2 + 1;
+    const auto scale = static_cast<R>(f.scale);
+    const R sign = f.forward ? R{-1} : R{1};
+    if (n % 2) {
+        Scratch<R> whole(2 * f.outer * n * f.inner);
+        for (int64_t o = 0; o < f.outer; ++o)
+            for (int64_t k = 0; k < n; ++k) {
+                const bool mirrored = k >= given;
+                const R* from = in + 2 * (o * given + (mirrored ? n - k : k)) * f.inner;
+                R* to = whole.data + 2 * (o * n + k) * f.inner;
+                const R by = k == 0 ? R{0} : mirrored ? -sign : sign;
+                for (int64_t i = 0; i < f.inner; ++i) {
+                    to[2 * i] = from[2 * i];
+                    to[2 * i + 1] = k ? by * from[2 * i + 1] : R{0};
                 }
             }
+        Fourier back = f;
+        back.forward = false;
+        run_complex(back, whole.data, whole.data);
+        for (int64_t i = 0; i < f.outer * n * f.inner; ++i) out[i] = whole[2 * i];
+        return;
+    }
+    const int64_t half = n / 2;
+    auto factors = plan_of<R>(half, Use::Turns);
+    const R* turns = factors->turns.data();
+    Fourier pairs = f;
+    pairs.n = half;
+    if (f.inner > 1 && in_place<R>(pairs)) {
+        auto plan = plan_of<R>(half, Use::Blocks);
+        for_columns(pairs, lanes<R>, [&](int64_t o, int64_t i, int64_t count) {
+            Scratch<R> room(2 * given * block<R>);
+            loop.load(in + 2 * (o * given * f.inner + i), f.inner, given, count, room.data);
+            loop.entangle_blocks(room.data, half, turns, sign);
+            R* x = plan->first.run(room.data, room.data + given * block<R>, true);
+            if (scale != 1) loop.scale(x, half, scale);
+            copy_lanes(out + o * n * f.inner + i, f.inner, x, lanes<R>, n, count);
         });
+        return;
+    }
+    if (f.inner > 1) {
+        Scratch<R> rows(2 * f.outer * given * f.inner), results(f.outer * n * f.inner);
+        transpose_planes(in, rows.data, f.outer, given, f.inner, 2 * sizeof(R));
+        Fourier along = f;
+        along.outer = f.outer * f.inner;
+        along.inner = 1;
+        run_to_real(along, rows.data, results.data);
+        transpose_planes(results.data, out, f.outer, f.inner, n, sizeof(R));
+        return;
+    }
+    if (by_rows(half)) {
+        auto plan = plan_of<R>(half, Use::Row);
+        for_rows(f.outer, n, [&](int64_t i) {
+            Scratch<R> room(2 * given);
+            loop.entangle(in + 2 * i * given, room.data, half, turns, sign);
+            run_row(*plan, room.data, out + i * n, scale, true);
+        });
+        return;
+    }
+    auto plan = plan_of<R>(half, Use::Blocks);
+    for_bundles(f.outer, lanes<R>, n, [&](int64_t row, int64_t count) {
+        Scratch<R> room(2 * given * block<R>);
+        rows_to_lanes(in + 2 * row * given, 2 * given, 2 * given, count, room.data);
+        loop.entangle_blocks(room.data, half, turns, sign);
+        R* x = plan->first.run(room.data, room.data + given * block<R>, true);
+        if (scale != 1) loop.scale(x, half, scale);
+        lanes_to_rows(x, n, count, out + row * n, n);
     });
 }
 
@@ -446,30 +566,20 @@ bool is_double(const Fourier& f) {
     return f.real == DType::Float64;
 }
 
+template <class F, class G>
+void by_type(const Fourier& f, const void* in, void* out, F in_float, G in_double) {
+    const bool wide = is_double(f);
+    if (f.outer * f.n * f.inner == 0) return;
+    if (wide)
+        in_double(f, static_cast<const double*>(in), static_cast<double*>(out));
+    else
+        in_float(f, static_cast<const float*>(in), static_cast<float*>(out));
+}
+
 } // namespace
 
-void fft_complex(const Fourier& f, const void* in, void* out) {
-    if (f.outer * f.n * f.inner == 0) return;
-    if (is_double(f))
-        run_complex(f, static_cast<const double*>(in), static_cast<double*>(out));
-    else
-        run_complex(f, static_cast<const float*>(in), static_cast<float*>(out));
-}
-
-void fft_from_real(const Fourier& f, const void* in, void* out) {
-    if (f.outer * f.n * f.inner == 0) return;
-    if (is_double(f))
-        run_from_real(f, static_cast<const double*>(in), static_cast<double*>(out));
-    else
-        run_from_real(f, static_cast<const float*>(in), static_cast<float*>(out));
-}
-
-void fft_to_real(const Fourier& f, const void* in, void* out) {
-    if (f.outer * f.n * f.inner == 0) return;
-    if (is_double(f))
-        run_to_real(f, static_cast<const double*>(in), static_cast<double*>(out));
-    else
-        run_to_real(f, static_cast<const float*>(in), static_cast<float*>(out));
-}
+void fft_complex(const Fourier& f, const void* in, void* out) { by_type(f, in, out, run_complex<float>, run_complex<double>); }
+void fft_from_real(const Fourier& f, const void* in, void* out) { by_type(f, in, out, run_from_real<float>, run_from_real<double>); }
+void fft_to_real(const Fourier& f, const void* in, void* out) { by_type(f, in, out, run_to_real<float>, run_to_real<double>); }
 
 } // namespace kindling::library

@@ -1,5 +1,9 @@
 #include "kernels/library/fft_isa.h"
 
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
 #include "kernels/library/vec.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
@@ -20,7 +24,14 @@ inline Complex<V> operator-(Complex<V> a, Complex<V> b) {
 }
 template <class V>
 inline Complex<V> operator*(Complex<V> a, Complex<V> b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    V re{-(a.im * b.im).v}, im = a.im * b.re;
+    re.add_product(a.re, b.re);
+    im.add_product(a.re, b.im);
+    return {re, im};
+}
+template <class V>
+inline Complex<V> operator*(Complex<V> a, V b) {
+    return {a.re * b, a.im * b};
 }
 /// a - i b and a + i b.
 template <class V>
@@ -31,117 +42,474 @@ template <class V>
 inline Complex<V> plus_i(Complex<V> a, Complex<V> b) {
     return {a.re - b.im, a.im + b.re};
 }
-
-template <class V, class P>
-inline Complex<V> get(P x, int64_t i) {
-    return {V::load(x.re + i), V::load(x.im + i)};
-}
-template <class V, class R>
-inline void put(Split<R> y, int64_t i, Complex<V> value) {
-    value.re.store(y.re + i);
-    value.im.store(y.im + i);
-}
 template <class V, class R>
 inline Complex<V> factor(const R* w) {
     return {V::all(w[0]), V::all(w[1])};
 }
 
-// f(V type, q) over [0, s): whole registers, then one by one.
-template <class R, class F>
-inline void for_lanes(int64_t s, F f) {
-    int64_t q = 0;
-    for (; q + Vec<R>::width <= s; q += Vec<R>::width)
-        f(Vec<R>{}, q);
-    for (; q < s; ++q)
-        f(One<R>{}, q);
+// ---- the order of lanes
+
+// Element i of the two registers side by side, for each i of the list; the compiler finds the instruction.
+template <class T, int... I>
+inline Vec<T> pick(Vec<T> a, Vec<T> b, std::integer_sequence<int, I...>) {
+    return {__builtin_shufflevector(a.v, b.v, I...)};
+}
+template <int step, int first, int... I>
+constexpr std::integer_sequence<int, (first + step * I)...> series(std::integer_sequence<int, I...>) {
+    return {};
+}
+template <int width, bool upper, bool reversed, int... I>
+constexpr std::integer_sequence<int, (I % 2 * width + (reversed ? width - 1 - I / 2 - (upper ? width / 2 : 0) : I / 2 + (upper ? width / 2 : 0)))...>
+zipped(std::integer_sequence<int, I...>) {
+    return {};
+}
+// A round of a transpose: lanes with bit D of one register change places with those without it of the other.
+template <int width, int D, bool upper, int... I>
+constexpr std::integer_sequence<int, (upper ? (I & D ? width + I : I + D) : (I & D ? width + (I ^ D) : I))...>
+exchanged(std::integer_sequence<int, I...>) {
+    return {};
+}
+template <class T>
+using Places = std::make_integer_sequence<int, Vec<T>::width>;
+
+/// re0 im0 re1 im1 ... in two registers to real and imaginary parts, and back; the last number first if asked.
+template <class T, bool reversed = false>
+inline Complex<Vec<T>> parts(Vec<T> a, Vec<T> b) {
+    constexpr int w = Vec<T>::width;
+    if constexpr (reversed)
+        return {pick(a, b, series<-2, 2 * w - 2>(Places<T>{})), pick(a, b, series<-2, 2 * w - 1>(Places<T>{}))};
+    else
+        return {pick(a, b, series<2, 0>(Places<T>{})), pick(a, b, series<2, 1>(Places<T>{}))};
+}
+template <bool reversed = false, class T>
+inline void put_pairs(T* to, Complex<Vec<T>> c) {
+    constexpr int w = Vec<T>::width;
+    pick(c.re, c.im, zipped<w, false, reversed>(Places<T>{})).store(to);
+    pick(c.re, c.im, zipped<w, true, reversed>(Places<T>{})).store(to + w);
+}
+template <bool reversed = false, class T>
+inline Complex<Vec<T>> get_pairs(const T* from, std::type_identity<T>) {
+    return parts<T, reversed>(Vec<T>::load(from), Vec<T>::load(from + Vec<T>::width));
 }
 
-template <class R>
-void stage2(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
-    for (int64_t p = 0; p < m; ++p, w += 2)
-        for_lanes<R>(s, [&](auto type, int64_t q) {
-            using V = decltype(type);
-            auto a = get<V>(x, s * p + q), b = get<V>(x, s * (p + m) + q);
-            put(y, s * 2 * p + q, a + b);
-            put(y, s * (2 * p + 1) + q, (a - b) * factor<V>(w));
-        });
+template <class T, int D>
+inline void transpose_round(Vec<T>* rows) {
+    constexpr int w = Vec<T>::width;
+#pragma GCC unroll 16
+    for (int i = 0; i < w; ++i)
+        if (!(i & D)) {
+            Vec<T> a = rows[i], b = rows[i + D];
+            rows[i] = pick(a, b, exchanged<w, D, false>(Places<T>{}));
+            rows[i + D] = pick(a, b, exchanged<w, D, true>(Places<T>{}));
+        }
+}
+/// A square of as many rows as a register has lanes: from[i] to the memory at to + i * step.
+template <class T>
+inline void transpose_square(const Vec<T>* from, T* to, int64_t step) {
+    constexpr int w = Vec<T>::width;
+    Vec<T> rows[w];
+#pragma GCC unroll 16
+    for (int i = 0; i < w; ++i) rows[i] = from[i];
+    if constexpr (w >= 16) transpose_round<T, 8>(rows);
+    if constexpr (w >= 8) transpose_round<T, 4>(rows);
+    if constexpr (w >= 4) transpose_round<T, 2>(rows);
+    transpose_round<T, 1>(rows);
+#pragma GCC unroll 16
+    for (int i = 0; i < w; ++i) rows[i].store(to + i * step);
 }
 
-template <class R>
-void stage4(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
-    for (int64_t p = 0; p < m; ++p, w += 6)
-        for_lanes<R>(s, [&](auto type, int64_t q) {
-            using V = decltype(type);
-            auto a = get<V>(x, s * p + q), b = get<V>(x, s * (p + m) + q);
-            auto c = get<V>(x, s * (p + 2 * m) + q), d = get<V>(x, s * (p + 3 * m) + q);
-            auto apc = a + c, amc = a - c, bpd = b + d, bmd = b - d;
-            int64_t to = s * 4 * p + q;
-            put(y, to, apc + bpd);
-            put(y, to + s, minus_i(amc, bmd) * factor<V>(w));
-            put(y, to + 2 * s, (apc - bpd) * factor<V>(w + 2));
-            put(y, to + 3 * s, plus_i(amc, bmd) * factor<V>(w + 4));
-        });
+// ---- butterflies: the transform of r numbers, in place
+
+template <class V>
+inline void butterfly2(Complex<V>& a, Complex<V>& b) {
+    auto sum = a + b;
+    b = a - b;
+    a = sum;
+}
+template <class V>
+inline void butterfly4(Complex<V>& a, Complex<V>& b, Complex<V>& c, Complex<V>& d) {
+    auto apc = a + c, amc = a - c, bpd = b + d, bmd = b - d;
+    a = apc + bpd;
+    b = minus_i(amc, bmd);
+    c = apc - bpd;
+    d = plus_i(amc, bmd);
+}
+template <class V>
+inline Complex<V> by_eighth(Complex<V> a, V half_root) { // exp(-pi i / 4)
+    return {(a.re + a.im) * half_root, (a.im - a.re) * half_root};
+}
+template <class V>
+inline Complex<V> by_three_eighths(Complex<V> a, V half_root) {
+    return {(a.im - a.re) * half_root, V::all(0) - (a.re + a.im) * half_root};
+}
+template <class V>
+inline void butterfly8(Complex<V>* v) {
+    V h = V::all(0.70710678118654752440);
+    butterfly4(v[0], v[2], v[4], v[6]);
+    butterfly4(v[1], v[3], v[5], v[7]);
+    auto b = by_eighth(v[3], h), d = by_three_eighths(v[7], h);
+    auto e0 = v[0], e1 = v[2], e2 = v[4], e3 = v[6], o0 = v[1], o2 = v[5];
+    v[0] = e0 + o0;
+    v[4] = e0 - o0;
+    v[1] = e1 + b;
+    v[5] = e1 - b;
+    v[2] = minus_i(e2, o2);
+    v[6] = plus_i(e2, o2);
+    v[3] = e3 + d;
+    v[7] = e3 - d;
+}
+/// Odd r: pairs of numbers as far from 0 forwards as backwards; real factors only.
+template <class V, class R>
+inline void butterfly_odd(int r, Complex<V>* v, const R* roots) {
+    const int half = r / 2;
+    Complex<V> sum[largest_radix / 2 + 1], difference[largest_radix / 2 + 1];
+    Complex<V> zero = v[0], total = zero;
+    for (int j = 1; j <= half; ++j) {
+        sum[j] = v[j] + v[r - j];
+        difference[j] = v[j] - v[r - j];
+        total = total + sum[j];
+    }
+    v[0] = total;
+    for (int k = 1; k <= half; ++k) {
+        Complex<V> even = zero, odd{V::all(0), V::all(0)};
+        for (int j = 1, place = k; j <= half; ++j, place = place + k < r ? place + k : place + k - r) {
+            even = even + sum[j] * V::all(roots[2 * place]);
+            odd = odd + difference[j] * V::all(roots[2 * place + 1]);
+        }
+        v[k] = minus_i(even, odd);
+        v[r - k] = plus_i(even, odd);
+    }
+}
+template <class V>
+inline void butterfly3(Complex<V>* v) {
+    V half = V::all(0.5), sine = V::all(0.86602540378443864676);
+    auto sum = v[1] + v[2], turned = (v[1] - v[2]) * sine;
+    auto middle = v[0] - sum * half;
+    v[0] = v[0] + sum;
+    v[1] = minus_i(middle, turned);
+    v[2] = plus_i(middle, turned);
+}
+template <class V>
+inline void butterfly5(Complex<V>* v) {
+    V c1 = V::all(0.30901699437494742410), c2 = V::all(-0.80901699437494742410);
+    V s1 = V::all(0.95105651629515357212), s2 = V::all(0.58778525229247312917);
+    auto a = v[1] + v[4], b = v[2] + v[3], c = v[1] - v[4], d = v[2] - v[3];
+    auto first = v[0] + a * c1 + b * c2, second = v[0] + a * c2 + b * c1;
+    auto odd_first = c * s1 + d * s2, odd_second = c * s2 - d * s1;
+    v[0] = v[0] + a + b;
+    v[1] = minus_i(first, odd_first);
+    v[4] = plus_i(first, odd_first);
+    v[2] = minus_i(second, odd_second);
+    v[3] = plus_i(second, odd_second);
 }
 
-template <class R>
-void stage3(int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w) {
-    for (int64_t p = 0; p < m; ++p, w += 4)
-        for_lanes<R>(s, [&](auto type, int64_t q) {
-            using V = decltype(type);
-            V half = V::all(R(0.5)), sine = V::all(R(0.86602540378443864676));
-            auto a = get<V>(x, s * p + q), b = get<V>(x, s * (p + m) + q), c = get<V>(x, s * (p + 2 * m) + q);
-            auto sum = b + c, difference = b - c;
-            Complex<V> turned{sine * difference.re, sine * difference.im};
-            Complex<V> middle{a.re - half * sum.re, a.im - half * sum.im};
-            int64_t to = s * 3 * p + q;
-            put(y, to, a + sum);
-            put(y, to + s, minus_i(middle, turned) * factor<V>(w));
-            put(y, to + 2 * s, plus_i(middle, turned) * factor<V>(w + 2));
-        });
-}
+// ---- stages
 
-template <class R>
-void stage_any(int r, int64_t m, int64_t s, Split<const R> x, Split<R> y, const R* w, const R* roots) {
+/// f(k) for k from `first` below r; written out where RADIX says what r is.
+template <int RADIX, class F>
+inline void each(int first, int r, F f) {
+    if constexpr (RADIX) {
+#pragma GCC unroll 16
+        for (int k = first; k < RADIX; ++k) f(k);
+    } else {
+        if (r < 3) __builtin_unreachable();
+        for (int k = first; k < r; ++k) f(k);
+    }
+}
+/// The loops around a butterfly over r numbers. RADIX is r where the compiler knows it, else 0.
+template <int RADIX, class R, class F>
+inline void stage_of(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, bool back, F butterfly) {
+    using V = Vec<R>;
+    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
+    const int64_t from = m * s * block<R>, to = s * block<R>;
     for (int64_t p = 0; p < m; ++p, w += 2 * (r - 1))
-        for (int k = 0; k < r; ++k)
-            for_lanes<R>(s, [&](auto type, int64_t q) {
-                using V = decltype(type);
-                auto sum = get<V>(x, s * p + q);
-                for (int j = 1; j < r; ++j)
-                    sum = sum + get<V>(x, s * (p + m * j) + q) * factor<V>(roots + 2 * (j * r + k));
-                put(y, s * (r * p + k) + q, k == 0 ? sum : sum * factor<V>(w + 2 * (k - 1)));
-            });
+        for (int64_t q = 0; q < s; ++q)
+            for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
+                const R* source = x + (s * p + q) * block<R> + lane;
+                R* target = y + (s * r * p + q) * block<R> + lane;
+                Complex<V> v[RADIX ? RADIX : largest_radix];
+                each<RADIX>(0, r, [&](int k) { v[k] = {V::load(source + k * from + re), V::load(source + k * from + im)}; });
+                butterfly(v);
+                // The first factors are all 1, and a last stage has no others.
+                if (p) each<RADIX>(1, r, [&](int k) { v[k] = v[k] * factor<V>(w + 2 * (k - 1)); });
+                each<RADIX>(0, r, [&](int k) {
+                    v[k].re.store(target + k * to + re);
+                    v[k].im.store(target + k * to + im);
+                });
+            }
+}
+
+/// Radix 16 as four by four, by way of memory: all in registers it would be six times the code and no faster.
+template <class R>
+void stage16(int64_t m, int64_t s, const R* x, R* y, const R* w, bool back) {
+    using V = Vec<R>;
+    constexpr double c = 0.92387953251128675613, h = 0.70710678118654752440, d = 0.38268343236508977173;
+    // exp(-2 pi i j k / 16)
+    static constexpr R roots[4][4][2] = {{{1, 0}, {1, 0}, {1, 0}, {1, 0}},
+                                         {{1, 0}, {R(c), R(-d)}, {R(h), R(-h)}, {R(d), R(-c)}},
+                                         {{1, 0}, {R(h), R(-h)}, {0, -1}, {R(-h), R(-h)}},
+                                         {{1, 0}, {R(d), R(-c)}, {R(-h), R(-h)}, {R(-c), R(d)}}};
+    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
+    const int64_t from = m * s * block<R>, to = s * block<R>;
+    for (int64_t p = 0; p < m; ++p, w += 2 * 15)
+        for (int64_t q = 0; q < s; ++q)
+            for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
+                const R* source = x + (s * p + q) * block<R> + lane;
+                R* target = y + (s * 16 * p + q) * block<R> + lane;
+                Complex<V> middle[4][4];
+#pragma GCC unroll 1
+                for (int j = 0; j < 4; ++j) {
+                    Complex<V> v[4];
+                    each<4>(0, 4, [&](int k) {
+                        const R* at = source + (j + 4 * k) * from;
+                        v[k] = {V::load(at + re), V::load(at + im)};
+                    });
+                    butterfly4(v[0], v[1], v[2], v[3]);
+                    middle[j][0] = v[0];
+                    each<4>(1, 4, [&](int k) { middle[j][k] = v[k] * factor<V>(roots[j][k]); });
+                }
+#pragma GCC unroll 1
+                for (int k = 0; k < 4; ++k) {
+                    Complex<V> v[4];
+                    each<4>(0, 4, [&](int j) { v[j] = middle[j][k]; });
+                    butterfly4(v[0], v[1], v[2], v[3]);
+                    each<4>(0, 4, [&](int j) {
+                        const int place = k + 4 * j;
+                        if (p && place) v[j] = v[j] * factor<V>(w + 2 * (place - 1));
+                        v[j].re.store(target + place * to + re);
+                        v[j].im.store(target + place * to + im);
+                    });
+                }
+            }
 }
 
 template <class R>
-void untangle(int64_t length, int64_t s, Split<const R> x, Split<R> y, const R* w) {
-    for_lanes<R>(s, [&](auto type, int64_t q) {
-        using V = decltype(type);
-        auto a = get<V>(x, q);
-        V none = V::all(R{0});
-        put(y, q, Complex<V>{a.re + a.im, none});
-        put(y, length * s + q, Complex<V>{a.re - a.im, none});
-    });
-    for (int64_t k = 1; k <= length / 2; ++k) {
-        int64_t other = length - k;
-        for_lanes<R>(s, [&](auto type, int64_t q) {
-            using V = decltype(type);
-            auto a = get<V>(x, k * s + q), b = get<V>(x, other * s + q);
-            V half = V::all(R(0.5));
-            // The transforms of the even and of the odd elements.
-            Complex<V> even{half * (a.re + b.re), half * (a.im - b.im)}, odd{half * (a.im + b.im), half * (b.re - a.re)};
-            auto turned = odd * factor<V>(w + 2 * k);
-            put(y, k * s + q, even + turned);
-            if (other != k) put(y, other * s + q, Complex<V>{even.re - turned.re, turned.im - even.im});
-        });
+void stage(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const R* roots, bool back) {
+    using C = Complex<Vec<R>>;
+    switch (r) {
+    case 2:
+        return stage_of<2>(r, m, s, x, y, w, back, [](C* v) { butterfly2(v[0], v[1]); });
+    case 3:
+        return stage_of<3>(r, m, s, x, y, w, back, [](C* v) { butterfly3(v); });
+    case 4:
+        return stage_of<4>(r, m, s, x, y, w, back, [](C* v) { butterfly4(v[0], v[1], v[2], v[3]); });
+    case 5:
+        return stage_of<5>(r, m, s, x, y, w, back, [](C* v) { butterfly5(v); });
+    case 8:
+        return stage_of<8>(r, m, s, x, y, w, back, [](C* v) { butterfly8(v); });
+    case 16:
+        return stage16(m, s, x, y, w, back);
+    default:
+        return stage_of<0>(r, m, s, x, y, w, back, [r, roots](C* v) { butterfly_odd(r, v, roots); });
+    }
+}
+
+// ---- rows of complex numbers and blocks
+
+template <class R>
+void load(const R* from, int64_t row, int64_t rows, int64_t count, R* x) {
+    using V = Vec<R>;
+    for (int64_t j = 0; j < rows; ++j, from += 2 * row, x += block<R>) {
+        alignas(64) R some[block<R>];
+        const R* source = from;
+        if (count < lanes<R>) {
+            std::memset(some, 0, sizeof some);
+            std::memcpy(some, from, static_cast<size_t>(2 * count) * sizeof(R));
+            source = some;
+        }
+        for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
+            auto c = get_pairs(source + 2 * lane, std::type_identity<R>{});
+            c.re.store(x + lane);
+            c.im.store(x + lanes<R> + lane);
+        }
+    }
+}
+template <class R>
+void store(const R* x, int64_t rows, int64_t count, R* to, int64_t row, R scale) {
+    using V = Vec<R>;
+    V factor = V::all(scale);
+    for (int64_t j = 0; j < rows; ++j, to += 2 * row, x += block<R>) {
+        alignas(64) R some[block<R>];
+        R* target = count < lanes<R> ? some : to;
+        for (int64_t lane = 0; lane < lanes<R>; lane += V::width)
+            put_pairs(target + 2 * lane, Complex<V>{V::load(x + lane), V::load(x + lanes<R> + lane)} * factor);
+        if (count < lanes<R>) std::memcpy(to, some, static_cast<size_t>(2 * count) * sizeof(R));
     }
 }
 
 template <class R>
-constexpr FourierStages<R> stages = {stage2<R>, stage3<R>, stage4<R>, stage_any<R>, untangle<R>};
+void transpose(const R* x, int64_t rows, int64_t columns, const R* w, const R* outer, R* y, int64_t row, bool back) {
+    using V = Vec<R>;
+    constexpr int64_t width = V::width;
+    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
+    for (int64_t k = 0; k < (rows + lanes<R> - 1) / lanes<R> * lanes<R>; k += width)
+        for (int64_t lane = 0; lane < columns; lane += width) {
+            V parts[2][width];
+#pragma GCC unroll 4
+            for (int64_t i = 0; i < width; ++i) {
+                Complex<V> c{V::all(0), V::all(0)};
+                if (k + i < rows) {
+                    const R* from = x + (k + i) * block<R> + lane;
+                    const R* by = w + (k + i) * block<R> + lane;
+                    Complex<V> f{V::load(by), V::load(by + lanes<R>)};
+                    if (outer) f = f * factor<V>(outer + 2 * (k + i));
+                    c = Complex<V>{V::load(from + re), V::load(from + im)} * f;
+                }
+                parts[0][i] = c.re;
+                parts[1][i] = c.im;
+            }
+            R* to = y + (k / lanes<R> * row + lane) * block<R> + k % lanes<R>;
+#pragma GCC unroll 1
+            for (int part = 0; part < 2; ++part) transpose_square(parts[part], to + (part ? im : re), block<R>);
+        }
+}
+
+// ---- real numbers
+
+/// What the transform of pairs has at k and at n - k (a and b) becomes the transform's values there, twice as large.
+template <class V>
+struct Both {
+    Complex<V> at, mirrored;
+};
+template <class V>
+inline Both<V> untangled(Complex<V> a, Complex<V> b, Complex<V> w, V scale, V sign) {
+    // The transforms of the even and of the odd elements.
+    Complex<V> even{a.re + b.re, a.im - b.im}, odd{a.im + b.im, b.re - a.re};
+    auto turned = odd * w;
+    auto sum = even + turned, rest = even - turned;
+    return {{sum.re * scale, sum.im * sign}, {rest.re * scale, (V::all(0) - rest.im) * sign}};
+}
+/// The inverse: x at k and n - k to the numbers of the transform of pairs, twice as large.
+template <class V>
+inline Both<V> entangled(Complex<V> a, Complex<V> b, Complex<V> w) {
+    Complex<V> even{a.re + b.re, a.im - b.im}, odd{a.re - b.re, a.im + b.im};
+    Complex<V> turned = odd * Complex<V>{w.re, V::all(0) - w.im};
+    return {{even.re - turned.im, even.im + turned.re}, {even.re + turned.im, turned.re - even.im}};
+}
+
+/// y[k], y[n - k] = f(x[k], x[n - k], w[k]) for k from 0 to n / 2: by registers while both ends stay apart.
+template <class R, class F>
+inline void mirrored(const R* x, R* y, int64_t n, const R* w, F f) {
+    using V = Vec<R>;
+    constexpr int64_t width = V::width;
+    const R* sines = w + n / 2 + 1;
+    int64_t k = 0;
+    for (; 2 * (k + width) - 1 <= n; k += width) {
+        const int64_t low = n - k - width + 1;
+        auto a = get_pairs(x + 2 * k, std::type_identity<R>{});
+        auto b = get_pairs<true>(x + 2 * low, std::type_identity<R>{});
+        auto both = f(a, b, Complex<V>{V::load(w + k), V::load(sines + k)});
+        put_pairs(y + 2 * k, both.at);
+        put_pairs<true>(y + 2 * low, both.mirrored);
+    }
+    for (; 2 * k <= n; ++k) {
+        using One = One<R>;
+        const int64_t other = n - k;
+        auto both = f(Complex<One>{{x[2 * k]}, {x[2 * k + 1]}}, Complex<One>{{x[2 * other]}, {x[2 * other + 1]}},
+                      Complex<One>{{w[k]}, {sines[k]}});
+        y[2 * other] = both.mirrored.re.v;
+        y[2 * other + 1] = both.mirrored.im.v;
+        y[2 * k] = both.at.re.v;
+        y[2 * k + 1] = both.at.im.v;
+    }
+}
+
+template <class R>
+void untangle(R* x, R* y, int64_t n, const R* w, R scale, R sign) {
+    x[2 * n] = x[0];
+    x[2 * n + 1] = x[1];
+    mirrored(x, y, n, w, [=](auto a, auto b, auto f) {
+        using V = decltype(a.re);
+        return untangled(a, b, f, V::all(scale / 2), V::all(scale * sign / 2));
+    });
+    y[1] = y[2 * n + 1] = 0;
+}
+template <class R>
+void entangle(const R* x, R* y, int64_t n, const R* w, R sign) {
+    mirrored(x, y, n, w, [=](auto a, auto b, auto f) {
+        using V = decltype(a.re);
+        a.im = a.im * V::all(sign);
+        b.im = b.im * V::all(sign);
+        return entangled(a, b, f);
+    });
+    y[0] = x[0] + x[2 * n];
+    y[1] = x[0] - x[2 * n];
+}
+
+/// The same for blocks: f(a, b, w) for each register of the blocks k and n - k.
+template <class R, class F>
+inline void mirrored_blocks(R* x, int64_t n, const R* w, F f) {
+    using V = Vec<R>;
+    for (int64_t k = 1; 2 * k <= n; ++k) {
+        R *at = x + k * block<R>, *other = x + (n - k) * block<R>;
+        Complex<V> root{V::all(w[k]), V::all(w[n / 2 + 1 + k])};
+        for (int64_t lane = 0; lane < lanes<R>; lane += V::width, at += V::width, other += V::width) {
+            auto both = f(Complex<V>{V::load(at), V::load(at + lanes<R>)}, Complex<V>{V::load(other), V::load(other + lanes<R>)}, root);
+            both.mirrored.re.store(other);
+            both.mirrored.im.store(other + lanes<R>);
+            both.at.re.store(at);
+            both.at.im.store(at + lanes<R>);
+        }
+    }
+}
+template <class R>
+void untangle_blocks(R* x, int64_t n, const R* w, R scale, R sign) {
+    using V = Vec<R>;
+    R* last = x + n * block<R>;
+    for (int64_t lane = 0; lane < lanes<R>; ++lane) {
+        R re = x[lane], im = x[lanes<R> + lane];
+        x[lane] = (re + im) * scale;
+        last[lane] = (re - im) * scale;
+        x[lanes<R> + lane] = last[lanes<R> + lane] = 0;
+    }
+    mirrored_blocks(x, n, w, [=](auto a, auto b, auto f) { return untangled(a, b, f, V::all(scale / 2), V::all(scale * sign / 2)); });
+}
+template <class R>
+void entangle_blocks(R* x, int64_t n, const R* w, R sign) {
+    using V = Vec<R>;
+    const R* last = x + n * block<R>;
+    for (int64_t lane = 0; lane < lanes<R>; ++lane) {
+        R first = x[lane];
+        x[lane] = first + last[lane];
+        x[lanes<R> + lane] = first - last[lane];
+    }
+    mirrored_blocks(x, n, w, [=](auto a, auto b, auto f) {
+        a.im = a.im * V::all(sign);
+        b.im = b.im * V::all(sign);
+        return entangled(a, b, f);
+    });
+}
+
+template <class R>
+void multiply(R* to, const R* a, const R* b, int64_t count, bool conjugate) {
+    using V = Vec<R>;
+    int64_t i = 0;
+    V sign = V::all(conjugate ? R(-1) : R(1));
+    for (; i + V::width <= count; i += V::width) {
+        auto c = get_pairs(a + 2 * i, std::type_identity<R>{}) * get_pairs(b + 2 * i, std::type_identity<R>{});
+        c.im = c.im * sign;
+        put_pairs(to + 2 * i, c);
+    }
+    for (; i < count; ++i) {
+        R re = a[2 * i] * b[2 * i] - a[2 * i + 1] * b[2 * i + 1], im = a[2 * i] * b[2 * i + 1] + a[2 * i + 1] * b[2 * i];
+        to[2 * i] = re;
+        to[2 * i + 1] = conjugate ? -im : im;
+    }
+}
+
+template <class R>
+void multiply_by_number(R* x, int64_t count, R by) {
+    using V = Vec<R>;
+    V all = V::all(by);
+    for (int64_t i = 0; i < count * block<R>; i += V::width) (V::load(x + i) * all).store(x + i);
+}
+
+template <class R>
+constexpr FourierLoops<R> loops = {stage<R>,    load<R>,            store<R>,    transpose<R>, untangle<R>, untangle_blocks<R>,
+                                   entangle<R>, entangle_blocks<R>, multiply<R>, multiply_by_number<R>};
 
 } // namespace
 
-extern constexpr FourierSteps fourier_steps = {stages<float>, stages<double>};
+extern constexpr FourierSteps fourier_steps = {loops<float>, loops<double>};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -110,6 +110,14 @@ struct One {
     static One all(T x) { return {x}; }
     static One load(const T* p) { return {*p}; }
     void store(T* p) const { *p = v; }
+    void add_product(One a, One b) {
+#if defined(__FMA__)
+        if constexpr (sizeof(T) == 4) v = __builtin_fmaf(a.v, b.v, v);
+        else v = __builtin_fma(a.v, b.v, v);
+#else
+        v += a.v * b.v;
+#endif
+    }
 };
 
 // gcc's vector types have the operators; they are rounded one by one.

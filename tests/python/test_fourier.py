@@ -1,0 +1,81 @@
+"""Fourier transforms in the ways that kernels/library/fft.cpp goes: lanes of blocks, rows, tables of factors, chirps.
+
+NumPy has the answers: torch 2.13's own inverse transforms of some of these shapes write past their memory, and its double
+transforms are off by 30 times their rounding where a length has a large prime factor.
+"""
+
+import numpy
+import pytest
+
+import kindling
+
+pytestmark = pytest.mark.kernels
+
+# Short, rows of every kind of factor, too long for a table of factors (beyond 65,536), prime.
+LENGTHS = [2, 17, 96, 128, 255, 256, 1000, 1009, 4096, 10007, 30030, 65537, 98304, 131072, 262144]
+
+
+def draw(sizes, dtype):
+    """Numbers in double precision, and rounded to the dtype for us."""
+    numbers = numpy.random.default_rng(0).standard_normal((2, *sizes))
+    x = numbers[0] + 1j * numbers[1] if numpy.dtype(dtype).kind == "c" else numbers[0]
+    rounded = x.astype(dtype)
+    return rounded.astype(x.dtype), kindling.from_numpy(rounded)
+
+
+def close(ours, expected):
+    """Within a few roundings a stage, as a part of the largest result."""
+    ours = ours.resolve_conj().numpy()
+    assert ours.shape == expected.shape
+    bound = 4 * numpy.finfo(ours.dtype).eps * (1 + numpy.log2(expected.size))
+    assert abs(ours - expected).max() <= bound * abs(expected).max()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_lengths(n, dtype):
+    for rows in (1, 3):
+        x, y = draw((rows, n), "complex64" if dtype == "float32" else "complex128")
+        even = 2 * n - 2
+        close(kindling.fft.fft(y), numpy.fft.fft(x))
+        close(kindling.fft.ifft(y, norm="ortho"), numpy.fft.ifft(x, norm="ortho"))
+        close(kindling.fft.irfft(y, n=even), numpy.fft.irfft(x, n=even))
+        close(kindling.fft.irfft(y, n=even + 1), numpy.fft.irfft(x, n=even + 1))
+        close(kindling.fft.hfft(y), numpy.fft.hfft(x))
+        x, y = draw((rows, n), dtype)
+        close(kindling.fft.rfft(y), numpy.fft.rfft(x))
+        close(kindling.fft.ihfft(y), numpy.fft.ihfft(x))
+
+
+@pytest.mark.parametrize("sizes", [(3, 24, 40), (2, 256, 5), (7, 33, 64), (2, 5000, 16), (2, 300, 3), (40, 37, 2)])
+def test_dimensions(sizes):
+    x, y = draw(sizes, "complex64")
+    for dim in range(3):
+        close(kindling.fft.fft(y, dim=dim), numpy.fft.fft(x, axis=dim))
+        close(kindling.fft.ifft(y.transpose(0, 2), dim=dim), numpy.fft.ifft(x.transpose(2, 1, 0), axis=dim))
+        close(kindling.fft.rfft(y.real, dim=dim), numpy.fft.rfft(x.real, axis=dim))
+        close(kindling.fft.irfft(y, dim=dim), numpy.fft.irfft(x, axis=dim))
+    close(kindling.fft.fftn(y), numpy.fft.fftn(x))
+    close(kindling.fft.rfftn(y.real), numpy.fft.rfftn(x.real))
+    close(kindling.fft.irfftn(y), numpy.fft.irfftn(x))
+
+
+def test_argument_stays():
+    x, y = draw((4, 300), "complex64")
+    kindling.fft.fft(y)
+    kindling.fft.fft2(y)
+    kindling.fft.irfft(y)
+    assert (y.numpy() == x).all()
+
+
+def test_same_bits_on_one_and_two_threads():
+    _, y = draw((5, 1 << 17), "complex64")
+    before = kindling.get_num_threads()
+    try:
+        results = []
+        for count in (1, 2):
+            kindling.set_num_threads(count)
+            results.append(kindling.fft.fft(y))
+        assert kindling.equal(*results)
+    finally:
+        kindling.set_num_threads(before)
