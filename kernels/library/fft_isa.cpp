@@ -158,28 +158,6 @@ inline void butterfly8(Complex<V>* v) {
     v[3] = e3 + d;
     v[7] = e3 - d;
 }
-/// Odd r: pairs of numbers as far from 0 forwards as backwards; real factors only.
-template <class V, class R>
-inline void butterfly_odd(int r, Complex<V>* v, const R* roots) {
-    const int half = r / 2;
-    Complex<V> sum[largest_radix / 2 + 1], difference[largest_radix / 2 + 1];
-    Complex<V> zero = v[0], total = zero;
-    for (int j = 1; j <= half; ++j) {
-        sum[j] = v[j] + v[r - j];
-        difference[j] = v[j] - v[r - j];
-        total = total + sum[j];
-    }
-    v[0] = total;
-    for (int k = 1; k <= half; ++k) {
-        Complex<V> even = zero, odd{V::all(0), V::all(0)};
-        for (int j = 1, place = k; j <= half; ++j, place = place + k < r ? place + k : place + k - r) {
-            even = even + sum[j] * V::all(roots[2 * place]);
-            odd = odd + difference[j] * V::all(roots[2 * place + 1]);
-        }
-        v[k] = minus_i(even, odd);
-        v[r - k] = plus_i(even, odd);
-    }
-}
 template <class V>
 inline void butterfly3(Complex<V>* v) {
     V half = V::all(0.5), sine = V::all(0.86602540378443864676);
@@ -205,38 +183,72 @@ inline void butterfly5(Complex<V>* v) {
 
 // ---- stages
 
-/// f(k) for k from `first` below r; written out where RADIX says what r is.
-template <int RADIX, class F>
-inline void each(int first, int r, F f) {
-    if constexpr (RADIX) {
+/// f(k) for k from `first` to below r, written out.
+template <int r, class F>
+inline void each(int first, F f) {
 #pragma GCC unroll 16
-        for (int k = first; k < RADIX; ++k) f(k);
-    } else {
-        if (r < 3) __builtin_unreachable();
-        for (int k = first; k < r; ++k) f(k);
-    }
+    for (int k = first; k < r; ++k) f(k);
 }
-/// The loops around a butterfly over r numbers. RADIX is r where the compiler knows it, else 0.
-template <int RADIX, class R, class F>
-inline void stage_of(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, bool back, F butterfly) {
+/// body(from, to, factors): one butterfly's registers, for all of a stage.
+template <class R, class F>
+inline void for_butterflies(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, F body) {
+    for (int64_t p = 0; p < m; ++p, w += 2 * (r - 1))
+        for (int64_t q = 0; q < s; ++q)
+            for (int64_t lane = 0; lane < lanes<R>; lane += Vec<R>::width)
+                // The first factors are all 1, and a last stage has no others.
+                body(x + (s * p + q) * block<R> + lane, y + (s * r * p + q) * block<R> + lane, p ? w : nullptr);
+}
+template <int r, class R, class F>
+inline void stage_of(int64_t m, int64_t s, const R* x, R* y, const R* w, bool back, F butterfly) {
     using V = Vec<R>;
     const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
     const int64_t from = m * s * block<R>, to = s * block<R>;
-    for (int64_t p = 0; p < m; ++p, w += 2 * (r - 1))
-        for (int64_t q = 0; q < s; ++q)
-            for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
-                const R* source = x + (s * p + q) * block<R> + lane;
-                R* target = y + (s * r * p + q) * block<R> + lane;
-                Complex<V> v[RADIX ? RADIX : largest_radix];
-                each<RADIX>(0, r, [&](int k) { v[k] = {V::load(source + k * from + re), V::load(source + k * from + im)}; });
-                butterfly(v);
-                // The first factors are all 1, and a last stage has no others.
-                if (p) each<RADIX>(1, r, [&](int k) { v[k] = v[k] * factor<V>(w + 2 * (k - 1)); });
-                each<RADIX>(0, r, [&](int k) {
-                    v[k].re.store(target + k * to + re);
-                    v[k].im.store(target + k * to + im);
-                });
+    for_butterflies(r, m, s, x, y, w, [=](const R* source, R* target, const R* factors) {
+        Complex<V> v[r];
+        each<r>(0, [&](int k) { v[k] = {V::load(source + k * from + re), V::load(source + k * from + im)}; });
+        butterfly(v);
+        if (factors) each<r>(1, [&](int k) { v[k] = v[k] * factor<V>(factors + 2 * (k - 1)); });
+        each<r>(0, [&](int k) {
+            v[k].re.store(target + k * to + re);
+            v[k].im.store(target + k * to + im);
+        });
+    });
+}
+/// Any odd radix. Numbers as far from 0 forwards as backwards go together, which leaves real factors: `roots` has cosines and
+/// sines.
+template <class R>
+void stage_odd(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const R* roots, bool back) {
+    using V = Vec<R>;
+    const int half = r / 2;
+    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
+    const int64_t from = m * s * block<R>, to = s * block<R>;
+    for_butterflies(r, m, s, x, y, w, [=](const R* source, R* target, const R* factors) {
+        auto get = [=](int k) { return Complex<V>{V::load(source + k * from + re), V::load(source + k * from + im)}; };
+        auto put = [=](int k, Complex<V> c) {
+            if (factors && k) c = c * factor<V>(factors + 2 * (k - 1));
+            c.re.store(target + k * to + re);
+            c.im.store(target + k * to + im);
+        };
+        Complex<V> sum[largest_radix / 2 + 1], difference[largest_radix / 2 + 1];
+        const Complex<V> zero = get(0);
+        Complex<V> total = zero;
+        for (int j = 1; j <= half; ++j) {
+            auto a = get(j), b = get(r - j);
+            sum[j] = a + b;
+            difference[j] = a - b;
+            total = total + sum[j];
+        }
+        put(0, total);
+        for (int k = 1; k <= half; ++k) {
+            Complex<V> even = zero, odd{V::all(0), V::all(0)};
+            for (int j = 1, place = k; j <= half; ++j, place = place + k < r ? place + k : place + k - r) {
+                even = even + sum[j] * V::all(roots[2 * place]);
+                odd = odd + difference[j] * V::all(roots[2 * place + 1]);
             }
+            put(k, minus_i(even, odd));
+            put(r - k, plus_i(even, odd));
+        }
+    });
 }
 
 /// Radix 16 as four by four, by way of memory: all in registers it would be six times the code and no faster.
@@ -251,36 +263,32 @@ void stage16(int64_t m, int64_t s, const R* x, R* y, const R* w, bool back) {
                                          {{1, 0}, {R(d), R(-c)}, {R(-h), R(-h)}, {R(-c), R(d)}}};
     const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
     const int64_t from = m * s * block<R>, to = s * block<R>;
-    for (int64_t p = 0; p < m; ++p, w += 2 * 15)
-        for (int64_t q = 0; q < s; ++q)
-            for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
-                const R* source = x + (s * p + q) * block<R> + lane;
-                R* target = y + (s * 16 * p + q) * block<R> + lane;
-                Complex<V> middle[4][4];
+    for_butterflies(16, m, s, x, y, w, [=](const R* source, R* target, const R* factors) {
+        Complex<V> middle[4][4];
 #pragma GCC unroll 1
-                for (int j = 0; j < 4; ++j) {
-                    Complex<V> v[4];
-                    each<4>(0, 4, [&](int k) {
-                        const R* at = source + (j + 4 * k) * from;
-                        v[k] = {V::load(at + re), V::load(at + im)};
-                    });
-                    butterfly4(v[0], v[1], v[2], v[3]);
-                    middle[j][0] = v[0];
-                    each<4>(1, 4, [&](int k) { middle[j][k] = v[k] * factor<V>(roots[j][k]); });
-                }
+        for (int j = 0; j < 4; ++j) {
+            Complex<V> v[4];
+            each<4>(0, [&](int k) {
+                const R* at = source + (j + 4 * k) * from;
+                v[k] = {V::load(at + re), V::load(at + im)};
+            });
+            butterfly4(v[0], v[1], v[2], v[3]);
+            middle[j][0] = v[0];
+            each<4>(1, [&](int k) { middle[j][k] = v[k] * factor<V>(roots[j][k]); });
+        }
 #pragma GCC unroll 1
-                for (int k = 0; k < 4; ++k) {
-                    Complex<V> v[4];
-                    each<4>(0, 4, [&](int j) { v[j] = middle[j][k]; });
-                    butterfly4(v[0], v[1], v[2], v[3]);
-                    each<4>(0, 4, [&](int j) {
-                        const int place = k + 4 * j;
-                        if (p && place) v[j] = v[j] * factor<V>(w + 2 * (place - 1));
-                        v[j].re.store(target + place * to + re);
-                        v[j].im.store(target + place * to + im);
-                    });
-                }
-            }
+        for (int k = 0; k < 4; ++k) {
+            Complex<V> v[4];
+            each<4>(0, [&](int j) { v[j] = middle[j][k]; });
+            butterfly4(v[0], v[1], v[2], v[3]);
+            each<4>(0, [&](int j) {
+                const int place = k + 4 * j;
+                if (factors && place) v[j] = v[j] * factor<V>(factors + 2 * (place - 1));
+                v[j].re.store(target + place * to + re);
+                v[j].im.store(target + place * to + im);
+            });
+        }
+    });
 }
 
 template <class R>
@@ -288,19 +296,19 @@ void stage(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const R* r
     using C = Complex<Vec<R>>;
     switch (r) {
     case 2:
-        return stage_of<2>(r, m, s, x, y, w, back, [](C* v) { butterfly2(v[0], v[1]); });
+        return stage_of<2>(m, s, x, y, w, back, [](C* v) { butterfly2(v[0], v[1]); });
     case 3:
-        return stage_of<3>(r, m, s, x, y, w, back, [](C* v) { butterfly3(v); });
+        return stage_of<3>(m, s, x, y, w, back, [](C* v) { butterfly3(v); });
     case 4:
-        return stage_of<4>(r, m, s, x, y, w, back, [](C* v) { butterfly4(v[0], v[1], v[2], v[3]); });
+        return stage_of<4>(m, s, x, y, w, back, [](C* v) { butterfly4(v[0], v[1], v[2], v[3]); });
     case 5:
-        return stage_of<5>(r, m, s, x, y, w, back, [](C* v) { butterfly5(v); });
+        return stage_of<5>(m, s, x, y, w, back, [](C* v) { butterfly5(v); });
     case 8:
-        return stage_of<8>(r, m, s, x, y, w, back, [](C* v) { butterfly8(v); });
+        return stage_of<8>(m, s, x, y, w, back, [](C* v) { butterfly8(v); });
     case 16:
         return stage16(m, s, x, y, w, back);
     default:
-        return stage_of<0>(r, m, s, x, y, w, back, [r, roots](C* v) { butterfly_odd(r, v, roots); });
+        return stage_odd(r, m, s, x, y, w, roots, back);
     }
 }
 
