@@ -102,17 +102,41 @@ static Overloads* overloads_of(FunctionObject* f) {
     return f->overloads = make_overloads(shown, set.operators, set.count, f->space);
 }
 
+/// Through torch.ops, arguments that do not fit are a RuntimeError that shows the declaration, and a device without kernels
+/// is known when one is looked for.
+[[gnu::cold]] static void as_ops_raise(const Overloads& overloads) {
+    const bool type = PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError);
+    if (!type && !PyErr_ExceptionMatches(PyExc_AssertionError)) return;
+    PyObject *kind, *value, *trace;
+    PyErr_Fetch(&kind, &value, &trace);
+    const Operator& op = *overloads.signatures[0].op;
+    if (type) PyErr_Format(PyExc_RuntimeError, "%S. Declaration: %s%s", value, strchr(op.name(), ':') ? "" : "aten::", op.schema->text);
+    else PyErr_Format(PyExc_NotImplementedError, "Could not run 'aten::%s' with arguments from the 'CUDA' backend: %S", op.name(), value);
+    Py_XDECREF(kind);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
 static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     auto* f = reinterpret_cast<FunctionObject*>(callable);
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     try {
         Overloads* overloads = overloads_of(f);
         Call call;
-        if (!parse_call(*overloads, args, nargs, kwnames, call)) return nullptr;
+        if (!parse_call(*overloads, args, nargs, kwnames, call)) [[unlikely]] {
+            if (f->space == space::Ops) as_ops_raise(*overloads);
+            return nullptr;
+        }
         if (call.overloaded || thread_state.function_modes) [[unlikely]]
             if (PyObject* result = call_torch_function(callable, args, nargs, kwnames); result || PyErr_Occurred()) return result;
         // Who passes the items of a tuple does so without this flag (PEP 590: nothing there may be touched).
         PyObject* result = run_call(call, nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET ? Caller::Stack : Caller::Unknown);
+        if (f->space == space::Ops) {  // a list of tensors is a list here
+            if (!result || !PyTuple_CheckExact(result) || call.signature->op->schema->results.size() != 1) return result;
+            PyObject* list = PySequence_List(result);
+            Py_DECREF(result);
+            return list;
+        }
         // As torch's: the list operators that write in place give the list back.
         if (result == Py_None && nargs > 0 && call.signature->op->schema->results.empty() && !strncmp(f->text, "_foreach_", 9)) {
             Py_DECREF(result);
@@ -278,9 +302,9 @@ PyObject* make_overload_function(const Operator* op) {
     struct Kept { const Operator* op; OverloadSet set; };
     auto* kept = static_cast<Kept*>(PyMem_Malloc(sizeof(Kept)));
     kept->op = op;
-    kept->set = OverloadSet{&kept->op, 1, space::Hidden};
+    kept->set = OverloadSet{&kept->op, 1, space::Ops};
     PyObject* name = PyUnicode_InternFromString(op->name());
-    auto* f = name ? make(function_type, name, space::Hidden) : nullptr;
+    auto* f = name ? make(function_type, name, space::Ops) : nullptr;
     Py_XDECREF(name);
     if (f) f->set = &kept->set;
     return reinterpret_cast<PyObject*>(f);
@@ -356,15 +380,16 @@ static PyObject* find_operator_function(PyObject*, PyObject* const* args, Py_ssi
     });
 }
 
-/// _C._operator_any(name): the function of an operator wherever Python finds it; None if there is none.
-static PyObject* find_any(PyObject*, PyObject* name) {
+/// _C._operator_any(name): the function of an operator wherever Python finds it; None if there is none. _C._packet_function
+/// is the same for torch.ops.
+template <uint32_t where> static PyObject* find_any(PyObject*, PyObject* name) {
     Py_ssize_t length;
     const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &length) : nullptr;
     if (!text) return nullptr;
     return guarded([&]() -> PyObject* {
         OverloadSet set;
         if (!find_operators(text, static_cast<size_t>(length), set)) Py_RETURN_NONE;
-        return make_operator_function(name, space::Hidden);
+        return make_operator_function(name, where);
     });
 }
 
@@ -522,7 +547,8 @@ bool init_functions(PyObject* module) {
     static PyMethodDef functions[] = {
         {"_operator", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(find_operator_function)), METH_FASTCALL, nullptr},
         {"_operator_names", operator_names, METH_O, nullptr},
-        {"_operator_any", find_any, METH_O, nullptr},
+        {"_operator_any", find_any<space::Hidden>, METH_O, nullptr},
+        {"_packet_function", find_any<space::Ops>, METH_O, nullptr},
         {"_get_cpu_capability", get_capability, METH_NOARGS, nullptr},
         {"_get_num_threads", get_threads, METH_NOARGS, nullptr},
         {"_set_num_threads", set_threads, METH_O, nullptr},

@@ -65,7 +65,7 @@ Fit int_of_object(PyObject* object, int64_t& value) {
         value = PyLong_AsLongLong(object);
         if (value == -1 && PyErr_Occurred()) {
             PyErr_Clear();
-            PyErr_SetString(PyExc_RuntimeError, "Overflow when unpacking long long");
+            PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
             return Fit::Raised;
         }
         return Fit::Yes;
@@ -125,6 +125,11 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
     for (Py_ssize_t i = 0; i < size; i++) {
         Fit fit = int_of_object(items[i], ints[i]);
         if (fit == Fit::Yes) continue;
+        if (fit == Fit::Raised && PyErr_ExceptionMatches(PyExc_ValueError)) {
+            PyErr_Format(PyExc_TypeError, "argument '%s' failed to unpack the object at pos %zd with error \"Overflow when unpacking long long\"",
+                         argument.name, i + 1);
+            return fit;
+        }
         if (fit == Fit::Raised || i == 0) return fit;
         PyErr_Format(PyExc_TypeError, "argument '%s' failed to unpack the object at pos %zd with error \"type must be tuple of ints,but got %s\"",
                      argument.name, i + 1, Py_TYPE(items[i])->tp_name);
@@ -298,6 +303,12 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
             value = Value(PyFloat_AS_DOUBLE(object));
             return Fit::Yes;
         }
+        if (PyLong_Check(object) && !PyBool_Check(object)) {  // however large
+            double real = PyLong_AsDouble(object);
+            if (real == -1 && PyErr_Occurred()) return Fit::Raised;
+            value = Value(real);
+            return Fit::Yes;
+        }
         Scalar scalar;
         if (scalar_of_object(object, scalar)) {
             if (scalar.is_complex()) return Fit::No;
@@ -311,6 +322,11 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
     }
     case Type::Bool:
         if (PyBool_Check(object)) {
+            if (object == Py_True && strcmp(argument.name, "pin_memory") == 0) {
+                PyErr_SetString(PyExc_RuntimeError, "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+                                "allocator is available on this system.");
+                return Fit::Raised;
+            }
             value = Value(object == Py_True);
             return Fit::Yes;
         }
@@ -475,7 +491,7 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
     const bool method = where == space::Method;
     auto* result = static_cast<Overloads*>(PyMem_Calloc(1, sizeof(Overloads)));
     result->name = name;
-    result->outs_by_name = where == space::Hidden;
+    result->outs_by_name = where == space::Ops;
     result->signatures = static_cast<Signature*>(PyMem_Calloc(static_cast<size_t>(count) + 1, sizeof(Signature)));
     for (int i = 0; i < count; i++) {
         const Operator* op = operators[i];

@@ -146,7 +146,7 @@ bool scalar_of_object(PyObject* object, Scalar& scalar) {
         unsigned long long wide = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
         if (PyErr_Occurred() || overflow < 0) {
             PyErr_Clear();
-            throw Error(ErrorKind::Runtime, "value cannot be converted to type int64_t without overflow");
+            throw Error(ErrorKind::Overflow, overflow < 0 ? "can't convert negative int to unsigned" : "int too big to convert");
         }
         scalar = Scalar(static_cast<uint64_t>(wide));
         return true;

@@ -47,8 +47,26 @@ enum : uint32_t {
     TensorOnlyNumbers = 1u << 12, // a Python number may stand for a Tensor argument even without a Scalar overload
     OutApart = 1u << 14,          // its out= must not share memory with any argument
     WritesCopy = 1u << 15,        // its body writes to what copy_to_write (operators/forms.h) gives it
+    OutDecides = 1u << 16,        // with out= and no dtype, that of out is what it computes in (sum, cumsum; all factories)
+    no_kernel_shift = 24,         // from here on: the kinds of dtype that it has no kernel for
 };
 }  // namespace trait
+
+/// Kinds of dtype, as kernels are there or not for all of one.
+namespace kind {
+enum : uint32_t { Bool = 1, Int = 2, Unsigned = 4 /* 16, 32 and 64 bits */, Half = 8, Float = 16, Complex = 32,
+                  Floats = Half | Float, Integers = Int | Unsigned, All = 63 };
+}
+constexpr uint32_t kind_of(DType dtype) {
+    switch (dtype) {
+        case DType::Bool: return kind::Bool;
+        case DType::UInt16: case DType::UInt32: case DType::UInt64: return kind::Unsigned;
+        case DType::Float16: case DType::BFloat16: return kind::Half;
+        case DType::Float32: case DType::Float64: return kind::Float;
+        case DType::Complex64: case DType::Complex128: return kind::Complex;
+        default: return kind::Int;
+    }
+}
 
 /// One `derivative(targets, GIVEN(...) {...})`: gradients of some arguments, and the names it wants saved for that.
 struct Derivative {
@@ -126,7 +144,8 @@ void register_operator(Operator* op, uint32_t namespaces);
 
 /// Where Python finds an operator.
 namespace space {
-enum : uint32_t { Torch = 1, Method = 2, Nn = 4, Linalg = 8, Fft = 16, Special = 32, Hidden = 64, Sparse = 128 };
+enum : uint32_t { Torch = 1, Method = 2, Nn = 4, Linalg = 8, Fft = 16, Special = 32, Hidden = 64, Sparse = 128,
+                  Ops = 256 };  // torch.ops, where every operator is
 }
 
 }  // namespace kindling

@@ -21,10 +21,7 @@ class OpOverload:
         self.__module__ = f"torch._ops.{namespace}"
 
     def __call__(self, /, *args, **kwargs):
-        try:
-            return self._op(*args, **kwargs)
-        except TypeError as error:
-            raise _explained(error, self._core, lambda: self._schema) from None
+        return self._op(*args, **kwargs)
 
     redispatch = __call__
 
@@ -99,12 +96,6 @@ class OpOverload:
         return _find, (self.namespace, self._opname, self._raw)
 
 
-def _explained(error, name, schema):
-    """Arguments that do not fit are a RuntimeError here, which shows the declaration; other errors stay."""
-    text = str(error)
-    return RuntimeError(f"{text}. Declaration: {schema()}") if text.startswith(name + "(") else error
-
-
 class OpOverloadPacket:
     """All overloads of one operator: ``torch.ops.aten.add``."""
 
@@ -120,11 +111,8 @@ class OpOverloadPacket:
     def __call__(self, /, *args, **kwargs):
         function = self.__dict__.get("_function")
         if function is None:
-            function = self._function = _C._operator_any(self._core_name)
-        try:
-            return function(*args, **kwargs)
-        except TypeError as error:
-            raise _explained(error, self._core_name, lambda: getattr(self, self._overload_names[0])._schema) from None
+            function = self._function = _C._packet_function(self._core_name)
+        return function(*args, **kwargs)
 
     def __getattr__(self, overload):
         if overload[:2] == "__" or overload not in self._overload_names:

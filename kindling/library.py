@@ -333,12 +333,7 @@ class CustomOp:
         if self._at != _changes:
             self._found, self._at = self._opoverload, _changes
             self._call = self._found._op
-        try:
-            return self._call(*args, **kwargs)
-        except TypeError as error:
-            from kindling._ops import _explained
-
-            raise _explained(error, self._found._core, lambda: self._found._schema) from None
+        return self._call(*args, **kwargs)
 
     def register_fake(self, function):
         return register_fake(self, function)

@@ -57,18 +57,18 @@ OPERATORS(activation) {
         composition([](const Tensor& self) { return hardtanh(self, Scalar(0), Scalar(6)); }),
     });
     declare("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", {
-        doc("self where it is above the threshold, value elsewhere"), in(space::Torch | space::Nn),
+        doc("self where it is above the threshold, value elsewhere"), takes(kind::All & ~kind::Bool), in(space::Torch | space::Nn),
         pointwise([](auto x, auto threshold, auto value) { return where(x <= threshold, cast(value, x.dtype()), x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar threshold) { return threshold_backward(grad, self, threshold); }),
     });
     declare("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", {
-        doc("grad_output where self is above the threshold, 0 elsewhere"), in(space::Nn | space::Hidden), no_inplace(),
+        doc("grad_output where self is above the threshold, 0 elsewhere"), takes(kind::All & ~kind::Bool), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x, auto threshold) { return where(x <= threshold, zero_like(grad), grad); }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor self, Scalar threshold) { return threshold_backward(grad, self, threshold); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("gelu(Tensor self, *, str approximate='none') -> Tensor", {
-        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), in(space::Nn),
+        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto approximate) {
             if (approximate == "tanh") return like(x, 0.5) * x * (one_like(x) + tanh(like(x, 0.79788456080286535588) * (x + like(x, 0.044715) * x * x * x)));
             if (approximate != "none") fail(ErrorKind::Runtime, "approximate argument must be either none or tanh.");
@@ -77,31 +77,31 @@ OPERATORS(activation) {
         refuses("torch.nn.functional.gelu(torch.ones(2), approximate='cubic')", "RuntimeError: approximate argument must be either none or tanh"),
     });
     declare("silu(Tensor self) -> Tensor", {
-        doc("x * sigmoid(x) (Elfwing et al., 2017)"), in(space::Nn),
+        doc("x * sigmoid(x) (Elfwing et al., 2017)"), takes(kind::Floats | kind::Complex), in(space::Nn),
         pointwise([](auto x) { return x / (one_like(x) + exp(-x)); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return silu_backward(grad, self); }),
     });
     declare("silu_backward(Tensor grad_output, Tensor self) -> Tensor", {
-        doc("The gradient through silu"), in(space::Nn | space::Hidden), no_inplace(),
+        doc("The gradient through silu"), takes(kind::Floats | kind::Complex), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x) {
             Sym s = sigmoid(x);
             return grad * s * (one_like(x) + x * (one_like(x) - s));
         }),
     });
     declare("mish(Tensor self) -> Tensor", {
-        doc("x * tanh(softplus(x)) (Misra, 2019)"), in(space::Nn),
+        doc("x * tanh(softplus(x)) (Misra, 2019)"), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x) { return x * tanh(log1p(exp(x))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mish_backward(grad, self); }),
     });
     declare("mish_backward(Tensor grad_output, Tensor self) -> Tensor", {
-        doc("The gradient through mish"), in(space::Nn | space::Hidden), no_inplace(),
+        doc("The gradient through mish"), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x) {
             Sym t = tanh(log1p(exp(x)));
             return grad * (t + x * sigmoid(x) * (one_like(x) - t * t));
         }),
     });
     declare("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", {
-        doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), in(space::Nn),
+        doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto alpha, auto scale, auto input_scale) {
             return where(x > zero_like(x), x * scale, expm1(x * input_scale) * (alpha * scale));
         }),
@@ -118,7 +118,7 @@ OPERATORS(activation) {
         composition([](const Tensor& self) { return elu(self, Scalar(1.6732632423543772848170429916717), Scalar(1.0507009873554804934193349852946), Scalar(1.0)); }),
     });
     declare("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", {
-        doc("x above 0, negative_slope * x below"), in(space::Nn),
+        doc("x above 0, negative_slope * x below"), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto slope) { return where(x > zero_like(x), x, x * slope); }),
     });
     declare("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", {
@@ -132,38 +132,38 @@ OPERATORS(activation) {
         }),
     });
     declare("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", {
-        doc("The gradient through hardtanh"), in(space::Nn | space::Hidden), no_inplace(),
+        doc("The gradient through hardtanh"), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x, auto low, auto high) { return where((x <= low) | (x >= high), zero_like(grad), grad); }),
     });
     declare("hardsigmoid(Tensor self) -> Tensor", {
-        doc("min(max(x + 3, 0), 6) / 6"), in(space::Nn),
+        doc("min(max(x + 3, 0), 6) / 6"), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x) { return min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return hardsigmoid_backward(grad, self); }),
     });
     declare("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", {
-        doc("The gradient through hardsigmoid"), in(space::Nn | space::Hidden), no_inplace(),
+        doc("The gradient through hardsigmoid"), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x) { return where((x > like(x, -3)) & (x < like(x, 3)), grad * like(grad, 1.0 / 6), zero_like(grad)); }),
     });
     declare("hardswish(Tensor self) -> Tensor", {
-        doc("x * min(max(x + 3, 0), 6) / 6 (Howard et al., 2019)"), in(space::Nn),
+        doc("x * min(max(x + 3, 0), 6) / 6 (Howard et al., 2019)"), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x) { return x * min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return hardswish_backward(grad, self); }),
     });
     declare("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", {
-        doc("The gradient through hardswish"), in(space::Nn | space::Hidden), no_inplace(),
+        doc("The gradient through hardswish"), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x) {
             return where(x <= like(x, -3), zero_like(grad), where(x < like(x, 3), grad * (x / like(x, 3) + like(x, 0.5)), grad));
         }),
     });
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
-        doc("0 in [-lambd, lambd], x elsewhere"), no_inplace(),
+        doc("0 in [-lambd, lambd], x elsewhere"), takes(kind::Floats), no_inplace(),
         pointwise([](auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(x), x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
             return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
         }),
     });
     declare("_softshrink(Tensor self, Scalar lambd) -> Tensor", {
-        doc("softshrink, for a lambd known to be right"), in(space::Hidden), no_inplace(), not_differentiable(),
+        doc("softshrink, for a lambd known to be right"), takes(kind::Floats), in(space::Hidden), no_inplace(), not_differentiable(),
         pointwise([](auto x, auto lambd) { return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * zero_like(x))); }),
     });
     declare("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
@@ -181,23 +181,23 @@ OPERATORS(activation) {
         refuses("torch.nn.functional.softshrink(torch.ones(2), -0.5)", "RuntimeError: lambda must be in range \\[0, 3.40282e\\+38\\] for input dtype Float, but found -0.5"),
     });
     declare("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", {
-        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), in(space::Nn), no_inplace(),
+        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), takes(kind::Floats), in(space::Nn), no_inplace(),
         pointwise([](auto x, auto beta, auto threshold) { return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar beta, Scalar threshold) {
             return softplus_backward(grad, self, beta, threshold);
         }),
     });
     declare("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", {
-        doc("The gradient through softplus"), in(space::Nn | space::Hidden), no_inplace(),
+        doc("The gradient through softplus"), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x, auto beta, auto threshold) { return where(x * beta > threshold, grad, grad * sigmoid(x * beta)); }),
     });
     declare("log_sigmoid(Tensor self) -> Tensor", {
-        doc("log(sigmoid(x)) without overflow"), in(space::Nn), no_inplace(),
+        doc("log(sigmoid(x)) without overflow"), takes(kind::Floats), in(space::Nn), no_inplace(),
         pointwise([](auto x) { return min(x, zero_like(x)) - log1p(exp(-abs(x))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mul(grad, sigmoid(neg(self))); }),
     });
     declare("glu(Tensor self, int dim=-1) -> Tensor", {
-        doc("The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016)"), in(space::Nn),
+        doc("The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016)"), takes(kind::Floats), in(space::Nn),
         composition([](const Tensor& self, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "glu does not support 0-dimensional tensors");
             int64_t size = self.size(dim);
@@ -206,7 +206,7 @@ OPERATORS(activation) {
         }),
     });
     declare("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", {
-        doc("x above 0, weight * x below; weight broadcasts"), in(space::Torch), no_inplace(),
+        doc("x above 0, weight * x below; weight broadcasts"), takes(kind::Floats), in(space::Torch), no_inplace(),
         pointwise([](auto x, auto w) { return where(x > zero_like(x), x, w * x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor weight) { return where(gt(self, Scalar(0)), grad, mul(grad, weight)); }),
         derivative("weight", GIVEN(Tensor grad, Tensor self) { return where(gt(self, Scalar(0)), wrap_number(Scalar(0)), mul(grad, self)); }),

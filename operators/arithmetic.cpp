@@ -98,7 +98,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return remainder(x, y); }),
     });
     declare("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
-        doc("self to the power of exponent"),
+        doc("self to the power of exponent"), takes(kind::All & ~kind::Bool),
         pointwise([](auto x, auto y) { return pow(x, y); }),
     });
     declare("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
@@ -168,7 +168,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("abs(Tensor self) -> Tensor", {
-        doc("The absolute value; the modulus of complex numbers"), alias("absolute"),
+        doc("The absolute value; the modulus of complex numbers"), takes(kind::All & ~kind::Bool), alias("absolute"),
         pointwise([](auto x) { return abs(x); }),
     });
     declare("sign(Tensor self) -> Tensor", {
@@ -191,7 +191,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x) { return reciprocal(x); }),
     });
     declare("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", {
-        doc("self + value * tensor1 * tensor2"),
+        doc("self + value * tensor1 * tensor2"), takes(kind::All & ~kind::Bool),
         pointwise([](auto x, auto a, auto b, auto value) { return x + value * a * b; }),
     });
     declare("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", {
@@ -204,7 +204,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"),
+        doc("self + weight * (end - self), worked from the nearer end"), takes(kind::Floats | kind::Complex),
         pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
         derivative("self", GIVEN(Tensor grad, Scalar weight) {
             return weight.is_complex() ? mul(grad, wrap_number(Scalar(std::conj(1.0 - weight.to_complex())))) : mul(grad, wrap_number(Scalar(1.0 - weight.to_double())));
@@ -214,34 +214,34 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"),
+        doc("self + weight * (end - self), worked from the nearer end"), takes(kind::Floats | kind::Complex),
         pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
         derivative("self", GIVEN(Tensor grad, Tensor weight) { return mul(grad, conj(rsub(weight, wrap_number(Scalar(1))))); }),
         derivative("end", GIVEN(Tensor grad, Tensor weight) { return mul(grad, conj(weight)); }),
         derivative("weight", GIVEN(Tensor grad, Tensor self, Tensor end) { return mul(grad, conj(sub(end, self))); }),
     });
     declare("floor(Tensor self) -> Tensor", {
-        doc("The greatest integer not above"),
+        doc("The greatest integer not above"), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : floor(x); }),
     });
     declare("ceil(Tensor self) -> Tensor", {
-        doc("The least integer not below"),
+        doc("The least integer not below"), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : ceil(x); }),
     });
     declare("trunc(Tensor self) -> Tensor", {
-        doc("The integer part"), alias("fix"),
+        doc("The integer part"), takes(kind::All & ~kind::Bool), alias("fix"),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : trunc(x); }),
     });
     declare("frac(Tensor self) -> Tensor", {
-        doc("What trunc leaves"),
+        doc("What trunc leaves"), takes(kind::Floats),
         pointwise([](auto x) { return frac(x); }),
     });
     declare("round(Tensor self) -> Tensor", {
-        doc("The nearest integer; halves go to the even one"),
+        doc("The nearest integer; halves go to the even one"), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : round(x); }),
     });
     declare("round.decimals(Tensor self, *, int decimals) -> Tensor", {
-        doc("The nearest number of that many decimals"),
+        doc("The nearest number of that many decimals"), takes(kind::Floats),
         pointwise([](auto x, auto decimals) {
             int64_t n = decimals.integer();
             if (category(x.dtype()) < 2) return x;
@@ -348,11 +348,11 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(Tensor grad, Tensor self) { return where(isfinite(self), grad, wrap_number(Scalar(0))); }),
     });
     declare("gcd(Tensor self, Tensor other) -> Tensor", {
-        doc("The greatest common divisor of integers"), not_differentiable(),
+        doc("The greatest common divisor of integers"), takes(kind::All & ~kind::Bool), not_differentiable(),
         pointwise([](auto x, auto y) { return gcd(x, y); }),
     });
     declare("lcm(Tensor self, Tensor other) -> Tensor", {
-        doc("The least common multiple of integers"), not_differentiable(),
+        doc("The least common multiple of integers"), takes(kind::All & ~kind::Bool), not_differentiable(),
         pointwise([](auto x, auto y) { return lcm(x, y); }),
     });
     declare("copysign.Tensor(Tensor self, Tensor other) -> Tensor", {
@@ -360,11 +360,11 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return copysign(x, y); }),
     });
     declare("nextafter(Tensor self, Tensor other) -> Tensor", {
-        doc("The next representable number towards other"),
+        doc("The next representable number towards other"), takes(kind::Floats),
         pointwise([](auto x, auto y) { return nextafter(x, y); }),
     });
     declare("hypot(Tensor self, Tensor other) -> Tensor", {
-        doc("sqrt(self**2 + other**2) without overflow"),
+        doc("sqrt(self**2 + other**2) without overflow"), takes(kind::Floats),
         pointwise([](auto x, auto y) { return hypot(x, y); }),
     });
     declare("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", {

@@ -7,10 +7,6 @@ namespace {
 
 Sym truth(const Sym& x) { return x.dtype() == DType::Bool ? x : x != like(x, 0); }
 
-void need_bits(const Sym& x, const char* name) {
-    if (category(x.dtype()) >= 2) fail(ErrorKind::Runtime, "\"%s_cpu\" not implemented for '%s'", name, scalar_type_name(x.dtype()));
-}
-
 }  // namespace
 }  // namespace kindling
 
@@ -69,28 +65,28 @@ OPERATORS(comparison) {
         pointwise([](auto x) { return !truth(x); }),
     });
     declare("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit and; logical for bool"), alias("__and__"), not_differentiable(),
-        pointwise([](auto x, auto y) { need_bits(x, "bitwise_and"); return x & y; }),
+        doc("Bit by bit and; logical for bool"), takes(kind::Integers | kind::Bool), alias("__and__"), not_differentiable(),
+        pointwise([](auto x, auto y) { return x & y; }),
     });
     declare("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit or; logical for bool"), alias("__or__"), not_differentiable(),
-        pointwise([](auto x, auto y) { need_bits(x, "bitwise_or"); return x | y; }),
+        doc("Bit by bit or; logical for bool"), takes(kind::Integers | kind::Bool), alias("__or__"), not_differentiable(),
+        pointwise([](auto x, auto y) { return x | y; }),
     });
     declare("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit exclusive or; logical for bool"), alias("__xor__"), not_differentiable(),
-        pointwise([](auto x, auto y) { need_bits(x, "bitwise_xor"); return x ^ y; }),
+        doc("Bit by bit exclusive or; logical for bool"), takes(kind::Integers | kind::Bool), alias("__xor__"), not_differentiable(),
+        pointwise([](auto x, auto y) { return x ^ y; }),
     });
     declare("bitwise_not(Tensor self) -> Tensor", {
-        doc("Every bit turned; logical for bool"), not_differentiable(),
-        pointwise([](auto x) { need_bits(x, "bitwise_not"); return ~x; }),
+        doc("Every bit turned; logical for bool"), takes(kind::Integers | kind::Bool), not_differentiable(),
+        pointwise([](auto x) { return ~x; }),
     });
     declare("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self * 2**other on integers"), alias("__lshift__"), not_differentiable(),
-        pointwise([](auto x, auto y) { return category(x.dtype()) == 1 ? x << y : x * pow(like(x, 2), y); }),
+        doc("self * 2**other on integers"), takes(kind::Integers), alias("__lshift__"), not_differentiable(),
+        pointwise([](auto x, auto y) { return x << y; }),
     });
     declare("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self / 2**other rounded down on integers"), alias("__rshift__"), not_differentiable(),
-        pointwise([](auto x, auto y) { return category(x.dtype()) == 1 ? x >> y : x / pow(like(x, 2), y); }),
+        doc("self / 2**other rounded down on integers"), takes(kind::Integers), alias("__rshift__"), not_differentiable(),
+        pointwise([](auto x, auto y) { return x >> y; }),
     });
     declare("isnan(Tensor self) -> Tensor", {
         doc("It is not a number"), not_differentiable(), promotes(Promotion::Free), no_inplace(), no_out(),

@@ -62,6 +62,10 @@ inline Field linear() { return flags(trait::Linear); }
 inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
 inline Field no_inplace() { return flags(trait::NoInplace); }
 inline Field no_out() { return flags(trait::NoOut); }
+/// The kinds of dtype that it has kernels for, before integers become floats: takes(kind::Floats | kind::Complex). Others are
+/// a NotImplementedError. A kernel or composition is asked about its first tensor, a scalar body about the promoted dtype.
+inline Field takes(uint32_t kinds) { return flags((~kinds & kind::All) << trait::no_kernel_shift); }
+inline Field out_decides() { return flags(trait::OutDecides); }
 inline Field keeps_conj() { return flags(trait::KeepsConj); }
 inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_cast<uint8_t>(rule)}; }
 inline Field int_to_float() { return promotes(Promotion::IntToFloat); }

@@ -161,6 +161,9 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size && input_count < 64; j++)
             if (v.tensors[j].defined()) inputs[input_count++] = v.tensors[j].impl();
     }
+    if (op.has(trait::OutDecides) || op.functional->schema->factory)
+        for (size_t i = 0; i < first; i++)
+            if (op.schema->arguments[i].type == Type::DType && arguments[i].is_none()) arguments[i] = Value(arguments[first].tensor->dtype);
     struct Owned {                   // nobody takes them if a check raises
         Value* values;
         size_t count;

@@ -36,6 +36,8 @@ void write_result(const Tensor& target, const Tensor& result);
 /// Shows a warning where the caller looks for warnings; set by bindings. Without it (plain C++) nothing is said.
 extern void (*warn)(const char* message);
 void written(const Tensor& tensor);
+/// NotImplementedError where an operator has no kernel for a dtype (takes, in its declaration).
+void check_kernel(const Operator& op, DType dtype);
 /// Makes an out= tensor fit: resizes it, with torch's warning when it was neither empty nor of that size.
 void fit_out(const Tensor& out, IntList sizes, IntList strides);
 

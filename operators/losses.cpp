@@ -283,7 +283,7 @@ OPERATORS(losses) {
         refuses("torch._C._nn.cross_entropy_loss(torch.ones(2, 3), torch.tensor([0, 5]))", "IndexError: Target 5 is out of bounds"),
     });
     declare("_squared_error(Tensor self, Tensor target) -> Tensor", {
-        doc("(self - target)**2 of floats, in one pass"), in(space::Hidden), no_inplace(),
+        doc("(self - target)**2 of floats, in one pass"), takes(kind::Floats), in(space::Hidden), no_inplace(),
         pointwise([](auto x, auto y) {
             Sym z = x - y;
             return z * z;
@@ -292,8 +292,7 @@ OPERATORS(losses) {
     declare("mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
         doc("(self - target)**2"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
-            const bool floats = is_floating(self.dtype()) && is_floating(target.dtype());
-            return reduced(floats ? _squared_error(self, target) : square(sub(self, target)), reduction);
+            return reduced(_squared_error(self, target), reduction);
         }),
     });
     declare("_absolute_error(Tensor self, Tensor target) -> Tensor", {
@@ -308,7 +307,7 @@ OPERATORS(losses) {
         }),
     });
     declare("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", {
-        doc("Quadratic below beta, linear above, element by element"), in(space::Hidden), no_inplace(),
+        doc("Quadratic below beta, linear above, element by element"), takes(kind::Floats), in(space::Hidden), no_inplace(),
         pointwise([](auto x, auto y, auto beta) {
             Sym z = abs(x - y), b = cast(beta, x.dtype());
             return where(z < b, like(x, 0.5) * z * z / b, z - like(x, 0.5) * b);

@@ -32,7 +32,7 @@ OPERATORS(maths) {
     declare("sigmoid(Tensor self) -> Tensor", {
         doc("1 / (1 + exp(-self))"), alias("special_expit"), int_to_float(), pointwise([](auto x) { return sigmoid(x); }) });
     declare("logit(Tensor self, float? eps=None) -> Tensor", {
-        doc("log(self / (1 - self)), self limited to [eps, 1 - eps] if eps is given"), alias("special_logit"), int_to_float(),
+        doc("log(self / (1 - self)), self limited to [eps, 1 - eps] if eps is given"), takes(kind::All & ~kind::Complex), alias("special_logit"), int_to_float(),
         pointwise([](auto x, auto eps) {
             Sym y = x;
             if (!eps.is_none()) { Sym e = cast(eps, x.dtype()); y = min(max(x, e), like(x, 1) - e); }
@@ -70,7 +70,7 @@ OPERATORS(maths) {
         doc("The n-th derivative of digamma"),
         composition([](int64_t n, const Tensor& self) { return polygamma(n, self); }) });
     declare("special_zeta(Tensor self, Tensor other) -> Tensor", {
-        doc("The Hurwitz zeta function"), int_to_float(), pointwise([](auto x, auto q) { return zeta(x, q); }) });
+        doc("The Hurwitz zeta function"), takes(kind::All & ~kind::Half), int_to_float(), pointwise([](auto x, auto q) { return zeta(x, q); }) });
     declare("i0(Tensor self) -> Tensor", {
         doc("The modified Bessel function of the first kind, order 0"), alias("special_i0"), int_to_float(), pointwise([](auto x) { return i0(x); }) });
     declare("special_i0e(Tensor self) -> Tensor", { doc("i0 scaled by exp(-abs(self))"), int_to_float(), pointwise([](auto x) { return i0e(x); }) });
@@ -86,9 +86,9 @@ OPERATORS(maths) {
             return mul(grad, mul(exp(mul(square(self), wrap_number(Scalar(-0.5)))), wrap_number(Scalar(0.39894228040143267794))));
         }),
     });
-    declare("special_ndtri(Tensor self) -> Tensor", { doc("The inverse of ndtr"), int_to_float(), pointwise([](auto x) { return ndtri(x); }) });
+    declare("special_ndtri(Tensor self) -> Tensor", { doc("The inverse of ndtr"), takes(kind::All & ~kind::Half), int_to_float(), pointwise([](auto x) { return ndtri(x); }) });
     declare("special_log_ndtr(Tensor self) -> Tensor", {
-        doc("log(ndtr(self)) without underflow"), int_to_float(),
+        doc("log(ndtr(self)) without underflow"), takes(kind::All & ~kind::Half), int_to_float(),
         pointwise([](auto x) {
             Sym t = x * like(x, 0.70710678118654752440);
             return where(x < like(x, -1), log(erfcx(-t) * like(x, 0.5)) - t * t, log1p(-(erfc(t) * like(x, 0.5))));
@@ -98,7 +98,7 @@ OPERATORS(maths) {
             return div(mul(grad, wrap_number(Scalar(0.79788456080286535588))), special_erfcx(t));
         }),
     });
-    declare("special_erfcx(Tensor self) -> Tensor", { doc("exp(self**2) * erfc(self)"), int_to_float(), pointwise([](auto x) { return erfcx(x); }) });
+    declare("special_erfcx(Tensor self) -> Tensor", { doc("exp(self**2) * erfc(self)"), takes(kind::All & ~kind::Half), int_to_float(), pointwise([](auto x) { return erfcx(x); }) });
     declare("special_entr(Tensor self) -> Tensor", {
         doc("-self * log(self), 0 at 0, -inf below"), int_to_float(),
         pointwise([](auto x) {
@@ -109,7 +109,7 @@ OPERATORS(maths) {
         }),
     });
     declare("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self * log(other), 0 where self is 0 and other is not NaN"), alias("special_xlogy"), int_to_float(),
+        doc("self * log(other), 0 where self is 0 and other is not NaN"), takes(kind::All & ~kind::Complex), alias("special_xlogy"), int_to_float(),
         pointwise([](auto x, auto y) { return where(isnan(y), y, where(x == like(x, 0), like(x, 0), x * log(y))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) {
             return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(0))), wrap_number(Scalar(0)), log(other)));
@@ -117,7 +117,7 @@ OPERATORS(maths) {
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return div(mul(grad, self), other); }),
     });
     declare("special_xlog1py(Tensor self, Tensor other) -> Tensor", {
-        doc("self * log1p(other), 0 where self is 0 and other is not NaN"), int_to_float(),
+        doc("self * log1p(other), 0 where self is 0 and other is not NaN"), takes(kind::All & ~kind::Complex), int_to_float(),
         pointwise([](auto x, auto y) { return where(isnan(y), y, where(x == like(x, 0), like(x, 0), x * log1p(y))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) {
             return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(-1))), wrap_number(Scalar(0)), log1p(other)));
@@ -125,9 +125,9 @@ OPERATORS(maths) {
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return div(mul(grad, self), add(other, wrap_number(Scalar(1)))); }),
     });
     declare("logaddexp(Tensor self, Tensor other) -> Tensor", {
-        doc("log(exp(self) + exp(other)) without overflow"), no_inplace(), pointwise([](auto x, auto y) { return logaddexp(x, y); }) });
+        doc("log(exp(self) + exp(other)) without overflow"), takes(kind::Floats | kind::Complex), no_inplace(), pointwise([](auto x, auto y) { return logaddexp(x, y); }) });
     declare("logaddexp2(Tensor self, Tensor other) -> Tensor", {
-        doc("log2(2**self + 2**other) without overflow"), no_inplace(), pointwise([](auto x, auto y) { return logaddexp2(x, y); }) });
+        doc("log2(2**self + 2**other) without overflow"), takes(kind::Floats | kind::Complex), no_inplace(), pointwise([](auto x, auto y) { return logaddexp2(x, y); }) });
     declare("sinc(Tensor self) -> Tensor", {
         doc("sin(pi * self) / (pi * self), 1 at 0"), alias("special_sinc"), int_to_float(),
         pointwise([](auto x) {
@@ -172,7 +172,7 @@ OPERATORS(maths) {
         }),
     });
     declare("mvlgamma(Tensor self, int p) -> Tensor", {
-        doc("The multivariate log-gamma function of dimension p"), alias("special_multigammaln"), has_inplace(),
+        doc("The multivariate log-gamma function of dimension p"), takes(kind::All & ~kind::Complex), alias("special_multigammaln"), has_inplace(),
         composition([](const Tensor& self, int64_t p) {
             KINDLING_CHECK(Runtime, p >= 1, "p has to be greater than or equal to 1");
             Tensor x = is_floating(self.dtype()) ? self : to(self, default_dtype());

@@ -88,6 +88,7 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
         } else if (v.is_number() && promotes(op, argument)) result_type.add(v.scalar());
     }
     DType compute = op.promotion == Promotion::Same && first != DType::None ? first : result_type.get();
+    if (op.flags >> trait::no_kernel_shift) check_kernel(op, compute);
     if (op.promotion == Promotion::IntToFloat && category(compute) < 2) compute = default_dtype();
     KINDLING_CHECK(Runtime, compute != DType::None, "%s(): no tensor or number to take a dtype from", op.name());
     plan.compute = compute;
@@ -121,6 +122,30 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
     if (op.result_dtype == DType::None && is_half(compute) && plan.expression.output_type(0) == DType::Float32)
         plan.expression = build_expression(body, symbols, types, inner, compute);
     check_defined(op, plan.expression);
+}
+
+void check_cast(DType from, DType to) {
+    KINDLING_CHECK(Runtime, can_cast(from, to), "result type %s can't be cast to the desired output type %s",
+                   scalar_type_name(from), scalar_type_name(to));
+}
+
+/// What PyTorch's iterator finds before it asks for a kernel: shapes that do not fit, and a result that does not fit its target.
+[[gnu::cold]] void check_what_comes_first(const Operator& op, const Value* arguments) {
+    TensorImpl* inputs[max_arity];
+    int count = 0;
+    ResultType type;
+    for (int i = 0; i < op.scalar_arity; i++) {
+        const Value& v = arguments[i];
+        if (v.is_tensor()) {
+            inputs[count++] = v.tensor;
+            type.add(*v.tensor);
+        } else if (v.is_number() && promotes(op, op.schema->arguments[static_cast<size_t>(i)])) type.add(v.scalar());
+    }
+    Sizes sizes = broadcast_all(inputs, count, op.name());
+    if (op.form == Form::Functional || op.result_dtype != DType::None) return;
+    DType result = type.get();
+    if (op.promotion == Promotion::IntToFloat && category(result) < 2) result = default_dtype();
+    check_cast(result, arguments[op.form == Form::Inplace ? 0 : op.argument_count() - 1].tensor->dtype);
 }
 
 struct Call {
@@ -181,6 +206,10 @@ const PointwisePlan& pointwise_plan(const Operator& op, const Value* arguments) 
     auto* fresh = new CachedPlan{key, {}, nullptr};
     try {
         make_plan(op, arguments, fresh->plan);
+    } catch (const Error& error) {
+        delete fresh;
+        if (error.kind() == ErrorKind::NotImplemented) check_what_comes_first(op, arguments);
+        throw;
     } catch (...) {
         delete fresh;
         throw;
@@ -224,11 +253,6 @@ static void run_into(const Call& call, IntList sizes, TensorImpl* const* targets
     }
     run_loop(expression, sizes, headers, count, call.inputs, call.plan->input_count, call.scalars);
     for (int i = 0; i < count; i++) copy_into(Tensor::share(targets[i]), computed[i]);
-}
-
-static void check_cast(DType from, DType to) {
-    KINDLING_CHECK(Runtime, can_cast(from, to), "result type %s can't be cast to the desired output type %s",
-                   scalar_type_name(from), scalar_type_name(to));
 }
 
 void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* results) {

@@ -218,13 +218,13 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
 
 OPERATORS(reductions) {
     declare("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The sum of all elements; of integers in int64"), linear(),
+        doc("The sum of all elements; of integers in int64"), out_decides(), linear(),
         kernel([](const Tensor& self, DType dtype) { return summed(self, all_dims(self), false, dtype); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return expand(grad, self_sizes); }),
         example("torch.arange(5).sum()"),
     });
     declare("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The sum over dimensions; of integers in int64"), linear(),
+        doc("The sum over dimensions; of integers in int64"), out_decides(), linear(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { return summed(self, mask_of(dim, self), keepdim, dtype); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, std::optional<IntList> dim, bool keepdim) {
             return expand(restore_dims(grad, mask_of(dim, self_shape), self_shape.dim(), keepdim), self_shape.sizes());
@@ -248,7 +248,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The sum, NaN counted as zero"),
+        doc("The sum, NaN counted as zero"), out_decides(),
         composition([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, !self.is_complex(), "nansum does not support complex inputs");
             Tensor clean = is_floating(self.dtype()) ? where(isnan(self), wrap_number(Scalar(0)), self) : self;
@@ -256,7 +256,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of all elements"), linear(),
+        doc("The mean of all elements"), out_decides(), linear(),
         kernel([](const Tensor& self, DType dtype) { return mean_of(self, all_dims(self), false, dtype); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) {
             return div(expand(grad, self_shape.sizes()), wrap_number(Scalar(self_shape.numel())));
@@ -264,7 +264,7 @@ OPERATORS(reductions) {
         refuses("torch.arange(3).mean()", "RuntimeError: mean\\(\\): could not infer output dtype"),
     });
     declare("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean over dimensions"), linear(),
+        doc("The mean over dimensions"), out_decides(), linear(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { return mean_of(self, mask_of(dim, self), keepdim, dtype); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, std::optional<IntList> dim, bool keepdim) {
             uint64_t mask = mask_of(dim, self_shape);
@@ -281,7 +281,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The product of all elements; of integers in int64"), flags(trait::AutocastFloat),
+        doc("The product of all elements; of integers in int64"), out_decides(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, DType dtype) {
             DType out = sum_dtype(self, dtype);
             return fold_one(self, Combine::Prod, value_type(out), out, all_dims(self), false);
@@ -292,7 +292,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The product over a dimension; of integers in int64"), flags(trait::AutocastFloat),
+        doc("The product over a dimension; of integers in int64"), out_decides(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, int64_t dim, bool keepdim, DType dtype) {
             DType out = sum_dtype(self, dtype);
             return fold_one(self, Combine::Prod, value_type(out), out, dim_mask({dim}, self.dim()), keepdim);

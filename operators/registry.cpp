@@ -79,6 +79,20 @@ static const char* out_schema(const Schema& schema, bool long_name) {
     return strdup((std::string(schema.name) + "." + form + arguments + ") -> " + results).c_str());
 }
 
+void check_kernel(const Operator& op, DType dtype) {
+    KINDLING_CHECK(NotImplemented, !(op.flags >> trait::no_kernel_shift & kind_of(dtype)), "\"%s_cpu\" not implemented for '%s'",
+                   op.functional->name(), scalar_type_name(dtype));
+}
+
+/// In front of a kernel or composition that is not there for all dtypes.
+static void checked_kernel(const Operator& op, Value* arguments, Value* results) {
+    const Operator& home = *op.functional;
+    const TensorImpl* first = nullptr;
+    each_tensor(home, arguments, [&](const TensorImpl* tensor) { if (!first) first = tensor; });
+    if (first) check_kernel(home, first->dtype);
+    reinterpret_cast<Kernel>(home.context)(op, arguments, results);
+}
+
 void Declarations::operator()(const char* text, std::initializer_list<Field> fields) {
     const FamilyEntry& entry = families[family->number];
     KINDLING_ASSERT(family->next < entry.count);
@@ -112,6 +126,10 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         case Field::Kind::In: case Field::Kind::Example: case Field::Kind::Refuses: case Field::Kind::Alias: break;
     }
     KINDLING_ASSERT(op->kernel);
+    if (op->body != Body::Pointwise && op->flags >> trait::no_kernel_shift) {
+        op->context = reinterpret_cast<void*>(op->kernel);
+        op->kernel = checked_kernel;
+    }
     if (derivative_count) {
         auto* kept = new Derivative[static_cast<size_t>(derivative_count)];
         for (int i = 0; i < derivative_count; i++) kept[i] = derivatives[i];

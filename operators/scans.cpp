@@ -72,7 +72,7 @@ Tensor cumprod_gradient(const Tensor& grad, const Tensor& self, int64_t dim, con
 
 OPERATORS(scans) {
     declare("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The running sum along a dimension"), has_inplace(),
+        doc("The running sum along a dimension"), out_decides(), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, DType dtype) {
             Tensor result;
             scan(self, dim, Scan::Sum, scan_dtype(self, dtype), &result, 1);
@@ -81,7 +81,7 @@ OPERATORS(scans) {
         derivative("self", GIVEN(Tensor grad, int64_t dim) { return reversed_cumsum(grad, dim); }),
     });
     declare("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The running product along a dimension"), has_inplace(),
+        doc("The running product along a dimension"), out_decides(), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, DType dtype) {
             Tensor result;
             scan(self, dim, Scan::Prod, scan_dtype(self, dtype), &result, 1);

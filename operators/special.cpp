@@ -12,9 +12,10 @@ namespace {
 
 namespace special = library::special;
 
-DType real_dtype(DType dtype, const char* name, bool halves) {
-    if (!is_differentiable(dtype)) dtype = default_dtype();
-    KINDLING_CHECK(NotImplemented, !is_complex(dtype) && (halves || !is_half(dtype)), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
+/// The dtype to work in. `only_floats`: halves too, and no integers.
+DType real_dtype(DType dtype, const char* name, bool only_floats) {
+    if (!is_differentiable(dtype) && !only_floats) dtype = default_dtype();
+    KINDLING_CHECK(NotImplemented, is_floating(dtype) && (only_floats || !is_half(dtype)), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
     return dtype;
 }
 
@@ -38,11 +39,11 @@ Tensor each(const Tensor& self, const char* name, One f) {
 }
 
 using Two = double (*)(double, double);
-Tensor each(const Tensor& a, const Tensor& b, const char* name, Two f, bool halves = false) {
+Tensor each(const Tensor& a, const Tensor& b, const char* name, Two f, bool only_floats = false) {
     ResultType type;
     type.add(*a.impl());
     type.add(*b.impl());
-    DType dtype = real_dtype(type.get(), name, halves), inside = is_half(dtype) ? DType::Float32 : dtype;
+    DType dtype = real_dtype(type.get(), name, only_floats), inside = is_half(dtype) ? DType::Float32 : dtype;
     Tensor out = make_tensor(broadcast_sizes(a.sizes(), b.sizes(), name), inside, a.device());
     if (!out.is_meta() && out.numel()) {
         Tensor x = contiguous(expand(to(a, inside), out.sizes())), y = contiguous(expand(to(b, inside), out.sizes()));

@@ -1,0 +1,61 @@
+"""What tests/fuzz/differences.py, empties.py and programs.py have found, by class; PyTorch is asked for each."""
+import pytest
+from both import same
+
+# Dtypes without a kernel: a NotImplementedError, after what PyTorch's iterator finds before it looks for a kernel.
+NO_KERNEL = [
+    f"F.{name}(torch.ones(2, dtype=torch.int32))"
+    for name in ("gelu", "silu", "mish", "elu", "celu", "selu", "leaky_relu", "hardsigmoid", "hardswish", "hardshrink", "softplus", "logsigmoid", "glu",
+                 "softshrink")
+] + [
+    f"torch.ones(2, dtype=torch.bool).{name}" for name in ("abs()", "abs_()", "floor()", "ceil_()", "trunc()", "round()", "gcd(torch.tensor(True))", "lcm(torch.tensor(True))",
+                                                           "pow(torch.tensor(True))", "addcmul(torch.tensor(True), torch.tensor(True))")
+] + [
+    f"torch.ones(2, dtype=torch.int64).{name}" for name in ("lerp(torch.ones(2, dtype=torch.int64), 1)", "frac()", "round(decimals=1)", "nextafter(torch.tensor(1))",
+                                                            "hypot(torch.tensor(1))", "igamma(torch.tensor(1))", "logaddexp(torch.tensor(1))", "logaddexp2(torch.tensor(1))")
+] + [
+    f"torch.ones(2).{name}(torch.ones(2){more})" for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "bitwise_left_shift_",
+                                                              "__lshift__", "__rshift__", "__and__", "__or__", "__xor__") for more in ("", ".bfloat16()")
+] + [
+    "torch.ones(2) << 1", "torch.ones(2, dtype=torch.bfloat16).bitwise_right_shift_(1)", "torch.logit(torch.ones(2) + 0j)", "torch.xlogy(torch.ones(2) + 0j, torch.ones(2))",
+    "F.mse_loss(torch.ones(2) + 0j, torch.ones(2) + 0j)", "F.mse_loss(torch.tensor([1]), torch.tensor([2]))", "F.smooth_l1_loss(torch.tensor([1]), torch.tensor([2]))",
+    "torch.special.zeta(torch.ones(2).half(), torch.ones(2).half())", "torch.special.erfcx(torch.ones(2).bfloat16())", "torch.special.ndtri(torch.ones(2).half())",
+    "F.threshold(torch.ones(2) > 0, 1, 1)",
+    # what is found first
+    "torch.lerp(torch.ones(2, dtype=torch.int32), torch.ones(3, dtype=torch.int32), 1)", "torch.ones(2).bitwise_and(torch.ones(3))",
+    "torch.ones(2, dtype=torch.int32).bitwise_and_(torch.ones(2))", "torch.bitwise_and(torch.ones(2), 1, out=torch.ones(2, dtype=torch.int32))",
+    # that the operator is there for
+    "F.mse_loss(torch.tensor([1]), torch.tensor([2.5]))", "torch.igamma(torch.tensor([1]), torch.tensor([0.5]))", "F.silu(torch.ones(2) + 1j)", "torch.ones(2, dtype=torch.int32) << 3",
+]
+
+# Through torch.ops: arguments that do not fit, numbers without an end, lists of tensors.
+OPS = [
+    "torch.ops.aten.less.Tensor(torch.ones(2), slice(None))", "torch.ops.aten.any.dims(torch.ones(2), [0, torch.ones(2)])", "torch.ops.aten._foreach_mm([], [torch.ones(2), 0])",
+    "torch.ops.aten.sum.dim_IntList(torch.ones(2), [2**70])", "torch.ops.aten.swapaxes(torch.ones(2, 2), 1, 2**70)", "torch.ops.aten.add.Tensor(torch.ones(2))",
+    "torch.ops.aten.zeros([2], device='cuda')", "torch.zeros(2, device='cuda')", "type(torch.ops.aten.split(torch.ones(2), 1))", "type(torch.ops.aten.unbind.int(torch.ones(2)))",
+    "torch.ops.aten._foreach_add_([torch.ones(2)], 1)", "torch._foreach_add_([torch.ones(2)], 1)", "type(torch._foreach_add([torch.ones(2)], 1))",
+    "type(torch.ops.aten._foreach_add.Scalar([torch.ones(2)], 1))", "type(torch.ops.aten.where.default(torch.ones(2)))", "type(torch.where(torch.ones(2)))",
+]
+
+# Integers at the limits, and beyond.
+LIMITS = [
+    f"{call}" for value in ("2**63", "2**64", "-2**63 - 1", "10**30")
+    for call in (f"torch.ones(2).add_({value})", f"torch.ones(2, dtype=torch.int64).eq({value})", f"torch.ones(2).sum({value})", f"torch.ones(2, 2).swapaxes(0, {value})",
+                 f"torch.ones(2).sum([0, {value}])", f"torch.full((2,), {value}, dtype=torch.float32)", f"torch.native_dropout(torch.ones(2), {value}, True)",
+                 f"torch.ops.aten.native_dropout_backward(torch.ones(2), torch.ones(2) > 0, {value})", f"torch.arange({value})", f"torch.ones(2).clamp(max={value})",
+                 f"torch.ones(2).masked_fill(torch.ones(2) > 0, {value})")
+] + ["torch.native_dropout(torch.ones(2), 0, True)[0].shape"]
+
+# With out= and no dtype, that of out decides.
+OUT = [
+    f"torch.{name}(torch.tensor([1.6, 1.6, 1.6]), 0, out=torch.empty(0, dtype=torch.{dtype}))" for name in ("sum", "prod", "cumsum", "cumprod")
+    for dtype in ("int64", "float64", "complex64", "uint8")
+] + [
+    f"torch.{call}, out=torch.empty(0, dtype=torch.{dtype}))" for call in ("linspace(0, 2, 4", "arange(0.5, 3", "eye(2", "logspace(0, 2, 3", "ones(2", "full((2,), 3")
+    for dtype in ("int64", "float64", "uint8")
+] + ["torch.mean(torch.tensor([1 + 2j]), 0, out=torch.empty(0))", "torch.zeros(2, pin_memory=True)", "torch.zeros(2, pin_memory=False)", "torch.empty_like(torch.ones(2), pin_memory=True)"]
+
+
+@pytest.mark.parametrize("source", NO_KERNEL + OPS + LIMITS + OUT)
+def test_as_torch(source):
+    same(source, message=False)
