@@ -277,6 +277,14 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
 /// Blocks that one thread takes at a time.
 int64_t grain_of(int64_t numbers) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(numbers, 1)); }
 
+/// Prefetches a row's result and the row after it before the row is worked on. Without it 2048 real rows of 2048 take 1.8 times
+/// as long: a row is two pages, at whose ends the processor stops prefetching. Rows that fill the first cache are left to it.
+void prefetch_row(const void* next, int64_t next_bytes, void* result, int64_t bytes) {
+    if (next_bytes > (int64_t{1} << 15)) return;
+    for (int64_t at = 0; at < next_bytes; at += 64) __builtin_prefetch(static_cast<const char*>(next) + at, 0, 2);
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<char*>(result) + at, 1, 2);
+}
+
 /// One sequence of complex numbers; `out` may be `in`.
 template <class R>
 void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back) {
@@ -381,6 +389,7 @@ void transpose_planes(const void* from, void* to, int64_t outer, int64_t rows, i
 
 template <class R>
 void run_complex(const Fourier& f, const R* in, R* out) {
+    constexpr int64_t item = sizeof(R);
     const FourierLoops<R>& loop = loops<R>();
     const int64_t n = f.n;
     const bool back = !f.forward;
@@ -408,7 +417,10 @@ void run_complex(const Fourier& f, const R* in, R* out) {
     }
     if (by_rows(n)) {
         auto plan = plan_of<R>(n, Use::Row);
-        for_rows(f.outer, n, [&](int64_t i) { run_row(*plan, in + 2 * i * n, out + 2 * i * n, scale, back); });
+        for_rows(f.outer, n, [&](int64_t i) {
+            prefetch_row(in + 2 * (i + 1) * n, 2 * n * item, out + 2 * i * n, 2 * n * item);
+            run_row(*plan, in + 2 * i * n, out + 2 * i * n, scale, back);
+        });
         return;
     }
     auto plan = plan_of<R>(n, Use::Blocks);
@@ -423,6 +435,7 @@ void run_complex(const Fourier& f, const R* in, R* out) {
 
 template <class R>
 void run_from_real(const Fourier& f, const R* in, R* out) {
+    constexpr int64_t item = sizeof(R);
     const FourierLoops<R>& loop = loops<R>();
     const int64_t n = f.n, kept = n / 2 + 1;
     const auto scale = static_cast<R>(f.scale);
@@ -472,6 +485,7 @@ void run_from_real(const Fourier& f, const R* in, R* out) {
     if (by_rows(half)) {
         auto plan = plan_of<R>(half, Use::Row);
         for_rows(f.outer, n, [&](int64_t i) {
+            prefetch_row(in + (i + 1) * n, n * item, out + 2 * i * kept, 2 * kept * item);
             Scratch<R> room(2 * kept);  // rows of the result do not begin with a cache line
             run_row(*plan, in + i * n, room.data, R{1}, false);
             loop.untangle(room.data, out + 2 * i * kept, half, turns, scale, sign);
@@ -490,6 +504,7 @@ void run_from_real(const Fourier& f, const R* in, R* out) {
 
 template <class R>
 void run_to_real(const Fourier& f, const R* in, R* out) {
+    constexpr int64_t item = sizeof(R);
     const FourierLoops<R>& loop = loops<R>();
     const int64_t n = f.n, given = n / 2 + 1;
     const auto scale = static_cast<R>(f.scale);
@@ -543,6 +558,7 @@ void run_to_real(const Fourier& f, const R* in, R* out) {
     if (by_rows(half)) {
         auto plan = plan_of<R>(half, Use::Row);
         for_rows(f.outer, n, [&](int64_t i) {
+            prefetch_row(in + 2 * (i + 1) * given, 2 * given * item, out + i * n, n * item);
             Scratch<R> room(2 * given);
             loop.entangle(in + 2 * i * given, room.data, half, turns, sign);
             run_row(*plan, room.data, out + i * n, scale, true);
