@@ -40,8 +40,9 @@ def blames(x):
 sys.argv[0] = {str(FUZZER)!r}
 sys.path.insert(0, {str(FUZZER.parent)!r})
 import arguments
+from draw import Entry
 bodies = {{"breaks": breaks, "hangs": hangs, "blames": blames}}
-arguments.operators = lambda: [(name, lambda x, i, body=body: body(x), None) for name, body in bodies.items()]
+arguments.operators = lambda: [Entry(name, None, lambda x, i, body=body: body(x)) for name, body in bodies.items()]
 arguments.__file__ = __file__
 sys.exit(arguments.main())
 """)
@@ -49,7 +50,7 @@ sys.exit(arguments.main())
     assert done.returncode == 1
     assert re.search(r"call 0 of seed 1: ended the process \(-9\)", done.stdout), done.stdout + done.stderr
     assert "call 1 of seed 1: took too long" in done.stdout
-    assert "call 2 of seed 1: 'SystemError: ours'" in done.stdout
+    assert "call 2 of seed 1: SystemError: ours" in done.stdout
     assert "3 faults" in done.stdout and "--only 2" in done.stdout
 
 

@@ -1,0 +1,175 @@
+"""Calls every declared operator in PyTorch and in Kindling with the same random arguments, and compares what comes of it.
+
+    python tests/fuzz/differences.py --count 20000 --seed 1
+    python tests/fuzz/differences.py --count 20000 --calls calls.pickle     # half of them changes of recorded calls
+
+Compared are: whether a call is refused and by which class of exception; dtype, shape, strides, values, lazy bits, memory
+shared with arguments, types of what is no tensor; the arguments after the call; gradients and, for some calls, gradients
+of gradients. A difference that is meant stands in known.py, with its reason. Faults are told once for each kind, and
+counted; a crash of PyTorch is no fault of ours.
+"""
+import random
+import re
+import sys
+
+import kindling
+import torch
+
+import children
+from beside import FINER, Difference, compare, gist, observe, scale, seed
+from children import Fault
+from draw import Draw, changed, drawn, operators, place, tell, tensors_of
+from arguments import recorded
+from known import known
+
+# What these leave in memory is whatever was there.
+UNSPECIFIED = re.compile(r"(new_)?empty(_like|_strided|_permuted)?|_?resize(_as)?_|resize(_as)?|set_|_efficientzerotensor")
+# Another order of reading, or a free choice of sign and phase: values are compared through what is made of them (linalg tests).
+FREE = re.compile(r"(linalg_|_linalg_)?(svd|eigh?|qr|lobpcg|svd_lowrank|pca_lowrank|geqrf|householder_product)|linalg_lu\w*|ormqr|orgqr")
+
+
+class Finer(Draw):
+    """The same call with more digits."""
+
+    def a_dtype(self, name=None):
+        name = name or self.rng.choice(self.names)
+        return getattr(self.t, FINER.get(name, name))
+
+
+Finer.names = __import__("draw").DTYPES
+
+
+class Comparer:
+    drawing, finer = Draw, Finer
+
+    @staticmethod
+    def options(parser):
+        parser.add_argument("--operators", default="", metavar="REGEX", help="only those whose name.overload it finds")
+        parser.add_argument("--calls", metavar="FILE", help="what tests/conformance/record.py wrote: half of the calls are changes of those")
+        parser.add_argument("--all", action="store_true", help="also the differences that are meant")
+
+    def __init__(self, args):
+        self.seed, self.all = args.seed, args.all
+        modules = [torch, kindling]
+        self.operators = [entry for entry in operators() if re.search(args.operators, entry.name) and (
+            entry.body or hasattr(torch.ops.aten, entry.name.partition(".")[0]))]
+        self.modules, self.records = modules, None
+        if args.calls:
+            player, self.records = recorded(args.calls, args.operators)
+            self.players = {torch: player(torch), kindling: player(kindling)}
+
+    def make(self, number, t, drawing):
+        rng = random.Random(self.seed * 1_000_003 + number)
+        seed(t, number)
+        if self.records and rng.random() < 0.5:
+            record = rng.choice(self.records)
+            name = record[0].replace("Tensor.", "").replace("nn.functional.", "").replace(".", "_")
+            return name, changed(rng, self.players[t], record, drawing), rng
+        entry = self.operators[number % len(self.operators)]
+        return entry.name, drawn(rng, entry, t, place(rng, entry, self.modules), drawing), rng
+
+    def outcome(self, number, t, drawing, report=None):
+        name, (function, args, kwargs, draw), rng = self.make(number, t, drawing)
+        if drawing is self.drawing:
+            self.told = tell(function, args, kwargs, t)
+        if report:
+            report(f"{t.__name__}: {self.told}")
+        twice = rng.random() < 0.3
+        self.size = max([scale(x, 1e6) for x in tensors_of([args, kwargs], t) if x.device.type == "cpu" and x.numel()], default=0) if t is torch else 0
+        return observe(t, function, args, kwargs, draw.leaves, number, twice=twice)
+
+    def both(self, number, report=None):
+        made = []
+        for t in (kindling, torch):
+            children.stage(t.__name__)
+            try:
+                made.append(self.outcome(number, t, self.drawing, report))
+            except Exception as problem:
+                made.append(f"{type(problem).__name__}: {problem}")
+            if report:
+                report(f"  {told(made[-1])}")
+        children.stage("")
+        return made
+
+    def call(self, number, report=None):
+        ours, theirs = self.both(number, report)
+        name = self.make(number, torch, self.drawing)[0] if not isinstance(theirs, str) else self.operators[number % len(self.operators)].name
+        try:
+            return self.judge(number, name, ours, theirs)
+        except Difference as difference:
+            text = f"{difference.kind}\n{difference.text}\n{told(theirs)}\n{told(ours)}"
+            if not self.all and known(name, text):
+                return "known"
+            text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
+            return Fault(difference.kind, text.replace("\n  \n", "\n"), name)
+
+    def judge(self, number, name, ours, theirs):
+        if isinstance(ours, str) or isinstance(theirs, str):
+            if isinstance(ours, str) and isinstance(theirs, str):
+                return "no call"
+            raise Difference("its arguments cannot be made " + ("here" if isinstance(ours, str) else "there"), str((theirs, ours))[:300])
+        if no_memory(ours) or no_memory(theirs):
+            return "no memory"
+        if theirs.error != ours.error or theirs.error and theirs.stage != ours.stage:
+            def word(seen):
+                return f"{seen.error} in the {seen.stage}" if seen.error and seen.stage != "call" else seen.error or "an answer"
+            what = theirs if theirs.error else ours
+            raise Difference(f"{word(theirs)} there, {word(ours)} here: {gist(what.message)}")
+        if theirs.error and theirs.stage == "call":
+            return "refused"
+        operator = name.partition(".")[0]
+        try:
+            self.values(name, operator, ours, theirs, None)
+        except Difference as difference:
+            if "value" not in difference.kind and "nan" not in difference.kind:
+                raise
+            try:
+                finer = self.outcome(number, torch, self.finer)
+            except Exception:
+                raise difference
+            self.values(name, operator, ours, theirs, finer)
+        return "refused later" if theirs.error else "answered"
+
+    def values(self, name, operator, ours, theirs, finer):
+        def pair(what):
+            mine, his = getattr(ours, what), getattr(theirs, what)
+            if UNSPECIFIED.fullmatch(operator) or FREE.fullmatch(operator):
+                mine, his = blank(mine), blank(his)
+            return his, mine
+
+        compare(*pair("result"), "result", self.size, finer and finer.result)
+        compare(*pair("after"), "arguments after the call", self.size, finer and finer.after, versions=True)
+        if not FREE.fullmatch(operator):
+            compare(theirs.gradients, ours.gradients, "gradient", self.size, finer and finer.gradients)
+            compare(theirs.second, ours.second, "second gradient", self.size, finer and finer.second)
+
+
+def blank(seen):
+    """What was seen without values."""
+    from dataclasses import is_dataclass, replace
+    if is_dataclass(seen):
+        return replace(seen, value=None)
+    if isinstance(seen, (list, tuple)):
+        return type(seen)(map(blank, seen))
+    return seen
+
+
+def told(seen):
+    if isinstance(seen, str):
+        return seen[:300]
+    return f"{seen.message[:300]} ({seen.stage})" if seen.error else "an answer"
+
+
+def no_memory(seen):
+    return bool(seen.error) and bool(re.search("allocate memory|out of memory|MemoryError|bad_alloc|Storage size calculation overflowed", seen.message))
+
+
+def main(file=None, comparer=Comparer, doc=__doc__):
+    status, parent = children.main(file or __file__, comparer, doc, faults=10**9, limit=30)
+    if parent and not status:
+        assert parent.tally["answered"] > parent.args.count // 20, parent.tally
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
