@@ -2,6 +2,7 @@
 // combination of dtypes; going backward, all gradients come out of one loop. Where the backward itself is recorded or
 // watched (create_graph, modes, subclasses), the same expression is evaluated operator by operator.
 #include <cstring>
+#include <memory>
 #include <mutex>
 
 #include "autograd/meta.h"
@@ -16,7 +17,7 @@ namespace kindling {
 
 /// The derivative of one plan of an operator, for one set of arguments that require grad.
 struct OperatorPlan::Computation {
-    const PointwisePlan* forward;
+    PlanRef forward;
     uint32_t wanted;                 // bit per input of the forward expression
     Expression loop;                 // inputs: those of `reads`; one output per wanted input
     /// What the loop reads, in order: 0 is the gradient, then the inputs of the forward expression, then its result.
@@ -56,9 +57,10 @@ int8_t pass_of(const Expression& e, int32_t output, DType gradient_type) {
     return -2;
 }
 
-OperatorPlan::Computation* compute(const PointwisePlan& forward, uint32_t wanted) {
+std::unique_ptr<OperatorPlan::Computation> compute(const PlanRef& plan, uint32_t wanted) {
+    const PointwisePlan& forward = *plan;
     auto made = std::make_unique<OperatorPlan::Computation>();
-    made->forward = &forward;
+    made->forward = plan;
     made->wanted = wanted;
     std::vector<int> list;
     for (int i = 0; i < forward.input_count; i++)
@@ -92,14 +94,20 @@ OperatorPlan::Computation* compute(const PointwisePlan& forward, uint32_t wanted
         made->passes.push_back(pass_of(made->loop, output, made->gradient_type));
         made->whole_loop |= made->passes.back() == -2;
     }
-    return made.release();
+    return made;
 }
 
-OperatorPlan::Computation* computation(const OperatorPlan& plan, const PointwisePlan& forward, uint32_t wanted) {
+/// Kept along with the plan of the forward loop, else handed to `own`.
+const OperatorPlan::Computation* computation(const OperatorPlan& plan, const PlanRef& forward, uint32_t wanted,
+                                             std::unique_ptr<const OperatorPlan::Computation>& own) {
+    if (!forward->kept) {
+        own = compute(forward, wanted);
+        return own.get();
+    }
     auto& head = const_cast<OperatorPlan&>(plan).computations;
     for (auto* c = head.load(std::memory_order_acquire); c; c = c->next)
-        if (c->forward == &forward && c->wanted == wanted) return c;
-    auto* fresh = compute(forward, wanted);
+        if (&*c->forward == &*forward && c->wanted == wanted) return c;
+    auto* fresh = compute(forward, wanted).release();
     std::lock_guard<std::mutex> guard(computation_lock);
     fresh->next = head.load();
     head.store(fresh, std::memory_order_release);
@@ -240,6 +248,7 @@ std::vector<Tensor> evaluate_by_operators(const Expression& e, const Tensor* inp
 struct PointwiseNode final : GradNode {
     const OperatorPlan& plan;
     const OperatorPlan::Computation* what = nullptr;
+    std::unique_ptr<const OperatorPlan::Computation> own;  // `what`, where nobody else keeps it
     Few<SavedTensor, 2> saved;       // as `what->reads`, without the gradient
     Few<Immediate, 1> scalars;
     Few<uint8_t, 4> edge_of;         // which edge a wanted input's gradient takes
@@ -333,13 +342,14 @@ static uint32_t remember_scalars(const PointwisePlan& forward, const Value* argu
 }
 
 Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, const Value* arguments, bool) {
-    const PointwisePlan& forward = pointwise_plan(op, arguments);
+    const PlanRef kept = pointwise_plan(op, arguments);
+    const PointwisePlan& forward = *kept;
     if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return {};
     uint32_t wanted = wanted_inputs(forward, arguments);
     if (!wanted) return {};
     auto* node = new PointwiseNode(plan);
     auto ref = Ref<GradNode>::adopt(node);
-    node->what = computation(plan, forward, wanted);
+    node->what = computation(plan, kept, wanted, node->own);
     const auto& c = *node->what;
     size_t next = 0;
     for (uint8_t target : plan.targets) {            // an edge for every tensor argument, as torch shows them
@@ -367,11 +377,13 @@ void save_pointwise_result(GradNode* node, const Tensor& result) {
 }
 
 bool pointwise_saves_self(const OperatorPlan& plan, const Operator& op, const Value* arguments) {
-    const PointwisePlan& forward = pointwise_plan(op, arguments);
+    const PlanRef kept = pointwise_plan(op, arguments);
+    const PointwisePlan& forward = *kept;
     if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return false;
     uint32_t wanted = wanted_inputs(forward, arguments);
     if (!wanted) return false;
-    const auto* c = computation(plan, forward, wanted);
+    std::unique_ptr<const OperatorPlan::Computation> own;
+    const auto* c = computation(plan, kept, wanted, own);
     for (size_t i = 1; i < c->reads.size(); i++) {
         int read = c->reads[i] - 1;
         if (read < forward.input_count && arguments[forward.input_position[read]].tensor == arguments[0].tensor) return true;

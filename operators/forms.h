@@ -1,6 +1,7 @@
 // operators/forms.h: the in-place and out= forms, computed from the functional one, and the kernel of scalar bodies.
 #pragma once
 #include <initializer_list>
+#include <utility>
 
 #include "core/export.h"
 #include "core/operator.h"
@@ -42,7 +43,7 @@ void check_kernel(const Operator& op, DType dtype);
 void fit_out(const Tensor& out, IntList sizes, IntList strides);
 
 /// How one call of a scalar body reads its arguments.
-struct PointwisePlan {
+struct PointwisePlan : RefCounted {
     Expression expression;
     int input_count = 0;                     // tensors, by schema position
     uint8_t input_position[12];
@@ -50,9 +51,27 @@ struct PointwisePlan {
     uint8_t scalar_position[12];
     DType scalar_type[12];
     DType compute;                           // what the operands were promoted to
+    bool kept = false;                       // by the operator, for ever: nobody counts references to it
 };
-/// The plan for these arguments (dtypes, structural values), made once and cached in the operator.
-const PointwisePlan& pointwise_plan(const Operator& op, const Value* arguments);
+/// A plan while it is in use.
+class PlanRef {
+public:
+    PlanRef() = default;
+    explicit PlanRef(const PointwisePlan* plan) : plan_(plan) {}   // takes over one reference
+    PlanRef(const PlanRef& other) : plan_(other.plan_) { if (plan_ && !plan_->kept) plan_->retain(); }
+    PlanRef(PlanRef&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
+    PlanRef& operator=(PlanRef other) noexcept { std::swap(plan_, other.plan_); return *this; }
+    ~PlanRef() { if (plan_ && !plan_->kept && plan_->drop()) delete plan_; }
+    const PointwisePlan* operator->() const { return plan_; }
+    const PointwisePlan& operator*() const { return *plan_; }
+
+private:
+    const PointwisePlan* plan_ = nullptr;
+};
+/// The plan for these arguments (dtypes, structural values). An operator keeps those of its first calls, and finds them by
+/// all that they were made from; beyond kept_plans of them a plan is made for each call.
+PlanRef pointwise_plan(const Operator& op, const Value* arguments);
+inline constexpr int kept_plans = 256;
 /// The number in run-time slot `which`, in the slot's dtype.
 Immediate pointwise_scalar(const PointwisePlan& plan, const Value* arguments, int which);
 

@@ -1,6 +1,8 @@
 // operators/pointwise.cpp: a scalar body as an operator. What depends on dtypes and structural arguments alone is worked out
 // once and kept in the operator; a call then checks shapes, allocates and runs.
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -14,14 +16,27 @@ namespace {
 
 constexpr int max_arity = 12;
 
+/// All that a plan is made from. A call with more than fits (long texts) has a plan of its own.
+struct PlanKey {
+    static constexpr int room = 2 * max_arity;
+    int count = 0;
+    uint64_t words[room];
+    void add(uint64_t word) { words[count < room ? count : room - 1] = word, count++; }
+    bool fits() const { return count <= room; }
+    bool operator==(const PlanKey& other) const {
+        if (count != other.count) return false;
+        for (int i = 0; i < count; i++)
+            if (words[i] != other.words[i]) return false;
+        return true;
+    }
+};
+
 struct CachedPlan {
-    uint64_t key;
+    const CachedPlan* next = nullptr;
+    PlanKey key;
     PointwisePlan plan;
-    const CachedPlan* next;
 };
 constinit std::mutex plan_lock;
-
-uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15ull + (hash >> 29); }
 
 /// A keyword number left at its default (alpha=1) shapes the expression instead of taking a run-time slot, so that
 /// a + b is one addition.
@@ -30,30 +45,35 @@ bool at_default(const Argument& argument, const Value& v) {
            argument.default_value.tag == Value::Tag::Int && v.integer == argument.default_value.integer;
 }
 
-/// Everything about the arguments that shapes the expression.
-uint64_t plan_key(const Operator& op, const Value* arguments) {
-    uint64_t key = static_cast<uint64_t>(default_dtype()) + 1;
+/// Everything that shapes the expression.
+inline void read_key(const Operator& op, const Value* arguments, PlanKey& key) {
+    key.add(static_cast<uint64_t>(default_dtype()));
     for (int i = 0; i < op.scalar_arity; i++) {
         const Value& v = arguments[i];
         const Argument& argument = op.schema->arguments[static_cast<size_t>(i)];
         uint64_t mine = static_cast<uint64_t>(v.tag) << 56;
         switch (v.tag) {
             case Value::Tag::Tensor:
-                mine |= static_cast<uint64_t>(v.tensor->dtype) | (v.tensor->ndim ? 32u : 0u) | (v.tensor->wrapped_number ? 64u : 0u);
+                key.add(mine | static_cast<uint64_t>(v.tensor->dtype) | (v.tensor->ndim ? 256u : 0u) | (v.tensor->wrapped_number ? 512u : 0u));
                 break;
             case Value::Tag::Text:
-                for (uint32_t j = 0; j < v.size; j++) mine = mix(mine, static_cast<unsigned char>(v.text[j]));
+                key.add(mine | v.size);
+                for (uint32_t at = 0; at < v.size; at += 8) {
+                    uint64_t letters = 0;
+                    std::memcpy(&letters, v.text + at, std::min<size_t>(8, v.size - at));
+                    key.add(letters);
+                }
                 break;
-            case Value::Tag::Bool: case Value::Tag::Int:
-                if (argument.type == Type::Bool || argument.type == Type::Int || at_default(argument, v))
-                    mine = mix(mine, static_cast<uint64_t>(v.integer) + 1);
+            case Value::Tag::Bool: case Value::Tag::Int: {
+                bool shapes = argument.type == Type::Bool || argument.type == Type::Int || at_default(argument, v);
+                key.add(mine | shapes);
+                if (shapes) key.add(static_cast<uint64_t>(v.integer));
                 break;
-            case Value::Tag::DType: mine |= static_cast<uint64_t>(v.dtype); break;
-            default: break;
+            }
+            case Value::Tag::DType: key.add(mine | static_cast<uint64_t>(v.dtype)); break;
+            default: key.add(mine); break;
         }
-        key = mix(key, mine);
     }
-    return key;
 }
 
 /// Whether a number given for this argument takes part in promotion.
@@ -77,16 +97,25 @@ void check_defined(const Operator& op, const Expression& expression) {
 
 void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
     ResultType result_type;
+    int bools = 0;
     DType first = DType::None;
     for (int i = 0; i < op.scalar_arity; i++) {
         const Value& v = arguments[i];
         const Argument& argument = op.schema->arguments[static_cast<size_t>(i)];
         if (v.is_tensor()) {
             if (op.promotion == Promotion::Condition && i == 0) continue;   // where's mask
+            bools += v.tensor->dtype == DType::Bool;
             result_type.add(*v.tensor);
             if (first == DType::None) first = v.tensor->dtype;
-        } else if (v.is_number() && promotes(op, argument)) result_type.add(v.scalar());
+        } else if (v.is_number() && promotes(op, argument)) {
+            result_type.add(v.scalar());
+            bools += v.tag == Value::Tag::Bool;
+        }
     }
+    if (op.has(trait::NoBools) && bools)
+        fail(ErrorKind::Runtime, bools > 1 ? "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+                                           : "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+                                             "the `~` or `logical_not()` operator instead.");
     DType compute = op.promotion == Promotion::Same && first != DType::None ? first : result_type.get();
     if (op.flags >> trait::no_kernel_shift) check_kernel(op, compute);
     if (op.promotion == Promotion::IntToFloat && category(compute) < 2) compute = default_dtype();
@@ -118,7 +147,7 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
     ScalarBody body{op.scalar_build, op.scalar_arity};
     DType inner = op.promotion == Promotion::Condition || op.promotion == Promotion::Free ? DType::None : compute;
     DType result = op.promotion == Promotion::Condition ? compute : op.result_dtype;
-    plan.expression = build_expression(body, symbols, types, inner, result);
+    plan.expression = build_expression(body, symbols, types, inner, result, op.promotion == Promotion::Condition);
     if (op.result_dtype == DType::None && is_half(compute) && plan.expression.output_type(0) == DType::Float32)
         plan.expression = build_expression(body, symbols, types, inner, compute);
     check_defined(op, plan.expression);
@@ -148,14 +177,23 @@ void check_cast(DType from, DType to) {
     check_cast(result, arguments[op.form == Form::Inplace ? 0 : op.argument_count() - 1].tensor->dtype);
 }
 
+void make_checked_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
+    try {
+        make_plan(op, arguments, plan);
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::NotImplemented) check_what_comes_first(op, arguments);
+        throw;
+    }
+}
+
 struct Call {
-    const PointwisePlan* plan;
+    PlanRef plan;
     TensorImpl* inputs[max_arity];
     Immediate scalars[max_arity];
 };
 
 void gather(const Operator& op, const Value* arguments, Call& call) {
-    call.plan = &pointwise_plan(op, arguments);
+    call.plan = pointwise_plan(op, arguments);
     const PointwisePlan& plan = *call.plan;
     for (int i = 0; i < plan.input_count; i++) call.inputs[i] = arguments[plan.input_position[i]].tensor;
     if (!plan.scalar_count) return;
@@ -198,26 +236,34 @@ Immediate pointwise_scalar(const PointwisePlan& plan, const Value* arguments, in
     }
 }
 
-const PointwisePlan& pointwise_plan(const Operator& op, const Value* arguments) {
-    uint64_t key = plan_key(op, arguments);
+/// Makes a plan, and keeps it under `key` if there is room.
+[[gnu::noinline]] static PlanRef add_plan(const Operator& op, const Value* arguments, const PlanKey& key) {
+    int count = 0;
     const Operator& home = *op.functional;
-    for (auto* cached = static_cast<const CachedPlan*>(home.plans.load(std::memory_order_acquire)); cached; cached = cached->next)
-        if (cached->key == key) return cached->plan;
-    auto* fresh = new CachedPlan{key, {}, nullptr};
-    try {
-        make_plan(op, arguments, fresh->plan);
-    } catch (const Error& error) {
-        delete fresh;
-        if (error.kind() == ErrorKind::NotImplemented) check_what_comes_first(op, arguments);
-        throw;
-    } catch (...) {
-        delete fresh;
-        throw;
+    auto first = [&] { return static_cast<const CachedPlan*>(home.plans.load(std::memory_order_acquire)); };
+    for (auto* cached = first(); cached; cached = cached->next) count++;
+    if (count >= kept_plans || !key.fits()) {
+        auto alone = std::make_unique<PointwisePlan>();
+        make_checked_plan(op, arguments, *alone);
+        return PlanRef(alone.release());
     }
+    auto fresh = std::make_unique<CachedPlan>();
+    fresh->key = key;
+    make_checked_plan(op, arguments, fresh->plan);
+    fresh->plan.kept = true;
     std::lock_guard<std::mutex> guard(plan_lock);
-    fresh->next = static_cast<const CachedPlan*>(home.plans.load());
-    home.plans.store(fresh, std::memory_order_release);
-    return fresh->plan;
+    fresh->next = first();
+    home.plans.store(fresh.get(), std::memory_order_release);
+    return PlanRef(&fresh.release()->plan);
+}
+
+PlanRef pointwise_plan(const Operator& op, const Value* arguments) {
+    PlanKey key;
+    read_key(op, arguments, key);
+    if (key.fits()) [[likely]]
+        for (auto* cached = static_cast<const CachedPlan*>(op.functional->plans.load(std::memory_order_acquire)); cached; cached = cached->next)
+            if (cached->key == key) return PlanRef(&cached->plan);
+    return add_plan(op, arguments, key);
 }
 
 void pointwise_kernel(const Operator& op, Value* arguments, Value* results) {

@@ -27,6 +27,7 @@ void run_rows(const Expression& expression, IntList sizes, uint64_t mask, Tensor
 /// The row kernel of a body over tensors, shaped like the first and contiguous; of half types computed in float.
 Tensor run_rows(const Expression& expression, uint64_t mask, DType result, TensorImpl* const* inputs, int input_count);
 template <class F, class... T> Tensor by_rows(uint64_t mask, DType result, F body, const T&... tensors) {
+    static_assert(std::is_empty_v<F>, "the key knows nothing of what a body holds");
     TensorImpl* inputs[] = {tensors.impl()...};
     uint64_t key = static_cast<uint64_t>(result);
     ((key = key << 8 | static_cast<uint64_t>(tensors.dtype())), ...);
