@@ -20,6 +20,8 @@ DType promote(DType a, DType b) {
     if (a == b) return a;
     int ca = category(a), cb = category(b);
     if (ca < cb) { std::swap(a, b); std::swap(ca, cb); }  // a has the higher category
+    auto is_wide = [](DType each) { return is_unsigned(each) && each != DType::UInt8; };
+    if ((ca == 3 && is_wide(b)) || (cb == 0 && is_wide(a))) return DType::None;  // torch has no rule for these
     if (ca == 3) {
         if (cb == 3) return DType::Complex128;            // the two complex types differ
         return a == DType::Complex128 || b == DType::Float64 ? DType::Complex128 : DType::Complex64;

@@ -339,7 +339,7 @@ Expression ExpressionBuilder::finish() {
 }
 
 Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
-                            DType result) {
+                            DType result, bool mask) {
     ExpressionBuilder builder;
     DType inner = value_type(compute);
     std::vector<Sym> values;
@@ -349,7 +349,8 @@ Expression build_expression(const ScalarBody& body, const Sym* arguments, const 
             continue;
         }
         Sym value = arguments[i].kind() == Sym::Kind::Literal ? builder.scalar(types[i]) : builder.input(types[i]);
-        values.push_back(compute == DType::None ? value : Sym::convert(value, inner));
+        DType to = mask && i > 0 ? result : compute == DType::None ? DType::None : inner;
+        values.push_back(to == DType::None ? value : Sym::convert(value, to));
     }
     body.build(builder, values.data());
     Expression raw = builder.finish();

@@ -187,9 +187,10 @@ template <class F> constexpr ScalarBody scalar_body(F) { return {&detail::build<
 /// The body of a pointwise operator over tensors of these dtypes: loads them, computes in `compute` (a half type there
 /// means float), and casts every output to `result` (DType::None leaves it as it comes). Arguments that are Kind::None
 /// with a dtype given in `types` become inputs in order; DType::None in `types` passes the argument through; a Literal
-/// with a dtype becomes a run-time scalar slot of that dtype.
+/// with a dtype becomes a run-time scalar slot of that dtype. With a `mask`, the first argument is left as it is and the
+/// others become `result`s.
 Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
-                            DType result);
+                            DType result, bool mask = false);
 
 /// Reverse-mode derivative of an expression with one output. Inputs of the new expression: the gradient, the original
 /// inputs, the result; scalars as before; one output per wanted input, in order. What it does not use

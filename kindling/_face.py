@@ -67,42 +67,6 @@ def is_distributed(input):
     return False
 
 
-def result_type(tensor1, tensor2):
-    """The dtype an operator of the two would have: tensors and Python numbers, by torch's promotion.
-
-    >>> torch.result_type(torch.tensor([1]), 1.0)
-    torch.float32
-    """
-    classes = [[], [], []]                 # dtypes of tensors with dimensions, of 0-d ones, of numbers
-    for value in (tensor1, tensor2):
-        if isinstance(value, Tensor):
-            classes[0 if value.dim() else 1].append(value.dtype)
-        elif isinstance(value, (bool, int, float, complex)):
-            default = _C.get_default_dtype()
-            classes[2].append(_C.bool if isinstance(value, bool) else _C.int64 if isinstance(value, int)
-                              else default if isinstance(value, float) else default.to_complex())
-        else:
-            raise TypeError(f"result_type(): argument must be Tensor or Number, not {type(value).__name__}")
-    best = None
-    for dtypes in classes:
-        mine = None
-        for each in dtypes:
-            mine = each if mine is None else _C.promote_types(mine, each)
-        if mine is None:
-            continue
-        if best is None:
-            best = mine
-        elif _category(mine) > _category(best):
-            best = _C.promote_types(best, mine)
-            if dtypes is classes[2] or dtypes is classes[1]:
-                best = mine if not mine.is_complex or best.is_complex and mine == best else best
-    return best
-
-
-def _category(dtype):
-    return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 0 if dtype is _C.bool else 1
-
-
 def compiled_with_cxx11_abi():
     """Always true."""
     return True

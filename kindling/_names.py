@@ -15,7 +15,7 @@ _OWN = ("_alias", "_compile_mode", "_memory", "_safetensors")
 # In-place forms that torch has as methods only.
 _METHODS = (
     "absolute add addbmm addcdiv addcmul addmm addr arctan2 atan2 baddbmm bitwise_and bitwise_left_shift bitwise_not "
-    "bitwise_or bitwise_right_shift bitwise_xor copysign cumprod cumsum digamma div divide eq erfinv floor_divide fmod ge "
+    "bitwise_or bitwise_right_shift bitwise_xor copysign cumprod cumsum digamma div divide eq erfinv float_power floor_divide fmod ge "
     "greater greater_equal gt heaviside hypot igamma igammac index_add index_copy index_fill index_reduce le lerp less "
     "less_equal lgamma logical_and logical_not logical_or logical_xor lt masked_fill masked_scatter mul multiply mvlgamma ne "
     "nextafter not_equal pow put remainder renorm scatter scatter_add scatter_reduce sgn sign squeeze sub subtract swapaxes "

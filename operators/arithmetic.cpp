@@ -6,12 +6,6 @@
 namespace kindling {
 namespace {
 
-void refuse_bool_subtraction(const Sym& x) {
-    if (x.dtype() == DType::Bool)
-        fail(ErrorKind::Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
-             "mask, use the `~` or `logical_not()` operator instead.");
-}
-
 /// x / y under a rounding mode, as torch.div.
 Sym divided(const Sym& x, const Sym& y, const Sym& mode) {
     if (mode == "trunc") return is_integral(x.dtype()) || x.dtype() == DType::Bool ? trunc_div(x, y) : trunc(x / y);
@@ -38,25 +32,16 @@ OPERATORS(arithmetic) {
     });
     declare("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
         doc("self - alpha * other"), alias("subtract"),
-        pointwise([](auto x, auto y, auto alpha) {
-            refuse_bool_subtraction(x);
-            return x - alpha * y;
-        }),
+        pointwise([](auto x, auto y, auto alpha) { return x - alpha * y; }), flags(trait::NoBools),
         refuses("torch.ones(2) - 'a'", "TypeError"),
     });
     declare("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
         doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
-        pointwise([](auto x, auto y, auto alpha) {
-            refuse_bool_subtraction(x);
-            return y - alpha * x;
-        }),
+        pointwise([](auto x, auto y, auto alpha) { return y - alpha * x; }), flags(trait::NoBools),
     });
     declare("rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", {
         doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
-        pointwise([](auto x, auto y, auto alpha) {
-            refuse_bool_subtraction(x);
-            return y - alpha * x;
-        }),
+        pointwise([](auto x, auto y, auto alpha) { return y - alpha * x; }), flags(trait::NoBools),
     });
     declare("mul.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * other; the logical and for bool"), alias("multiply"),
@@ -123,6 +108,7 @@ OPERATORS(arithmetic) {
                 if (exponent.equals(3)) return mul(mul(self, self), self);
                 if (exponent.equals(-2)) return reciprocal(mul(self, self));
             }
+            if (self.dtype() == DType::Bool && exponent.is_bool()) return exponent.to_bool() ? clone(self) : ones_like(self);
             return pow(self, wrap_number(exponent));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar exponent) {
@@ -138,18 +124,27 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return is_complex(y.dtype()) ? where(x == like(x, 1), like(x, 1), pow(x, y)) : pow(x, y); }),
     });
     declare("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
-        doc("self to the power of exponent in float64 or complex128"),
+        doc("self to the power of exponent in float64 or complex128"), has_inplace(), flags(trait::WholeDType),
         composition([](const Tensor& self, const Tensor& exponent) {
             DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
             return pow(to(self, dtype), to(exponent, dtype));
         }),
     });
     declare("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", {
-        doc("A number to the power of a tensor in float64 or complex128"), in(space::Torch),
+        doc("A number to the power of a tensor in float64 or complex128"), in(space::Torch), flags(trait::WholeDType),
         composition([](const Scalar& self, const Tensor& exponent) {
             DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
             return pow(self.is_complex() || dtype == DType::Float64 ? self : Scalar(self.to_complex()), to(exponent, dtype));
         }),
+    });
+    declare("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
+        doc("self to the power of a number in float64 or complex128"), has_inplace(), flags(trait::WholeDType),
+        composition([](const Tensor& self, const Scalar& exponent) {
+            DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
+            return pow(to(self, dtype), exponent);
+        }),
+        example("torch.float_power(torch.tensor([1, 2, 3]), 2)"),
+        refuses("torch.ones(2).float_power_(2)", "RuntimeError: the base given to float_power_ has dtype Float but the operation's result requires dtype Double"),
     });
     declare("neg(Tensor self) -> Tensor", {
         doc("-self"), alias("negative"),

@@ -29,6 +29,13 @@ Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat fo
     return result;
 }
 
+template <class A, class B> DType joint_type(const A& a, const B& b) {
+    ResultType type;
+    type.add(a);
+    type.add(b);
+    return type.get();
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -116,6 +123,23 @@ OPERATORS(copying) {
         composition([](const Tensor& self, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> memory_format) {
             return to(self, other.dtype(), std::nullopt, other.device(), std::nullopt, false, copy, memory_format);
         }),
+    });
+    declare("result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", {
+        doc("The dtype that an operator of the two would compute in"), in(space::Torch), not_differentiable(), no_out(),
+        composition([](const Tensor& tensor, const Tensor& other) { return joint_type(*tensor.impl(), *other.impl()); }),
+        example("torch.result_type(torch.tensor([1]), 1.0)"),
+    });
+    declare("result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType", {
+        doc("The dtype that an operator of a tensor and a number would compute in"), in(space::Torch), not_differentiable(), no_out(),
+        composition([](const Tensor& tensor, const Scalar& other) { return joint_type(*tensor.impl(), other); }),
+    });
+    declare("result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType", {
+        doc("The dtype that an operator of a number and a tensor would compute in"), in(space::Torch), not_differentiable(), no_out(),
+        composition([](const Scalar& scalar, const Tensor& tensor) { return joint_type(scalar, *tensor.impl()); }),
+    });
+    declare("result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType", {
+        doc("The dtype that an operator of two numbers would compute in"), in(space::Torch), not_differentiable(), no_out(),
+        composition([](const Scalar& scalar1, const Scalar& scalar2) { return joint_type(scalar1, scalar2); }),
     });
     declare("type_as(Tensor self, Tensor other) -> Tensor", {
         doc("to the other's dtype"), in(space::Method), no_out(),

@@ -111,6 +111,13 @@ Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads) {
     return writes_in_place(self, reads) ? self : clone(self);
 }
 
+static void check_target(const Operator& op, DType result, DType target) {
+    KINDLING_CHECK(Runtime, result == target || !op.has(trait::WholeDType), "the %s given to %s has dtype %s but the operation's result requires dtype %s",
+                   op.form == Form::Out ? "output" : "base", op.name(), scalar_type_name(target), scalar_type_name(result));
+    KINDLING_CHECK(Runtime, can_cast(result, target), "result type %s can't be cast to the desired output type %s",
+                   scalar_type_name(result), scalar_type_name(target));
+}
+
 void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     Tensor self = Tensor::share(arguments[0].tensor);
     check_overlap(self, nullptr, 0);
@@ -128,8 +135,7 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
         results[0] = Value::own(std::move(self));
         return;
     }
-    KINDLING_CHECK(Runtime, can_cast(result.dtype(), self.dtype()), "result type %s can't be cast to the desired output type %s",
-                   scalar_type_name(result.dtype()), scalar_type_name(self.dtype()));
+    check_target(op, result.dtype(), self.dtype());
     KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                    str(self.sizes()).c_str(), str(result.sizes()).c_str());
     copy_into(self, result);
@@ -175,8 +181,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     for (size_t i = 0; i < count; i++) {
         Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
         if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
-        KINDLING_CHECK(Runtime, can_cast(result.dtype(), out.dtype()), "result type %s can't be cast to the desired output type %s",
-                       scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
+        check_target(op, result.dtype(), out.dtype());
         fit_out(out, result.sizes(), result.strides());
         check_overlap(out, inputs, input_count, op.functional->has(trait::OutApart));
         copy_into(out, result);

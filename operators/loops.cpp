@@ -5,14 +5,6 @@
 
 namespace kindling {
 
-static DType combine(DType higher, DType lower) {
-    if (is_complex(higher)) return higher;
-    if (is_floating(higher)) return is_complex(lower) ? to_complex(higher) : higher;
-    if (higher == DType::Bool || category(lower) >= 2)
-        return higher == DType::None ? lower : lower == DType::None ? higher : promote(higher, lower);
-    return higher != DType::None ? higher : lower;
-}
-
 static void join(DType& slot, DType dtype) {
     if (slot == DType::None || slot == dtype) { slot = dtype; return; }
     DType joined = promote(slot, dtype);
@@ -20,6 +12,15 @@ static void join(DType& slot, DType dtype) {
                    "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
                    scalar_type_name(slot), scalar_type_name(dtype));
     slot = joined;
+}
+
+static DType combine(DType higher, DType lower) {
+    if (higher == DType::None || lower == DType::None) return higher == DType::None ? lower : higher;
+    if (is_complex(higher)) return higher;
+    if (is_floating(higher)) return is_complex(lower) ? to_complex(higher) : higher;
+    if (category(lower) >= 2) return lower;
+    if (higher == DType::Bool) join(higher, lower);
+    return higher;
 }
 
 void ResultType::add(const TensorImpl& tensor) {
