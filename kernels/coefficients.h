@@ -90,11 +90,16 @@ inline constexpr float expf[] = {5.0e-1f, 1.666657689e-1f, 4.16665545e-2f, 8.363
 // (log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)
 inline constexpr float logf[] = {3.333333163e-1f, -2.500082269e-1f, 2.00012357e-1f, -1.662330123e-1f,
     1.420150055e-1f, -1.316049631e-1f, 1.276367728e-1f, -7.6363528e-2f};
-// 1/3 as a float
-inline constexpr float logf_third = 0x1.5555560000000p-2f;
-// less logf_third, over f
-inline constexpr float logf_longer[] = {-2.500001656e-1f, 2.000091859e-1f, -1.666688111e-1f, 1.423971926e-1f,
-    -1.243467949e-1f, 1.178267833e-1f, -1.147587928e-1f, 6.728108401e-2f};
+// 1/3 to base 2
+inline constexpr float log2f_third = 0x1.ec709e0000000p-2f;
+// the rest of that series, over f
+inline constexpr float log2f[] = {-3.606734371e-1f, 2.885397494e-1f, -2.404818223e-1f, 2.060904848e-1f,
+    -1.793424411e-1f, 1.593535245e-1f, -1.557032653e-1f, 1.524177461e-1f, -8.573100528e-2f};
+// 1/3 to base 10
+inline constexpr float log10f_third = 0x1.287a760000000p-3f;
+// the rest of that series, over f
+inline constexpr float log10f[] = {-1.085735423e-1f, 8.685900195e-2f, -7.239131514e-2f, 6.20482147e-2f,
+    -5.40061903e-2f, 4.782362511e-2f, -4.66303693e-2f, 4.664811098e-2f, -2.71806434e-2f};
 // ln(2) as a float
 inline constexpr float exp2f_slope = 0x1.62e4300000000p-1f;
 // (2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2 and a little
@@ -158,15 +163,63 @@ inline constexpr float sinf_third = -0x1.5555560000000p-3f;
 inline constexpr float sinf_more[] = {8.333378912e-3f, -1.985279904e-4f, 2.829236054e-6f};
 // (cos(r) - 1 + r^2/2) / r^4 over z = r^2
 inline constexpr float cosf_last[] = {4.166664482e-2f, -1.388727384e-3f, 2.442824433e-5f};
-// (tanh(x) - x) / x^3 over z = x^2, |x| <= 0.625
-inline constexpr float tanhf[] = {-3.333333317e-1f, 1.333330353e-1f, -5.395925338e-2f, 2.176886821e-2f,
-    -8.34378037e-3f, 2.292557699e-3f};
-// erf(x) / x over z = x^2, |x| <= 1
-inline constexpr float erff[] = {1.128379166f, -3.761262667e-1f, 1.128359472e-1f, -2.685421201e-2f, 5.189087423e-3f,
-    -8.016864287e-4f, 7.875875063e-5f};
-// erfc(x)^(1/8) over y = x - 2.5, 1 <= x <= 4
-inline constexpr float erfcf_root[] = {3.768728574e-1f, -2.521471484e-1f, 3.989866089e-2f, 1.035477538e-2f,
-    -3.897412968e-3f, -2.219960329e-4f, 1.498484966e-4f};
+// sin(k pi/8), a whole turn
+inline constexpr float sinf_eighth[] = {0x0.0p+0f, 0x1.87de2a0000000p-2f, 0x1.6a09e60000000p-1f,
+    0x1.d906bc0000000p-1f, 0x1.0000000000000p+0f, 0x1.d906bc0000000p-1f, 0x1.6a09e60000000p-1f,
+    0x1.87de2a0000000p-2f, 0x0.0p+0f, -0x1.87de2a0000000p-2f, -0x1.6a09e60000000p-1f, -0x1.d906bc0000000p-1f,
+    -0x1.0000000000000p+0f, -0x1.d906bc0000000p-1f, -0x1.6a09e60000000p-1f, -0x1.87de2a0000000p-2f};
+// cos(k pi/8), a whole turn
+inline constexpr float cosf_eighth[] = {0x1.0000000000000p+0f, 0x1.d906bc0000000p-1f, 0x1.6a09e60000000p-1f,
+    0x1.87de2a0000000p-2f, 0x0.0p+0f, -0x1.87de2a0000000p-2f, -0x1.6a09e60000000p-1f, -0x1.d906bc0000000p-1f,
+    -0x1.0000000000000p+0f, -0x1.d906bc0000000p-1f, -0x1.6a09e60000000p-1f, -0x1.87de2a0000000p-2f, 0x0.0p+0f,
+    0x1.87de2a0000000p-2f, 0x1.6a09e60000000p-1f, 0x1.d906bc0000000p-1f};
+// what is missing there, as a share of it
+inline constexpr float sinf_eighth_rest[] = {0x0.0p+0f, 0x1.1762ca0000000p-26f, 0x1.26055c0000000p-26f,
+    0x1.0731a60000000p-25f, 0x0.0p+0f, 0x1.0731a60000000p-25f, 0x1.26055c0000000p-26f, 0x1.1762ca0000000p-26f};
+// what is missing there, as a share of it
+inline constexpr float cosf_eighth_rest[] = {0x0.0p+0f, 0x1.0731a60000000p-25f, 0x1.26055c0000000p-26f,
+    0x1.1762ca0000000p-26f, 0x0.0p+0f, 0x1.1762ca0000000p-26f, 0x1.26055c0000000p-26f, 0x1.0731a60000000p-25f};
+// (sin(r) - r) / r^3 over z = r^2, |r| <= pi/16
+inline constexpr float sinf_short[] = {-1.666665392e-1f, 8.322668297e-3f};
+// (cos(r) - 1) / r^2 over z = r^2, |r| <= pi/16
+inline constexpr float cosf_short[] = {-4.999999997e-1f, 4.166662549e-2f, -1.387049626e-3f};
+// pi/8: products of the second part with 12 bits are exact
+inline constexpr float eighth_pif[] = {0x1.921fb60000000p-2f, -0x1.7780000000000p-27f, 0x1.68c2340000000p-41f};
+// stretches of tanh in a unit
+inline constexpr float tanhf_stretches = 0x1.aa193a0000000p-1f;
+// where each is developed
+inline constexpr float tanhf_centre[] = {0x0.0p+0f, 0x1.0f554a0000000p+0f, 0x1.2d66940000000p+1f,
+    0x1.c7031a0000000p+1f, 0x1.2dd6600000000p+2f, 0x1.7f1b560000000p+2f, 0x1.caa7800000000p+2f, 0x1.0a2b240000000p+3f};
+// tanh there
+inline constexpr float tanhf_there[] = {0x0.0p+0f, 0x1.923d460000000p-1f, 0x1.f6db180000000p-1f,
+    0x1.ff29f00000000p-1f, 0x1.ffeb020000000p-1f, 0x1.fffe580000000p-1f, 0x1.ffffd80000000p-1f, 0x1.fffffc0000000p-1f};
+// its slope
+inline constexpr float tanhf_slope[] = {0x1.0000000000000p+0f, 0x1.87fb820000000p-2f, 0x1.2200120000000p-5f,
+    0x1.abc6800000000p-9f, 0x1.4fd91e0000000p-12f, 0x1.a7ff500000000p-16f, 0x1.3ffff00000000p-19f,
+    0x1.fffffa0000000p-23f};
+// (tanh(r) - r) / r^3 over z = r^2
+inline constexpr float tanhf[] = {-3.333315481e-1f, 1.332830954e-1f, -5.350280377e-2f, 1.993902163e-2f,
+    -4.996048091e-3f};
+// where erf is 1, and its stretches in a unit
+inline constexpr float erff_end = 0x1.f5b22e0000000p+1f, erff_stretches = 0x1.e9da140000000p+0f;
+// where each is developed
+inline constexpr float erff_centre[] = {0x0.0p+0f, 0x1.0b9d360000000p-1f, 0x1.0b864e0000000p+0f,
+    0x1.914f460000000p+0f, 0x1.0bfd8e0000000p+1f, 0x1.504ab00000000p+1f, 0x1.8ef87c0000000p+1f, 0x1.d878800000000p+1f};
+// the powers there
+inline constexpr float erff[][8] = {{0x0.0p+0f, 0x1.1495ea0000000p-1f, 0x1.b89b4a0000000p-1f, 0x1.f25df40000000p-1f,
+    0x1.fe6df40000000p-1f, 0x1.ffe56c0000000p-1f, 0x1.fffea20000000p-1f, 0x1.fffffa0000000p-1f},
+    {0x1.20dd760000000p+0f, 0x1.b79e800000000p-1f, 0x1.83af480000000p-2f, 0x1.8be2e20000000p-4f,
+    0x1.cd831a0000000p-7f, 0x1.29552e0000000p-10f, 0x1.1da19e0000000p-14f, 0x1.6ea5340000000p-20f},
+    {-0x1.601f640000000p-17f, -0x1.cb90400000000p-2f, -0x1.9523540000000p-2f, -0x1.364ca80000000p-3f,
+    -0x1.e320980000000p-6f, -0x1.86977e0000000p-9f, -0x1.bd07ca0000000p-13f, -0x1.52cd620000000p-18f},
+    {-0x1.80cffa0000000p-2f, -0x1.09f04a0000000p-3f, 0x1.31f0460000000p-3f, 0x1.025a000000000p-3f,
+    0x1.2ac93a0000000p-5f, 0x1.3d1e3a0000000p-8f, 0x1.b5a3020000000p-12f, 0x1.8efcca0000000p-17f},
+    {-0x1.f7370e0000000p-9f, 0x1.77d25c0000000p-3f, 0x1.b938580000000p-5f, -0x1.8c150a0000000p-5f,
+    -0x1.d09c5e0000000p-6f, -0x1.5f645a0000000p-8f, -0x1.31bd620000000p-11f, -0x1.4c5e9a0000000p-16f},
+    {0x1.0e7c500000000p-3f, 0x1.6ffd640000000p-10f, -0x1.0d4d300000000p-4f, -0x1.0c30f80000000p-7f,
+    0x1.9a91680000000p-7f, 0x1.1761480000000p-8f, 0x1.4a33c40000000p-11f, 0x1.df7dbe0000000p-16f},
+    {-0x1.4e58080000000p-5f, -0x1.8a37340000000p-5f, 0x1.079b340000000p-7f, 0x1.1137200000000p-6f,
+    -0x1.1ebd520000000p-10f, -0x1.2c67660000000p-9f, -0x1.d7bd620000000p-12f, -0x1.2a954c0000000p-15f}};
 // 2 / pi after the point, 64 bits a word, behind a word of zeros
 inline constexpr unsigned long long two_over_pi[] = {0x0, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
     0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x6492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,

@@ -87,6 +87,30 @@ def constant(name, note, x):
     return value
 
 
+def table(name, note, rows):
+    """Floats to look up among: one table, or one in each row."""
+    def texts(numbers):
+        return ", ".join(float(single(each)).hex() + "f" for each in numbers)
+
+    several = isinstance(rows[0], list)
+    out.append(f"// {note}")
+    text = "{" + "}, {".join(map(texts, rows)) + "}" if several else texts(rows)
+    out.append(f"inline constexpr float {name}[]{f'[{len(rows[0])}]' if several else ''} = {{{text}}};")
+
+
+def centre(f, inverse, near, within):
+    """A float x not far from `near` where f(x) is all but a float itself."""
+    first, best = single(f(near)), None
+    for i in range(-1500, 1500):
+        value = first + i * mp.mpf(2) ** (mp.floor(mp.log(first, 2)) - 23)
+        if not 0 < value < 1:
+            continue
+        x = single(inverse(value))
+        if abs(x - near) < within and (best is None or abs(f(x) - value) < best[0]):
+            best = abs(f(x) - value), x
+    return best[1]
+
+
 def at_zero(f, limit):
     return lambda x: f(x) if abs(x) > mp.mpf(10) ** -20 else mp.mpf(limit)
 
@@ -127,10 +151,11 @@ fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm
 fit("logf", "(log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)",
     lambda f: (mp.log1p(f) - f + f * f / 2) / f**3 if abs(f) > 1e-8 else mp.mpf(1) / 3, -0.293, 0.4143, 7, "float",
     weight=lambda f: abs(f**3 / mp.log1p(f)) if abs(f) > 1e-8 else mp.mpf(10) ** -12)
-logf_third = constant("logf_third", "1/3 as a float", mp.mpf(1) / 3)
-fit("logf_longer", "less logf_third, over f",
-    lambda f: ((mp.log1p(f) - f + f * f / 2) / f**3 - logf_third) / f if abs(f) > 1e-3 else -mp.mpf(1) / 4, -0.293, 0.4143, 7, "float",
-    weight=lambda f: abs(f**4 / mp.log1p(f)) if abs(f) > 1e-3 else mp.mpf(10) ** -12)
+for name, base in (("log2f", mp.log(2)), ("log10f", mp.log(10))):
+    third = constant(name + "_third", "1/3 to base " + ("2" if name == "log2f" else "10"), 1 / (3 * base))
+    fit(name, "the rest of that series, over f",
+        lambda f: ((mp.log1p(f) - f + f * f / 2) / f**3 / base - third) / f if abs(f) > 1e-3 else -1 / (4 * base), -0.293, 0.4143, 8, "float",
+        weight=lambda f: abs(f**4 / mp.log1p(f)) if abs(f) > 1e-3 else mp.mpf(10) ** -12)
 exp2f_slope = constant("exp2f_slope", "ln(2) as a float", mp.log(2))
 fit("exp2f_bend", "(2^f - 1 - exp2f_slope f) / f^2 for |f| <= 1/2 and a little",
     lambda f: (2**f - 1 - f * exp2f_slope) / f**2 if abs(f) > 1e-4 else mp.log(2) ** 2 / 2, -0.52, 0.52, 4, "float",
@@ -150,11 +175,9 @@ logs = [-mp.log(inverse, 2) for inverse in inverses]
 heads = [mp.nint(each * 2**14) / 2**14 for each in logs]
 out.append("// where the first of 16 stretches of pow's x begins")
 out.append(f"inline constexpr unsigned powf_start = {start:#x};")
-for name, note, numbers in (("powf_inverse", "a number near 1 / x for each, 1 for that of 1", inverses),
-                            ("powf_log", "log2 of its inverse: a part that is exact together with a whole number", heads),
-                            ("powf_log_low", "and the rest", [single(each - head) for each, head in zip(logs, heads)])):
-    out.append(f"// {note}")
-    out.append(f"inline constexpr float {name}[] = {{" + ", ".join(float(each).hex() + "f" for each in numbers) + "};")
+table("powf_inverse", "a number near 1 / x for each, 1 for that of 1", inverses)
+table("powf_log", "log2 of its inverse: a part that is exact together with a whole number", heads)
+table("powf_log_low", "and the rest", [each - head for each, head in zip(logs, heads)])
 fit("powf_tail", "(log(1 + r) - r + r^2/2) / r^3 in a stretch", lambda r: (mp.log1p(r) - r + r * r / 2) / r**3 if abs(r) > 1e-8 else mp.mpf(1) / 3,
     -largest, largest, 3, "float", weight=lambda r: r * r + mp.mpf(10) ** -9)
 fit("expm1f", "(e^r - 1 - r - r^2/2) / r^3 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r - r * r / 2) / r**3, mp.mpf(1) / 6),
@@ -190,10 +213,60 @@ fit("sinf_more", "(sin(r) - r - sinf_third r^3) / r^5 over z = r^2, |r| <= pi/4 
     weight=lambda z: z ** mp.mpf(2.5) / mp.sin(mp.sqrt(z)))
 fit("cosf_last", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, 0.625, 2, "float",
     weight=lambda z: z**2 / mp.cos(mp.sqrt(z)) + mp.mpf(10) ** -6)
-fit("tanhf", "(tanh(x) - x) / x^3 over z = x^2, |x| <= 0.625", at_zero(lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), -mp.mpf(1) / 3), 0, 0.3907, 5, "float")
-fit("erff", "erf(x) / x over z = x^2, |x| <= 1", at_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), 0, 1, 6, "float")
-fit("erfcf_root", "erfc(x)^(1/8) over y = x - 2.5, 1 <= x <= 4", lambda y: mp.erfc(y + 2.5) ** 0.125, -1.5, 1.5, 6, "float",
-    weight=lambda y: 8 * mp.erfc(y + 2.5) ** 0.875)
+
+# Angles that are not large: a whole number of eighths of a half turn, and r.
+eighth = mp.pi / 8
+sines = [mp.sin(k * eighth) if k else mp.mpf(0) for k in range(8)]
+cosines = [mp.cos(k * eighth) if k != 4 else mp.mpf(0) for k in range(8)]
+table("sinf_eighth", "sin(k pi/8), a whole turn", sines + [-each for each in sines])
+table("cosf_eighth", "cos(k pi/8), a whole turn", cosines + [-each for each in cosines])
+for name, numbers in (("sinf_eighth_rest", sines), ("cosf_eighth_rest", cosines)):
+    table(name, "what is missing there, as a share of it", [each / single(each) - 1 if each else each for each in numbers])
+reach = (eighth / 2 * mp.mpf(1.001)) ** 2
+fit("sinf_short", "(sin(r) - r) / r^3 over z = r^2, |r| <= pi/16", lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5),
+    0.00001, reach, 1, "float", weight=lambda z: z)
+fit("cosf_short", "(cos(r) - 1) / r^2 over z = r^2, |r| <= pi/16", lambda z: (mp.cos(mp.sqrt(z)) - 1) / z, 0.00001, reach, 2, "float", weight=lambda z: z)
+first = single(eighth)
+second = mp.nint((eighth - first) * mp.mpf(2) ** 38) / mp.mpf(2) ** 38
+table("eighth_pif", "pi/8: products of the second part with 12 bits are exact", [first, second, eighth - first - second])
+
+# tanh: seven stretches of one length behind the first half one; where it changes most, their ends are nearer to what they go by.
+stretch = mp.mpf("9.012") / 7.5
+places = [mp.mpf(0)] + [centre(mp.tanh, mp.atanh, mp.mpf("1.06") if j == 1 else mp.mpf("8.3178") if j == 7 else j * stretch - mp.mpf("0.05"), 0.08)
+                        for j in range(1, 8)]
+out.append("// stretches of tanh in a unit")
+out.append(f"inline constexpr float tanhf_stretches = {float(single(1 / stretch)).hex()}f;")
+table("tanhf_centre", "where each is developed", places)
+table("tanhf_there", "tanh there", [mp.tanh(each) if each else each for each in places])
+table("tanhf_slope", "its slope", [1 - mp.tanh(each) ** 2 for each in places])
+farthest = stretch * 1.5 - places[1]
+
+
+def tanh_weight(z):
+    r = mp.sqrt(z)
+    return z ** mp.mpf(1.5) / mp.tanh(r) * (1 if r <= stretch / 2 else 1 - (r - stretch / 2) / (farthest - stretch / 2) * mp.mpf("0.85"))
+
+
+fit("tanhf", "(tanh(r) - r) / r^3 over z = r^2", lambda z: (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), 0.0001, farthest**2, 4, "float",
+    weight=tanh_weight)
+
+# erf: the same, each stretch with a polynomial of its own.
+end = mp.mpf("3.9195")
+stretch = end / mp.mpf("7.4999")
+places, rows = [mp.mpf(0)], []
+for j in range(8):
+    low, high = max((j - mp.mpf(0.5)) * stretch * mp.mpf("0.9999"), mp.mpf("0.001")), min((j + mp.mpf(0.5)) * stretch * mp.mpf("1.0001"), end)
+    if j:
+        places.append(centre(mp.erf, mp.erfinv, j * stretch if j < 7 else mp.mpf("3.62"), 0.02 if j < 6 else 0.12))
+    x, powers = places[j], [single(mp.erf(places[j]))]
+    for m in range(1, 7):  # each coefficient makes up for the rounding of those before
+        powers.append(single(exchange(lambda t: (mp.erf(x + t) - mp.polyval(powers[::-1], t)) / t**m, lambda t: abs(t**m / mp.erf(x + t)),
+                                      low - x, high - x, 6 - m)[0]))
+    rows.append(powers)
+out.append("// where erf is 1, and its stretches in a unit")
+out.append(f"inline constexpr float erff_end = {float(single(end)).hex()}f, erff_stretches = {float(single(1 / stretch)).hex()}f;")
+table("erff_centre", "where each is developed", places)
+table("erff", "the powers there", [[row[m] for row in rows] for m in range(7)])
 
 # 2/pi in 64-bit words, most significant first, after a word of zeros
 words = ["0x0"]

@@ -31,6 +31,14 @@ template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, cons
     return even + x * odd;
 }
 
+/// The fewest operations: for floats that many vectors of are under way at once.
+template <class V, int N> KINDLING_INLINE V powers(const V& x, const float (&c)[N]) {
+    V result = all<V>(c[N - 1]);
+#pragma GCC unroll 16
+    for (int i = N - 2; i >= 0; i--) result = mul_add(result, x, all<V>(c[i]));
+    return result;
+}
+
 /// x < low ? low : x and x > high ? high : x; a NaN stays. One instruction where there is one.
 #if defined(__x86_64__)
 #define KINDLING_BOUND(OP)                                                                                            \
@@ -543,27 +551,40 @@ template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
 // ---- float32 in float lanes
 
 inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23
-inline constexpr float largest_short_angle = 131072.0f;  // 17 bits of quarter turns
-template <class V> KINDLING_INLINE V power_of_twof(const V& whole) {  // -126 to 127
-    return from_bits<V>(bits_of(whole + (whole_magicf + 127.0f)) << 23);
+inline constexpr float exponent_magicf = whole_magicf + 254.0f;
+/// value * 2^k, rounded once, for whole |k| up to 200 and a value near 1; a NaN in it stays. `shifted` is k + exponent_magicf:
+/// in halves, its low bits are the exponents of two factors.
+template <class V> struct Powers { V first, second; };
+template <class V> KINDLING_INLINE Powers<V> powers_of_twof(const V& shifted) {
+    Bits<V> whole = bits_of(shifted), half = whole >> 1;
+    return {from_bits<V>(half << 23), from_bits<V>((whole - half) << 23)};
 }
-/// value * 2^k, rounded once, for whole |k| up to 200 and a value near 1; a NaN in it stays.
-template <class V> KINDLING_INLINE V scaled_by_powerf(const V& value, const V& k) {
+template <class V> KINDLING_INLINE V scaled_by_powerf(const V& value, const V& k, const V& shifted) {
     if (V scaled{}; scaled_at_once(value, k, scaled)) return scaled;
-    V half = ((k * 0.5f) + whole_magicf) - whole_magicf;
-    return value * power_of_twof(half) * power_of_twof(k - half);
+    Powers<V> powers = powers_of_twof(shifted);
+    return value * powers.first * powers.second;
 }
 /// 1 ulp.
 template <class V> KINDLING_INLINE V expf(const V& x) {
     V bounded = at_most(at_least(x, -110.0f), 90.0f);
-    V k = mul_add(bounded, all<V>(1.44269504f), all<V>(whole_magicf)) - whole_magicf;
+    V shifted = mul_add(bounded, all<V>(1.44269504f), all<V>(exponent_magicf)), k = shifted - exponent_magicf;
     V r = mul_add(k, all<V>(-0.693359375f), bounded);
     r = mul_add(k, all<V>(2.12194440e-4f), r);
-    V value = 1.0f + mul_add(polynomial(r, coefficients::expf), r * r, r);
-    return scaled_by_powerf(value, k);
+    V more = mul_add(polynomial(r, coefficients::expf), r * r, r);
+    if (V scaled{}; scaled_at_once(V(1.0f + more), k, scaled)) return scaled;
+    Powers<V> powers = powers_of_twof(shifted);
+    return mul_add(powers.first, more, powers.first) * powers.second;
 }
-/// What holds but for rare lanes; those are computed in doubles, by whoever runs the function.
-template <class V> struct Usual { V value; Mask<V> rare; };
+/// What holds but for rare lanes, whose `size` is above `most`; those are computed by whoever runs the function.
+template <class V> struct Usual {
+    V value;
+    Mask<V> size;
+    int32_t most;
+    KINDLING_INLINE Mask<V> rare() const { return size > all<Mask<V>>(most); }
+};
+/// Of what is not a normal number > 0 this is above unusual_float.
+inline constexpr int32_t unusual_float = -0x01000001;
+template <class V> KINDLING_INLINE Mask<V> unusual_size(const V& x) { return bit_cast<Mask<V>>(bits_of(x) + 0x7F800000u); }
 
 /// x = 2^k (1 + f) for a normal x > 0; `power` is k where an exponent lies.
 template <class V> struct LogPartsf { V k, f; Bits<V> power; };
@@ -571,38 +592,31 @@ template <class V> KINDLING_INLINE LogPartsf<V> log_partsf(const V& x) {
     Bits<V> power = (bits_of(x) - 0x3F3504F3u) & 0xFF800000u;
     return {convert<float>(bit_cast<Mask<V>>(power) >> 23), from_bits<V>(bits_of(x) - power) - 1.0f, power};
 }
-template <class V> KINDLING_INLINE V log_seriesf(const V& f, const V& square, const float (&c)[8]) {
-    auto two = [&](int i) __attribute__((always_inline)) { return mul_add(all<V>(c[i + 1]), f, all<V>(c[i])); };
-    return mul_add(mul_add(two(6), square, two(4)), square * square, mul_add(two(2), square, two(0)));
-}
 /// k log(2) + log(1 + f) + extra.
 template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const V& extra) {
     using namespace coefficients;
-    V square = f * f, rest = mul_add(f * square, log_seriesf(f, square, coefficients::logf), mul_add(k, all<V>(ln2f[1]), extra));
+    V square = f * f, rest = mul_add(f * square, powers(f, coefficients::logf), mul_add(k, all<V>(ln2f[1]), extra));
     rest = mul_add(f * -0.5f, f, rest);
     return mul_add(k, all<V>(ln2f[0]), f + rest);
 }
-/// k power + log(1 + f) inverse, with numbers in two floats.
-template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const float (&power)[2], const float (&inverse)[2]) {
-    V half = f * -0.5f, first = mul_add(half, f, f), square = f * f;
-    V more = mul_add(f * square, all<V>(coefficients::logf_third), square * square * log_seriesf(f, square, coefficients::logf_longer));
-    V sum = first + more;
-    V lost = mul_add(half, f, f - first) + (more - (sum - first));
-    V part = sum * inverse[0], part_low = mul_add(sum, all<V>(inverse[0]), -part);
-    part_low = mul_add(sum, all<V>(inverse[1]), mul_add(lost, all<V>(inverse[0]), part_low));
-    V whole = k * power[0], total = whole + part;
-    return total + (((whole - total) + part) + mul_add(k, all<V>(power[1]), part_low));
-}
 enum class Base { E, Two, Ten };
+/// (k log(2) + log(1 + f)) / log(base). Beyond f - f^2/2, which is a sum of two floats, the series has the base in it.
 template <Base B, class V> KINDLING_INLINE V log_sumf(const V& k, const V& f) {
     using namespace coefficients;
-    constexpr float one[] = {1, 0};
     if constexpr (B == Base::E) return log_sumf(k, f, V{});
-    else return log_sumf(k, f, B == Base::Two ? one : log10_2f, B == Base::Two ? inverse_ln2f : inverse_ln10f);
+    const float (&inverse)[2] = B == Base::Two ? inverse_ln2f : inverse_ln10f;
+    V half = f * -0.5f, first = mul_add(half, f, f), lost = mul_add(half, f, f - first), square = f * f;
+    V series = powers(f, B == Base::Two ? coefficients::log2f : coefficients::log10f);
+    series = mul_add(f, series, all<V>(B == Base::Two ? log2f_third : log10f_third));
+    V whole = k, rest = first * inverse[1];
+    if constexpr (B == Base::Ten) whole = k * log10_2f[0], rest = mul_add(k, all<V>(log10_2f[1]), rest);
+    rest = mul_add(f, square * series, mul_add(lost, all<V>(inverse[0]), rest));
+    V total = mul_add(first, all<V>(inverse[0]), whole);
+    return total + (mul_add(first, all<V>(inverse[0]), whole - total) + rest);
 }
 template <Base B, class V> KINDLING_INLINE Usual<V> usual_logf(const V& x) {
     LogPartsf<V> parts = log_partsf(x);
-    return {log_sumf<B>(parts.k, parts.f), bits_of(x) - 0x00800000u >= 0x7F000000u};
+    return {log_sumf<B>(parts.k, parts.f), unusual_size(x), unusual_float};
 }
 /// The same bits, and every other number: not in doubles, since a tensor may well be full of zeros.
 template <Base B, class V> KINDLING_INLINE V any_logf(const V& x) {
@@ -618,7 +632,8 @@ template <class V> KINDLING_INLINE Usual<V> log1pf(const V& x) {
     V sum = 1.0f + x, lost = x - (sum - 1.0f);
     LogPartsf<V> parts = log_partsf(sum);
     V part = lost * from_bits<V>(0x3F800000u - parts.power), f = parts.f + part, low = part - (f - parts.f);
-    return {choose(x == 0.0f, x, log_sumf(parts.k, f, mul_add(-f, low, low))), ~((x > -1.0f) & (x < 1e30f))};
+    constexpr int32_t largest = unusual_float - 0x0E000000;  // some 1e30
+    return {choose(x == 0.0f, x, log_sumf(parts.k, f, mul_add(-f, low, low))), unusual_size(sum), largest};
 }
 
 /// 2^(f + low) for |f| <= 1/2.
@@ -631,8 +646,8 @@ template <class V> KINDLING_INLINE V exp2_fractionf(const V& f, const V& low) {
     return most + mul_add(square, bend, rest);
 }
 template <class V> KINDLING_INLINE V exp2f(const V& x) {
-    V bounded = at_most(at_least(x, -160.0f), 160.0f), k = (bounded + whole_magicf) - whole_magicf;
-    return scaled_by_powerf(exp2_fractionf(bounded - k, V{}), k);
+    V bounded = at_most(at_least(x, -160.0f), 160.0f), shifted = bounded + exponent_magicf, k = shifted - exponent_magicf;
+    return scaled_by_powerf(exp2_fractionf(bounded - k, V{}), k, shifted);
 }
 /// 2^(y log2(x)). The logarithm is a sum of two floats, right to about 2^-33: x = 2^k m, and of 16 stretches of m the one it
 /// lies in has a number c near 1 / m, with log2(1 / c) in two floats, so that m c = 1 + r + error with |r| < 1/32.
@@ -656,38 +671,73 @@ template <bool Plain, class V> KINDLING_INLINE Usual<V> powf(const V& x, const V
 
     V exponent = high * y, less = mul_add(low, y, mul_add(high, y, -exponent));
     V bounded = Plain ? exponent : at_most(at_least(exponent, -160.0f), 160.0f);
-    V shifted = bounded + whole_magicf, n = shifted - whole_magicf, exact = bounded - n, f = exact + less;
+    constexpr float magic = Plain ? whole_magicf : exponent_magicf;
+    V shifted = bounded + magic, n = shifted - magic, exact = bounded - n, f = exact + less;
     V scaled = exp2_fractionf(f, less - (f - exact));
-    auto odd_one = bits_of(a) - 0x00800000u >= 0x7F000000u;  // 0, subnormal, infinite, no number
+    Mask<V> size = bit_cast<Mask<V>>(absolute(exponent)), largest = all<Mask<V>>(0x7FFFFFFF);
     if constexpr (Plain)
-        return {from_bits<V>(bits_of(scaled) + (bits_of(shifted) << 23)), odd_one | ~(absolute(exponent) < 125.0f)};
-    V size = scaled_by_powerf(scaled, n);
+        return {from_bits<V>(bits_of(scaled) + (bits_of(shifted) << 23)), choose(unusual_size(a) > unusual_float, largest, size),
+                0x42FA0000 - 1};  // 125
+    V result = scaled_by_powerf(scaled, n, shifted);
     auto whole = convert<int32_t>(y);
     Bits<V> odd = bit_cast<Bits<V>>(whole) << 31;
     auto no_number = (bit_cast<Mask<V>>(x) < 0) & (convert<float>(whole) != y);
     V sign = from_bits<V>(odd & bits_of(x) & 0x80000000u);
     auto zero = (a == 0.0f) & (y > 0.0f) & ~no_number;
-    return {from_bits<V>(bits_of(choose(zero, V{}, size)) ^ bits_of(sign)),
-            no_number | (~zero & (odd_one | ~(absolute(exponent) < 1000.0f)))};
+    size = choose(zero, all<Mask<V>>(0), choose((unusual_size(a) > unusual_float) | no_number, largest, size));
+    return {from_bits<V>(bits_of(choose(zero, V{}, result)) ^ bits_of(sign)), size, 0x447A0000 - 1};  // 1000
 }
 template <class V> KINDLING_INLINE V expm1f(const V& x) {
     using namespace coefficients;
     V bounded = at_most(at_least(x, -20.0f), 89.0f);
-    V k = mul_add(bounded, all<V>(1.44269504f), all<V>(whole_magicf)) - whole_magicf;
+    constexpr float magic = whole_magicf + 126.0f;  // the exponent of half the power of two
+    V shifted = mul_add(bounded, all<V>(1.44269504f), all<V>(magic)), k = shifted - magic;
     V first = mul_add(k, all<V>(-ln2f[0]), bounded), r = mul_add(k, all<V>(-ln2f[1]), first);
     V error = mul_add(k, all<V>(-ln2f[1]), first - r), bend = r * 0.5f, most = mul_add(bend, r, r);
     V cube = mul_add(polynomial(r, coefficients::expm1f), r * r * r, mul_add(error, r, error)), small = most + cube;
     V lost = mul_add(bend, r, r - most) + (cube - (small - most));
-    V half = power_of_twof(k - 1.0f), less = half - 0.5f, sum = mul_add(small, half, less);
+    V half = from_bits<V>(bits_of(shifted) << 23), less = half - 0.5f, sum = mul_add(small, half, less);
     V low = mul_add(small, half, less - sum) + ((half - less) - 0.5f);
     V result = 2.0f * (sum + mul_add(lost, half, low));
     return choose(absolute(x) < 1e-8f, x, result);
 }
 
-/// Sine, or cosine. The angle less quarter turns is a sum of two floats: the product with the first part of pi/2 is exact
-/// under mul_add, that with the second part leaves an error that goes to the lower one. Of sine's first term beyond the
-/// angle the square's own error counts as well.
+/// Sine, or cosine, of an angle that is not large: less k pi/8 it is r + low. sin(k pi/8 + r) is the sine there plus r times
+/// the cosine, a sum of two floats, plus what is little. The second half of a turn is the first one, negative: with look-ups
+/// among 16 numbers it needs no sign.
+inline constexpr float largest_usual_angle = 1024.0f;
 template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V& x) {
+    using namespace coefficients;
+    V a = absolute(x);
+    V shifted = mul_add(a, all<V>(2.54647909f), all<V>(whole_magicf)), k = shifted - whole_magicf;
+    V first = mul_add(k, all<V>(-eighth_pif[0]), a), r = mul_add(k, all<V>(-eighth_pif[1]), first);
+    V low = mul_add(k, all<V>(-eighth_pif[2]), mul_add(k, all<V>(-eighth_pif[1]), first - r));
+    Bits<V> place = bits_of(shifted);
+    if constexpr (Cosine) place = place + 4u;
+    const bool whole_turn = looks_up_sixteen<V>();
+    V at = whole_turn ? lookup(sinf_eighth, place) : lookup(first_half(sinf_eighth), place);
+    V slope = whole_turn ? lookup(cosf_eighth, place) : lookup(first_half(cosf_eighth), place);
+    V z = r * r, odd = mul_add(z, all<V>(sinf_short[1]), all<V>(sinf_short[0]));
+    V even = mul_add(z, mul_add(z, all<V>(cosf_short[2]), all<V>(cosf_short[1])), all<V>(cosf_short[0]));
+    odd = mul_add(z, odd, lookup(cosf_eighth_rest, place));
+    even = mul_add(z, even, lookup(sinf_eighth_rest, place));
+    V most = mul_add(slope, r, at), lost = mul_add(slope, r, at - most);
+    V result = most + mul_add(at, even, mul_add(slope, mul_add(r, odd, low), lost));
+    Mask<V> size = bit_cast<Mask<V>>(a);
+    constexpr int32_t largest = 0x44800000;
+    static_assert(largest_usual_angle == 1024.0f);
+    if (whole_turn && Cosine) return {result, size, largest};
+    Bits<V> sign = whole_turn ? bits_of(x) : Cosine ? place << 28 : place << 28 ^ bits_of(x);
+    return {from_bits<V>(bits_of(result) ^ (sign & 0x80000000u)), size, largest};
+}
+/// 0.6 ulp.
+template <class V> KINDLING_INLINE Usual<V> sinf(const V& x) { return sine_or_cosine<false>(x); }
+template <class V> KINDLING_INLINE Usual<V> cosf(const V& x) { return sine_or_cosine<true>(x); }
+/// The same up to largest_short_angle. The angle less quarter turns is a sum of two floats: the product with the first part of
+/// pi/2 is exact under mul_add, that with the second part leaves an error that goes to the lower one. Of sine's first term
+/// beyond the angle the square's own error counts as well.
+inline constexpr float largest_short_angle = 131072.0f;  // 17 bits of quarter turns
+template <class V> KINDLING_INLINE V far_sine_or_cosine(const V& x, bool is_cosine) {
     using namespace coefficients;
     V a = absolute(x);
     V shifted = mul_add(a, all<V>(0.636619747f), all<V>(whole_magicf)), k = shifted - whole_magicf;
@@ -703,39 +753,37 @@ template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V&
     V last = mul_add(all<V>(cosf_last[2]), fourth, mul_add(all<V>(cosf_last[1]), z, all<V>(cosf_last[0])));
     V cosine = whole + mul_add(fourth, last, mul_add(-high, low, lost));
 
-    Bits<V> quadrant = bits_of(shifted), turned = quadrant << 30;
-    V result = choose((quadrant & 1u) != 0u, Cosine ? sine : cosine, Cosine ? cosine : sine);
-    turned = turned ^ (Cosine ? quadrant << 31 : bits_of(x));  // cosine: negative in quadrants 1 and 2
-    return {from_bits<V>(bits_of(result) ^ (turned & 0x80000000u)), ~(a <= largest_short_angle)};
+    Bits<V> quadrant = bits_of(shifted) + static_cast<uint32_t>(is_cosine);
+    V result = choose((quadrant & 1u) != 0u, cosine, sine);
+    return from_bits<V>(bits_of(result) ^ ((quadrant << 30 ^ (is_cosine ? Bits<V>{} : bits_of(x))) & 0x80000000u));
 }
-/// 0.62 ulp.
-template <class V> KINDLING_INLINE Usual<V> sinf(const V& x) { return sine_or_cosine<false>(x); }
-template <class V> KINDLING_INLINE Usual<V> cosf(const V& x) { return sine_or_cosine<true>(x); }
 
 template <class V> KINDLING_INLINE V sigmoidf(const V& x) { return 1.0f / (1.0f + expf(-x)); }
-/// 2 ulp.
-template <class V> KINDLING_INLINE V tanhf(const V& x) {
-    V a = absolute(x), z = x * x;
-    V bounded = at_most(a, 10.0f);
-    V large = with_sign(1.0f - 2.0f / (expf(2.0f * bounded) + 1.0f), x);
-    V result = choose(a < 0.625f, with_sign(x + x * z * polynomial(z, coefficients::tanhf), x), large);
-    return choose(x != x, x, result);
+/// The stretch that |x|, at most `end`, lies in: of eight, all of one length but for the first, which is half as long.
+template <class V> KINDLING_INLINE Bits<V> stretch_of(const V& size, float stretches) {
+    return bits_of(mul_add(size, all<V>(stretches), all<V>(whole_magicf)));
 }
-/// 3.4 ulp. One polynomial with the coefficients of either side of 1: erf(x) / x, or the eighth root of erfc(x).
+template <class V> KINDLING_INLINE V with_sign_of(const V& positive, const V& x) {
+    return from_bits<V>(bits_of(positive) | (bits_of(x) & 0x80000000u));
+}
+/// 1.31 ulp: tanh(c + r) = tanh(c) + (1 - tanh(c)^2) tanh(r) / (1 + tanh(c) tanh(r)), with a c for each stretch. In the first
+/// one it is 0.
+template <class V> KINDLING_INLINE V tanhf(const V& x) {
+    V a = at_most(absolute(x), 9.011f);
+    Bits<V> which = stretch_of(a, coefficients::tanhf_stretches);
+    V r = a - lookup(coefficients::tanhf_centre, which), there = lookup(coefficients::tanhf_there, which);
+    V z = r * r, near = mul_add(r * z, powers(z, coefficients::tanhf), r);
+    V more = lookup(coefficients::tanhf_slope, which) * near / mul_add(there, near, all<V>(1.0f));
+    return with_sign_of(V(there + more), x);
+}
+/// 2.3 ulp: a polynomial for each stretch.
 template <class V> KINDLING_INLINE V erff(const V& x) {
-    using namespace coefficients;
-    V a = at_most(absolute(x), 4.0f);
-    auto near = a < 1.0f;
-    V t = choose(near, x * x, a - 2.5f), square = t * t;
-    auto both = [&](int i) __attribute__((always_inline)) { return choose(near, all<V>(coefficients::erff[i]), all<V>(erfcf_root[i])); };
-    V even = both(6), odd = both(5);
-    even = mul_add(even, square, both(4));
-    odd = mul_add(odd, square, both(3));
-    even = mul_add(even, square, both(2));
-    odd = mul_add(odd, square, both(1));
-    even = mul_add(even, square, both(0));
-    V p = mul_add(t, odd, even), second = p * p, fourth = second * second;
-    return choose(near, x * p, with_sign(1.0f - fourth * fourth, x));
+    V a = at_most(absolute(x), coefficients::erff_end);
+    Bits<V> which = stretch_of(a, coefficients::erff_stretches);
+    V t = a - lookup(coefficients::erff_centre, which), result = lookup(coefficients::erff[6], which);
+#pragma GCC unroll 6
+    for (int i = 5; i >= 0; i--) result = mul_add(result, t, lookup(coefficients::erff[i], which));
+    return with_sign_of(result, x);
 }
 
 }  // namespace kindling::KINDLING_ISA_NAMESPACE::maths

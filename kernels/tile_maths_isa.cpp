@@ -21,7 +21,7 @@ KINDLING_FOR_EACH_ANGLE(X)
 #undef X
 #define X(PRIMITIVE, NAME) \
     void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
-        loop1<float, float>([](auto x) { return maths::NAME(x); }, out, a, n); \
+        long_loop1<float, float>([](auto x) { return maths::NAME(x); }, out, a, n); \
     }
 KINDLING_FOR_EACH_FLOAT(X)
 #undef X
@@ -32,23 +32,33 @@ KINDLING_FOR_EACH_FLOAT(X)
 KINDLING_FOR_EACH_IN_DOUBLES(X)
 #undef X
 
-/// Rare lanes by the function of doubles.
+/// Lanes whose size is above `most` by the function of doubles.
 template <class V>
-__attribute__((noinline, cold)) V mended(Primitive primitive, maths::Usual<V> usual, V a, V b) {
+__attribute__((noinline, cold)) V mended(Primitive primitive, V value, Mask<V> size, int32_t most, V a, V b) {
     constexpr int lanes = Lanes<V>::count;
     alignas(64) double wide[3][lanes];
     for (int i = 0; i < lanes; i++) wide[0][i] = static_cast<double>(a[i]), wide[1][i] = static_cast<double>(b[i]);
     find_maths(primitive, DType::Float64)(wide[2], wide[0], wide[1], nullptr, lanes, 0);
     for (int i = 0; i < lanes; i++)
-        if (usual.rare[i]) usual.value[i] = static_cast<float>(wide[2][i]);
-    return usual.value;
+        if (size[i] > most) value[i] = static_cast<float>(wide[2][i]);
+    return value;
+}
+template <class V> __attribute__((noinline)) V any_angle(Primitive primitive, V value, Mask<V> size, int32_t most, V x) {
+    constexpr int32_t largest = 0x48000000;
+    static_assert(maths::largest_short_angle == 131072.0f);
+    value = choose(size > most, maths::far_sine_or_cosine(x, primitive == Primitive::Cos), value);
+    return anywhere_above(size, largest) ? mended(primitive, value, size, largest, x, x) : value;
+}
+template <class V> V any(Primitive primitive, const maths::Usual<V>& usual, V x) {
+    if (primitive == Primitive::Log1p) return mended(primitive, usual.value, usual.size, usual.most, x, x);
+    return any_angle(primitive, usual.value, usual.size, usual.most, x);
 }
 #define X(PRIMITIVE, NAME) \
     void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
-        loop1<float, float>( \
+        long_loop1<float, float>( \
             [](auto x) { \
                 auto usual = maths::NAME(x); \
-                if (anywhere(usual.rare)) [[unlikely]] return mended(Primitive::PRIMITIVE, usual, x, x); \
+                if (anywhere_above(usual.size, usual.most)) [[unlikely]] return any(Primitive::PRIMITIVE, usual, x); \
                 return usual.value; \
             }, \
             out, a, n); \
@@ -59,10 +69,10 @@ KINDLING_FOR_EACH_MENDED(X)
 template <maths::Base B, class V> __attribute__((noinline, cold)) V any_log(V x) { return maths::any_logf<B>(x); }
 #define X(PRIMITIVE, NAME, BASE) \
     void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
-        loop1<float, float>( \
+        long_loop1<float, float>( \
             [](auto x) { \
                 auto usual = maths::usual_logf<maths::Base::BASE>(x); \
-                if (anywhere(usual.rare)) [[unlikely]] return any_log<maths::Base::BASE>(x); \
+                if (anywhere_above(usual.size, usual.most)) [[unlikely]] return any_log<maths::Base::BASE>(x); \
                 return usual.value; \
             }, \
             out, a, n); \
@@ -72,14 +82,14 @@ KINDLING_FOR_EACH_LOG(X)
 
 template <class V> __attribute__((noinline, cold)) V any_pow(V x, V y) {
     auto usual = maths::powf<false>(x, y);
-    if (anywhere(usual.rare)) return mended(Primitive::Pow, usual, x, y);
+    if (anywhere_above(usual.size, usual.most)) return mended(Primitive::Pow, usual.value, usual.size, usual.most, x, y);
     return usual.value;
 }
 void tile_powf(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<float, float>(
         [](auto x, auto y) {
             auto usual = maths::powf<true>(x, y);
-            if (anywhere(usual.rare)) [[unlikely]] return any_pow(x, y);
+            if (anywhere_above(usual.size, usual.most)) [[unlikely]] return any_pow(x, y);
             return usual.value;
         },
         out, a, b, n, splat);

@@ -158,24 +158,41 @@ template <class M> KINDLING_INLINE bool anywhere(const M& mask) {
     return holds;
 }
 
-/// table[index], of whose lanes the lowest four bits count.
-template <class B> KINDLING_INLINE auto lookup(const float (&table)[16], const B& index) {
+/// Whether words are above `most` (signed) in some lane. (The compiler makes a vector of the mask above.)
+template <class M> KINDLING_INLINE bool anywhere_above(const M& words, int32_t most) {
+    static_assert(std::is_same_v<Item<M>, int32_t>);
+#if defined(__AVX512F__)
+    if constexpr (sizeof(M) == 64) return _mm512_cmpgt_epi32_mask(bit_cast<__m512i>(words), _mm512_set1_epi32(most)) != 0;
+#endif
+    return anywhere(words > most);
+}
+
+/// table[index], of whose lanes the lowest bits count: three among eight numbers, four among sixteen.
+template <int N, class B> KINDLING_INLINE auto lookup(const float (&table)[N], const B& index) {
+    static_assert(N == 8 || N == 16);
     using V = Vec<float, Lanes<B>::count>;
 #if defined(__AVX512F__)
-    if constexpr (sizeof(B) == 64)
-        return bit_cast<V>(_mm512_permutexvar_ps(bit_cast<__m512i>(index), _mm512_loadu_ps(table)));
+    if constexpr (sizeof(B) == 64) {
+        const __m512 all = N == 16 ? _mm512_loadu_ps(table) : _mm512_broadcast_f32x8(_mm256_loadu_ps(table));
+        return bit_cast<V>(_mm512_permutexvar_ps(bit_cast<__m512i>(index), all));
+    }
 #endif
 #if defined(__AVX2__)
     if constexpr (sizeof(B) == 32) {
-        const __m256i which = bit_cast<__m256i>(index), high = _mm256_slli_epi32(which, 28);
-        return bit_cast<V>(_mm256_blendv_ps(_mm256_permutevar8x32_ps(_mm256_loadu_ps(table), which),
-                                            _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), which), _mm256_castsi256_ps(high)));
+        const __m256i which = bit_cast<__m256i>(index);
+        const __m256 first = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), which);
+        if constexpr (N == 8) return bit_cast<V>(first);
+        else return bit_cast<V>(_mm256_blendv_ps(first, _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), which),
+                                                 _mm256_castsi256_ps(_mm256_slli_epi32(which, 28))));
     }
 #endif
     V result{};
-    for (int i = 0; i < Lanes<B>::count; i++) result[i] = table[index[i] & 15];
+    for (int i = 0; i < Lanes<B>::count; i++) result[i] = table[index[i] & (N - 1)];
     return result;
 }
+/// Whether looking up among sixteen takes no longer than among eight.
+template <class V> KINDLING_INLINE constexpr bool looks_up_sixteen() { return sizeof(V) == 64; }
+inline const float (&first_half(const float (&table)[16]))[8] { return *reinterpret_cast<const float (*)[8]>(&table); }
 
 // out[i] = f(a[i], ...) by vectors. The last, partial vector goes through local copies, so that `f` is compiled once.
 // The step of an operand is 0 where it is a repeated number (see TileFunction).

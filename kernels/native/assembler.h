@@ -75,6 +75,7 @@ enum Flags : uint32_t {
     X(OrPd, "vorpd", 0x66, 1, 0x56, -1, 8, V | E | Three | W)                  \
     X(XorPs, "vxorps", 0, 1, 0x57, -1, 4, V | E | Three)                       \
     X(XorPd, "vxorpd", 0x66, 1, 0x57, -1, 8, V | E | Three | W)                \
+    X(TernaryD, "vpternlogd", 0x66, 3, 0x25, -1, 4, E | Three | Imm)           \
     X(AddD, "vpaddd", 0x66, 1, 0xFE, -1, 4, V | E | Three)                     \
     X(AddQ, "vpaddq", 0x66, 1, 0xD4, -1, 8, V | E | Three | W)                 \
     X(SubD, "vpsubd", 0x66, 1, 0xFA, -1, 4, V | E | Three)                     \

@@ -168,7 +168,11 @@ private:
     Where& where(int value) { return where_[static_cast<size_t>(value)]; }
     int bytes(int width) const { int n = program_.lanes * width; return n < 16 ? 16 : n; }
     bool in_k(int value) const { return evex_ && lane(value).mask; }
-    static bool is_constant(const Lane& lane) { return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8; }
+    static bool is_constant(const Lane& lane) {
+        return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8 || lane.op == LaneOp::Table;
+    }
+    /// Of a register that has the value.
+    int bytes_of(int value) const { return lane(value).op == LaneOp::Table ? vector_ : bytes(lane(value).width); }
 
     __attribute__((noinline)) void turn(const std::vector<Where>& at_top) {
         for (copy_ = 0; copy_ < copies(); copy_++) {
@@ -314,7 +318,7 @@ private:
             if (in_register_[r] >= 0) drop(in_register_[r]);
         int reg = first;
         for (int i : residents_) {
-            if (where(i).reg >= 0) code_.emit(Form::MovAps, bytes(lane(i).width), reg++, 0, Place::of(where(i).reg));
+            if (where(i).reg >= 0) code_.emit(Form::MovAps, bytes_of(i), reg++, 0, Place::of(where(i).reg));
             else load_value(i, reg++);
         }
         forget_registers();
@@ -325,6 +329,10 @@ private:
 
     void add_constant(int i) {
         Where& place = where(i);
+        if (lane(i).op == LaneOp::Table) {
+            place.home = place_table(lane(i).bits, lane(i).immediate);
+            return;
+        }
         const int width = lane(i).width;
         // EVEX forms repeat one element; VEX forms read a whole vector.
         const int size = evex_ ? width : vector_;
@@ -341,13 +349,14 @@ private:
         return at;
     }
     std::vector<std::pair<uint64_t, int32_t>> tables_;
-    int32_t place_table(uint64_t table) {
+    int32_t place_table(uint64_t table, int count) {
         for (auto [known, at] : tables_)
             if (known == table) return at;
         while (constants_.size() % 64) constants_.push_back(0);
         const int32_t at = static_cast<int32_t>(constants_.size());
         const uint8_t* bytes = reinterpret_cast<const uint8_t*>(table);
-        constants_.insert(constants_.end(), bytes, bytes + 16 * sizeof(float));
+        for (int k = 0; k < 16; k += count)
+            constants_.insert(constants_.end(), bytes, bytes + static_cast<size_t>(count) * sizeof(float));
         tables_.push_back({table, at});
         return at;
     }
@@ -447,11 +456,10 @@ private:
     }
     void load_value(int value, int to) {
         Place from = home_of(value);
-        const int width = lane(value).width;
-        const Form repeat = width == 8 ? Form::BroadcastSd : Form::BroadcastSs;
+        const Form repeat = lane(value).width == 8 ? Form::BroadcastSd : Form::BroadcastSs;
         const Form form = from.repeated ? repeat : Form::MovUps;
         from.repeated = false;
-        code_.emit(form, bytes(width), to, 0, from);
+        code_.emit(form, bytes_of(value), to, 0, from);
     }
     /// The operand where it is, if `form` can read it there.
     Place place_of(int value, Form form) {
@@ -625,6 +633,40 @@ private:
                 used(i);
                 break;
             }
+            case How::Ternary: {
+                // The result takes the register of one that is not read again, if there is such; the truth table is turned.
+                int order[3] = {0, 1, 2};
+                auto gives = [&](int k) {
+                    for (int other = 0; other < 3; other++)
+                        if (other != k && in[other] == in[k]) return false;
+                    return where(in[k]).reg >= 0 && !is_resident(in[k]) &&
+                           (where(in[k]).home >= 0 || after_[static_cast<size_t>(i) * 3 + static_cast<size_t>(k)] == never_used);
+                };
+                for (int k = 0; k < 3; k++)
+                    if (gives(k)) {
+                        std::swap(order[0], order[k]);
+                        break;
+                    }
+                int truth = 0;
+                for (int bit = 0; bit < 8; bit++) {
+                    int turned = 0;
+                    for (int k = 0; k < 3; k++) turned |= (bit >> (2 - k) & 1) << (2 - order[k]);
+                    truth |= (one.immediate >> turned & 1) << bit;
+                }
+                const bool given = gives(order[0]);
+                const int a = need(in[order[0]]), b = need(in[order[1]]);
+                const Place c = place_of(in[order[2]], form);
+                const int to = given ? a : define(i);
+                if (!given) code_.emit(Form::MovAps, bytes(one.width), to, 0, Place::of(a));
+                code_.emit(form, bytes(one.width), to, b, c, truth);
+                if (given) drop(in[order[0]]);
+                used(i);
+                if (given) {
+                    where(i).reg = static_cast<int8_t>(a);
+                    in_register_[a] = i;
+                }
+                break;
+            }
             case How::Narrow: {
                 int from = need(in[0]);
                 used(i);
@@ -650,13 +692,14 @@ private:
     }
     /// The table lies behind the code, whatever the lanes of the program.
     void lookup(int i) {
-        const int32_t table = place_table(lane(i).bits);
         const int index = need(lane(i).operands[0]);
-        if (evex_) {
+        if (lane(i).op == LaneOp::Lookup) {
+            const Place table = place_of(lane(i).operands[1], Form::PermPs);
             used(i);
-            code_.emit(Form::PermPs, 64, define(i), index, Place::at(Rbx, table));
+            code_.emit(Form::PermPs, vector_, define(i), index, table);
             return;
         }
+        const int32_t table = place_table(lane(i).bits, 16);
         for (int half : {0, 1}) code_.emit(Form::PermPs, 32, scratch(half), index, Place::at(Rbx, table + 32 * half));
         used(i);
         const int to = define(i);

@@ -84,7 +84,7 @@ bool Recorder::has(LaneOp op) const {
 }
 
 bool is_load(const Lane& lane) {
-    return facts(lane.op).how == How::Leaf && lane.op != LaneOp::Constant4 && lane.op != LaneOp::Constant8;
+    return facts(lane.op).how == How::Leaf && lane.op != LaneOp::Constant4 && lane.op != LaneOp::Constant8 && lane.op != LaneOp::Table;
 }
 
 int Recorder::constant(LaneType type, uint64_t bits) {
@@ -220,7 +220,7 @@ int Recorder::binary(LaneWhat what, LaneType type, int a, int b) {
                         return k ? b : a;
                 }
             }
-            return add(op, width, a, b);
+            return bitwise(op, width, a, b);
         }
         case LaneWhat::Shl: return shift(type, true, a, b);
         case LaneWhat::Shr: return shift(type, false, a, b);
@@ -244,6 +244,38 @@ int Recorder::binary(LaneWhat what, LaneType type, int a, int b) {
     const int ba = add(LaneOp::MulLow8, 8, add(LaneOp::Shr8, 8, b, -1, -1, 32), a);
     const int high = add(LaneOp::Shl8, 8, add(LaneOp::Add8, 8, ab, ba), -1, -1, 32);
     return add(LaneOp::Add8, 8, add(LaneOp::MulLow8, 8, a, b), high);
+}
+
+/// Of bits of a, b and c, the truth table that vpternlogd takes.
+static int truth_table(LaneOp outer, LaneOp inner) {
+    auto bits = [](LaneOp op, int p, int q) { return op == LaneOp::And4 ? p & q : op == LaneOp::Or4 ? p | q : p ^ q; };
+    return bits(outer, 0xF0, bits(inner, 0xCC, 0xAA));
+}
+
+/// Two operations one after the other are one, where there is an instruction for it.
+int Recorder::bitwise(LaneOp op, int width, int a, int b) {
+    auto inner = [&](int value) {
+        const Lane& lane = at(value);
+        return !lane.invariant && (lane.op == LaneOp::And4 || lane.op == LaneOp::Or4 || lane.op == LaneOp::Xor4);
+    };
+    if (!evex() || width != 4 || at(a).invariant || at(b).invariant || !(inner(a) || inner(b))) {
+        // With a constant outside: (x op c) op d.
+        const int logic = evex() && width == 4 ? (inner(a) && at(b).invariant ? a : inner(b) && at(a).invariant ? b : -1) : -1;
+        if (logic < 0) return add(op, width, a, b);
+        const Lane lane = at(logic);
+        return add(LaneOp::Ternary4, 4, logic == a ? b : a, lane.operands[0], lane.operands[1], truth_table(op, lane.op));
+    }
+    if (!inner(b)) std::swap(a, b);
+    const Lane lane = at(b), other = at(a);
+    // (x & c) | (y & ~c): a choice by bits.
+    if (op == LaneOp::Or4 && lane.op == LaneOp::And4 && other.op == LaneOp::And4)
+        for (int j = 0; j < 2; j++)
+            for (int k = 0; k < 2; k++) {
+                const Lane &c = at(other.operands[j]), &d = at(lane.operands[k]);
+                if (c.op == LaneOp::Constant4 && d.op == LaneOp::Constant4 && c.bits == (~d.bits & 0xFFFFFFFFu))
+                    return add(LaneOp::Ternary4, 4, other.operands[j], other.operands[1 - j], lane.operands[1 - k], 0xCA);
+            }
+    return add(LaneOp::Ternary4, 4, a, lane.operands[0], lane.operands[1], truth_table(op, lane.op));
 }
 
 int Recorder::negate(LaneType type, int a) {
@@ -340,15 +372,22 @@ int Recorder::fix(LaneOp op, int x, int value, int large) {
     return add(op, 8, x, typed(LaneType::F64, value), large);
 }
 
-int Recorder::lookup(const float (&table)[16], int index) {
+int Recorder::lookup(const float* table, int count, int index) {
     Lane lane{};
-    lane.op = LaneOp::Lookup;
     lane.width = 4;
-    lane.operand_count = 1;
-    lane.operands[0] = typed(LaneType::U32, index);
-    lane.operands[1] = lane.operands[2] = -1;
-    lane.invariant = at(lane.operands[0]).invariant;
+    lane.operands[0] = lane.operands[1] = lane.operands[2] = -1;
     lane.bits = reinterpret_cast<uint64_t>(table);
+    index = typed(LaneType::U32, index);
+    if (evex() || count == 8) {
+        lane.op = LaneOp::Table;
+        lane.immediate = static_cast<uint8_t>(count);
+        lane.invariant = true;
+        return add(LaneOp::Lookup, 4, index, intern(lane));
+    }
+    lane.op = LaneOp::LookupHalf;
+    lane.operand_count = 1;
+    lane.operands[0] = index;
+    lane.invariant = at(index).invariant;
     return intern(lane);
 }
 
@@ -439,9 +478,10 @@ std::string LaneProgram::to_string() const {
         text += format("%s%%%zu = %s", lane.invariant ? "once " : "", i, row.text);
         if (lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8)
             text += format(" 0x%llx", static_cast<unsigned long long>(lane.bits));
+        else if (lane.op == LaneOp::Table) text += format(" of %d", lane.immediate);
         else if (row.how == How::Leaf) text += format(" slot %d", static_cast<int>(lane.bits));
         for (int k = 0; k < lane.operand_count; k++) text += format(k ? ", %%%d" : " %%%d", lane.operands[k]);
-        if (row.how == How::Shift || row.how == How::Compare || row.how == How::Immediate)
+        if (row.how == How::Shift || row.how == How::Compare || row.how == How::Immediate || row.how == How::Ternary)
             text += format(", #%d", lane.immediate);
         text += "\n";
     }

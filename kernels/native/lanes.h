@@ -114,7 +114,10 @@ namespace kindling::native {
     X(FixLow, 3, 8, 8, Fix, MovUps, MovUps)                     \
     X(FixQuadrant, 3, 8, 8, Fix, MovUps, MovUps)                \
     X(Rare, 3, 4, 4, Rare, MovUps, MovUps)                      \
-    X(Lookup, 1, 4, 4, Lookup, PermPs, PermPs)                  \
+    X(Table, 0, 4, 4, Leaf, MovUps, MovUps)                     \
+    X(Lookup, 2, 4, 4, Lookup, PermPs, PermPs)                  \
+    X(LookupHalf, 1, 4, 4, Lookup, PermPs, PermPs)              \
+    X(Ternary4, 3, 4, 4, Ternary, TernaryD, TernaryD)           \
     X(Call, 0, 8, 8, Call, MovUps, MovUps)
 
 enum class LaneOp : uint8_t {
@@ -123,7 +126,7 @@ enum class LaneOp : uint8_t {
 #undef X
 };
 enum class How : uint8_t {
-    Leaf, Binary, Either, Unary, Immediate, Shift, Compare, Select, Mask, Spread, Narrow, Fused, Lookup, Fix, Rare, Call
+    Leaf, Binary, Either, Unary, Immediate, Shift, Compare, Select, Mask, Spread, Narrow, Fused, Ternary, Lookup, Fix, Rare, Call
 };
 struct LaneFacts {
     char text[12];
@@ -139,10 +142,11 @@ struct Lane {
     uint8_t width;         // bytes of a lane; of a mask: of the lanes it came from
     bool mask;             // with AVX-512 it lives in a mask register
     uint8_t operand_count;
-    uint8_t immediate;     // shift count, comparison, rounding; of a call: the width of the operands
+    uint8_t immediate;     // shift count, comparison, rounding, truth table; of a call: the width of the operands; of a
+                           // table: how many numbers
     bool invariant;        // the same for all elements: computed once
     int32_t operands[3];
-    uint64_t bits;         // Constant: the number. Load: the slot. Call, Rare: the function. Lookup: the table
+    uint64_t bits;         // Constant: the number. Load: the slot. Call, Rare: the function. Table, LookupHalf: where it is
 };
 
 /// Whether it is read from memory.
@@ -221,7 +225,8 @@ public:
     int to_half(int a) { return add(LaneOp::ToHalf, 2, a); }
     int from_half(int a) { return add(LaneOp::FromHalf, 4, a); }
     int fix(LaneOp op, int x, int value, int large);
-    int lookup(const float (&table)[16], int index);  // by the lowest four bits
+    /// Among 8 or 16 numbers, by the lowest three or four bits.
+    int lookup(const float* table, int count, int index);
     /// What `function` gives of a and b, where the mask holds in some lane; anything at all where it does in none.
     int rare(TileFunction function, int a, int b, int mask);
     int call(TileFunction function, int from_width, int to_width, const int* operands, int count);
@@ -257,6 +262,7 @@ private:
     int mask_not(int a);
     int mask_of_width(int mask, int width);
     int shift(LaneType type, bool left, int a, int b);
+    int bitwise(LaneOp op, int width, int a, int b);
 };
 
 constexpr int width_of(LaneType type) {

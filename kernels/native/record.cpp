@@ -120,7 +120,7 @@ int maths_double(Primitive primitive, const int* operands) {
 /// Rare lanes leave the straight line for the tile function, which knows them too.
 int mended(const maths::Usual<Recorded<float>>& usual, const Recorded<float>& a, const Recorded<float>& b,
            TileFunction whole) {
-    const int rare = recorder->as_mask(usual.rare.lane);
+    const int rare = recorder->as_mask(usual.rare().lane);
     if (rare == native::Recorder::never) return usual.value.lane;
     return recorder->choose(LaneType::F32, rare, recorder->rare(whole, a.lane, b.lane, rare), usual.value.lane);
 }

@@ -72,9 +72,10 @@ template <class To, class T> Recorded<To> convert(const Recorded<T>& value) {
 template <class T> Recorded<T> mul_add(const Recorded<T>& a, const Recorded<T>& b, const Recorded<T>& c) {
     return Recorded<T>(recorder->fma(lane_type<T>, a.lane, b.lane, c.lane), nullptr);
 }
-inline Recorded<float> lookup(const float (&table)[16], const Recorded<uint32_t>& index) {
-    return Recorded<float>(recorder->lookup(table, index.lane), nullptr);
+template <int N> Recorded<float> lookup(const float (&table)[N], const Recorded<uint32_t>& index) {
+    return Recorded<float>(recorder->lookup(table, N, index.lane), nullptr);
 }
+template <class V> bool looks_up_sixteen() requires(Lanes<V>::count == 1) { return recorder->isa() == Isa::Avx512; }
 template <class T> bool anywhere(const Recorded<T>&) { return true; }  // both ways
 template <class T> Recorded<T> square_root(const Recorded<T>& x) {
     return Recorded<T>(recorder->square_root(lane_type<T>, x.lane), nullptr);
