@@ -229,7 +229,7 @@ static PyObject* get_doc(PyObject* self, void*) {
     });
 }
 
-static PyObject* get_module(PyObject* self, void*) {
+static PyObject* get_module(PyObject* self) {
     auto* f = reinterpret_cast<FunctionObject*>(self);
     if (f->space == space::Method) Py_RETURN_NONE;
     return PyUnicode_FromFormat("%s%s", package, space_name(f->space));
@@ -244,6 +244,10 @@ static PyObject* get_objclass(PyObject* self, void*) {
         return nullptr;
     }
     return Py_NewRef(reinterpret_cast<PyObject*>(tensor_type));
+}
+/// `__module__` is no property: the classes of functions would have that for their own.
+static PyObject* get_attribute(PyObject* self, PyObject* name) {
+    return PyUnicode_CompareWithASCIIString(name, "__module__") == 0 ? get_module(self) : PyObject_GenericGetAttr(self, name);
 }
 static PyObject* get_text_signature(PyObject*, void*) { Py_RETURN_NONE; }
 
@@ -266,7 +270,6 @@ static PyMethodDef function_methods[] = {
 };
 static PyGetSetDef function_getset[] = {
     {"__doc__", get_doc, nullptr, nullptr, nullptr},
-    {"__module__", get_module, nullptr, nullptr, nullptr},
     {"__qualname__", get_qualname, nullptr, nullptr, nullptr},
     {"__objclass__", get_objclass, nullptr, nullptr, nullptr},
     {"__text_signature__", get_text_signature, nullptr, nullptr, nullptr},
@@ -355,7 +358,10 @@ bool read_arguments(const char* function, PyObject* const* args, Py_ssize_t narg
     return true;
 }
 
-/// _C._operator(space, name): the function of an operator, made at each call (the caller keeps it). None if there is none.
+static PyObject* own_module;  // _C
+
+/// _C._operator(space, name): the function of an operator; None if there is none. Those of torch's own space are made at each
+/// call (the caller keeps them), those of others kept where torch has them (`_C._fft.fft_fft`).
 static PyObject* find_operator_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     if (nargs != 2 || !PyUnicode_Check(args[0]) || !PyUnicode_Check(args[1])) {
         PyErr_SetString(PyExc_TypeError, "_operator(space, name)");
@@ -372,6 +378,10 @@ static PyObject* find_operator_function(PyObject*, PyObject* const* args, Py_ssi
         OverloadSet set;
         bool found = find_operators(name, static_cast<size_t>(length), set) && (set.namespaces & wanted);
         if (!found) Py_RETURN_NONE;
+        if (wanted != space::Torch) {
+            Object home(checked(PyObject_GetAttrString(own_module, strrchr(space_name(wanted), '.') + 1)));
+            return PyObject_GetAttr(home.get(), args[1]);
+        }
         PyObject* interned = Py_NewRef(args[1]);
         PyUnicode_InternInPlace(&interned);
         PyObject* function = make_operator_function(interned, wanted);
@@ -519,9 +529,11 @@ static PyObject* are_plain(PyObject*, PyObject* const* lists, Py_ssize_t count) 
 }
 
 bool init_functions(PyObject* module) {
+    own_module = module;
     static PyType_Slot slots[] = {
         {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
         {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
+        {Py_tp_getattro, reinterpret_cast<void*>(get_attribute)},
         {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
         {Py_tp_methods, function_methods},
         {Py_tp_members, function_members},
@@ -532,6 +544,7 @@ bool init_functions(PyObject* module) {
     static PyType_Slot method_slots[] = {
         {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
         {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
+        {Py_tp_getattro, reinterpret_cast<void*>(get_attribute)},
         {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
         {Py_tp_descr_get, reinterpret_cast<void*>(get_method)},
         {Py_tp_methods, function_methods},

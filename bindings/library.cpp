@@ -109,10 +109,12 @@ static PyObject* remove_python(PyObject*, PyObject* args) {
     return guarded([&] { return PyBool_FromLong(remove_operator(name, overload)); });
 }
 
-/// `_C.<name>` that is not there: torch's questions about dispatch, which Python answers.
+/// `_C.<name>` that is not there: a class of errors, or one of torch's questions about dispatch, which Python answers.
 static PyObject* missing_attribute(PyObject*, PyObject* name) {
     const char* text = PyUnicode_AsUTF8(name);
-    if (!text) return nullptr;
+    PyObject* error = text ? error_class_by_name(nullptr, name) : nullptr;
+    if (error != Py_None) return error;
+    Py_DECREF(error);
     if (!strncmp(text, "_dispatch_", 10) || strstr(text, "DispatchKey") || !strncmp(text, "_accelerator_", 13) || !strncmp(text, "_AutoDispatch", 13) ||
         !strcmp(text, "_get_privateuse1_backend_name") || !strncmp(text, "_jit_get_", 9))
         return import("kindling._dispatch_queries", text);

@@ -98,6 +98,8 @@ inline PyObject* checked(PyObject* object) { if (!object) throw_python(); return
 
 // ---- calls into Python
 
+/// _C._error_class(name): the class of errors that is called so, or None.
+PyObject* error_class_by_name(PyObject*, PyObject* name);
 /// The name the package goes by: "kindling", or "torch" once the alias is in place. Classes and functions say they are
 /// from there, so that they pickle.
 extern const char* package;

@@ -399,18 +399,21 @@ struct GeneratorObject {
 static PyTypeObject* generator_type;
 static PyObject* default_generator_object;
 
+static Generator& the(PyObject* self) {
+    auto* object = reinterpret_cast<GeneratorObject*>(self);
+    return object->generator ? *object->generator : default_generator();
+}
 Generator* generator_of(PyObject* object) {
-    return PyType_IsSubtype(Py_TYPE(object), generator_type) ? reinterpret_cast<GeneratorObject*>(object)->generator : nullptr;
+    return PyType_IsSubtype(Py_TYPE(object), generator_type) ? &the(object) : nullptr;
 }
 PyObject* generator_object(Generator* generator) {
     if (!generator) Py_RETURN_NONE;
-    if (generator == &default_generator() && default_generator_object) return Py_NewRef(default_generator_object);
+    if (is_default(generator)) return Py_NewRef(default_generator_object);
     PyObject* self = generator_type->tp_alloc(generator_type, 0);
     if (!self) return nullptr;
     reinterpret_cast<GeneratorObject*>(self)->generator = generator;
     return self;
 }
-static Generator& the(PyObject* self) { return *reinterpret_cast<GeneratorObject*>(self)->generator; }
 static PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     static const char* keywords[] = {"device", nullptr};
     PyObject* device_arg = nullptr;
@@ -566,7 +569,7 @@ bool init_storage(PyObject* module) {
                                             SLOT(tp_getset, generator_getset), SLOT(tp_members, generator_members), {0, nullptr}};
     static PyType_Spec generator_spec = {"torch._C.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, generator_slots};
     if (!(generator_type = add_type(module, "Generator", &generator_spec))) return false;
-    default_generator_object = generator_object(&default_generator());
+    default_generator_object = generator_type->tp_alloc(generator_type, 0);
     if (!default_generator_object || PyModule_AddObjectRef(module, "default_generator", default_generator_object) < 0) return false;
     static PyMethodDef functions[] = {{"_storage_memoryview", storage_memoryview, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;

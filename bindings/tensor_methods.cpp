@@ -268,7 +268,7 @@ const NativeMethodDef tensor_methods[] = {
 // Written in Python (kindling/_tensor.py); what is here wins over an operator of the same name.
 constinit const char* const lazy_methods[] = {
     "__array__", "__array_wrap__", "__complex__", "__contains__", "__copy__", "__deepcopy__", "__div__", "__dlpack__",
-    "__dlpack_device__", "__format__", "__idiv__", "__rdiv__", "__reduce_ex__", "__reversed__", "__rfloordiv__",
+    "__dlpack_device__", "__format__", "__idiv__", "__rdiv__", "__reduce_ex__", "__reversed__",
     "__setstate__", "_reduce_ex_internal", "_typed_storage", "apply_", "dim_order", "istft", "lu", "map2_", "map_",
     "module_load", "nonzero", "norm", "polygamma_", "resize", "resize_as", "split", "stft", "storage", "storage_type", "to_mkldnn", "type",
     "unflatten", "unique", "unique_consecutive", nullptr};

@@ -223,6 +223,9 @@ static PyObject* lazy_method_get(PyObject* self, PyObject* instance, PyObject*) 
     if (!get) return Py_NewRef(now);
     return get(now, instance, reinterpret_cast<PyObject*>(tensor_type));
 }
+/// The interpreter looks for these on the class, where object may have another: they are there from the beginning.
+static bool special(const char* name) { return name[0] == '_' && name[1] == '_'; }
+
 static PyObject* lazy_method_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyObject* real = lazy_method_get(self, nullptr, nullptr);
     if (!real) return nullptr;
@@ -231,40 +234,46 @@ static PyObject* lazy_method_call(PyObject* self, PyObject* args, PyObject* kwar
     return result;
 }
 
-static void add_method(const char* name, PyObject* object) {
-    if (object) PyDict_SetItemString(tensor_type->tp_dict, name, object);
+static void add(PyObject* dict, const char* name, PyObject* object) {
+    if (object) PyDict_SetItemString(dict, name, object);
     Py_XDECREF(object);
+}
+static PyObject* lazy_method(const char* name) {
+    auto* lazy = PyObject_New(LazyMethodObject, lazy_method_type);
+    if (lazy) lazy->name = name;
+    return reinterpret_cast<PyObject*>(lazy);
 }
 
 /// Puts every method into the type: at the first look-up that misses, so that an import that uses none pays nothing.
 static void fill() {
     if (filled) return;
-    filled = true;
-    struct Context { PyObject* dict; } context = {tensor_type->tp_dict};
-    for_each_operator_name([](void* data, const char* name, uint32_t spaces) {
+    // In one step, so that other threads see all of it or nothing; making the methods may let them run.
+    PyObject* methods = PyDict_New();
+    if (!methods) return PyErr_Clear();
+    for_each_operator_name([](void* dict, const char* name, uint32_t spaces) {
         if (!(spaces & space::Method)) return;
-        auto* c = static_cast<Context*>(data);
         PyObject* text = PyUnicode_InternFromString(name);
-        if (text && !PyDict_Contains(c->dict, text)) {
+        if (text && !PyDict_Contains(tensor_type->tp_dict, text)) {
             PyObject* function = make_operator_function(text, space::Method);
-            if (function) PyDict_SetItem(c->dict, text, function);
+            if (function) PyDict_SetItem(static_cast<PyObject*>(dict), text, function);
             Py_XDECREF(function);
         }
         Py_XDECREF(text);
-    }, &context);
-    for (const NativeMethodDef* def = tensor_methods; def->name; def++) add_method(def->name, make_native_method(*def));
-    for (const NativeMethodDef* def = autograd_tensor_methods; def->name; def++) add_method(def->name, make_native_method(*def));
-    for (const char* const* name = lazy_methods; *name; name++) {
-        PyObject* known = PyDict_GetItemString(tensor_type->tp_dict, *name);
-        if (known && Py_TYPE(known) == &PyFunction_Type) continue;  // _tensor.py is there already
-        auto* lazy = PyObject_New(LazyMethodObject, lazy_method_type);
-        if (lazy) lazy->name = *name;
-        add_method(*name, reinterpret_cast<PyObject*>(lazy));
+    }, methods);
+    for (const NativeMethodDef* def = tensor_methods; def->name; def++) add(methods, def->name, make_native_method(*def));
+    for (const NativeMethodDef* def = autograd_tensor_methods; def->name; def++) add(methods, def->name, make_native_method(*def));
+    for (const char* const* name = lazy_methods; *name; name++)
+        if (!special(*name)) add(methods, *name, lazy_method(*name));
+    if (!filled) {
+        PyDict_Update(tensor_type->tp_dict, methods);
+        // With everything in place, look-up is object's own, which the interpreter has fast paths for.
+        PyDict_DelItemString(tensor_type->tp_dict, "__getattribute__");
+        filled = true;
+        PyErr_Clear();
+        use_generic_lookup(tensor_type);
     }
-    // With everything in place, look-up is object's own, which the interpreter has fast paths for.
-    PyDict_DelItemString(tensor_type->tp_dict, "__getattribute__");
+    Py_DECREF(methods);
     PyErr_Clear();
-    use_generic_lookup(tensor_type);
 }
 
 static PyObject* tensor_getattro(PyObject* self, PyObject* name) {
@@ -276,6 +285,7 @@ static PyObject* tensor_getattro(PyObject* self, PyObject* name) {
 }
 
 static PyObject* meta_getattro(PyObject* type, PyObject* name) {
+    if (!filled && PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) fill();
     PyObject* result = PyType_Type.tp_getattro(type, name);
     if (result || filled || !PyErr_ExceptionMatches(PyExc_AttributeError)) return result;
     PyErr_Clear();
@@ -283,7 +293,22 @@ static PyObject* meta_getattro(PyObject* type, PyObject* name) {
     return PyType_Type.tp_getattro(type, name);
 }
 
+/// A method that a program puts into Tensor replaces ours, which therefore come first.
+static int meta_setattro(PyObject* type, PyObject* name, PyObject* value) {
+    if (!filled && type == reinterpret_cast<PyObject*>(tensor_type)) fill();
+    return PyType_Type.tp_setattro(type, name, value);
+}
+
+/// A class of the program's may ask `super()`, which looks into the type itself. Ours do not.
+static bool is_ours(PyObject* args) {
+    PyObject* space = PyTuple_GET_SIZE(args) == 3 ? PyTuple_GET_ITEM(args, 2) : nullptr;
+    PyObject* module = space && PyDict_Check(space) ? PyDict_GetItemString(space, "__module__") : nullptr;
+    const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+    return name && strncmp(name, "kindling.", 9) == 0;
+}
+
 static PyObject* meta_new(PyTypeObject* meta, PyObject* args, PyObject* kwargs) {
+    if (!filled && !is_ours(args)) fill();
     PyObject* type = PyType_Type.tp_new(meta, args, kwargs);
     // subtype_dealloc would clear weak references and the dictionary before we can decide to resurrect.
     if (type) reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = tensor_dealloc;
@@ -551,7 +576,7 @@ bool init_tensor(PyObject* module) {
 
     static PyMethodDef meta_methods[] = {{"__dir__", meta_dir, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
     static PyType_Slot meta_slots[] = {
-        {Py_tp_getattro, reinterpret_cast<void*>(meta_getattro)}, {Py_tp_new, reinterpret_cast<void*>(meta_new)}, {Py_tp_methods, meta_methods}, {0, nullptr}};
+        {Py_tp_getattro, reinterpret_cast<void*>(meta_getattro)}, {Py_tp_setattro, reinterpret_cast<void*>(meta_setattro)}, {Py_tp_new, reinterpret_cast<void*>(meta_new)}, {Py_tp_methods, meta_methods}, {0, nullptr}};
     static PyType_Spec meta_spec = {"torch._C._TensorMeta", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_TYPE_SUBCLASS, meta_slots};
     PyObject* type_base = PyTuple_Pack(1, &PyType_Type);
     tensor_meta = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&meta_spec, type_base));
@@ -610,9 +635,18 @@ bool init_tensor(PyObject* module) {
     static PyType_Slot lazy_slots[] = {SLOT(tp_descr_get, lazy_method_get), SLOT(tp_call, lazy_method_call), {0, nullptr}};
     static PyType_Spec lazy_spec = {"torch._C._LazyMethod", sizeof(LazyMethodObject), 0, Py_TPFLAGS_DEFAULT, lazy_slots};
     if (!(lazy_method_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&lazy_spec)))) return false;
+    for (const char* const* name = lazy_methods; *name; name++) {
+        if (!special(*name)) continue;
+        // As `type` sets an attribute, which fills slots (`in`) too.
+        PyObject *text = PyUnicode_InternFromString(*name), *lazy = lazy_method(*name);
+        if (!text || !lazy || PyType_Type.tp_setattro(reinterpret_cast<PyObject*>(tensor_type), text, lazy) < 0) return false;
+        Py_DECREF(text);
+        Py_DECREF(lazy);
+    }
     tensor_type->tp_name = "Tensor";  // as a class statement would name it: "unsupported operand type(s) for +: 'Tensor' and 'str'"
     set_module(tensor_type);
     PyModule_AddObjectRef(module, "_disabled_torch_dispatch_impl", disabled_torch_dispatch);
+    PyModule_AddObjectRef(module, "_LazyMethod", reinterpret_cast<PyObject*>(lazy_method_type));
     PyModule_AddObjectRef(module, "_TensorMeta", reinterpret_cast<PyObject*>(tensor_meta));
     PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(tensor_type));
     PyModule_AddObjectRef(module, "_TensorBase", reinterpret_cast<PyObject*>(tensor_type));

@@ -12,8 +12,13 @@ namespace kindling::python {
 
 static PyObject *error_module, *lin_alg_error, *out_of_memory_error, *internal_error;
 
-static PyObject* error_class(PyObject*& kept, const char* name, PyObject* base) {
-    if (!kept) kept = PyErr_NewException(name, base, nullptr);
+/// Made when it is first needed. `submodule`: of the package, whatever that is called; null if the name says it all.
+static PyObject* error_class(PyObject*& kept, const char* name, const char* submodule) {
+    if (!kept) {
+        PyObject* made = PyErr_NewException(name, PyExc_RuntimeError, nullptr);
+        if (kept) Py_XDECREF(made);     // by another thread, meanwhile
+        else if ((kept = made) && submodule) set_module(reinterpret_cast<PyTypeObject*>(made), submodule);
+    }
     return kept ? kept : PyExc_RuntimeError;
 }
 static PyObject* class_of(ErrorKind kind) {
@@ -25,9 +30,9 @@ static PyObject* class_of(ErrorKind kind) {
     case ErrorKind::Attribute: return PyExc_AttributeError;
     case ErrorKind::Overflow: return PyExc_OverflowError;
     case ErrorKind::Key: return PyExc_KeyError;
-    case ErrorKind::OutOfMemory: return error_class(out_of_memory_error, "torch.OutOfMemoryError", PyExc_RuntimeError);
-    case ErrorKind::LinAlg: return error_class(lin_alg_error, "torch._C._LinAlgError", PyExc_RuntimeError);
-    case ErrorKind::Internal: return error_class(internal_error, "kindling.InternalError", PyExc_RuntimeError);
+    case ErrorKind::OutOfMemory: return error_class(out_of_memory_error, "torch.OutOfMemoryError", "");
+    case ErrorKind::LinAlg: return error_class(lin_alg_error, "torch._C._LinAlgError", "._C");
+    case ErrorKind::Internal: return error_class(internal_error, "kindling.InternalError", nullptr);
     default: return PyExc_RuntimeError;
     }
 }
@@ -54,7 +59,7 @@ void throw_python() { throw Error(ErrorKind::Python, std::string()); }
 
 static PyObject* set_package(PyObject*, PyObject* name);
 
-static PyObject* error_class_by_name(PyObject*, PyObject* name) {
+PyObject* error_class_by_name(PyObject*, PyObject* name) {
     struct { const char* name; ErrorKind kind; } const classes[] = {
         {"_LinAlgError", ErrorKind::LinAlg}, {"OutOfMemoryError", ErrorKind::OutOfMemory}, {"InternalError", ErrorKind::Internal}};
     for (auto& each : classes)

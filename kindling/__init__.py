@@ -8,8 +8,36 @@ __version__ = "2.13.0+kindling.0.1.0"
 
 import os as _os
 import sys as _sys
+from _frozen_importlib_external import PathFinder as _PathFinder
 
-__path__.append(__path__[0] + "/_archive.zip")  # modules off the start-up path, see tools/stage_python.py
+# Modules off the start-up path lie in an archive, see tools/stage_python.py.
+__path__.append(__path__[0] + "/_archive.zip")
+
+
+def _with_archive(folders):
+    """`__path__` of a package of files: the archive has its other modules."""
+    if len(folders) == 1:
+        folders.append(__path__[1] + folders[0][len(__path__[0]):])
+
+
+def _find_spec(name, path=None, target=None):
+    """Finds modules of ours (`sys.meta_path`): packages whose other modules are in the archive, and those modules."""
+    spec = _PathFinder.find_spec(name, path, target) if name[:9] == "kindling." else None
+    if spec is not None:
+        folders, loader, archive = spec.submodule_search_locations, spec.loader, __path__[1]
+        if spec.origin and spec.origin[:len(archive)] == archive:
+            def exec_module(module):
+                import zlib     # noqa: F401  zipimport fails where another thread is importing it just then
+                type(loader).exec_module(loader, module)
+
+            loader.exec_module = exec_module
+        elif folders:
+            # Not by the package alone: while it runs, other threads look for its modules already.
+            _with_archive(folders)
+    return spec
+
+
+_sys.meta_path.insert(0, type(_sys.implementation)(find_spec=_find_spec))
 
 
 def _native():
@@ -124,8 +152,7 @@ def __getattr__(name):
             value = _C._error_class(name) or getattr(_C, name, None) or _C._named_dtype(name) or _submodule(name)
             if value is None:
                 raise AttributeError(f"module 'torch' has no attribute '{name}'")
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, value)
 
 
 def _import(name):
@@ -133,11 +160,20 @@ def _import(name):
     return _sys.modules[name]
 
 
-def _lazy_parts(space, homes, submodules):
+def _lazy_parts(space, homes, submodules, functions=()):
     """``__getattr__`` and ``__dir__`` of a package of ours that loads its files on first use.
 
-    ``space``: its globals; ``homes``: the file below it that defines a name, by name; ``submodules``: names of its files.
+    ``space``: its globals; ``homes``: the file below it that defines a name, by name; ``submodules``: names of its files;
+    ``functions``: names of functions that are names of files too. The function is what the package has, whatever is imported.
     """
+    if functions:
+        class Package(type(_sys)):
+            def __setattr__(self, name, value):
+                if name not in functions or not isinstance(value, type(_sys)):
+                    super().__setattr__(name, value)
+
+        _sys.modules[space["__name__"]].__class__ = Package
+
     def __getattr__(name):
         home = homes.get(name)
         if home is None and name not in submodules:

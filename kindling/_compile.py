@@ -204,8 +204,13 @@ def _say_once():
 def _optimized_module():
     """The class of compiled modules, made at the first use so that importing this file does not import nn."""
     global OptimizedModule
-    if OptimizedModule is not None:
-        return OptimizedModule
+    if OptimizedModule is None:
+        made = _make_optimized_module()
+        OptimizedModule = OptimizedModule or made       # another thread may have been here meanwhile
+    return OptimizedModule
+
+
+def _make_optimized_module():
     from kindling import nn
 
     class OptimizedModule(nn.Module):

@@ -1,4 +1,5 @@
 """Devices beyond the CPU: their modules, streams and events, and the plug-ins that bring them."""
+import _thread
 import os
 import sys
 
@@ -50,6 +51,7 @@ def _register_device_module(device_type, module):
         sys.modules[f"{name}.{kind}"] = module
 
 
+_loading = _thread.RLock()
 _plugins = None     # {name: error or None} of the entry points that were loaded
 
 
@@ -61,15 +63,16 @@ def _load_plugins(device):
     global _plugins
     if not _is_device_backend_autoload_enabled():
         return " (plug-ins are not looked up: TORCH_DEVICE_BACKEND_AUTOLOAD=0)"
-    if _plugins is None:
-        _plugins = {}
-        from importlib.metadata import entry_points
-        for entry in entry_points(group="torch.backends"):
-            _plugins[entry.name] = None
-            try:
-                entry.load()()
-            except Exception as error:
-                _plugins[entry.name] = f"{type(error).__name__}: {error}"
+    with _loading:      # a plug-in may name a device while it loads, and other threads wait
+        if _plugins is None:
+            _plugins = {}
+            from importlib.metadata import entry_points
+            for entry in entry_points(group="torch.backends"):
+                _plugins[entry.name] = None
+                try:
+                    entry.load()()
+                except Exception as error:
+                    _plugins[entry.name] = f"{type(error).__name__}: {error}"
     failed = "; ".join(f"the plug-in '{name}' failed: {error}" for name, error in _plugins.items() if error)
     return f" ({failed}; TORCH_DEVICE_BACKEND_AUTOLOAD=0 leaves plug-ins out)" if failed else ""
 

@@ -94,5 +94,4 @@ def __getattr__(name):
         return list(self) if in_place else tuple(results)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{operator}`` over lists of tensors."
-    globals()[name] = function
-    return function
+    return globals().setdefault(name, function)

@@ -173,8 +173,8 @@ class _Namespace:
         self.__name__ = self.__module__ = f"torch.ops.{name}"
 
     def __getattr__(self, name):
-        if name[:2] == "__" and name in ("__file__", "__path__", "__wrapped__"):
-            raise AttributeError(name)
+        if name == "name" or name[:2] == "__" and name in ("__file__", "__path__", "__wrapped__"):
+            raise AttributeError(name)      # a copy in the making has no name yet
         core_name = name if self.name == "aten" else f"{self.name}::{name}"
         overloads = _C._overload_names(core_name)
         if not overloads:

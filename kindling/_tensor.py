@@ -133,9 +133,6 @@ class _Methods:
     def __rdiv__(self, other):
         return self.reciprocal() * other
 
-    def __rfloordiv__(self, other):
-        return torch.floor_divide(other, self)
-
     def __idiv__(self, other):
         return self.div_(other)
 
@@ -311,9 +308,9 @@ def _is_numpy_number(value):
 
 
 def _install(cls):
-    """Puts the methods into Tensor, in place of what stood for them."""
+    """Puts the methods into Tensor, in place of what stood for them. (What a program has put there stays.)"""
     for name, value in vars(_Methods).items():
-        if name in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__", "__static_attributes__", "__firstlineno__"):
+        if type(cls.__dict__.get(name)) is not _C._LazyMethod:
             continue
         if getattr(value, "__qualname__", "").startswith("_Methods."):
             value.__qualname__ = "Tensor." + value.__name__

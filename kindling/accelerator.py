@@ -115,4 +115,4 @@ def __getattr__(name):
             raise NotImplementedError(f"the device's module {module.__name__} has no {name}")
         return function(*arguments, **keywords)
     ask.__name__ = ask.__qualname__ = name
-    return ask
+    return globals().setdefault(name, ask)

@@ -6,8 +6,7 @@ def __getattr__(name):
     value = None if name[:2] == "__" else _C._operator("torch._C._fft", "fft_" + name)
     if value is None:
         raise AttributeError(f"module 'torch.fft' has no attribute '{name}'")
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, value)
 
 
 def __dir__():

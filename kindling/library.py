@@ -365,6 +365,9 @@ class CustomOp:
         return f"<CustomOpDef({self._qualname})>"
 
 
+CustomOpDef = CustomOp      # PyTorch's name of the class
+
+
 class _Enabled:
     def __init__(self, op, key, enabled):
         self.name, self.key = _core(op._qualname), key

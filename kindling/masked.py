@@ -10,6 +10,23 @@ __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax
            "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
 
 
+def is_masked_tensor(obj, /):
+    """Whether it is a masked tensor: none can be made."""
+    return False
+
+
+def __getattr__(name):
+    from kindling import _placeholders
+    words = "torch.masked.{name}: masked tensors are not there yet in Kindling; the functions of torch.masked take a mask"
+    if name == "MaskedTensor":
+        value = _placeholders.classes(__name__, name, NotImplementedError, words)[name]
+    elif name in ("as_masked_tensor", "masked_tensor"):
+        value = _placeholders.function(__name__, name, NotImplementedError, words.format(name=name))
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, value)
+
+
 def _lowest(dtype):
     if dtype.is_floating_point or dtype.is_complex:
         return -float("inf")

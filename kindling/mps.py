@@ -27,9 +27,9 @@ def manual_seed(seed):
 
 
 def __getattr__(name):
+    from kindling import _placeholders
+    if name == "Event":
+        return globals().setdefault(name, _placeholders.classes(__name__, name, RuntimeError, "Cannot execute acquireEvent() without MPS backend.")[name])
     if name not in _CORE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def refuse(*args, **kwargs):
-        raise RuntimeError(f"Cannot execute {_CORE[name]}() without MPS backend.")
-    return refuse
+    return globals().setdefault(name, _placeholders.function(__name__, name, RuntimeError, f"Cannot execute {_CORE[name]}() without MPS backend."))

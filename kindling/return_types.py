@@ -6,5 +6,4 @@ def __getattr__(name):
     value = None if name[:2] == "__" else _C._return_type(name)
     if value is None:
         raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, value)

@@ -6,8 +6,7 @@ def __getattr__(name):
     value = None if name[:2] == "__" else _C._operator("torch._C._special", "special_" + name)
     if value is None:
         raise AttributeError(f"module 'torch.special' has no attribute '{name}'")
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, value)
 
 
 def __dir__():

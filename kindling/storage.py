@@ -263,6 +263,6 @@ def __getattr__(name):
     if name in _DTYPE_NAMES:  # torch.FloatStorage and its like, made when first asked for
         if name not in _classes:
             dtype = getattr(_torch(), _DTYPE_NAMES[name])
-            _classes[name] = type(name, (TypedStorage,), {"dtype": dtype, "__module__": "torch"})
+            _classes.setdefault(name, type(name, (TypedStorage,), {"dtype": dtype, "__module__": _torch().Tensor.__module__}))
         return _classes[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

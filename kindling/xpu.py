@@ -3,6 +3,8 @@
 _NEEDS_DEVICE = frozenset(("init", "current_device", "set_device", "synchronize", "get_device_name",
                            "get_device_capability", "get_device_properties", "current_stream", "get_rng_state",
                            "initial_seed", "mem_get_info", "set_stream", "reset_peak_memory_stats"))
+# What can be subclassed and asked for by isinstance, but not made.
+_DUMMIES = frozenset(("Event", "Stream", "XPUGraph", "MemPool", "XPUPluggableAllocator", "graph"))
 
 
 def is_available():
@@ -46,9 +48,19 @@ memory_reserved = max_memory_allocated = max_memory_reserved = memory_allocated
 
 
 def __getattr__(name):
-    if name not in _NEEDS_DEVICE:
+    from kindling import _placeholders
+    if name in _NEEDS_DEVICE:
+        made = _placeholders.function(__name__, name, AssertionError, "Torch not compiled with XPU enabled")
+    elif name in _DUMMIES:
+        made = _placeholders.classes(__name__, name, RuntimeError, "Tried to instantiate dummy base class {name}")[name]
+    elif name in ("device", "device_of", "StreamContext"):
+        from kindling import cuda
+        made = type(name, (getattr(cuda, name),), {"__module__": __name__})    # as there: without effect, or refused
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, made)
 
-    def refuse(*args, **kwargs):
-        raise AssertionError("Torch not compiled with XPU enabled")
-    return refuse
+
+def stream(stream):
+    """A block in which the given stream is current; without effect for None."""
+    return __getattr__("StreamContext")(stream)

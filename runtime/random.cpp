@@ -187,6 +187,11 @@ void Generator::copy_from(const Generator& other) {
     set_state(state, state_bytes);
 }
 
-Generator& default_generator() { return default_generator_; }
+Generator& default_generator() {
+    constinit static pthread_once_t seeded = PTHREAD_ONCE_INIT;
+    pthread_once(&seeded, [] { default_generator_.seed(); });
+    return default_generator_;
+}
+bool is_default(const Generator* generator) { return generator == &default_generator_; }
 
 } // namespace kindling

@@ -71,8 +71,10 @@ private:
     uint32_t words_[state_words] = {};
 };
 
-/// The generator used when none is given.
+/// The generator used when none is given. The system seeds it when it is first asked for, unless the program has done so.
 Generator& default_generator();
+/// Whether it is that one. Seeds nothing.
+bool is_default(const Generator* generator);
 
 struct GeneratorLock {
     explicit GeneratorLock(const Generator& generator) : generator_(generator) { generator_.lock(); }

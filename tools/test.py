@@ -318,6 +318,9 @@ def fuzz(tally):
     both executors."""
     status = call(sys.executable, ROOT / "tests" / "fuzz" / "checkpoints.py", "--count", "1000000", cwd=BUILD)
     tally.add("damaged checkpoints", int(not status), int(bool(status)))
+    for words in (("first_calls.py", "--names"), ("imports.py", "--count", "2000"), ("imports.py", "--graph")):
+        status = call(sys.executable, ROOT / "tests" / "fuzz" / words[0], *words[1:], cwd=BUILD)
+        tally.add(" ".join(words), int(not status), int(bool(status)))
     # The program built along with the wheel, where the ordinary tests take three thousand kernels.
     status = call(next((BUILD / WHEEL).rglob("test_native_fuzz")), "300000", str(int(time.time())), cwd=BUILD)
     tally.add("native kernels against tiles", int(not status), int(bool(status)))

@@ -2,7 +2,7 @@
 import kindling as _kindling
 from kindling import _C
 
-__path__.append(_kindling.__path__[1] + "/autograd")
+_kindling._with_archive(__path__)
 
 __all__ = ["Variable", "Function", "backward", "grad_mode", "NestedIOFunction", "detect_anomaly", "set_detect_anomaly", "enable_grad",
            "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled", "variable"]
@@ -16,9 +16,9 @@ _HOMES = {
     "set_multithreading_enabled": "grad_mode", "_force_original_view_tracking": "grad_mode",
     "_unsafe_preserve_version_counter": "grad_mode",
 }
-_MODULES = ("anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "gradcheck", "graph", "profiler", "variable")
+_MODULES = ("anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "gradcheck", "graph", "profiler", "profiler_util", "variable")
 
-__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _MODULES)
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _MODULES, ("gradcheck", "variable"))
 
 
 _Tensor = _C.Tensor

@@ -1,6 +1,4 @@
 """Checks of derivatives against finite differences."""
-import sys
-
 __all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
 
 
@@ -244,13 +242,3 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         return tuple([each for each in results if each is not None])
     return gradcheck(backward, inputs + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
                      check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode)
-
-
-class _Callable(type(sys)):
-    """torch.autograd.gradcheck is both this module and the function."""
-
-    def __call__(self, *args, **kwargs):
-        return gradcheck(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _Callable

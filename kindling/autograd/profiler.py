@@ -175,3 +175,10 @@ class KinetoStepTracker:
     @classmethod
     def current_step(cls):
         return max(_steps.values(), default=0)
+
+
+def __getattr__(name):
+    if name in ("EventList", "FunctionEvent"):
+        from kindling.autograd import profiler_util
+        return getattr(profiler_util, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

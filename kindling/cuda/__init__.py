@@ -21,7 +21,7 @@ _NEEDS_DEVICE = frozenset((
     "power_draw", "clock_rate", "memory_usage", "device_memory_used", "list_gpu_processes",
     "is_current_stream_capturing", "graph_pool_handle", "make_graphed_callables"))
 # What can be subclassed and asked for by isinstance, but not made.
-_DUMMIES = frozenset(("Event", "ExternalStream", "CUDAGraph", "MemPool", "CUDAPluggableAllocator", "graph"))
+_DUMMIES = frozenset(("Event", "ExternalStream", "CUDAGraph", "MemPool", "CUDAPluggableAllocator", "GreenContext", "graph"))
 _TENSORS = ("Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double", "Bool")
 
 
@@ -47,14 +47,13 @@ def __getattr__(name):
     elif name in ("OutOfMemoryError", "AcceleratorError"):
         import kindling
         value = getattr(kindling, name)
-    elif name.endswith("Tensor") and name[:-6] in _TENSORS:
+    elif name[-6:] == "Tensor" and name[:-6] in _TENSORS or name[-7:] == "Storage" and name[:-7] in (*_TENSORS, "ComplexFloat", "ComplexDouble"):
         def __new__(cls, *args, **kwargs):
             raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
         value = type(name, (), {"__new__": __new__, "__module__": __name__})
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, value)
 
 
 def is_available():

@@ -2,8 +2,12 @@
 
 __all__ = ["is_available", "is_initialized"]
 
-_CLASSES = ("Backend", "DeviceMesh", "ProcessGroup", "ProcessGroupGloo", "Store", "TCPStore", "FileStore",
-            "HashStore", "PrefixStore", "Work", "P2POp", "GradBucket")
+_CLASSES = """
+Backend BackendConfig DebugLevel BuiltinCommHookType DeviceMesh GradBucket Logger P2POp ProcessGroup ProcessGroupGloo Reducer Work
+Store FileStore(Store) HashStore(Store) PrefixStore(Store) TCPStore(Store)
+AllToAllOptions AllreduceOptions AllreduceCoalescedOptions BarrierOptions BroadcastOptions GatherOptions ReduceOptions ReduceScatterOptions
+ScatterOptions"""
+_ERRORS = "DistError DistBackendError(DistError) DistNetworkError(DistError) DistStoreError(DistError) QueueEmptyError(DistStoreError)"
 # What torch refuses before `init_process_group`, which cannot succeed here.
 _NEEDS_GROUP = ("all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
                 "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "gather", "gather_object",
@@ -67,17 +71,13 @@ class GroupMember:
 
 
 def __getattr__(name):
+    from kindling import _placeholders
     if name in _NEEDS_GROUP:
-        def value(*args, **kwargs):
-            raise ValueError("Default process group has not been initialized, please make sure to call "
-                             "init_process_group.")
-        value.__name__ = value.__qualname__ = name
-    elif name in _CLASSES:
-        # For annotations and isinstance.
-        def __init__(self, *args, **kwargs):
-            raise RuntimeError("Kindling has no distributed package: torch.distributed.is_available() is False")
-        value = type(name, (), {"__init__": __init__, "__module__": __name__})
-    else:
+        return globals().setdefault(name, _placeholders.function(
+            __name__, name, ValueError, "Default process group has not been initialized, please make sure to call init_process_group."))
+    made = globals().setdefault("_made", {
+        **_placeholders.classes(__name__, _CLASSES, RuntimeError, "Kindling has no distributed package: torch.distributed.is_available() is False"),
+        **_placeholders.errors(__name__, _ERRORS)})
+    if name not in made:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, made[name])

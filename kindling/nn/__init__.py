@@ -1,7 +1,7 @@
 """Layers, losses and the Module class. Every class is loaded with its family's file, at its first use."""
 import kindling as _kindling
 
-__path__.append(_kindling.__path__[1] + "/nn")
+_kindling._with_archive(__path__)
 
 _FAMILIES = {
     "module": "Module",

@@ -73,8 +73,7 @@ def __getattr__(name):
         value = getattr(_load("kindling").overrides, name)
     else:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, value)
 
 
 def __dir__():

@@ -1,7 +1,7 @@
 """Optimizers and learning rate schedules.  Each optimizer lives in a file of its own that loads on first use."""
 import kindling as _kindling
 
-__path__.append(_kindling.__path__[1] + "/optim")
+_kindling._with_archive(__path__)
 
 _FILES = {"Adafactor": "_adafactor", "Adadelta": "adadelta", "Adagrad": "adagrad", "Adam": "adam", "Adamax": "adamax",
           "AdamW": "adamw", "ASGD": "asgd", "LBFGS": "lbfgs", "Muon": "_muon", "NAdam": "nadam",

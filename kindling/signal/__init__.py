@@ -1,4 +1,5 @@
 """Signal processing: ``torch.signal``, which has :mod:`torch.signal.windows`."""
-from kindling.signal import windows
+import kindling as _kindling
 
 __all__ = ["windows"]
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), {}, ("windows",))

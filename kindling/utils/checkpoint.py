@@ -275,7 +275,7 @@ def __getattr__(name):
                     raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
                 torch.autograd.backward(*map(list, zip(*pairs)))
                 return (None, None, *[each.grad if isinstance(each, torch.Tensor) else None for each in inputs])
-        _function = CheckpointFunction
+        _function = _function or CheckpointFunction
     return _function
 
 

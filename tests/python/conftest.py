@@ -20,11 +20,18 @@ sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != RO
 
 
 def pytest_sessionstart():
-    if os.environ.get("KINDLING_SANITIZED"):
-        import kindling._C
+    import kindling
 
+    kindling.manual_seed(0)     # a process starts with a seed of the system's; tests are to meet the same numbers each time
+    if os.environ.get("KINDLING_SANITIZED"):
         # The environment of the sanitized package sees the ordinary one too.
         assert Path(kindling._C.__file__).is_relative_to(sys.prefix), kindling._C.__file__
+
+
+def pytest_runtest_setup(item):
+    for name in ("kindling", "torch"):
+        if name in sys.modules:
+            sys.modules[name].manual_seed(0)
 
 
 def pytest_collection_modifyitems(items):

@@ -13,8 +13,7 @@ __all__ = ["Threshold", "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsi
 def __getattr__(name):
     if name == "MultiheadAttention":
         from kindling.nn.modules.attention import MultiheadAttention
-        globals()[name] = MultiheadAttention
-        return MultiheadAttention
+        return globals().setdefault(name, MultiheadAttention)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

@@ -102,6 +102,5 @@ def __getattr__(name):
     # LazyLinear brings the lazy machinery, which few programs use.
     if name == "LazyLinear":
         from kindling.nn.modules._lazy_linear import LazyLinear
-        globals()[name] = LazyLinear
-        return LazyLinear
+        return globals().setdefault(name, LazyLinear)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

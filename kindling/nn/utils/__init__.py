@@ -16,5 +16,4 @@ _SUBMODULES = ("clip_grad", "convert_parameters", "fusion", "init", "memory_form
 
 __all__ = [*_HOMES, "parametrizations", "parametrize", "rnn", "stateless"]
 
-# A function may bear its module's name; it wins over the module.
-__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _SUBMODULES)
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _SUBMODULES, ("spectral_norm", "weight_norm"))

@@ -1,6 +1,4 @@
 """The older spectral norm: a hook that computes the weight before every call."""
-import sys
-
 import kindling as torch
 from kindling.nn import functional as F
 from kindling.nn.parameter import Parameter
@@ -167,12 +165,3 @@ def remove_spectral_norm(module, name="weight"):
                 del hooks[key]
                 break
     return module
-
-
-class _CallableModule(type(sys)):
-    # `import torch.nn.utils.spectral_norm` leaves this module where programs expect the function.
-    def __call__(self, *args, **kwargs):
-        return self.spectral_norm(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _CallableModule

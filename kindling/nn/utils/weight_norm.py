@@ -1,6 +1,4 @@
 """The older weight norm: a hook that computes the weight before every call."""
-import sys
-
 import kindling as torch
 from kindling.nn.parameter import Parameter, UninitializedParameter
 
@@ -65,12 +63,3 @@ def remove_weight_norm(module, name="weight"):
             del module._forward_pre_hooks[key]
             return module
     raise ValueError(f"weight_norm of '{name}' not found in {module}")
-
-
-class _CallableModule(type(sys)):
-    # `import torch.nn.utils.weight_norm` leaves this module where programs expect the function.
-    def __call__(self, *args, **kwargs):
-        return self.weight_norm(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _CallableModule

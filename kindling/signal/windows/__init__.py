@@ -1,6 +1,6 @@
 """Window functions: ``torch.signal.windows``."""
-from kindling.signal.windows.windows import (bartlett, blackman, cosine, exponential, gaussian, general_cosine,
-                                             general_hamming, hamming, hann, kaiser, nuttall)
+import kindling as _kindling
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
            "hann", "kaiser", "nuttall"]
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), dict.fromkeys(__all__, "windows"), ("windows",))

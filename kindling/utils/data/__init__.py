@@ -10,8 +10,10 @@ _FILES = {
     **dict.fromkeys(("DataLoader", "_DatasetKind"), "dataloader"),
     **dict.fromkeys(("default_collate", "default_convert"), "_utils.collate"),
     "get_worker_info": "_utils.info",
+    **dict.fromkeys(("DataChunk", "DFIterDataPipe", "IterDataPipe", "MapDataPipe"), "datapipes.datapipe"),
+    "functional_datapipe": "datapipes._decorator",
 }
-_SUBMODULES = ("dataset", "sampler", "distributed", "dataloader", "_utils")
+_SUBMODULES = ("dataset", "sampler", "distributed", "dataloader", "datapipes", "_utils")
 
 __all__ = sorted(_FILES)
 

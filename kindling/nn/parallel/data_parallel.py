@@ -1,12 +1,15 @@
 """Data parallelism over the devices of one process; on the CPU a pass-through."""
+from types import GenericAlias
+
 from kindling.nn.modules.module import Module
 
-__all__ = ["DataParallel", "data_parallel", "replicate", "scatter", "parallel_apply", "gather",
-           "DistributedDataParallel"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
     """Runs a module on this process's devices. Without a CUDA device it calls the module as it is."""
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()
@@ -23,9 +26,3 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
     if not isinstance(inputs, tuple):
         inputs = (inputs,) if inputs is not None else ()
     return module(*inputs, **(module_kwargs or {}))
-
-
-def __getattr__(name):
-    if name in ("replicate", "scatter", "parallel_apply", "gather", "DistributedDataParallel"):
-        raise AttributeError(f"torch.nn.parallel.{name} needs more than one device, which is not there yet")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

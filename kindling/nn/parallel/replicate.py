@@ -1,0 +1,6 @@
+"""`replicate`: for devices beside the CPU, of which there are none."""
+from kindling import _placeholders
+
+__all__ = ["replicate"]
+
+replicate = _placeholders.function(__name__, "replicate", AssertionError, "Broadcast function not implemented for CPU tensors")
