@@ -9,6 +9,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace kindling {
 
@@ -69,6 +73,33 @@ bool has_bf16_products() {
     return false;
 #endif
 }
+
+#if defined(__x86_64__) && defined(__linux__)
+namespace {
+bool ask_for_tiles() {
+    unsigned a = 0, b, c, d, low, high;
+    if (!has_bf16_products() || std::getenv("KINDLING_ISA") || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    constexpr unsigned tiles = 1u << 24, bf16 = 1u << 22, int8 = 1u << 25, vbmi = 1u << 1;  // all of them came together
+    if ((d & (tiles | bf16 | int8)) != (tiles | bf16 | int8) || !(c & vbmi)) return false;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    constexpr unsigned saved = 3u << 17;  // the system saves their shapes and their data
+    if ((low & saved) != saved || !__get_cpuid_count(0x1d, 1, &a, &b, &c, &d)) return false;
+    if (b >> 16 < 8 || (b & 0xFFFF) < 64 || (c & 0xFFFF) < 16) return false;  // eight of 16 rows of 64 bytes
+    // Data of tiles is large: a process says that it wants it before the kernel makes room, in all its threads and children.
+    constexpr int request_permission = 0x1023, tile_data = 18;
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+}  // namespace
+
+bool has_tiles() {
+    constinit static uint8_t known = 255;
+    uint8_t have = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (have == 255) __atomic_store_n(&known, have = ask_for_tiles(), __ATOMIC_RELAXED);
+    return have != 0;
+}
+#else
+bool has_tiles() { return false; }
+#endif
 
 const char* name(Isa isa) { return isa == Isa::Avx512 ? "avx512" : isa == Isa::Avx2 ? "avx2" : "baseline"; }
 

@@ -14,6 +14,9 @@ const char* name(Isa isa);
 Isa machine_isa();
 /// Whether products of bfloat16 are added to floats in one instruction (AVX512-BF16), and AVX-512 is in use.
 bool has_bf16_products();
+/// Whether there are tiles for products of bfloat16 and int8 (AMX), the kernel lets this process use them, and KINDLING_ISA
+/// names no instruction set. The kernel is asked at the first call.
+bool has_tiles();
 
 }  // namespace kindling
 

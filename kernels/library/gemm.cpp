@@ -8,6 +8,7 @@
 #include "kernels/isa.h"
 #include "kernels/library/gemm_bf16.h"
 #include "kernels/library/gemm_isa.h"
+#include "kernels/library/gemm_tiles.h"
 #include "kernels/library/half.h"
 #include "kernels/library/scratch.h"
 #include "kernels/tile.h"
@@ -140,8 +141,52 @@ void widen(DType dtype, float* to, const void* from, int64_t rows, int64_t colum
     });
 }
 
+// By tiles, in pieces that the threads share. False where it is not for them.
+bool run_tiles(TilesPart whole) {
+    if (whole.m <= 4 || whole.n <= 4 || whole.k == 0 || !has_tiles()) return false;
+    constexpr double enough = 8e6;  // multiply-adds below which waking a thread does not pay
+    const double work = static_cast<double>(whole.m) * static_cast<double>(whole.n) * static_cast<double>(whole.k);
+    const int64_t item = whole.kind == TilesPart::Int32 ? 1 : 2, out_item = whole.kind == TilesPart::BFloat16 ? 2 : 4, threads = num_threads();
+    auto at = [](const void* from, int64_t bytes) { return from ? static_cast<const char*>(from) + bytes : nullptr; };
+    auto moved = [&](TilesPart part, int64_t index, int64_t i, int64_t j) {
+        part.a = at(part.a, (index * part.a_batch + i * part.a_row) * item);
+        part.b = at(part.b, (index * part.b_batch + j * part.b_column) * item);
+        part.c = at(part.c, (index * part.c_batch + i * part.c_row + j * part.c_column) * out_item);
+        part.out = static_cast<char*>(part.out) + (index * part.out_batch + i * part.out_row + j) * out_item;
+        return part;
+    };
+    if (whole.batch >= threads || work < enough) {
+        parallel_for(0, whole.batch, 1 + static_cast<int64_t>(enough / (work + 1)), [&](int64_t begin, int64_t end) {
+            TilesPart part = moved(whole, begin, 0, 0);
+            part.batch = end - begin;
+            gemm_tiles(part);
+        });
+        return true;
+    }
+    // Each piece packs the other operand for itself: columns are dealt out where there are enough of them.
+    const bool by_rows = whole.m > 2 * whole.n;
+    const int64_t size = by_rows ? whole.m : whole.n, most = std::min(threads, static_cast<int64_t>(work / enough) + 1);
+    const int64_t step = ((size + most - 1) / most + 31) / 32 * 32, pieces = (size + step - 1) / step;
+    parallel_for(0, whole.batch * pieces, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t index = begin; index < end; ++index) {
+            const int64_t from = index % pieces * step, count = std::min(step, size - from);
+            TilesPart part = moved(whole, index / pieces, by_rows ? from : 0, by_rows ? 0 : from);
+            (by_rows ? part.m : part.n) = count;
+            part.batch = 1;
+            gemm_tiles(part);
+        }
+    });
+    return true;
+}
+
+TilesPart tiles_of(const Gemm& g, TilesPart::Kind kind) {
+    return {g.m, g.n, g.k, g.a, g.a_row, g.a_column, g.b, g.b_row, g.b_column, g.out, g.out_row, kind, g.beta == 0 ? nullptr : g.c, g.c_row, g.c_column,
+            static_cast<float>(g.alpha), static_cast<float>(g.beta), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch};
+}
+
 // By the processor's own instruction, in pieces that the threads share.
 void run_bf16(const Gemm& g, const uint16_t* a, const uint16_t* b, float* out) {
+    if (run_tiles({g.m, g.n, g.k, a, g.a_row, g.a_column, b, g.b_row, g.b_column, out, g.n, TilesPart::Float})) return;
     Bf16Part whole{g.m, g.n, g.k, a, g.a_row, g.a_column, b, g.b_row, g.b_column, out, g.n};
     double work = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
     bool by_rows = g.m > g.n;
@@ -180,10 +225,11 @@ void run_few_rows(const Gemm& g, const float* a, const uint16_t* b, float* out) 
 
 template <class T>
 void run_half(Gemm g) {
-    if (g.n <= 4 && g.m > 4) {
+    if (g.n <= 4 ? g.m > 4 : g.out_column != 1 && g.out_row == 1) {
         turn(g);
         std::swap(g.a_batch, g.b_batch);
     }
+    if (g.dtype == DType::BFloat16 && g.out_column == 1 && run_tiles(tiles_of(g, TilesPart::BFloat16))) return;
     const bool pairs = g.dtype == DType::BFloat16 && has_bf16_products() && g.k > 0, few = !pairs && g.m <= 4;
     Scratch<float> a(pairs ? 0 : g.m * g.k), b(pairs || few ? 0 : g.k * g.n), out(g.m * g.n);
     TileFunction narrow = find_move(g.dtype == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);

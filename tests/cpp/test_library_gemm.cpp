@@ -2,12 +2,15 @@
 // depend on the thread count or on the batch.
 #include <complex>
 #include <cstring>
+#include <cstdlib>
 #include <string>
 
 #include "check.h"
 #include "core/error.h"
 #include "draw.h"
+#include "kernels/isa.h"
 #include "kernels/library/gemm.h"
+#include "kernels/library/gemm_tiles.h"
 #include "runtime/threads.h"
 
 using namespace kindling;
@@ -212,13 +215,102 @@ static void panels() {
     set_num_threads(2);
 }
 
+// Products by tiles, at the edges of tiles, of blocks and of what is packed at once: every layout, sums kept from one
+// part of k to the next, any number of threads. The numbers are small whole ones, so that sums are exact.
+static void tiles() {
+    if (!has_tiles()) {
+        std::fprintf(stderr, "gemm: skipped 1: no AMX tiles here, or KINDLING_ISA is set\n");
+        return;
+    }
+    struct Shape {
+        int64_t m, n, k;
+    };
+    std::vector<Shape> shapes = {{300, 200, 2100}, {40, 70, 5000}, {600, 1100, 96}, {70, 600, 4200}, {33, 65, 2049}};
+    for (int round = 0; round < 60; ++round)
+        shapes.push_back({draw::integer(5, 70), draw::integer(5, 70), draw::integer(1, 140)});
+    for (const Shape& shape : shapes) {
+        const auto [m, n, k] = shape;
+        for (int layout = 0; layout < 4; ++layout)
+            for (bool whole : {false, true}) {
+                const bool a_turned = layout & 1, b_turned = layout & 2;
+                // Some rows and columns more than are used: nothing behind an edge may count.
+                const int64_t a_row = a_turned ? 1 : k + 3, a_column = a_turned ? m + 5 : 1;
+                const int64_t b_row = b_turned ? 1 : n + 7, b_column = b_turned ? k + 1 : 1;
+                auto number = [](int64_t i) { return static_cast<float>(i * 7919 % 13 - 6); };
+                const int64_t a_size = (m + 5) * (k + 3), b_size = (n + 7) * (k + 1);
+                std::vector<BFloat16> a(static_cast<size_t>(a_size), BFloat16{0x7fc0}), b(static_cast<size_t>(b_size), BFloat16{0x7fc0});
+                std::vector<int8_t> a8(static_cast<size_t>(a_size), 99), b8(static_cast<size_t>(b_size), 99);
+                for (int64_t p = 0; p < k; ++p) {
+                    for (int64_t i = 0; i < m; ++i) {
+                        const auto at = static_cast<size_t>(i * a_row + p * a_column);
+                        a8[at] = static_cast<int8_t>(number(i * 31 + p));
+                        a[at] = draw::as<BFloat16>(std::vector<double>{static_cast<double>(a8[at])})[0];
+                    }
+                    for (int64_t j = 0; j < n; ++j) {
+                        const auto at = static_cast<size_t>(p * b_row + j * b_column);
+                        b8[at] = static_cast<int8_t>(number(p * 17 + j));
+                        b[at] = draw::as<BFloat16>(std::vector<double>{static_cast<double>(b8[at])})[0];
+                    }
+                }
+                std::vector<int32_t> sums(static_cast<size_t>(m * (n + 2)), -77);
+                std::vector<float> floats(static_cast<size_t>(m * (n + 2)), -77);
+                TilesPart part{};
+                part.m = m, part.n = n, part.k = k, part.out_row = n + 2, part.batch = 1, part.alpha = part.beta = 1;
+                part.a_row = a_row, part.a_column = a_column, part.b_row = b_row, part.b_column = b_column;
+                part.kind = whole ? TilesPart::Int32 : TilesPart::Float;
+                part.a = whole ? static_cast<const void*>(a8.data()) : a.data();
+                part.b = whole ? static_cast<const void*>(b8.data()) : b.data();
+                part.out = whole ? static_cast<void*>(sums.data()) : floats.data();
+                gemm_tiles(part);
+                int64_t wrong = 0;
+                for (int64_t i = 0; i < m; ++i)
+                    for (int64_t j = 0; j < n + 2; ++j) {
+                        int64_t expected = j < n ? 0 : -77;
+                        if (j < n)
+                            for (int64_t p = 0; p < k; ++p)
+                                expected += a8[static_cast<size_t>(i * a_row + p * a_column)] * b8[static_cast<size_t>(p * b_row + j * b_column)];
+                        const auto at = static_cast<size_t>(i * (n + 2) + j);
+                        wrong += whole ? sums[at] != expected : floats[at] != static_cast<float>(expected);
+                    }
+                CHECK(wrong == 0);
+            }
+    }
+}
+
+// An element of a bfloat16 product does not depend on threads, batch or the rest of the matrix either.
+static void same_halves() {
+    int64_t m = 150, n = 260, k = 2500;
+    auto a = draw::as<BFloat16>(draw::reals(m * k)), b = draw::as<BFloat16>(draw::reals(k * n));
+    auto run = [&](int threads, int64_t rows, int64_t batch) {
+        set_num_threads(threads);
+        std::vector<BFloat16> out(static_cast<size_t>(rows * n * batch));
+        Gemm g{};
+        g.dtype = DType::BFloat16;
+        g.m = rows, g.n = n, g.k = k;
+        g.a = a.data(), g.a_row = k, g.a_column = 1;
+        g.b = b.data(), g.b_row = n, g.b_column = 1;
+        g.out = out.data(), g.out_row = n, g.out_column = 1;
+        g.batch = batch, g.out_batch = rows * n;
+        gemm(g);
+        return out;
+    };
+    const auto one = run(1, m, 1), four = run(4, m, 1), batch = run(3, m, 2), part = run(1, 37, 1);
+    CHECK(memcmp(one.data(), four.data(), one.size() * 2) == 0);
+    CHECK(memcmp(one.data(), batch.data() + m * n, one.size() * 2) == 0);
+    CHECK(memcmp(one.data(), part.data(), part.size() * 2) == 0);
+    set_num_threads(2);
+}
+
 int main() {
+    tiles();
+    same_halves();
+    blocks<BFloat16>();
     panels<float>();
     panels<double>();
     products<float>(150);
     products<double>(150);
     products<Half>(20);
-    products<BFloat16>(20);
+    products<BFloat16>(150);
     products<uint8_t>(20);
     products<int8_t>(20);
     products<int16_t>(20);

@@ -39,3 +39,27 @@ def test_products(name, epsilon, shape):
         kindling.mm(ka, kb, out=out[:, ::2])
         assert kindling.equal(out[:, ::2], ka @ kb) and not out[:, 1::2].any()
         near(kindling.stack([ka, ka]) @ kb, torch.stack([a @ b] * 2), k, epsilon)
+
+
+def test_by_instruction_set():
+    """bfloat16 by whatever this machine has (tiles, pairs, floats) rounds the same sums, in a child after fork as well."""
+    import os
+    import subprocess
+    import sys
+    script = """
+import os, sys, kindling
+kindling.manual_seed(0)
+a, b, c = (kindling.randn(*s).bfloat16() for s in ((70, 333), (333, 45), (45,)))
+out = kindling.addmm(c, a, b, beta=0.5)
+exact = (a.double() @ b.double() + 0.5 * c.double())
+assert ((out.double() - exact).abs() <= 2 ** -8 * exact.abs() + 2e-3).all()
+child = os.fork()
+if child == 0:
+    os._exit(0 if kindling.equal(kindling.addmm(c, a, b, beta=0.5), out) else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    for isa in (None, "avx512", "avx2", "baseline"):
+        environment = {k: v for k, v in os.environ.items() if k != "KINDLING_ISA"}
+        if isa:
+            environment["KINDLING_ISA"] = isa
+        subprocess.run([sys.executable, "-c", script], check=True, env=environment)
