@@ -204,7 +204,8 @@ template <class T>
 T binomial_sample(T trials, T probability, Generator& generator) {
     if (trials <= 0 || probability <= 0) return 0;
     if (probability >= 1) return trials;
-    if (probability != probability) return std::numeric_limits<T>::quiet_NaN();
+    // No number of hits is beyond NaN trials: the sum in binomial_few would go on for ever.
+    if (probability != probability || trials != trials) return std::numeric_limits<T>::quiet_NaN();
     bool turned = probability > T(0.5);
     if (turned) probability = static_cast<T>(1.0 - probability);
     T hits = trials * probability >= 10 ? binomial_many(trials, probability, generator)

@@ -30,6 +30,7 @@ class Transform:
         self._inv = None
         if cache_size:
             self._cached_x_y = (None, None)
+        super().__init__()      # of what else a class has for a base, such as nn.Module
 
     def __getstate__(self):
         return {**self.__dict__, "_inv": None}

@@ -460,3 +460,45 @@ def test_own_distributions():
     with pytest.raises(NotImplementedError, match="must also define a custom .expand"):
         Shifted(kindling.zeros(1)).expand((2,))
     assert kindling.distributions.Normal.log_prob is Shifted.log_prob
+
+
+def test_transforms_beside_other_bases():
+    import kindling
+
+    class Shift(kindling.distributions.Transform, kindling.nn.Module):
+        domain = codomain = kindling.distributions.constraints.real
+        bijective = True
+        __hash__ = kindling.nn.Module.__hash__
+
+        def __init__(self):
+            super().__init__()
+            self.by = kindling.nn.Parameter(kindling.ones(1))
+
+        def _call(self, x):
+            return x + self.by
+
+    assert Shift()(kindling.zeros(1)).item() == 1 and [name for name, _ in Shift().named_parameters()] == ["by"]
+
+
+@pytest.mark.parametrize("trials", [float("nan"), float("inf"), -1.0, 0.0, 5.0, 1e30])
+@pytest.mark.parametrize("probability", [float("nan"), float("inf"), float("-inf"), -0.5, 0.0, 1e-38, 0.3, 0.7, 1.0, 2.0])
+def test_binomial_ends(trials, probability):
+    """NaN trials never were exceeded by any sum."""
+    import kindling
+
+    for dtype in (kindling.float32, kindling.float64):
+        value = kindling.binomial(kindling.tensor([trials], dtype=dtype), kindling.tensor([probability], dtype=dtype)).item()
+        if trials != trials and 0 < probability < 1:
+            assert value != value
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), -0.5, -2 / 3, 0.0, 1e30])
+def test_samplers_end(value):
+    import kindling
+
+    for call in (kindling._standard_gamma, kindling.poisson, lambda x: kindling._sample_dirichlet(kindling.stack((x, x)))):
+        for dtype in (kindling.float32, kindling.float64):
+            try:
+                call(kindling.tensor(value, dtype=dtype))
+            except RuntimeError:
+                pass
