@@ -139,13 +139,13 @@ def _test_schema(torch, op, args, kwargs, atol, rtol):
         pick = (lambda a, k: a[place] if place < len(a) else k.get(argument.name))
         for now, was in zip(_tensors(pick(args, kwargs)), _tensors(pick(*before))):
             if argument.alias_info is None:
-                memory[id(now.untyped_storage())] = argument.name
+                memory[now.untyped_storage()._cdata] = argument.name
             if not argument.is_write and not torch.equal(torch.nan_to_num(now) if now.is_floating_point() else now,
                                                          torch.nan_to_num(was) if was.is_floating_point() else was):
                 raise RuntimeError(f"Argument {argument.name} is not defined as mutable but was mutated")
     for each in _tensors(result):
-        if id(each.untyped_storage()) in memory:
-            raise RuntimeError(f"Argument {memory[id(each.untyped_storage())]} is not defined to alias output but was aliasing")
+        if each.untyped_storage()._cdata in memory:
+            raise RuntimeError(f"Argument {memory[each.untyped_storage()._cdata]} is not defined to alias output but was aliasing")
 
 
 def _test_autograd(torch, op, args, kwargs, atol, rtol):
