@@ -131,6 +131,110 @@ std::tuple<Tensor, Tensor> grid_gradient(const Tensor& grad, const Tensor& input
     return {of_input ? to(grad_input, input.dtype()) : grad_input, of_grid ? to(grad_grid, grid.dtype()) : grad_grid};
 }
 
+/// How one dimension of the input is read at each point: taps with weights, the weights' slopes by the place in the input,
+/// and the slope of that place by the grid's number. Differentiable, as the kernels' gradients are not.
+struct Taps {
+    std::vector<Tensor> weight, slope, index, inside;
+    Tensor scale;
+};
+
+/// Reflected between the ends until it is inside, and the sign of that.
+std::pair<Tensor, Tensor> reflected(const Tensor& place, int64_t size, bool align_corners) {
+    double low = align_corners ? 0 : -0.5, span = align_corners ? static_cast<double>(size - 1) : static_cast<double>(size);
+    if (span == 0) return {zeros_like(place), zeros_like(place)};
+    Tensor off = sub(place, number(low)), size_off = abs(off), rest = fmod(size_off, number(span));
+    Tensor even = eq(fmod(floor(div(size_off, number(span))), number(2)), Scalar(0));
+    Tensor sign = mul(where(even, Scalar(1.0), Scalar(-1.0)), where(lt(off, Scalar(0)), Scalar(-1.0), Scalar(1.0)));
+    return {where(even, add(rest, number(low)), sub(number(span + low), rest)), to(sign, place.dtype())};
+}
+
+Taps taps_of(const Tensor& coordinate, int64_t size, library::GridMode mode, library::GridPadding padding, bool align_corners) {
+    using library::GridMode, library::GridPadding;
+    double last = static_cast<double>(size - 1), stretch = (align_corners ? last : static_cast<double>(size)) / 2;
+    Tensor fixed = detach(coordinate), place = add(mul(fixed, number(stretch)), number(last / 2));
+    Taps taps;
+    taps.scale = full_like(place, Scalar(stretch));
+    auto pad = [&](Tensor at) {
+        if (padding == GridPadding::Reflection) {
+            auto [inside, sign] = reflected(at, size, align_corners);
+            at = inside;
+            if (mode != GridMode::Cubic) taps.scale = mul(taps.scale, sign);
+        }
+        if (padding == GridPadding::Zeros) return at;
+        if (mode != GridMode::Cubic) taps.scale = masked_fill(taps.scale, logical_or(le(at, Scalar(0)), ge(at, Scalar(last))), Scalar(0));
+        return clamp(at, Scalar(0.0), Scalar(last));
+    };
+    if (mode != GridMode::Cubic) place = pad(place);
+    // The place is scale * coordinate + a constant: that is how it is differentiated.
+    Tensor low = floor(place), part = sub(add(mul(sub(coordinate, fixed), taps.scale), place), low);
+    auto tap = [&](const Tensor& at, const Tensor& weight, const Tensor& slope) {
+        Tensor where_ = mode == GridMode::Cubic ? pad(at) : at;
+        taps.weight.push_back(weight);
+        taps.slope.push_back(slope);
+        taps.inside.push_back(to(logical_and(ge(where_, Scalar(0)), le(where_, Scalar(last))), place.dtype()));
+        taps.index.push_back(to(clamp(where_, Scalar(0.0), Scalar(last)), DType::Int64));
+    };
+    Tensor one = ones_like(place);
+    if (mode == GridMode::Nearest) {
+        tap(round(place), one, zeros_like(place));
+    } else if (mode == GridMode::Linear) {
+        tap(low, rsub(part, Scalar(1)), neg(one));
+        tap(add(low, one), part, one);
+    } else {
+        constexpr double a = -0.75;
+        auto polynomial = [&](const Tensor& x, double c3, double c2, double c1, double c0) {
+            return add(mul(add(mul(add(mul(x, number(c3)), number(c2)), x), number(c1)), x), number(c0));
+        };
+        auto inner = [&](const Tensor& x) { return polynomial(x, a + 2, -(a + 3), 0, 1); };
+        auto outer = [&](const Tensor& x) { return polynomial(x, a, -5 * a, 8 * a, -4 * a); };
+        auto inner_slope = [&](const Tensor& x) { return polynomial(x, 0, 3 * (a + 2), -2 * (a + 3), 0); };
+        auto outer_slope = [&](const Tensor& x) { return polynomial(x, 0, 3 * a, -10 * a, 8 * a); };
+        Tensor before = add(part, one), after = sub(one, part), far = add(after, one);
+        tap(sub(low, one), outer(before), outer_slope(before));
+        tap(low, inner(part), inner_slope(part));
+        tap(add(low, one), inner(after), neg(inner_slope(after)));
+        tap(add(low, number(2)), outer(far), neg(outer_slope(far)));
+    }
+    return taps;
+}
+
+/// grid_gradient by operators, for a second derivative: tap by tap.
+std::tuple<Tensor, Tensor> grid_gradient_by_parts(const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners, bool of_input, bool of_grid) {
+    int dims = static_cast<int>(input.dim()) - 2;
+    library::GridSampling g = sampling(input, grid, mode, padding, align_corners, dims);
+    Tensor flat_grad = reshape(grad, {g.batch, g.channels, -1}), flat_input = reshape(input, {g.batch, g.channels, -1});
+    std::vector<Taps> taps;                          // by dimension of the input; the grid has the last one first
+    for (int d = 0; d < dims; d++) taps.push_back(taps_of(reshape(select(grid, -1, dims - 1 - d), {g.batch, -1}), g.in[d], g.mode, g.padding, align_corners));
+    size_t each = taps[0].weight.size(), all = 1;
+    for (int d = 0; d < dims; d++) all *= each;
+    Tensor grad_input = of_input ? zeros(flat_input.sizes(), input.dtype()) : Tensor(), along[3];
+    for (size_t which = 0; which < all; which++) {
+        size_t pick[3] = {which % each, which / each % each, which / each / each};
+        Tensor index, seen;
+        auto product = [&](int slope_of) {           // of the weights, but for one dimension the slope
+            Tensor p = seen;
+            for (int d = 0; d < dims; d++) p = mul(p, d == slope_of ? taps[static_cast<size_t>(d)].slope[pick[d]] : taps[static_cast<size_t>(d)].weight[pick[d]]);
+            return p;
+        };
+        for (int d = 0; d < dims; d++) {
+            const Taps& t = taps[static_cast<size_t>(d)];
+            index = d ? add(mul(index, wrap_number(Scalar(g.in[d]))), t.index[pick[d]]) : t.index[pick[d]];
+            seen = d ? mul(seen, t.inside[pick[d]]) : t.inside[pick[d]];
+        }
+        Tensor wide = expand(unsqueeze(index, 1), flat_grad.sizes());
+        if (of_input) grad_input = scatter_add(grad_input, 2, wide, mul(flat_grad, unsqueeze(product(-1), 1)));
+        if (!of_grid) continue;
+        Tensor felt = sum(mul(gather(flat_input, 2, wide), flat_grad), IntList({1}));
+        for (int d = 0; d < dims; d++) {
+            Tensor part = mul(felt, product(d));
+            along[d] = along[d].defined() ? add(along[d], part) : part;
+        }
+    }
+    std::vector<Tensor> columns;
+    for (int d = dims; of_grid && d-- > 0;) columns.push_back(mul(along[d], taps[static_cast<size_t>(d)].scale));
+    return {of_input ? reshape(grad_input, input.sizes()) : grad_input, of_grid ? reshape(stack(columns, -1), grid.sizes()) : Tensor()};
+}
+
 /// `steps` places from -1 to 1; with align_corners the first and last element are at the ends, else the elements' edges.
 Tensor places(const Tensor& theta, int64_t steps, bool align_corners) {
     Tensor line = steps > 1 ? linspace(Scalar(-1), Scalar(1), steps, theta.dtype()) : zeros({steps}, theta.dtype());
@@ -382,6 +486,7 @@ OPERATORS(resample) {
         }),
         derivative("input, grid", GIVEN(Tensor grad, Tensor input, Tensor grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Wanted wanted) {
             bool mask[2] = {wanted[0], wanted[1]};
+            if (thread_state.grad_mode) return grid_gradient_by_parts(grad, input, grid, interpolation_mode, padding_mode, align_corners, mask[0], mask[1]);
             return grid_sampler_2d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, Span<bool>(mask));
         }),
     });
@@ -403,6 +508,7 @@ OPERATORS(resample) {
         }),
         derivative("input, grid", GIVEN(Tensor grad, Tensor input, Tensor grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Wanted wanted) {
             bool mask[2] = {wanted[0], wanted[1]};
+            if (thread_state.grad_mode) return grid_gradient_by_parts(grad, input, grid, interpolation_mode, padding_mode, align_corners, mask[0], mask[1]);
             return grid_sampler_3d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, Span<bool>(mask));
         }),
     });
