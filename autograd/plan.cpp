@@ -122,6 +122,8 @@ OperatorPlan* make_plan(const Operator& op) {
         }
     } else if (op.has(trait::NotDifferentiable)) {
         plan->kind = OperatorPlan::Kind::None;
+    } else if (op.has(trait::NoDerivative)) {
+        plan->kind = OperatorPlan::Kind::Missing;
     } else if (op.body == Body::Pointwise) {
         plan->kind = OperatorPlan::Kind::Computed;
         for (int i = 0; i < op.tensor_count; i++)

@@ -128,7 +128,7 @@ uint32_t wanted_inputs(const PointwisePlan& forward, const Value* arguments) {
 struct Spelled { Primitive primitive; const char* name; const char* overload; };
 constexpr Spelled spelled[] = {
     {Primitive::Add, "add", "Tensor"}, {Primitive::Sub, "sub", "Tensor"}, {Primitive::Mul, "mul", "Tensor"},
-    {Primitive::Div, "div", "Tensor"}, {Primitive::FloorDiv, "floor_divide", ""}, {Primitive::Fmod, "fmod", "Tensor"},
+    {Primitive::Div, "div", "Tensor"}, {Primitive::Fmod, "fmod", "Tensor"},
     {Primitive::Remainder, "remainder", "Tensor"}, {Primitive::Neg, "neg", ""}, {Primitive::Abs, "abs", ""},
     {Primitive::Sign, "sgn", ""}, {Primitive::Min, "minimum", ""}, {Primitive::Max, "maximum", ""},
     {Primitive::Fmin, "fmin", ""}, {Primitive::Fmax, "fmax", ""}, {Primitive::Copysign, "copysign", "Tensor"},
@@ -196,9 +196,9 @@ Term evaluate_node(const Node& node, const Term* terms) {
         Tensor ab = apply("mul", "Tensor", product, 2);
         return {tape::add(ab, c), {}};
     }
-    if (node.primitive == Primitive::TruncDiv) {
+    if (node.primitive == Primitive::TruncDiv || node.primitive == Primitive::FloorDiv) {
         Tensor a = tensor(0), b = tensor(1);
-        Value given[] = {Value(a), Value(b), Value("trunc")};
+        Value given[] = {Value(a), Value(b), Value(node.primitive == Primitive::FloorDiv ? "floor" : "trunc")};
         return {apply("div", "Tensor_mode", given, 3), {}};
     }
     if (node.primitive == Primitive::Pow && terms[node.operands[1]].is_number() && !first.is_number()) {

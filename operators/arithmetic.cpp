@@ -71,7 +71,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("floor_divide(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded down"), not_differentiable(),
+        doc("self / other rounded down"), no_derivative(),
         pointwise([](auto x, auto y) { return floor_div(x, y); }),
     });
     declare("fmod.Tensor(Tensor self, Tensor other) -> Tensor", {
@@ -375,7 +375,7 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(TensorList grads, Tensor result1) { return div(grads[0], pow(Scalar(2.0), result1)); }),
     });
     declare("heaviside(Tensor self, Tensor values) -> Tensor", {
-        doc("0 below zero, 1 above, values at zero"), not_differentiable(),
+        doc("0 below zero, 1 above, values at zero"), no_derivative(),
         pointwise([](auto x, auto values) { return where(x == like(x, 0), values, cast(x > like(x, 0), x.dtype())); }),
     });
 }

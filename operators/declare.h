@@ -58,6 +58,8 @@ inline Field not_differentiable() { return flags(trait::NotDifferentiable); }
 inline Field random_numbers() { return flags(trait::Random); }
 inline Field shape_by_value() { return flags(trait::ShapeByValue); }
 inline Field raises_by_value() { return flags(trait::RaisesByValue); }
+/// For what PyTorch has no formula either: results require grad, and backward raises.
+inline Field no_derivative() { return flags(trait::NoDerivative); }
 inline Field linear() { return flags(trait::Linear); }
 inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
 inline Field no_inplace() { return flags(trait::NoInplace); }

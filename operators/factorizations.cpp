@@ -391,16 +391,16 @@ OPERATORS(factorizations) {
             if (unpack_pivots) P = permutation(pivots, LU.size(-2), LU.dtype());
             return std::make_tuple(P, L, U);
         }),
-        derivative("LU_data", GIVEN(TensorList grads, Tensor LU_data_shape, bool unpack_data) {
-            if (!unpack_data || (!grads[1].defined() && !grads[2].defined())) return Tensor();
+        derivative("LU_data", GIVEN(Tensor grad1, Tensor grad2, Tensor LU_data_shape, bool unpack_data) {
+            if (!unpack_data || (!grad1.defined() && !grad2.defined())) return Tensor();
             int64_t m = LU_data_shape.size(-2), n = LU_data_shape.size(-1), k = std::min(m, n);
             Tensor total;
-            if (grads[1].defined()) {
-                total = tril(grads[1], -1);
+            if (grad1.defined()) {
+                total = tril(grad1, -1);
                 if (n > k) total = cat(std::vector<Tensor>{total, new_zeros(total, with(batch_of(total), {m, n - k}))}, -1);
             }
-            if (grads[2].defined()) {
-                Tensor upper = triu(grads[2]);
+            if (grad2.defined()) {
+                Tensor upper = triu(grad2);
                 if (m > k) upper = cat(std::vector<Tensor>{upper, new_zeros(upper, with(batch_of(upper), {m - k, n}))}, -2);
                 total = total.defined() ? add(total, upper) : upper;
             }
@@ -438,7 +438,7 @@ OPERATORS(factorizations) {
     });
     // ---- LDL
     declare("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)", {
-        doc("The LDL factors of symmetric (or Hermitian) matrices, packed; the exchanges; LAPACK's answer for each"), not_differentiable(),
+        doc("The LDL factors of symmetric (or Hermitian) matrices, packed; the exchanges; LAPACK's answer for each"), no_derivative(),
         kernel([](const Tensor& self, bool hermitian, bool check_errors) {
             need_square(self, "torch.linalg.ldl_factor_ex");
             need_field(self, "torch.linalg.ldl_factor_ex");
@@ -453,7 +453,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", {
-        doc("The LDL factors of symmetric (or Hermitian) matrices, packed, and the exchanges"), not_differentiable(), raises_by_value(),
+        doc("The LDL factors of symmetric (or Hermitian) matrices, packed, and the exchanges"), raises_by_value(),
         composition([](const Tensor& self, bool hermitian) {
             auto [LD, pivots, info] = linalg_ldl_factor_ex(self, hermitian);
             raise_on(info, "torch.linalg.ldl_factor", Failure::Indefinite);
@@ -461,7 +461,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", {
-        doc("The solution of A X = B, with A as ldl_factor gave it"), not_differentiable(),
+        doc("The solution of A X = B, with A as ldl_factor gave it"), no_derivative(),
         kernel([](const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
             need_square(LD, "torch.linalg.ldl_solve", "LD");
             need_field(LD, "torch.linalg.ldl_solve");
@@ -493,7 +493,7 @@ OPERATORS(factorizations) {
         composition([](const Tensor& self, bool some) { return linalg_qr(self, some ? "reduced" : "complete"); }),
     });
     declare("geqrf(Tensor self) -> (Tensor a, Tensor tau)", {
-        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), flags(trait::AutocastFloat), not_differentiable(),
+        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), flags(trait::AutocastFloat), no_derivative(),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
             need_field(self, "torch.geqrf");

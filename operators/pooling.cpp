@@ -122,11 +122,8 @@ Tensor max_gradient(const Tensor& grad, IntList sizes, const Tensor& indices, in
 
 /// What max_pool's gradient reads of its own gradient: the elements at the indices.
 Tensor max_second(const Tensor& grad, const Tensor& indices, int dims) {
-    Sizes flat;
-    for (int64_t d = 0; d < grad.dim() - dims; d++) flat.push_back(grad.size(d));
-    Sizes wide = flat;
-    wide.push_back(-1);
-    return reshape(gather(reshape(contiguous(grad), wide), static_cast<int64_t>(flat.size()), reshape(contiguous(indices), wide)), indices.sizes());
+    int64_t lead = grad.dim() - dims;                // flatten knows the size where there are no planes
+    return reshape(gather(flatten(contiguous(grad), lead), lead, flatten(contiguous(indices), lead)), indices.sizes());
 }
 
 Tensor average(const Tensor& self, Window w, bool count_include_pad, std::optional<int64_t> divisor_override) {
@@ -218,6 +215,14 @@ OPERATORS(pooling) {
         doc("Gradients put where the maxima were"), in(space::Hidden),
         kernel([](const Tensor& grad_output, IntList input_sizes, const Tensor& indices, int64_t dims) { return max_gradient(grad_output, input_sizes, indices, static_cast<int>(dims)); }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices, int64_t dims) { return max_second(grad, indices, static_cast<int>(dims)); }),
+    });
+    declare("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor", {
+        doc("Gradients put back where the maxima were"), in(space::Torch), no_out(),
+        composition([](const Tensor& grad_output, const Tensor& self, IntList, IntList, IntList, IntList, bool, const Tensor& indices) {
+            return _max_pool_backward(grad_output, self.sizes(), indices, 2);
+        }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor indices) { return max_second(grad, indices, 2); }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
         doc("The maximum of each window, and where it is"), in(space::Torch),

@@ -136,7 +136,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         op->derivatives = kept;
         op->derivative_count = static_cast<uint8_t>(derivative_count);
     }
-    op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(trait::Atomic | trait::NotDifferentiable);
+    op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(trait::Atomic | trait::NotDifferentiable | trait::NoDerivative);
     if (!op->schema->arguments.empty() && op->schema->arguments[0].mutated) op->form = Form::Inplace;
     place_tensors(*op);
     __atomic_store_n(&operator_table[op->index], op, __ATOMIC_RELEASE);

@@ -208,7 +208,7 @@ OPERATORS(sorting) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });
     declare("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
-        doc("The distinct values in order; where each element's value is; how often each occurs"), in(space::Torch), not_differentiable(), shape_by_value(),
+        doc("The distinct values in order; where each element's value is; how often each occurs"), in(space::Torch), no_derivative(), shape_by_value(),
         kernel([](const Tensor& self, bool, bool return_inverse, bool return_counts) {
             auto [values, inverse, counts] = distinct(self, false);
             if (!return_inverse && !return_counts) inverse = make_tensor({0}, DType::Int64);
@@ -216,11 +216,11 @@ OPERATORS(sorting) {
         }),
     });
     declare("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
-        doc("The distinct slices along a dimension, in order"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
+        doc("The distinct slices along a dimension, in order"), in(space::Torch), no_derivative(), shape_by_value(), no_out(),
         kernel([](const Tensor& self, int64_t dim, bool, bool, bool) { return distinct_slices(self, dim, false); }),
     });
     declare("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)", {
-        doc("Runs of equal neighbours as one"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
+        doc("Runs of equal neighbours as one"), in(space::Torch), no_derivative(), shape_by_value(), no_out(),
         kernel([](const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
             auto [values, inverse, counts] = dim ? distinct_slices(self, *dim, true) : distinct(self, true);
             return std::tuple<Tensor, Tensor, Tensor>(values, return_inverse ? inverse : make_tensor({0}, DType::Int64), return_counts ? counts : make_tensor({0}, DType::Int64));
@@ -275,7 +275,7 @@ OPERATORS(sorting) {
         }),
     });
     declare("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", {
-        doc("How often each integer occurs, or the sum of the weights where it does"), not_differentiable(), shape_by_value(), no_out(),
+        doc("How often each integer occurs, or the sum of the weights where it does"), no_derivative(), shape_by_value(), no_out(),
         kernel([](const Tensor& self, const Tensor& weights, int64_t minlength) {
             KINDLING_CHECK(Runtime, minlength >= 0, "minlength should be >= 0");
             KINDLING_CHECK(Runtime, self.dim() == 1 && is_integral(self.dtype()), "bincount only supports 1-d non-negative integral inputs.");

@@ -235,21 +235,21 @@ OPERATORS(statistics) {
         composition([](const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim, Text interpolation) { return quantiles("nanquantile", self, as_quantile("nanquantile", q, self.dtype()), dim, keepdim, interpolation, true); }),
     });
     declare("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", {
-        doc("How many elements fall between neighbouring edges"), not_differentiable(),
+        doc("How many elements fall between neighbouring edges"), no_derivative(),
         kernel([](const Tensor& self, const Tensor& bins, const Tensor& weight, bool density) {
             Tensor w = weight.defined() ? reshape(weight, {-1}) : weight;
             return std::tuple<Tensor, Tensor>(counted(reshape(self, {-1, 1}), {bins}, w, density, "histogram"), clone(bins));
         }),
     });
     declare("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", {
-        doc("How many elements fall in bins of equal width"), not_differentiable(),
+        doc("How many elements fall in bins of equal width"), no_derivative(),
         kernel([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             Tensor x = reshape(self, {-1, 1}), edges = edges_of(x, {bins}, range, "histogram")[0], w = weight.defined() ? reshape(weight, {-1}) : weight;
             return std::tuple<Tensor, Tensor>(counted(x, {edges}, w, density, "histogram"), edges);
         }),
     });
     declare("histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)", {
-        doc("How many points, the rows of self, fall in cells of equal width along each dimension"), not_differentiable(), no_out(), in(space::Torch | space::Method),
+        doc("How many points, the rows of self, fall in cells of equal width along each dimension"), no_derivative(), no_out(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, IntList bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             std::vector<Tensor> edges = edges_of(self, bins, range, "histogramdd");
             Tensor result = counted(self, edges, weight, density, "histogramdd");
@@ -257,7 +257,7 @@ OPERATORS(statistics) {
         }),
     });
     declare("histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)", {
-        doc("histogramdd with as many cells along each dimension"), not_differentiable(), no_out(), in(space::Torch | space::Method),
+        doc("histogramdd with as many cells along each dimension"), no_derivative(), no_out(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             std::vector<Tensor> edges = edges_of(self, Sizes(static_cast<size_t>(self.size(-1)), bins), range, "histogramdd");
             Tensor result = counted(self, edges, weight, density, "histogramdd");
@@ -265,7 +265,7 @@ OPERATORS(statistics) {
         }),
     });
     declare("histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)", {
-        doc("histogramdd with the cells' edges given"), not_differentiable(), no_out(), in(space::Torch | space::Method),
+        doc("histogramdd with the cells' edges given"), no_derivative(), no_out(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, TensorList bins, std::optional<Span<double>>, const Tensor& weight, bool density) {
             Tensor result = counted(self, bins, weight, density, "histogramdd");
             return std::tuple<Tensor, std::vector<Tensor>>(result, bins.vec());
@@ -409,12 +409,6 @@ OPERATORS(statistics) {
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, double momentum, double eps) {
             auto [result, average, deviation] = native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
             return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, average, deviation, empty({0}, DType::UInt8));
-        }),
-    });
-    declare("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor", {
-        doc("Gradients put back where the maxima were"), in(space::Torch), no_out(),
-        composition([](const Tensor& grad_output, const Tensor& self, IntList, IntList, IntList, IntList, bool, const Tensor& indices) {
-            return _max_pool_backward(grad_output, self.sizes(), indices, 2);
         }),
     });
 }

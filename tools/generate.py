@@ -158,7 +158,7 @@ class Declaration:
         if len(bodies) != 1:
             raise Refused(f"{where}: {self.name} has {len(bodies)} bodies; it needs one")
         self.body = bodies[0]
-        answered = "derivative" in names or "not_differentiable" in names or "NotDifferentiable" in flags
+        answered = "derivative" in names or "not_differentiable" in names or "no_derivative" in names or "NotDifferentiable" in flags
         if self.body in ("kernel", "view") and not answered:
             raise Refused(f"{where}: {self.name}: neither a derivative nor not_differentiable()")
         for given in re.findall(r"GIVEN\(([^)]*)\)", " ".join(body for name, body in self.fields if name == "derivative")):
