@@ -201,7 +201,7 @@ private:
             case Primitive::Copysign:
                 if (k == 1) return Sym();
                 return where(operand(0) == 0, zero(), g * (copysign(operand(0), operand(1)) / operand(0)));
-            case Primitive::Nextafter: return k == 0 ? g : Sym();
+            case Primitive::Nextafter: return k == 0 ? where(operand(0) == operand(1), like(g, 0), g) : Sym();
             case Primitive::Select: {
                 if (k == 0) return Sym();
                 Sym mask = operand(0);
@@ -229,7 +229,8 @@ private:
             case Primitive::Acos: return g * -conj(rsqrt(1 - operand(0) * operand(0)));
             case Primitive::Atan: return g / conj(operand(0) * operand(0) + 1);
             case Primitive::Atan2: {
-                Sym inverse = reciprocal(operand(0) * operand(0) + operand(1) * operand(1));
+                Sym square = operand(0) * operand(0) + operand(1) * operand(1);   // 0 at the origin, as in torch
+                Sym inverse = reciprocal(where(square == 0, like(square, __builtin_inf()), square));
                 return k == 0 ? g * (operand(1) * inverse) : g * (-operand(0) * inverse);
             }
             case Primitive::Sinh: return g * conj(cosh(operand(0)));
@@ -256,12 +257,12 @@ private:
             case Primitive::I0: return g * i1(operand(0));
             case Primitive::I0e: return g * (i1e(operand(0)) - sign(operand(0)) * self());
             case Primitive::I1: {
-                Sym x = operand(0);
-                return g * where(x == 0, like(x, 0.5), i0(x) - self() / x);
+                Sym x = operand(0), safe = where(x == 0, like(x, 1), x);    // 0 / 0 would spoil the second derivative
+                return g * where(x == 0, like(x, 0.5), i0(x) - self() / safe);
             }
             case Primitive::I1e: {
-                Sym x = operand(0);
-                return g * where(x == 0, like(x, 0.5), i0e(x) - self() * (sign(x) + reciprocal(x)));
+                Sym x = operand(0), safe = where(x == 0, like(x, 1), x);
+                return g * where(x == 0, like(x, 0.5), i0e(x) - self() * (sign(x) + reciprocal(safe)));
             }
             case Primitive::Pow: {
                 Sym base = operand(0), exponent = operand(1);

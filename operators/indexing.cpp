@@ -622,14 +622,13 @@ OPERATORS(indexing) {
             } else if (reduce == "prod") {
                 // The product of all others at the place; zeros need care: with one zero only that one has a gradient.
                 Tensor base = include_self ? self : scatter(self, dim, index, Scalar(1));
-                Tensor zero_self = eq(base, Scalar(0)), zero_src = eq(read, Scalar(0));
-                Tensor zeros_at = scatter_add(to(zero_self, grad.dtype()), dim, index, to(zero_src, grad.dtype()));
-                Tensor safe_self = masked_fill(base, zero_self, Scalar(1)), safe_src = masked_fill(read, zero_src, Scalar(1));
-                Tensor product = scatter_reduce(safe_self, dim, index, safe_src, "prod", true);
-                Tensor none = wrap_number(Scalar(0));
-                for_self = mul(grad, where(zero_self, where(eq(zeros_at, Scalar(1)), product, none), where(eq(zeros_at, Scalar(0)), div(product, safe_self), none)));
-                Tensor at_count = gather(zeros_at, dim, index), at_product = gather(product, dim, index);
-                for_src = mul(gather(grad, dim, index), where(zero_src, where(eq(at_count, Scalar(1)), at_product, none), where(eq(at_count, Scalar(0)), div(at_product, safe_src), none)));
+                Tensor zero_self = eq(base, Scalar(0)), zero_src = eq(read, Scalar(0)), none = wrap_number(Scalar(0));
+                Tensor without_self = scatter_reduce(masked_fill(base, zero_self, Scalar(1)), dim, index, read, "prod", true);
+                for_self = mul(grad, where(zero_self, without_self, div(result, masked_fill(base, zero_self, Scalar(1)))));
+                Tensor zeros_at = scatter_add(zeros(base.sizes(), grad.dtype()), dim, index, to(zero_src, grad.dtype()));
+                Tensor without_src = scatter_reduce(base, dim, index, masked_fill(read, zero_src, Scalar(1)), "prod", true);
+                Tensor only = eq(gather(zeros_at, dim, index), Scalar(1)), others = div(gather(result, dim, index), masked_fill(read, zero_src, Scalar(1)));
+                for_src = mul(gather(grad, dim, index), where(zero_src, where(only, gather(without_src, dim, index), none), others));
             } else {
                 Tensor reached = gather(result, dim, index);
                 Tensor hit_src = to(eq(read, reached), grad.dtype()), hit_self = to(eq(self, result), grad.dtype());

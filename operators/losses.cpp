@@ -302,15 +302,16 @@ OPERATORS(losses) {
     declare("l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
         doc("abs(self - target)"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
-            const bool floats = is_floating(self.dtype()) && is_floating(target.dtype());
-            return reduced(floats ? _absolute_error(self, target) : abs(sub(self, target)), reduction);
+            // Not where it is recorded: the difference is kept for backward then, and the arguments may be written to, as in torch.
+            const bool at_once = is_floating(self.dtype()) && is_floating(target.dtype()) && runs_plainly({&self, &target});
+            return reduced(at_once ? _absolute_error(self, target) : abs(sub(self, target)), reduction);
         }),
     });
     declare("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", {
         doc("Quadratic below beta, linear above, element by element"), takes(kind::Floats), in(space::Hidden), no_inplace(),
         pointwise([](auto x, auto y, auto beta) {
-            Sym z = abs(x - y), b = cast(beta, x.dtype());
-            return where(z < b, like(x, 0.5) * z * z / b, z - like(x, 0.5) * b);
+            Sym e = x - y, z = abs(e), b = cast(beta, x.dtype());   // the square of e, not of z: it has a second derivative at 0
+            return where(z < b, like(x, 0.5) * e * e / b, z - like(x, 0.5) * b);
         }),
     });
     declare("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor", {
@@ -324,8 +325,8 @@ OPERATORS(losses) {
     declare("_huber(Tensor self, Tensor target, float delta) -> Tensor", {
         doc("Quadratic up to delta, linear above, element by element"), in(space::Hidden), no_inplace(),
         pointwise([](auto x, auto y, auto delta) {
-            Sym z = abs(x - y), d = cast(delta, x.dtype());
-            return where(z <= d, like(x, 0.5) * z * z, d * (z - like(x, 0.5) * d));
+            Sym e = x - y, z = abs(e), d = cast(delta, x.dtype());
+            return where(z < d, like(x, 0.5) * e * e, d * (z - like(x, 0.5) * d));
         }),
     });
     declare("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor", {

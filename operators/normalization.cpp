@@ -516,18 +516,28 @@ OPERATORS(normalization) {
             Tensor result = scaled_by_channel(view(x, {N, C, HxW}), reshape(scale, {N, C, 1}), reshape(offset, {N, C, 1}));
             return std::tuple<Tensor, Tensor, Tensor>(view(result, input.sizes()), view(mean_, {N, group}), view(rstd, {N, group}));
         }),
-        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, int64_t N, int64_t C, int64_t HxW, int64_t group, Tensor result1, Tensor result2, Wanted wanted) {
-            if (!grad.defined()) return std::tuple<Tensor, Tensor, Tensor>();
+        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, int64_t N, int64_t C, int64_t HxW, int64_t group, Tensor result1, Tensor result2, Tensor grad1, Tensor grad2, Wanted wanted) {
             Sizes grouped = {N, group, C / group, HxW}, one = {N, group, 1, 1}, apart = {2, 3};
-            Tensor g = reshape(grad, grouped), x = reshape(input, grouped), mean_ = view(result1, one), rstd = view(result2, one);
+            Tensor x = reshape(input, grouped), mean_ = view(result1, one), rstd = view(result2, one);
+            Tensor by_statistics;                    // what the gradients of mean and 1 / deviation give the input
+            if (wanted[0] && (grad1.defined() || grad2.defined())) {
+                if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(x, apart, rstd);
+                Tensor share = number(1 / static_cast<double>(std::max<int64_t>(C / group * HxW, 1)));
+                by_statistics = grad1.defined() ? mul(reshape(grad1, one), share) : zeros(one, input.dtype());
+                if (grad2.defined()) by_statistics = sub(by_statistics, mul(mul(mul(reshape(grad2, one), share), pow(rstd, Scalar(3))), sub(x, mean_)));
+                by_statistics = reshape(expand(by_statistics, grouped), input.sizes());
+            }
+            if (!grad.defined()) return std::tuple<Tensor, Tensor, Tensor>(by_statistics, Tensor(), Tensor());
+            Tensor g = reshape(grad, grouped);
+            auto all_of = [&](const Tensor& gi) { return by_statistics.defined() ? add(gi, by_statistics) : gi; };
             auto flat = [](const Tensor& t) { return t.defined() ? reshape(t, {-1}) : t; };
             Tensor gi, gw, gb;
             if (wanted[0] && !thread_state.grad_mode) {
                 std::tie(gi, gw, gb) = through_groups(contiguous(g), contiguous(x), mean_, rstd, weight);
-                return std::tuple<Tensor, Tensor, Tensor>(reshape(gi, input.sizes()), wanted[1] ? flat(gw) : Tensor(), wanted[2] ? flat(gb) : Tensor());
+                return std::tuple<Tensor, Tensor, Tensor>(all_of(reshape(gi, input.sizes())), wanted[1] ? flat(gw) : Tensor(), wanted[2] ? flat(gb) : Tensor());
             }
-            if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(x, apart, rstd);
-            if (wanted[0]) gi = reshape(through_statistics(g, x, mean_, rstd, weight.defined() ? reshape(weight, {1, group, C / group, 1}) : weight, last_dims(4, 2)), input.sizes());
+            if (thread_state.grad_mode && !by_statistics.defined()) std::tie(mean_, rstd) = statistics_again(x, apart, rstd);
+            if (wanted[0]) gi = all_of(reshape(through_statistics(g, x, mean_, rstd, weight.defined() ? reshape(weight, {1, group, C / group, 1}) : weight, last_dims(4, 2)), input.sizes()));
             std::tie(gw, gb) = through_parameters(g, x, mean_, rstd, {0, 3}, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, flat(gw), flat(gb));
         }),

@@ -572,7 +572,9 @@ OPERATORS(reductions) {
             Tensor zero = wrap_number(Scalar(0));
             if (p == 0) return Tensor();
             if (p == 1) return mul(sgn(self), g);
-            if (p == 2) return mul(self, masked_fill(div(g, norm), eq(norm, Scalar(0)), Scalar(0)));
+            // Where a second derivative follows, 0 / 0 must not be met on the way back.
+            if (p == 2) return thread_state.grad_mode ? mul(g, masked_fill(div(self, norm), eq(norm, Scalar(0)), Scalar(0)))
+                                                      : mul(self, masked_fill(div(g, norm), eq(norm, Scalar(0)), Scalar(0)));
             if (std::isinf(p)) {
                 Tensor size = abs(self), hit = logical_or(eq(size, norm), logical_and(isnan(size), isnan(norm)));
                 return mul(mul(sgn(self), div(g, sum(hit, IntList(dims_of(mask, self.dim())), true))), hit);

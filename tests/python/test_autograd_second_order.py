@@ -105,3 +105,79 @@ def test_third_derivative_of_layer_norm():
         centred = a - a.mean(1, keepdim=True)
         return centred / ((centred ** 2).mean(1, keepdim=True) + 1e-5).sqrt() * y[:3] + y[3:]
     assert derivatives(kindling, COMPOSED["layer_norm"])[3] == pytest.approx(derivatives(torch, written_out)[3], rel=1e-6)
+
+
+# ---- derivatives of derivatives that were written by hand: expressions of a leaf x of some shape, under both modules
+
+SHAPED = {(2, 2, 8): ["F.max_pool1d(x, 2)", "F.max_pool1d(x, 3, 2, 1)", "F.avg_pool1d(x, 3, 2, 1, count_include_pad=False)", "F.adaptive_max_pool1d(x, 3)",
+                      "F.adaptive_avg_pool1d(x, 3)", "F.lp_pool1d(x.abs(), 3, 2)", "F.interpolate(x, 5, mode='area')", "F.interpolate(x, 5, mode='linear')",
+                      "F.pad(x, (2, 3), 'reflect')", "F.pad(x, (2, 3), 'replicate')", "F.group_norm(x, 2)", "torch.native_group_norm(x, None, None, 2, 2, 8, 1, 1e-5)",
+                      "F.batch_norm(x, None, None, training=True)", "F.instance_norm(x)", "F.rms_norm(x, [8])", "F.local_response_norm(x, 2)", "x.unfold(2, 3, 2)",
+                      "F.conv1d(x, x[:, :, :3])", "F.conv_transpose1d(x, x[:, :, :3])", "torch.logcumsumexp(x, 2)", "x.cumprod(2)", "x.cummax(2)[0]",
+                      "F.glu(x, 2)", "F.normalize(x, dim=2)", "x.renorm(2, 0, 1.)", "x.median(2)[0]", "x.kthvalue(2, 2)[0]", "x.sort(2)[0]"],
+          (1, 2, 6, 6): ["F.max_pool2d(x, 2)", "F.max_pool2d(x, 3, 2, 1)", "F.max_pool2d(x, 2, 1, dilation=2, ceil_mode=True)", "F.max_pool2d(x[0], 2)",
+                         "F.adaptive_max_pool2d(x, (3, 4))", "F.adaptive_avg_pool2d(x, (3, 4))", "F.avg_pool2d(x, 3, 2, 1, divisor_override=5)", "F.avg_pool2d(x, 4, ceil_mode=True)",
+                         "F.fractional_max_pool2d(x, 2, (3, 3), _random_samples=torch.full((1, 2, 2), .4, dtype=torch.float64))",
+                         "F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)", "F.interpolate(x, (4, 9), mode='bilinear')", "F.interpolate(x, (4, 9), mode='bicubic')",
+                         "F.interpolate(x, (4, 3), mode='bilinear', antialias=True)", "F.interpolate(x, (4, 9))", "F.interpolate(x, (4, 4), mode='area')", "F.unfold(x, 2, stride=2)",
+                         "F.fold(x.view(1, 8, 9), (4, 4), 2)", "F.pixel_shuffle(x.repeat(1, 2, 1, 1), 2)", "F.conv2d(x, x[:, :, :2, :2])", "x.det()", "x.inverse()", "torch.linalg.lu(x)[1]",
+                         *(f"F.grid_sample(x[:, :1], torch.sigmoid(x[:, :, :3, :4]).permute(0, 2, 3, 1) * 2.6 - 1.3, '{mode}', '{padding}', {corners})"
+                           for mode in ("bilinear", "nearest", "bicubic") for padding in ("zeros", "border", "reflection") for corners in (True, False))],
+          (1, 1, 4, 4, 4): ["F.max_pool3d(x, 2)", "F.max_pool3d(x, 3, 1, 1)", "F.adaptive_max_pool3d(x, 3)", "F.adaptive_avg_pool3d(x, 3)", "F.avg_pool3d(x, 2, 1)",
+                            "F.interpolate(x, (3, 5, 6), mode='trilinear')", "F.grid_sample(x, torch.tanh(x[0, :, :2, :2, :3]).unsqueeze(0), align_corners=False)",
+                            "F.fractional_max_pool3d(x, 2, (2, 2, 2), _random_samples=torch.full((1, 1, 3), .4, dtype=torch.float64))", "F.pad(x, (1, 1, 1, 1, 1, 1), 'replicate')"],
+          (5,): ["torch.special.i1(x * k)", "torch.special.i1e(x * k)", "F.smooth_l1_loss(x * k, x.detach() * 0, reduction='none')", "F.huber_loss(x * k, x.detach() * 0, reduction='none')",
+                 "torch.linalg.vector_norm(x[:, None] * k[:, None], dim=1)", "(x * k).norm()", "torch.nextafter(x, x * k)",
+                 "x.scatter_reduce(0, torch.tensor([0, 0, 1, 2, 2]), x * k, 'prod')", "x.index_reduce(0, torch.tensor([0, 0, 1, 2, 2]), x + k, 'prod')", "torch.ones(3, 3).double().index_reduce(0, torch.tensor([0, 1, 1]), x[:3, None] * k[:3], 'amax')",
+                 "torch.atan2(x + 1, x * k)", "x.remainder(x * x)", "torch.xlogy(x * k, x)"]}
+SHAPED = [(expression, shape) for shape, expressions in SHAPED.items() for expression in expressions]
+
+
+def twice(module, expression, shape):
+    chooser = torch.Generator().manual_seed(3)
+    values = (torch.rand(shape, dtype=torch.float64, generator=chooser) * 1.5 + .2).tolist()
+    x = module.tensor(values, dtype=module.float64, requires_grad=True)
+    scope = {"torch": module, "F": module.nn.functional, "x": x, "k": module.tensor([1., 0., -1., 2., 0.], dtype=module.float64)}
+    result = eval(expression, scope)
+    results = [each for each in (result if isinstance(result, tuple) else [result]) if each.is_floating_point()]
+
+    def weights(tensor, salt):
+        return module.tensor((torch.rand(tuple(tensor.shape), dtype=torch.float64, generator=torch.Generator().manual_seed(salt)) - .5).tolist(),
+                             dtype=module.float64).requires_grad_()
+    first_weights = [weights(each, 5) for each in results]
+    first, = module.autograd.grad(results, [x], first_weights, create_graph=True)
+    if not first.requires_grad:
+        return [first.tolist()]
+    second = module.autograd.grad(first, [x, *first_weights], weights(first, 7).detach(), allow_unused=True)
+    return [first.tolist()] + [None if each is None or not each.count_nonzero() else (each + 0).tolist() for each in second]
+
+
+def flat(value):
+    return [item for each in value for item in flat(each)] if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("expression, shape", SHAPED, ids=[expression for expression, _ in SHAPED])
+def test_shaped(expression, shape):
+    expected, got = (flat(twice(module, expression, shape)) for module in (torch, kindling))
+    assert len(got) == len(expected)
+    for ours, theirs in zip(got, expected):
+        assert ours is theirs is None or ours == pytest.approx(theirs, rel=1e-7, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("call", ["x // 2", "torch.heaviside(x, x)", "x.unique()", "x.unique_consecutive()", "torch.histogram(x, 3)[0]", "torch.bincount(torch.tensor([0, 1, 1, 2, 2]), x)",
+                                  "torch.igamma(x, x)", "(x * 1).igamma_(x)", "(x * 1).floor_divide_(2)"])
+def test_without_a_derivative(call):
+    for module in torch, kindling:
+        x = module.tensor([1., 2., 3., 4., 5.], requires_grad=True)
+        result = eval(call, {"torch": module, "x": x})
+        assert result.requires_grad
+        with pytest.raises(RuntimeError, match="is not implemented"):
+            result.sum().backward()
+
+
+def test_permutations_have_no_gradient():
+    for module in torch, kindling:
+        p, low, up = module.linalg.lu(module.eye(2, requires_grad=True))
+        assert (p.requires_grad, low.requires_grad, up.requires_grad, p.is_leaf) == (False, True, True, True)
+        p, low, up = module.lu_unpack(*module.linalg.lu_factor(module.eye(2, requires_grad=True)))
+        assert (p.requires_grad, low.requires_grad, up.requires_grad) == (False, True, True)
