@@ -54,17 +54,36 @@ def _postprocess(values, create_graph):
     return tuple([each if create_graph else each.detach() for each in values])
 
 
-def _checked(outputs, inputs, kind, strict):
-    """Raises, if strict, where an output does not depend on the inputs."""
-    if not strict:
-        return
-    for i, each in enumerate(outputs):
+_NOT_ALLOWED = "This is not allowed in strict mode."
+# What strict mode says of a value that does not depend on the inputs: its number, and where it comes from.
+_INDEPENDENT = {
+    "outputs": "Output {} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner "
+               "from the input when running in strict mode.",
+    "gradient": "The gradient with respect to input {} is independent of the inputs of the user-provided function. " + _NOT_ALLOWED,
+    "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is independent "
+                "of the input. " + _NOT_ALLOWED + " You should ensure that your function is twice differentiable and that the jacobian depends "
+                "on the inputs (this would be violated by a linear function for example).",
+    "hessian": "The hessian of the user-provided function with respect to input {} is independent of the input. " + _NOT_ALLOWED + " You should "
+               "ensure that your function is thrice differentiable and that the hessian depends on the inputs.",
+}
+# And of a gradient that is not there, by the backward pass that should have given it.
+_MISSING = {
+    "back": "The output of the user-provided function is independent of input {}. " + _NOT_ALLOWED,
+    "back_trick": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double backward trick "
+                  "to compute forward mode gradients. " + _NOT_ALLOWED,
+    "double_back": "The jacobian of the user-provided function is independent of input {}. " + _NOT_ALLOWED,
+    "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. This is not allowed in "
+                         "strict mode as it prevents from using the double backward trick to replace forward mode AD.",
+}
+
+
+def _checked(values, kind, strict):
+    """Raises, if strict, where a value does not depend on the inputs."""
+    for i, each in enumerate(values if strict else ()):
+        if each is None:
+            raise RuntimeError(_MISSING["back"].format(i))
         if not each.requires_grad:
-            if kind == "outputs":
-                raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
-                                   "differentiable manner from the input when running in strict mode.")
-            raise RuntimeError(f"The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is "
-                               "not allowed in strict mode.")
+            raise RuntimeError(_INDEPENDENT[kind].format(i))
 
 
 def _gradients(outputs, inputs, seeds=None, create_graph=False, retain_graph=None):
@@ -77,23 +96,19 @@ def _gradients(outputs, inputs, seeds=None, create_graph=False, retain_graph=Non
                                retain_graph=retain_graph)
 
 
-def _filled(gradients, inputs, strict, create_graph, stage, zero_to=None):
+def _filled(gradients, inputs, strict, create_graph, stage):
     """Zeros for what does not depend on the inputs; raises if strict."""
     import kindling as torch
     result = []
     for i, gradient in enumerate(gradients):
         if gradient is None:
             if strict:
-                if stage == "double_back":
-                    raise RuntimeError("The jacobian of the user-provided function is independent of input "
-                                       f"{i}. This is not allowed in strict mode.")
-                raise RuntimeError(f"Output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+                raise RuntimeError(_MISSING[stage].format(i))
             gradient = torch.zeros_like(inputs[i])
         elif strict and create_graph and not gradient.requires_grad:
-            raise RuntimeError(f"The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is "
-                               "not allowed in strict mode when create_graph=True." if stage != "double_back" else
-                               f"The hessian of the user-provided function is independent of entry {i} in the grad_input. This is not allowed "
-                               "in strict mode when create_graph=True.")
+            name = "hessian" if stage.startswith("double") else "jacobian"
+            raise RuntimeError(f"The {name} of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
+                               "create_graph=True.")
         result.append(gradient)
     return tuple(result)
 
@@ -105,7 +120,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
         many, inputs = _tuple_of(inputs, "inputs", "vjp")
         inputs = _prepare(inputs, create_graph)
         many_out, outputs = _tuple_of(func(*inputs), "outputs of the user-provided function", "vjp")
-        _checked(outputs, inputs, "outputs", strict)
+        _checked(outputs, "outputs", strict)
         v = _vectors(v, outputs, "vjp", "output", many_out)
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         result = _filled(_gradients(outputs, inputs, v, create_graph), inputs, strict, create_graph, "back")
@@ -120,9 +135,10 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         inputs = _prepare(inputs, create_graph)
         v = _vectors(v, inputs, "jvp", "input", many)
         many_out, outputs = _tuple_of(func(*inputs), "outputs of the user-provided function", "jvp")
-        _checked(outputs, inputs, "outputs", strict)
+        _checked(outputs, "outputs", strict)
         seeds = tuple([torch.zeros_like(each, requires_grad=True) for each in outputs])
-        first = _filled(_gradients(outputs, inputs, seeds, True), inputs, strict, True, "back")
+        first = _gradients(outputs, inputs, seeds, True)
+        _checked(first, "gradient", strict)
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         result = _filled(_gradients(first, seeds, v, create_graph), outputs, strict, create_graph, "back_trick")
     return (_shaped(_postprocess(outputs, create_graph), many_out), _shaped(_postprocess(result, create_graph), many_out))
@@ -144,7 +160,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         many, inputs = _tuple_of(inputs, "inputs", "jacobian")
         inputs = _prepare(inputs, create_graph)
         many_out, outputs = _tuple_of(func(*inputs), "outputs of the user-provided function", "jacobian")
-        _checked(outputs, inputs, "outputs", strict)
+        _checked(outputs, "outputs", strict)
         result = []
         for i, output in enumerate(outputs):
             rows = [[] for _ in inputs]
@@ -158,8 +174,9 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
                                                "strict mode.")
                         gradient = torch.zeros_like(inputs[k])
                     elif strict and create_graph and not gradient.requires_grad:
+                        # The output's number, as PyTorch says it.
                         raise RuntimeError("The jacobian of the user-provided function is independent of input "
-                                           f"{k}. This is not allowed in strict mode when create_graph=True.")
+                                           f"{i}. This is not allowed in strict mode when create_graph=True.")
                     rows[k].append(gradient)
             result.append(tuple([torch.stack(row, 0).view(output.size() + inputs[k].size()) if row
                                  else inputs[k].new_zeros(output.size() + inputs[k].size()) for k, row in enumerate(rows)]))
@@ -170,17 +187,21 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
     """The second derivatives of a function with one element: a tensor of shape input.shape twice, for every pair of inputs."""
-    import kindling as torch
     many, inputs = _tuple_of(inputs, "inputs", "hessian")
 
     def first(*arguments):
-        _, outputs = _tuple_of(func(*arguments), "outputs of the user-provided function", "hessian")
-        if len(outputs) != 1:
+        gradients = jacobian(number, arguments, create_graph=True)
+        _checked(gradients, "jacobian", strict)
+        return gradients
+
+    def number(*arguments):
+        many_out, outputs = _tuple_of(func(*arguments), "outputs of the user-provided function", "hessian")
+        _checked(outputs, "outputs", strict)
+        if many_out:
             raise RuntimeError("The function given to hessian should return a single Tensor")
         if outputs[0].nelement() != 1:
             raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
-        return jacobian(lambda *a: func(*a).reshape(()), arguments, create_graph=True, strict=strict)
-    del torch
+        return outputs[0].squeeze()
     result = jacobian(first, inputs, create_graph=create_graph, strict=strict, vectorize=vectorize and not strict)
     return result if many else result[0][0]
 
@@ -190,7 +211,7 @@ def _second(func, inputs, name, create_graph, strict):
     many, inputs = _tuple_of(inputs, "inputs", name)
     inputs = _prepare(inputs, create_graph)
     many_out, outputs = _tuple_of(func(*inputs), "outputs of the user-provided function", name)
-    _checked(outputs, inputs, "outputs", strict)
+    _checked(outputs, "outputs", strict)
     if many_out or not isinstance(outputs[0], torch.Tensor):
         raise RuntimeError(f"The function given to {name} should return a single Tensor")
     if outputs[0].nelement() != 1:
@@ -204,7 +225,8 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     with torch.enable_grad():
         many, inputs, outputs = _second(func, inputs, "vhp", create_graph, strict)
         v = _vectors(v, inputs, "vhp", "input", many)
-        first = _filled(_gradients(outputs, inputs, create_graph=True), inputs, strict, True, "back")
+        first = _gradients(outputs, inputs, create_graph=True)
+        _checked(first, "jacobian", strict)
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         result = _filled(_gradients(first, inputs, v, create_graph), inputs, strict, create_graph, "double_back")
     return (_postprocess(outputs, create_graph)[0], _shaped(_postprocess(result, create_graph), many))
@@ -216,9 +238,10 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     with torch.enable_grad():
         many, inputs, outputs = _second(func, inputs, "hvp", create_graph, strict)
         v = _vectors(v, inputs, "hvp", "input", many)
-        first = _filled(_gradients(outputs, inputs, create_graph=True), inputs, strict, True, "back")
+        first = _gradients(outputs, inputs, create_graph=True)
+        _checked(first, "jacobian", strict)
         seeds = tuple([torch.zeros_like(each, requires_grad=True) for each in inputs])
-        second = _filled(_gradients(first, inputs, seeds, True), inputs, strict, True, "double_back")
+        second = _gradients(first, inputs, seeds, True)
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         result = _filled(_gradients(second, seeds, v, create_graph), inputs, strict, create_graph, "double_back_trick")
     return (_postprocess(outputs, create_graph)[0], _shaped(_postprocess(result, create_graph), many))

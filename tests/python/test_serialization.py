@@ -436,6 +436,20 @@ def test_killed_save_leaves_the_old_file(tmp_path):
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path)
     assert done.returncode == -9
     assert kindling.load(path)["x"].tolist() == [1, 1, 1]
+    from kindling import serialization
+    descriptor = serialization._open_unnamed(str(tmp_path))
+    if descriptor is not None:  # a file system that has files without names: nothing else is left
+        os.close(descriptor)
+        assert os.listdir(tmp_path) == ["a.pt"]
+
+
+def test_save_where_files_need_names(tmp_path, monkeypatch):
+    from kindling import serialization
+    monkeypatch.setattr(serialization, "_open_unnamed", lambda folder: None)
+    path = tmp_path / "a.pt"
+    for value in (1, 2):
+        kindling.save(value, path)
+        assert kindling.load(path) == value and os.listdir(tmp_path) == ["a.pt"]
 
 
 def test_save_keeps_mode_and_follows_links(tmp_path):
