@@ -131,6 +131,9 @@ std::tuple<Tensor, Tensor> grid_gradient(const Tensor& grad, const Tensor& input
     return {of_input ? to(grad_input, input.dtype()) : grad_input, of_grid ? to(grad_grid, grid.dtype()) : grad_grid};
 }
 
+[[gnu::noinline]] Tensor times(const Tensor& x, double factor) { return mul(x, number(factor)); }
+[[gnu::noinline]] Tensor plus(const Tensor& x, double term) { return add(x, number(term)); }
+
 /// How one dimension of the input is read at each point: taps with weights, the weights' slopes by the place in the input,
 /// and the slope of that place by the grid's number. Differentiable, as the kernels' gradients are not.
 struct Taps {
@@ -138,62 +141,43 @@ struct Taps {
     Tensor scale;
 };
 
-/// Reflected between the ends until it is inside, and the sign of that.
-std::pair<Tensor, Tensor> reflected(const Tensor& place, int64_t size, bool align_corners) {
-    double low = align_corners ? 0 : -0.5, span = align_corners ? static_cast<double>(size - 1) : static_cast<double>(size);
-    if (span == 0) return {zeros_like(place), zeros_like(place)};
-    Tensor off = sub(place, number(low)), size_off = abs(off), rest = fmod(size_off, number(span));
-    Tensor even = eq(fmod(floor(div(size_off, number(span))), number(2)), Scalar(0));
-    Tensor sign = mul(where(even, Scalar(1.0), Scalar(-1.0)), where(lt(off, Scalar(0)), Scalar(-1.0), Scalar(1.0)));
-    return {where(even, add(rest, number(low)), sub(number(span + low), rest)), to(sign, place.dtype())};
-}
+/// Weights of the taps as polynomials of the part behind the place's floor; the cubic convolution with a = -0.75.
+constexpr float tap_polynomials[3][4][4] = {{{1, -1, 0, 0}, {0, 1, 0, 0}}, {{1, 0, 0, 0}},
+                                            {{0, -0.75F, 1.5F, -0.75F}, {1, 0, -2.25F, 1.25F}, {0, 0.75F, 1.5F, -1.25F}, {0, 0, -0.75F, 0.75F}}};
+constexpr int tap_counts[3] = {2, 1, 4};
 
 Taps taps_of(const Tensor& coordinate, int64_t size, library::GridMode mode, library::GridPadding padding, bool align_corners) {
     using library::GridMode, library::GridPadding;
+    const bool cubic = mode == GridMode::Cubic;      // whose taps are padded one by one, and not the place
     double last = static_cast<double>(size - 1), stretch = (align_corners ? last : static_cast<double>(size)) / 2;
-    Tensor fixed = detach(coordinate), place = add(mul(fixed, number(stretch)), number(last / 2));
+    Tensor fixed = detach(coordinate), place = plus(times(fixed, stretch), last / 2);
     Taps taps;
     taps.scale = full_like(place, Scalar(stretch));
     auto pad = [&](Tensor at) {
-        if (padding == GridPadding::Reflection) {
-            auto [inside, sign] = reflected(at, size, align_corners);
-            at = inside;
-            if (mode != GridMode::Cubic) taps.scale = mul(taps.scale, sign);
+        if (padding == GridPadding::Reflection) {    // between the ends, until it is inside
+            double low = align_corners ? 0 : -0.5, span = 2 * stretch;
+            Tensor off = plus(at, -low), rest = span == 0 ? times(off, 0) : remainder(off, number(2 * span));
+            Tensor back = gt(rest, Scalar(span));
+            at = plus(where(back, rsub(rest, Scalar(2 * span)), rest), low);
+            if (!cubic) taps.scale = where(back, neg(taps.scale), taps.scale);
         }
         if (padding == GridPadding::Zeros) return at;
-        if (mode != GridMode::Cubic) taps.scale = masked_fill(taps.scale, logical_or(le(at, Scalar(0)), ge(at, Scalar(last))), Scalar(0));
+        if (!cubic) taps.scale = masked_fill(taps.scale, logical_or(le(at, Scalar(0)), ge(at, Scalar(last))), Scalar(0));
         return clamp(at, Scalar(0.0), Scalar(last));
     };
-    if (mode != GridMode::Cubic) place = pad(place);
+    if (!cubic) place = pad(place);
     // The place is scale * coordinate + a constant: that is how it is differentiated.
-    Tensor low = floor(place), part = sub(add(mul(sub(coordinate, fixed), taps.scale), place), low);
-    auto tap = [&](const Tensor& at, const Tensor& weight, const Tensor& slope) {
-        Tensor where_ = mode == GridMode::Cubic ? pad(at) : at;
-        taps.weight.push_back(weight);
-        taps.slope.push_back(slope);
-        taps.inside.push_back(to(logical_and(ge(where_, Scalar(0)), le(where_, Scalar(last))), place.dtype()));
-        taps.index.push_back(to(clamp(where_, Scalar(0.0), Scalar(last)), DType::Int64));
-    };
-    Tensor one = ones_like(place);
-    if (mode == GridMode::Nearest) {
-        tap(round(place), one, zeros_like(place));
-    } else if (mode == GridMode::Linear) {
-        tap(low, rsub(part, Scalar(1)), neg(one));
-        tap(add(low, one), part, one);
-    } else {
-        constexpr double a = -0.75;
-        auto polynomial = [&](const Tensor& x, double c3, double c2, double c1, double c0) {
-            return add(mul(add(mul(add(mul(x, number(c3)), number(c2)), x), number(c1)), x), number(c0));
-        };
-        auto inner = [&](const Tensor& x) { return polynomial(x, a + 2, -(a + 3), 0, 1); };
-        auto outer = [&](const Tensor& x) { return polynomial(x, a, -5 * a, 8 * a, -4 * a); };
-        auto inner_slope = [&](const Tensor& x) { return polynomial(x, 0, 3 * (a + 2), -2 * (a + 3), 0); };
-        auto outer_slope = [&](const Tensor& x) { return polynomial(x, 0, 3 * a, -10 * a, 8 * a); };
-        Tensor before = add(part, one), after = sub(one, part), far = add(after, one);
-        tap(sub(low, one), outer(before), outer_slope(before));
-        tap(low, inner(part), inner_slope(part));
-        tap(add(low, one), inner(after), neg(inner_slope(after)));
-        tap(add(low, number(2)), outer(far), neg(outer_slope(far)));
+    Tensor low = mode == GridMode::Nearest ? round(place) : floor(place), part = sub(add(mul(sub(coordinate, fixed), taps.scale), place), low);
+    for (int k = 0; k < tap_counts[static_cast<int>(mode)]; k++) {
+        const float* c = tap_polynomials[static_cast<int>(mode)][k];
+        auto polynomial = [&](double c0, double c1, double c2, double c3) { return plus(mul(part, plus(mul(part, plus(times(part, c3), c2)), c1)), c0); };
+        taps.weight.push_back(polynomial(c[0], c[1], c[2], c[3]));
+        taps.slope.push_back(polynomial(c[1], 2 * c[2], 3 * c[3], 0));
+        Tensor at = plus(low, k - cubic), read;
+        if (cubic) at = pad(at);
+        read = clamp(at, Scalar(0.0), Scalar(last));
+        taps.inside.push_back(to(eq(at, read), place.dtype()));
+        taps.index.push_back(to(read, DType::Int64));
     }
     return taps;
 }
