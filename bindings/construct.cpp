@@ -311,22 +311,43 @@ static DType infer(PyObject* object, bool& any) {
         DType each = infer(items[i], any);
         if (each == DType::None) continue;
         DType both = result == DType::None ? each : promote(result, each);
-        KINDLING_CHECK(Runtime, both != DType::None, "Could not infer one dtype for %s and %s", name(result), name(each));
+        KINDLING_CHECK(Runtime, both != DType::None, "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
+                       scalar_type_name(result), scalar_type_name(each));
         result = both;
     }
     return result;
 }
 
+/// A number where it fits; refused where an integer's dtype has no room for it.
+static void store_number(void* at, DType dtype, const Scalar& number) {
+    if (number.is_complex() && !is_complex(dtype)) fail(ErrorKind::Type, "must be real number, not complex");
+    if (is_integral(dtype)) check_fits(number, dtype, name(dtype));
+    store(at, dtype, number);
+}
+
 static void store_object(void* at, DType dtype, PyObject* object) {
-    if (PyFloat_CheckExact(object)) return store(at, dtype, Scalar(PyFloat_AS_DOUBLE(object)));
+    if (PyFloat_CheckExact(object)) return store_number(at, dtype, Scalar(PyFloat_AS_DOUBLE(object)));
     Scalar scalar;
-    if (scalar_of_object(object, scalar)) {
-        if (scalar.is_complex() && !is_complex(dtype)) fail(ErrorKind::Type, "must be real number, not complex");
-        return store(at, dtype, scalar);
+    if (PyLong_CheckExact(object)) {
+        int overflow = 0;
+        long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+        if (!overflow && (dtype != DType::UInt64 || value >= 0)) return store_number(at, dtype, Scalar(static_cast<int64_t>(value)));
+        if (dtype == DType::Bool) return store(at, dtype, Scalar(true));
+        if (category(dtype) >= 2) {
+            double wide = PyLong_AsDouble(object);
+            if (PyErr_Occurred()) throw_python();
+            return store(at, dtype, Scalar(wide));
+        }
+        unsigned long long wide = 0;
+        if (dtype == DType::UInt64) wide = PyLong_AsUnsignedLongLong(object);
+        else PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
+        if (PyErr_Occurred()) throw_python();
+        return store(at, dtype, Scalar(static_cast<uint64_t>(wide)));
     }
+    if (scalar_of_object(object, scalar)) return store_number(at, dtype, scalar);
     if (is_tensor(object)) {
         KINDLING_CHECK(Value, impl_of(object)->numel == 1, "only one element tensors can be converted to Python scalars");
-        return store(at, dtype, tensor_of(object).item_scalar());
+        return store_number(at, dtype, tensor_of(object).item_scalar());
     }
     if (dtype == DType::Bool) {
         int truth = PyObject_IsTrue(object);
@@ -340,8 +361,7 @@ static void store_object(void* at, DType dtype, PyObject* object) {
     }
     Object index(PyNumber_Index(object));
     if (!index) throw_python();
-    if (!scalar_of_object(index.get(), scalar)) throw_python();
-    store(at, dtype, scalar);
+    store_object(at, dtype, index.get());
 }
 
 static char* fill(char* at, DType dtype, PyObject* object, const Sizes& sizes, size_t dim) {
@@ -426,7 +446,7 @@ static void read_options(const char* function, PyObject* dtype, PyObject* device
         options.device = default_device.device;
         options.has_device = true;
     }
-    if (requires_grad) options.requires_grad = truth_of(requires_grad);
+    if (requires_grad) options.requires_grad = flag_of(function, "requires_grad", requires_grad);
 }
 static PyObject* finish(const Tensor& made, const MakeOptions& options) {
     Tensor result = options.has_device ? to_options(made, DType::None, true, options.device, false, MemoryFormat::Preserve) : made;
@@ -529,7 +549,7 @@ static PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
         Ref<Storage> storage = Storage::adopt(static_cast<char*>(view->buf) + offset, static_cast<size_t>(count * item), release_view, view);
         guard.view = nullptr;
         Tensor result = make_tensor(storage, 0, IntList(&count, 1), IntList(&one, 1), dtype);
-        if (slots[4] && truth_of(slots[4])) result.requires_grad_(true);
+        if (slots[4] && flag_of("frombuffer", "requires_grad", slots[4])) result.requires_grad_(true);
         return wrap(result);
     });
 }

@@ -94,12 +94,13 @@ static PyObject* run_on_host(PyObject*, PyObject* args) {
     private_devices[number].on_host = on;
     Py_RETURN_NONE;
 }
-/// _C._get_accelerator(): the device of the first plug-in; the CPU where there is none.
-static PyObject* get_accelerator(PyObject*, PyObject*) {
+Device accelerator() {
     for (int i = 0; i < private_count; i++)
-        if (private_devices[i].allocate) return device_object({static_cast<DeviceType>(static_cast<int>(DeviceType::Private) + i), -1});
-    return device_object(Device());
+        if (private_devices[i].allocate) return {static_cast<DeviceType>(static_cast<int>(DeviceType::Private) + i), -1};
+    return Device();
 }
+/// _C._get_accelerator().
+static PyObject* get_accelerator(PyObject*, PyObject*) { return device_object(accelerator()); }
 
 bool init_devices(PyObject* module) {
     static PyMethodDef functions[] = {{"_name_private_device", name_private_device, METH_O, nullptr},

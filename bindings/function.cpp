@@ -3,6 +3,8 @@
 #include "runtime/allocator.h"
 #include "runtime/threads.h"
 
+#include <climits>
+
 #include <structmember.h>
 
 namespace kindling::python {
@@ -406,10 +408,15 @@ template <uint32_t where> static PyObject* find_any(PyObject*, PyObject* name) {
 static PyObject* get_capability(PyObject*, PyObject*) { return PyUnicode_FromString(cpu_capability()); }
 static PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
 static PyObject* set_threads(PyObject*, PyObject* count) {
-    long value = PyLong_AsLong(count);
-    if (value == -1 && PyErr_Occurred()) return nullptr;
-    set_num_threads(static_cast<int>(value));
-    Py_RETURN_NONE;
+    int64_t value;
+    Fit fit = int_of_object(count, value);
+    if (fit == Fit::No) PyErr_Format(PyExc_TypeError, "set_num_threads expects an int, but got %s", Py_TYPE(count)->tp_name);
+    if (fit != Fit::Yes) return nullptr;
+    return guarded([&]() -> PyObject* {
+        KINDLING_CHECK(Runtime, value > 0 && value <= INT_MAX, "Expected positive number of threads");
+        set_num_threads(static_cast<int>(value));
+        Py_RETURN_NONE;
+    });
 }
 
 /// _C._memory_stats(): the allocator's numbers by name, in the order of AllocatorStats.

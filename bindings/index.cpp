@@ -68,11 +68,6 @@ static const char* old_type_name(DType dtype) {
                                             "BFloat16", "UInt16", "UInt32", "UInt64"};
     return names[static_cast<int>(dtype)];
 }
-static const char* c_type_name(DType dtype) {
-    static constexpr const char* names[] = {"uint8_t", "int8_t", "int16_t", "int", "int64_t", "at::Half", "float", "double", "c10::complex<float>",
-                                            "c10::complex<double>", "bool", "at::BFloat16", "uint16_t", "uint32_t", "uint64_t"};
-    return names[static_cast<int>(dtype)];
-}
 
 /// A 1-element index [0] for True, an empty one for False.
 static Tensor bool_index(bool value) {
@@ -224,8 +219,15 @@ static Tensor strip_ones(const Tensor& value, int64_t dims) {
     return op_view(value, IntList(value.sizes().data() + skip, static_cast<size_t>(value.dim() - skip)));
 }
 
+/// Items are int64 before they are anything else.
+static void check_item(PyObject* value) {
+    int64_t item;
+    if (PyLong_CheckExact(value) && int_of_object(value, item) == Fit::Raised) throw_python();
+}
+
 static void write(const Tensor& target, PyObject* value) {
     Scalar scalar;
+    check_item(value);
     if (!is_tensor(value) && scalar_of_object(value, scalar)) {
         if (category(target.dtype()) < 3 && scalar.is_complex())
             fail(ErrorKind::Runtime, "value cannot be converted to type %s without overflow", c_type_name(target.dtype()));
@@ -251,6 +253,7 @@ static void write(const Tensor& target, PyObject* value) {
 
 static Tensor value_tensor(const Tensor& self, PyObject* value) {
     if (is_tensor(value)) return tensor_of(value);
+    check_item(value);
     Scalar scalar;
     if (scalar_of_object(value, scalar)) {
         static constinit Known full{"full", "", nullptr};

@@ -60,16 +60,15 @@ static bool is_int_like(PyObject* object) {
     return PyIndex_Check(object) && !PyBool_Check(object) && !is_device(object);
 }
 
+static inline Fit int_of_long(PyObject* object, int64_t& value) {
+    value = PyLong_AsLongLong(object);
+    if (value != -1 || !PyErr_Occurred()) [[likely]] return Fit::Yes;
+    PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
+    return Fit::Raised;
+}
+
 Fit int_of_object(PyObject* object, int64_t& value) {
-    if (PyLong_CheckExact(object)) [[likely]] {
-        value = PyLong_AsLongLong(object);
-        if (value == -1 && PyErr_Occurred()) {
-            PyErr_Clear();
-            PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
-            return Fit::Raised;
-        }
-        return Fit::Yes;
-    }
+    if (PyLong_CheckExact(object)) [[likely]] return int_of_long(object, value);
     if (!is_int_like(object)) return Fit::No;
     if (is_tensor(object)) {
         value = tensor_of(object).item_scalar().to_int();
@@ -77,10 +76,20 @@ Fit int_of_object(PyObject* object, int64_t& value) {
     }
     PyObject* index = PyNumber_Index(object);
     if (!index) return Fit::Raised;
-    value = PyLong_AsLongLong(index);
+    Fit fit = PyLong_Check(index) ? int_of_long(index, value) : Fit::No;
     Py_DECREF(index);
-    if (value == -1 && PyErr_Occurred()) return Fit::Raised;
-    return Fit::Yes;
+    return fit;
+}
+
+/// The error of an int in a list that is too large, with its place.
+static Fit refuse_item(const char* function, const char* argument, Py_ssize_t place, PyObject* item) {
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s%sargument '%s' failed to unpack the object at pos %zd with error \"type must be tuple of ints,but got %s\"",
+                     function, *function ? "(): " : "", argument, place + 1, Py_TYPE(item)->tp_name);
+    else if (PyErr_ExceptionMatches(PyExc_ValueError))
+        PyErr_Format(PyExc_TypeError, "%s%sargument '%s' failed to unpack the object at pos %zd with error \"Overflow when unpacking long long\"",
+                     function, *function ? "(): " : "", argument, place + 1);
+    return Fit::Raised;
 }
 
 static bool has_torch_function(PyObject* object) {
@@ -125,15 +134,8 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
     for (Py_ssize_t i = 0; i < size; i++) {
         Fit fit = int_of_object(items[i], ints[i]);
         if (fit == Fit::Yes) continue;
-        if (fit == Fit::Raised && PyErr_ExceptionMatches(PyExc_ValueError)) {
-            PyErr_Format(PyExc_TypeError, "argument '%s' failed to unpack the object at pos %zd with error \"Overflow when unpacking long long\"",
-                         argument.name, i + 1);
-            return fit;
-        }
-        if (fit == Fit::Raised || i == 0) return fit;
-        PyErr_Format(PyExc_TypeError, "argument '%s' failed to unpack the object at pos %zd with error \"type must be tuple of ints,but got %s\"",
-                     argument.name, i + 1, Py_TYPE(items[i])->tp_name);
-        return Fit::Raised;
+        if (fit == Fit::No && i == 0) return fit;
+        return refuse_item("", argument.name, i, items[i]);
     }
     value = Value(IntList(ints, static_cast<size_t>(size)));
     return Fit::Yes;
@@ -250,8 +252,9 @@ bool memory_format_of_object(PyObject* object, MemoryFormat& format);
 
 Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& arena, bool numbers) {
     if (argument.list) {
-        if (object == Py_None && argument.optional) {
-            value = Value();
+        // torch shows an empty list as None where it is the default.
+        if (object == Py_None && (argument.optional || (argument.default_value.tag == Value::Tag::IntList && argument.default_value.size == 0))) {
+            value = argument.optional ? Value() : argument.default_value;
             return Fit::Yes;
         }
         return convert_list(argument, object, value, arena);
@@ -430,11 +433,25 @@ static bool goes_after(const Signature& a, const Signature& b) {
     return after;
 }
 
-static PyObject* synonym_of(const char* name) {
-    static constexpr const char* pairs[][2] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"input", "x"}, {"other", "x2"}};
+/// Other names that an argument goes by, in front of a space each: NumPy's, as torch takes them.
+static const char* synonyms_of(const char* name) {
+    static constexpr const char* pairs[][2] = {{"dim", " axis "}, {"keepdim", " keepdims "}, {"input", " x a x1 "}, {"other", " x2 "},
+                                               {"dim0", " axis0 "}, {"dim1", " axis1 "}, {"src", " other "}};
     for (auto& pair : pairs)
-        if (strcmp(pair[0], name) == 0) return PyUnicode_InternFromString(pair[1]);
+        if (strcmp(pair[0], name) == 0) return pair[1];
     return nullptr;
+}
+
+static bool is_synonym(const char* synonyms, PyObject* name) {
+    Py_ssize_t length;
+    const char* text = synonyms ? PyUnicode_AsUTF8AndSize(name, &length) : nullptr;
+    if (!text) {
+        PyErr_Clear();
+        return false;
+    }
+    for (const char* at = synonyms; (at = strstr(at, text)); at++)
+        if (length && at[-1] == ' ' && at[length] == ' ') return true;
+    return false;
 }
 
 static bool is_option(const Argument& a) {
@@ -460,7 +477,7 @@ static void make_signature(Signature& s, const Operator* op, bool method) {
         p.place = static_cast<uint8_t>(i);
         const char* shown = !method && strcmp(a.name, "self") == 0 ? "input" : a.name;
         p.name = PyUnicode_InternFromString(shown);
-        p.synonym = synonym_of(shown);
+        p.synonyms = synonyms_of(shown);
         if (!a.keyword_only) s.positional++;
         if (!a.keyword_only && !a.has_default) s.required++;
         else if (a.keyword_only && !a.has_default) s.required++;
@@ -480,7 +497,8 @@ static void make_signature(Signature& s, const Operator* op, bool method) {
         if (static_cast<int>(i) != self) add(i);
     }
     s.makes_tensor = !tensors;
-    s.numbers = op->has(trait::TensorOnlyNumbers) || takes_numbers(op->name());
+    s.numbers_beside = op->has(trait::TensorOnlyNumbers | trait::NumberLast);
+    s.numbers = s.numbers_beside || takes_numbers(op->name());
     int rest = s.positional - s.has_self;
     const Argument* first = s.count > s.has_self ? s.parameters[s.has_self].argument : nullptr;
     s.varargs = rest == 1 && first && first->list && first->type == Type::Int;
@@ -514,11 +532,12 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
             number_overload |= is_number_type(*result->signatures[i].parameters[p].argument);
     for (int i = 0; i < result->count && !number_overload; i++) {
         const char* overload = result->signatures[i].op->functional ? result->signatures[i].op->functional->overload() : result->signatures[i].op->overload();
-        if ((strcmp(overload, "Tensor") == 0 || strcmp(overload, "Tensor_Tensor") == 0) && result->signatures[i].op->body == Body::Pointwise)
+        if (!result->signatures[i].numbers && (strcmp(overload, "Tensor") == 0 || strcmp(overload, "Tensor_Tensor") == 0) && result->signatures[i].op->body == Body::Pointwise)
             result->signatures[i].numbers = result->signatures[i].numbers_beside = true;
     }
     for (int i = 0; i < result->count; i++) {
         Signature& s = result->signatures[i];
+        for (int p = 0; p < s.count; p++) s.parameters[p].numbers = s.numbers && (p > 0 || !s.op->has(trait::NumberLast));
         if (!s.out_count) continue;
         for (int j = 0; j < result->count; j++) {
             const Signature& other = result->signatures[j];
@@ -575,7 +594,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
     for (size_t i = 0; i < all; i++) call.values[i] = schema.arguments[i].default_value;
     for (Py_ssize_t i = 0; i < used; i++) {
         const Parameter& p = s.parameters[i];
-        Fit fit = convert(*p.argument, args[i], call.values[p.place], call.arena, s.numbers);
+        Fit fit = convert(*p.argument, args[i], call.values[p.place], call.arena, p.numbers);
         if (fit != Fit::Yes) {
             trouble = {Trouble::Kind::Type, static_cast<int>(i), nullptr, false, args[i]};
             return fit;
@@ -587,12 +606,8 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
         int64_t* ints = call.arena.get<int64_t>(size);
         for (size_t i = 0; i < size; i++) {
             Fit fit = int_of_object(args[static_cast<size_t>(used) + i], ints[i]);
-            if (fit == Fit::Raised) return fit;
-            if (fit == Fit::No) {
-                PyErr_Format(PyExc_TypeError, "%s(): argument '%s' failed to unpack the object at pos %zu with error \"type must be tuple of ints,but got %s\"",
-                             s.op->name(), s.parameters[used].argument->name, i + 1, Py_TYPE(args[static_cast<size_t>(used) + i])->tp_name);
-                return Fit::Raised;
-            }
+            if (fit != Fit::Yes)
+                return refuse_item(s.op->name(), s.parameters[used].argument->name, static_cast<Py_ssize_t>(i), args[static_cast<size_t>(used) + i]);
         }
         call.values[s.parameters[used].place] = Value(IntList(ints, size));
         given |= uint64_t{1} << used;
@@ -605,7 +620,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
         for (int i = 0; i < s.count && found < 0; i++)
             if (s.parameters[i].name == name) found = i;
         for (int i = 0; i < s.count && found < 0; i++)
-            if (same_name(name, s.parameters[i].name) || (s.parameters[i].synonym && same_name(name, s.parameters[i].synonym))) found = i;
+            if (same_name(name, s.parameters[i].name) || is_synonym(s.parameters[i].synonyms, name)) found = i;
         if (found < 0 && s.has_self == 0 && s.count && strcmp(s.parameters[0].argument->name, "self") == 0 &&
             PyUnicode_CompareWithASCIIString(name, "self") == 0)
             found = 0;
@@ -621,7 +636,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
             const Parameter& p = s.parameters[found];
             // An explicit None means the default, as torch has it for every option of a factory.
             if (object == Py_None && p.argument->has_default && !p.argument->optional && is_option(*p.argument)) continue;
-            Fit fit = convert(*p.argument, object, call.values[p.place], call.arena, s.numbers);
+            Fit fit = convert(*p.argument, object, call.values[p.place], call.arena, p.numbers);
             if (fit != Fit::Yes) {
                 trouble = {Trouble::Kind::Type, found, name, true, object};
                 return fit;
@@ -920,7 +935,7 @@ static void raise_mismatch(const Overloads& overloads, PyObject* const* args, Py
                 Arena arena;
                 Value value;
                 PyObject* object = args[p];
-                Fit fit = p < nargs ? convert(*s.parameters[p].argument, object, value, arena, s.numbers) : Fit::No;
+                Fit fit = p < nargs ? convert(*s.parameters[p].argument, object, value, arena, s.parameters[p].numbers) : Fit::No;
                 PyErr_Clear();
                 detail += format(fit == Fit::Yes ? "%s%s" : "%s!%s!", p > s.has_self ? ", " : "", shown_type(object));
             }
@@ -951,7 +966,7 @@ static bool any_like(PyObject* const* args, Py_ssize_t count) {
     return false;
 }
 
-bool parse_call(const Overloads& overloads, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Call& call) {
+static Fit parse_overloads(const Overloads& overloads, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Call& call) {
     bool out_given = false;
     Py_ssize_t keywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     if (overloads.any_out)
@@ -969,18 +984,57 @@ bool parse_call(const Overloads& overloads, PyObject* const* args, Py_ssize_t na
             call.overloaded = seen_overloaded(call);
             // Undefined where a tensor belongs: an object that only has __torch_function__.
             if (!call.overloaded && any_like(args, nargs + keywords)) call.overloaded = true;
-            return true;
+            return Fit::Yes;
         }
         if (fit == Fit::Raised) {
-            if (overloads.count == 1 || !PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+            if (overloads.count == 1 || !PyErr_ExceptionMatches(PyExc_TypeError)) return Fit::Raised;
             bool last = true;
             for (int j = i + 1; j < overloads.count; j++) last &= (overloads.signatures[j].out_count > 0) != out_given;
-            if (last) return false;
+            if (last) return Fit::Raised;
             PyErr_Clear();
         }
     }
-    raise_mismatch(overloads, args, nargs, kwnames);
-    return false;
+    return Fit::No;
+}
+
+/// The calls that torch deprecated and still takes, their numbers by position: add(input, alpha, other), addcmul(input, value,
+/// tensor1, tensor2), addmm(beta, input, alpha, mat1, mat2) and its like, also without alpha.
+static bool parse_deprecated(const Overloads& overloads, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Call& call) {
+    Text name = overloads.name;
+    if (name.ends_with('_')) name.remove_suffix(1);
+    const bool sum = name == "add" || name == "sub", ratio = name == "addcmul" || name == "addcdiv", method = overloads.signatures[0].has_self;
+    const bool alias = name == "subtract" && nargs == 3 && !(is_tensor(args[1]) && (impl_of(args[1])->ndim || key_of(impl_of(args[1])) & key::Autograd));   // (input, number, alpha) is no old form
+    const bool product = name == "addmm" || name == "addbmm" || name == "addmv" || name == "addr" || name == "baddbmm";
+    if (!alias && !(sum ? nargs == 3 : ratio ? nargs == 4 : product && (nargs == 4 || nargs == 5))) return false;
+    PyObject* order[8];
+    const char* keywords[2] = {sum || alias ? "alpha" : ratio ? "value" : "beta", "alpha"};
+    Py_ssize_t count = 0, numbers[2] = {product && !method ? 0 : alias ? 2 : 1, 2}, moved = nargs == 5 ? 2 : 1;
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        if (i != numbers[0] && (moved < 2 || i != numbers[1])) order[count++] = args[i];
+    for (Py_ssize_t i = 0; i < moved; i++) order[count + i] = args[numbers[i]];
+    const Py_ssize_t given = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    if (given > 1) return false;
+    Object names(checked(PyTuple_New(moved + given)));
+    for (Py_ssize_t i = 0; i < moved; i++) PyTuple_SET_ITEM(names.get(), i, checked(PyUnicode_InternFromString(keywords[i])));
+    if (given) {
+        PyTuple_SET_ITEM(names.get(), moved, Py_NewRef(PyTuple_GET_ITEM(kwnames, 0)));
+        order[nargs] = args[nargs];
+    }
+    if (parse_overloads(overloads, order, count, names.get(), call) != Fit::Yes) {
+        PyErr_Clear();
+        return false;
+    }
+    static bool warned = false;
+    if (warned || alias) return true;
+    warned = true;
+    return PyErr_WarnFormat(PyExc_UserWarning, 1, "This overload of %s is deprecated: %s goes by keyword.", overloads.name, keywords[0]) == 0;
+}
+
+bool parse_call(const Overloads& overloads, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Call& call) {
+    Fit fit = parse_overloads(overloads, args, nargs, kwnames, call);
+    if (fit == Fit::Yes) [[likely]] return true;
+    if (fit == Fit::No && !parse_deprecated(overloads, args, nargs, kwnames, call) && !PyErr_Occurred()) raise_mismatch(overloads, args, nargs, kwnames);
+    return !PyErr_Occurred();
 }
 
 bool sizes_of_arguments(const char* function, const char* name, PyObject* const* args, Py_ssize_t nargs, Sizes& sizes) {
@@ -996,7 +1050,10 @@ bool sizes_of_arguments(const char* function, const char* name, PyObject* const*
     for (Py_ssize_t i = 0; i < size; i++) {
         int64_t value = 0;
         Fit fit = int_of_object(items[i], value);
-        if (fit == Fit::Raised) return false;
+        if (fit == Fit::Raised) {
+            refuse_item(function, name, i, items[i]);
+            return false;
+        }
         if (fit == Fit::No) {
             PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %zd) must be tuple of ints, not %s", function, name, i + 1,
                          Py_TYPE(items[i])->tp_name);

@@ -41,8 +41,9 @@ enum class Fit : uint8_t { Yes, No, Raised };
 struct Parameter {
     const Argument* argument;
     PyObject* name;              // interned; "input" for a function's self
-    PyObject* synonym = nullptr; // axis, keepdims, x
+    const char* synonyms = nullptr;  // " axis ": other names
     uint8_t place;               // in the schema
+    bool numbers;                // a Python number may stand for a tensor
 };
 
 /// One overload's Python signature.

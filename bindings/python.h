@@ -69,6 +69,8 @@ bool dtype_of_object(PyObject* object, DType& dtype);  // torch.dtype and float,
 bool is_dtype(PyObject* object);
 bool device_of_object(PyObject* object, Device& device, bool raise = true);   // device, str, int
 bool is_device(PyObject* object);
+/// The device of the first plug-in; the CPU where there is none.
+Device accelerator();
 bool scalar_of_object(PyObject* object, Scalar& scalar);  // Python and NumPy numbers; no error set
 Generator* generator_of(PyObject* object);             // null if it is none
 Storage* storage_of(PyObject* object);                 // null if it is none
@@ -87,12 +89,8 @@ template <class F> int guarded_int(F&& body) {
 }
 /// Throws Error(Python): the Python error that is set passes through C++ code.
 [[noreturn]] void throw_python();
-/// Python's truth of an object; throws what its __bool__ raises.
-inline bool truth_of(PyObject* object) {
-    int truth = PyObject_IsTrue(object);
-    if (truth < 0) throw_python();
-    return truth;
-}
+/// A bool argument; TypeError for anything else.
+bool flag_of(const char* function, const char* name, PyObject* object);
 /// `call` for a PyObject* result that must not be null in C++ code.
 inline PyObject* checked(PyObject* object) { if (!object) throw_python(); return object; }
 

@@ -451,12 +451,9 @@ static bool seed_of(PyObject* object, uint64_t& seed) {
     long long value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
     if (overflow) {
         seed = PyLong_AsUnsignedLongLong(number.get());
-        if (PyErr_Occurred()) {
-            PyErr_Clear();
-            PyErr_SetString(PyExc_RuntimeError, "Overflow when unpacking unsigned long long");
-            return false;
-        }
-        return true;
+        if (!PyErr_Occurred()) return true;
+        PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
+        return false;
     }
     seed = static_cast<uint64_t>(value);
     return true;

@@ -85,7 +85,7 @@ METHOD(tolist) { NO_ARGUMENTS("tolist") return tensor_to_list(self); }
 METHOD(numpy) {
     PyObject* slots[1];
     if (!read_arguments("numpy", args, nargs, kwnames, {"force"}, slots)) return nullptr;
-    bool force = slots[0] && truth_of(slots[0]);
+    bool force = slots[0] && flag_of("numpy", "force", slots[0]);
     Tensor tensor = tensor_of(self);
     if (force) {
         static constinit Known conj{"resolve_conj", "", nullptr}, neg{"resolve_neg", "", nullptr};
@@ -115,6 +115,17 @@ template <DType dtype> static PyObject* cast(PyObject* self, PyObject* const* ar
     return converted(self, to_options(tensor_of(self), dtype, false, {}, false, format_argument("to", slots[0])));
 }
 
+/// What stands for a number in promotion: as which dtype x.to(1.5) converts.
+static bool is_other(PyObject* object, PyObject* second, DType& dtype) {
+    Scalar number;
+    if (is_tensor(object) || is_dtype(object) || is_device(object) || object == Py_None || PyUnicode_Check(object) || PyType_Check(object)) return false;
+    // An int is a device, unless what follows says that it can't be.
+    if (PyLong_Check(object) && !PyBool_Check(object) && (!second || second == Py_None || is_dtype(second) || PyType_Check(second))) return false;
+    if (!scalar_of_object(object, number)) return false;
+    dtype = number.dtype();
+    return true;
+}
+
 METHOD(to) {
     // to(dtype, ...), to(device, dtype, ...), to(other, ...): told apart by the first argument.
     PyObject *first = nargs > 0 ? args[0] : nullptr, *slots[6];
@@ -122,44 +133,38 @@ METHOD(to) {
     Device device;
     bool has_device = false;
     int at = 0;
-    if (first && is_tensor(first)) {
-        if (!read_arguments("to", args, nargs, kwnames, {"other", "non_blocking", "copy", "memory_format"}, slots, 1)) return nullptr;
-        dtype = impl_of(first)->dtype;
-        device = impl_of(first)->device;
-        has_device = true;
+    if (kwnames && !first)
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++)
+            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "other") == 0) at = 1;
+    if (at || (first && (is_tensor(first) || is_other(first, nargs > 1 ? args[1] : nullptr, dtype)))) {
+        if (!read_arguments("to", args, nargs, kwnames, {"other", "non_blocking", "copy", "memory_format"}, slots, 1, 3)) return nullptr;
+        if (dtype == DType::None) {
+            KINDLING_CHECK(Type, is_tensor(slots[0]), "to(): argument 'other' must be Tensor, not %s", Py_TYPE(slots[0])->tp_name);
+            dtype = impl_of(slots[0])->dtype;
+            device = impl_of(slots[0])->device;
+            has_device = true;
+        }
         at = 1;
     } else if (first && (is_dtype(first) || PyType_Check(first))) {
-        if (!read_arguments("to", args, nargs, kwnames, {"dtype", "non_blocking", "copy", "memory_format"}, slots, 1)) return nullptr;
+        if (!read_arguments("to", args, nargs, kwnames, {"dtype", "non_blocking", "copy", "memory_format"}, slots, 1, 3)) return nullptr;
         if (!dtype_of_object(first, dtype)) fail(ErrorKind::Type, "to(): argument 'dtype' must be torch.dtype, not %s", Py_TYPE(first)->tp_name);
         at = 1;
     } else {
-        if (kwnames && !first)
-            for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++)
-                if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "other") == 0) {
-                    if (!read_arguments("to", args, nargs, kwnames, {"other", "non_blocking", "copy", "memory_format"}, slots, 1)) return nullptr;
-                    KINDLING_CHECK(Type, is_tensor(slots[0]), "to(): argument 'other' must be Tensor, not %s", Py_TYPE(slots[0])->tp_name);
-                    dtype = impl_of(slots[0])->dtype;
-                    device = impl_of(slots[0])->device;
-                    has_device = true;
-                    at = 1;
-                }
-        if (at == 0) {
-            if (!read_arguments("to", args, nargs, kwnames, {"device", "dtype", "non_blocking", "copy", "memory_format"}, slots, 0)) return nullptr;
-            if (slots[0] && slots[0] != Py_None) {
-                if (!is_device(slots[0]) && !PyUnicode_Check(slots[0]) && !PyLong_Check(slots[0]))
-                    fail(ErrorKind::Type, "to() received an invalid combination of arguments - got (%s), but expected one of:\n * (torch.device device, "
-                         "torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (torch.dtype "
-                         "dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool "
-                         "non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n", Py_TYPE(slots[0])->tp_name);
-                if (!device_of_object(slots[0], device)) return nullptr;
-                has_device = true;
-            }
-            if (slots[1] && slots[1] != Py_None && !dtype_of_object(slots[1], dtype))
-                fail(ErrorKind::Type, "to(): argument 'dtype' must be torch.dtype, not %s", Py_TYPE(slots[1])->tp_name);
-            at = 2;
+        if (!read_arguments("to", args, nargs, kwnames, {"device", "dtype", "non_blocking", "copy", "memory_format"}, slots, 0, 4)) return nullptr;
+        if (slots[0] && slots[0] != Py_None) {
+            if (!is_device(slots[0]) && !PyUnicode_Check(slots[0]) && !PyLong_Check(slots[0]))
+                fail(ErrorKind::Type, "to() received an invalid combination of arguments - got (%s), but expected one of:\n * (torch.device device, "
+                     "torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (torch.dtype "
+                     "dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool "
+                     "non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n", Py_TYPE(slots[0])->tp_name);
+            if (!device_of_object(slots[0], device)) return nullptr;
+            has_device = true;
         }
+        if (slots[1] && slots[1] != Py_None && !dtype_of_object(slots[1], dtype))
+            fail(ErrorKind::Type, "to(): argument 'dtype' must be torch.dtype, not %s", Py_TYPE(slots[1])->tp_name);
+        at = 2;
     }
-    bool non_blocking = slots[at] && truth_of(slots[at]), copy = slots[at + 1] && truth_of(slots[at + 1]);
+    bool non_blocking = slots[at] && flag_of("to", "non_blocking", slots[at]), copy = slots[at + 1] && flag_of("to", "copy", slots[at + 1]);
     return converted(self, to_options(tensor_of(self), dtype, has_device, device, copy, format_argument("to", slots[at + 2]), non_blocking));
 }
 
@@ -202,7 +207,7 @@ METHOD(new_tensor) {
     if (slots[1] && slots[1] != Py_None && !dtype_of_object(slots[1], dtype)) fail(ErrorKind::Type, "new_tensor(): argument 'dtype' must be torch.dtype");
     if (slots[2] && slots[2] != Py_None && !device_of_object(slots[2], device)) return nullptr;
     Tensor result = to_options(tensor_of_data(slots[0], dtype, false), DType::None, true, device, false, MemoryFormat::Preserve);
-    if (slots[3] && truth_of(slots[3])) result.requires_grad_(true);
+    if (slots[3] && flag_of("new_tensor", "requires_grad", slots[3])) result.requires_grad_(true);
     return wrap(result);
 }
 METHOD(new) {

@@ -218,14 +218,18 @@ bool device_of_object(PyObject* object, Device& device, bool raise) {
         return false;
     }
     if (PyLong_Check(object) && !PyBool_Check(object)) {
-        long index = PyLong_AsLong(object);
-        if (index < 0 || index > 127) {
-            PyErr_Clear();
-            if (raise) PyErr_SetString(PyExc_RuntimeError, "Device index must not be negative");
+        int64_t index = -1;
+        if (int_of_object(object, index) == Fit::Raised) {
+            if (!raise) PyErr_Clear();
             return false;
         }
-        device = {DeviceType::CUDA, static_cast<int8_t>(index)};
-        return true;
+        DeviceType type = accelerator().type;
+        if (index >= 0 && index <= 127 && type != DeviceType::CPU) {
+            device = {type, static_cast<int8_t>(index)};
+            return true;
+        }
+        if (raise) PyErr_SetString(PyExc_RuntimeError, index < 0 ? "Device index must not be negative" : "Cannot access accelerator device when none is available.");
+        return false;
     }
     if (raise) PyErr_Format(PyExc_TypeError, "device must be a torch.device, str or int, not %s", Py_TYPE(object)->tp_name);
     return false;

@@ -148,11 +148,8 @@ bool scalar_of_object(PyObject* object, Scalar& scalar) {
             scalar = Scalar(static_cast<int64_t>(value));
             return true;
         }
-        unsigned long long wide = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
-        if (PyErr_Occurred() || overflow < 0) {
-            PyErr_Clear();
-            throw Error(ErrorKind::Overflow, overflow < 0 ? "can't convert negative int to unsigned" : "int too big to convert");
-        }
+        unsigned long long wide = PyLong_AsUnsignedLongLong(object);
+        if (PyErr_Occurred()) throw_python();
         scalar = Scalar(static_cast<uint64_t>(wide));
         return true;
     }
@@ -174,6 +171,13 @@ bool scalar_of_object(PyObject* object, Scalar& scalar) {
     bool result = number && scalar_of_object(item, scalar);
     Py_DECREF(item);
     return result;
+}
+
+bool flag_of(const char* function, const char* name, PyObject* object) {
+    Scalar scalar;   // NumPy's bool is one too
+    if (!PyBool_Check(object) && (PyLong_Check(object) || !scalar_of_object(object, scalar) || !scalar.is_bool()))
+        fail(ErrorKind::Type, "%s(): argument '%s' must be bool, not %s", function, name, Py_TYPE(object)->tp_name);
+    return object == Py_True || scalar.to_bool();
 }
 
 // ---- any value

@@ -16,6 +16,12 @@ const char* scalar_type_name(DType dtype) {
     return names[static_cast<int>(dtype)];
 }
 
+const char* c_type_name(DType dtype) {
+    static constexpr const char* names[] = {"uint8_t", "int8_t", "int16_t", "int", "int64_t", "c10::Half", "float", "double", "c10::complex<float>",
+        "c10::complex<double>", "bool", "c10::BFloat16", "uint16_t", "uint32_t", "uint64_t", "Undefined"};
+    return names[static_cast<int>(dtype)];
+}
+
 DType promote(DType a, DType b) {
     if (a == b) return a;
     int ca = category(a), cb = category(b);

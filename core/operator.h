@@ -44,12 +44,13 @@ enum : uint32_t {
     AutocastLower = 1u << 10,     // under autocast: in the autocast dtype (matmul, conv),
     AutocastFloat = 1u << 11,     //   in float32 (losses),
     AutocastPromote = 1u << 13,   //   in the widest dtype of its arguments (cat)
-    TensorOnlyNumbers = 1u << 12, // a Python number may stand for a Tensor argument even without a Scalar overload
+    TensorOnlyNumbers = 1u << 12, // a Python number may stand for some of its Tensors, without a Scalar overload
+    NumberLast = 1u << 20,        // the same, but not for the first
     OutApart = 1u << 14,          // its out= must not share memory with any argument
     WritesCopy = 1u << 15,        // its body writes to what copy_to_write (operators/forms.h) gives it
     NoBools = 1u << 16,           // no operand may be bool: subtraction
     WholeDType = 1u << 17,        // what is written, by out= or in place, must have the result's very dtype
-    OutDecides = 1u << 18,        // with out= and no dtype, that of out is what it computes in (sum, cumsum; all factories)
+    OutDecides = 1u << 18,        // with out= and no dtype, that of out is what it computes in (sum, cumsum)
     NoDerivative = 1u << 19,      // results require grad as arguments do, and going backward raises
     no_kernel_shift = 24,         // from here on: the kinds of dtype that it has no kernel for
 };

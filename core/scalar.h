@@ -29,7 +29,7 @@ public:
     bool is_complex() const { return kind_ == Kind::Complex; }
     /// The dtype torch gives this number by itself, before the default dtype comes in.
     DType dtype() const {
-        return is_bool() ? DType::Bool : is_integral() ? DType::Int64 : is_float() ? DType::Float64 : DType::Complex128;
+        return is_bool() ? DType::Bool : kind_ == Kind::UInt ? DType::UInt64 : is_integral() ? DType::Int64 : is_float() ? DType::Float64 : DType::Complex128;
     }
     double to_double() const {
         if (kind_ == Kind::UInt) return static_cast<double>(static_cast<uint64_t>(int_));
@@ -50,6 +50,10 @@ private:
     union { int64_t int_; double real_; };
     double imag_;
 };
+
+/// RuntimeError as torch where a number has no place in a dtype: too large, NaN or a fraction beyond an integer's range.
+/// Negative whole numbers wrap around in unsigned dtypes. The text names the dtype by its C++ type, or else as `called`.
+void check_fits(const Scalar& value, DType dtype, const char* called = nullptr);
 
 template <> inline double Scalar::to<double>() const { return to_double(); }
 template <> inline float Scalar::to<float>() const { return static_cast<float>(to_double()); }

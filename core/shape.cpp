@@ -10,13 +10,11 @@ std::string str(IntList list) {
 
 int64_t checked_numel(IntList sizes) {
     int64_t count = 1;
-    bool overflow = false, empty = false;
+    bool overflow = false;   // as in torch, a 0 saves only what comes behind it
     for (int64_t size : sizes) {
         KINDLING_CHECK(Runtime, size >= 0, "Trying to create tensor with negative dimension %ld: %s", size, str(sizes).c_str());
-        empty |= size == 0;
         overflow |= __builtin_mul_overflow(count, size, &count);
     }
-    if (empty) return 0;
     KINDLING_CHECK(Runtime, !overflow, "numel: integer multiplication overflow for shape %s", str(sizes).c_str());
     return count;
 }
@@ -54,12 +52,22 @@ uint64_t dim_mask(IntList dims, int64_t ndim, bool empty_is_all) {
     return mask;
 }
 
+/// The stride behind a dimension of `size`; empty tensors have strides too.
+static int64_t next_stride(int64_t stride, int64_t size, IntList sizes) {
+    int64_t next;
+    if (__builtin_mul_overflow(stride, size > 1 ? size : 1, &next)) {
+        checked_numel(sizes);
+        fail(ErrorKind::Runtime, "Stride calculation overflowed");
+    }
+    return next;
+}
+
 Sizes contiguous_strides(IntList sizes) {
     Sizes strides(sizes.size());
     int64_t step = 1;
     for (size_t i = sizes.size(); i-- > 0;) {
         strides[i] = step;
-        if (__builtin_mul_overflow(step, sizes[i] > 1 ? sizes[i] : 1, &step)) checked_numel(sizes);  // returns if it is empty
+        if (i) step = next_stride(step, sizes[i], sizes);
     }
     return strides;
 }
@@ -72,7 +80,7 @@ Sizes channels_last_strides(IntList sizes) {
     int64_t step = sizes[1] > 1 ? sizes[1] : 1;
     for (size_t i = sizes.size(); i-- > 2;) {
         strides[i] = step;
-        step *= sizes[i] > 1 ? sizes[i] : 1;
+        step = next_stride(step, sizes[i], sizes);
     }
     strides[0] = step;
     return strides;
@@ -180,8 +188,7 @@ bool view_strides(IntList sizes, IntList strides, IntList target, Sizes& result)
     for (int64_t size : sizes) numel *= size;
     if (numel == 0) {
         if (sizes == target) { result = strides; return true; }
-        int64_t step = 1;
-        for (size_t i = target.size(); i-- > 0;) { result[i] = step; step *= target[i] > 1 ? target[i] : 1; }
+        result = contiguous_strides(target);
         return true;
     }
     if (sizes.empty()) return true;

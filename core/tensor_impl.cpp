@@ -74,7 +74,7 @@ void TensorImpl::refresh() {
             overflow |= __builtin_mul_overflow(count, size[i], &count);
         }
     }
-    if (overflow) [[unlikely]] {
+    if (overflow || (count == 0 && ndim > 2)) [[unlikely]] {
         Sizes asked(IntList(size, ndim));
         for (int i = 0; i < ndim; i++) shape[i] = 0;  // should the count be refused, the header is still in order
         count = numel = 0;

@@ -1,5 +1,7 @@
 #include "core/value.h"
 
+#include <cmath>
+
 namespace kindling {
 
 Value::Value(const Scalar& s) : integer(0) {
@@ -47,6 +49,20 @@ void Value::discard() {
     if (tag == Tag::Tensor) release(tensor);
     else if (tag == Tag::TensorList) delete[] tensors;
     tag = Tag::None;
+}
+
+void check_fits(const Scalar& value, DType dtype, const char* called) {
+    bool good = is_complex(dtype) || !value.is_complex();
+    double x = value.to_double(), largest = dtype == DType::Float16 ? 65504.0 : dtype == DType::BFloat16 ? 3.3895313892515355e38 : 3.4028234663852886e38;
+    if (is_floating(dtype)) {
+        good = good && (dtype == DType::Float64 || !(std::abs(x) > largest) || std::isinf(x));
+    } else if (is_integral(dtype)) {
+        bool whole = !value.is_float() && !value.is_complex();
+        double width = std::ldexp(1.0, static_cast<int>(item_size(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1));
+        double low = !is_unsigned(dtype) ? -width : whole ? 1 - width : 0;
+        good = good && (whole || x == x) && x >= low && (whole && item_size(dtype) == 8 ? is_unsigned(dtype) || value.kind() != Scalar::Kind::UInt : x <= width - 1 && x < width);
+    }
+    KINDLING_CHECK(Runtime, good, "value cannot be converted to type %s without overflow", called ? called : c_type_name(dtype));
 }
 
 Tensor wrap_number(const Scalar& number) {

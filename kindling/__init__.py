@@ -79,7 +79,7 @@ _FILES = {
              "set_deterministic_debug_mode get_deterministic_debug_mode set_float32_matmul_precision "
              "get_float32_matmul_precision set_warn_always is_warn_always_enabled set_flush_denormal asarray from_dlpack "
              "to_dlpack numel is_complex is_floating_point is_conj is_neg is_signed is_nonzero is_inference "
-             "is_same_size is_distributed get_file_path "
+             "is_distributed get_file_path "
              "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
              "sparse_compressed_tensor quantize_per_tensor quantize_per_channel from_file "
              "FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor "

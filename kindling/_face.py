@@ -31,8 +31,11 @@ def typename(obj, /):
 
 
 def _method(name):
-    def function(input, *args, **kwargs):
-        return getattr(input, name)(*args, **kwargs)
+    def function(input):
+        method = getattr(input, name, None)
+        if method is None:
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return method()
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``input.{name}()``, as a function."
@@ -50,16 +53,9 @@ is_inference = _method("is_inference")
 
 def is_nonzero(input):
     """Whether a tensor of one element is not zero. RuntimeError for other sizes."""
-    if input.numel() != 1:
-        if input.numel() == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    if not isinstance(input, Tensor):
+        raise TypeError(f"is_nonzero(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return bool(input)
-
-
-def is_same_size(input, other):
-    """Whether two tensors have the same shape."""
-    return input.shape == other.shape
 
 
 def is_distributed(input):

@@ -72,14 +72,9 @@ def split(tensor, split_size_or_sections, dim=0):
 
 
 def _split(tensor, split_size, dim=0):
-    if isinstance(split_size, (list, tuple)) or type(split_size).__name__ == "Size":
-        return _operator("split_with_sizes")(tensor, split_size, dim)
-    if isinstance(split_size, Tensor) and split_size.dim():
-        return _operator("split_with_sizes")(tensor, split_size.tolist(), dim)
-    try:
-        return _operator("split")(tensor, int(split_size), dim)
-    except (TypeError, ValueError):
-        raise TypeError(f"split(): argument 'split_sizes' (position 2) must be tuple of ints, not {type(split_size).__name__}") from None
+    if isinstance(split_size, Tensor):
+        split_size = split_size.tolist()
+    return _operator("split" if hasattr(split_size, "__index__") else "split_with_sizes")(tensor, split_size, dim)
 
 
 def meshgrid(*tensors, indexing=None):

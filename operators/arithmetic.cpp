@@ -75,7 +75,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return floor_div(x, y); }),
     });
     declare("fmod.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded towards zero: it has self's sign"),
+        doc("The remainder of self / other rounded towards zero: it has self's sign"), flags(trait::NumberLast),
         pointwise([](auto x, auto y) { return fmod(x, y); }),
     });
     declare("remainder.Tensor(Tensor self, Tensor other) -> Tensor", {
@@ -90,7 +90,8 @@ OPERATORS(arithmetic) {
         doc("self to the power of a number"), has_inplace(),
         kernel([](const Tensor& self, const Scalar& exponent) {
             if (category(self.dtype()) < 2 && exponent.is_integral())
-                KINDLING_CHECK(Runtime, exponent.to_int() >= 0, "Integers to negative integer powers are not allowed.");
+                KINDLING_CHECK(Runtime, exponent.to_double() >= 0, "Integers to negative integer powers are not allowed.");
+            if (is_integral(self.dtype()) && exponent.is_integral()) check_fits(exponent, self.dtype());
             // The few powers that are cheaper than exp and log, as torch has them: their infinities and zeros are other ones.
             const bool floating = category(self.dtype()) >= 2 && (is_complex(self.dtype()) || !exponent.is_complex());
             if (floating && exponent.equals(2)) return mul(self, self);
@@ -108,7 +109,6 @@ OPERATORS(arithmetic) {
                 if (exponent.equals(3)) return mul(mul(self, self), self);
                 if (exponent.equals(-2)) return reciprocal(mul(self, self));
             }
-            if (self.dtype() == DType::Bool && exponent.is_bool()) return exponent.to_bool() ? clone(self) : ones_like(self);
             return pow(self, wrap_number(exponent));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar exponent) {
@@ -351,7 +351,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return lcm(x, y); }),
     });
     declare("copysign.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self with other's sign"), int_to_float(),
+        doc("self with other's sign"), flags(trait::NumberLast), int_to_float(),
         pointwise([](auto x, auto y) { return copysign(x, y); }),
     });
     declare("nextafter(Tensor self, Tensor other) -> Tensor", {

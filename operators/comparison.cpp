@@ -7,6 +7,13 @@ namespace {
 
 Sym truth(const Sym& x) { return x.dtype() == DType::Bool ? x : x != like(x, 0); }
 
+/// A number to choose beside a tensor's.
+Tensor beside(const Tensor& tensor, const Scalar& number) {
+    DType type = result_type(tensor, number);
+    if (is_integral(type)) check_fits(number, type);
+    return wrap_number(number);
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -140,11 +147,11 @@ OPERATORS(comparison) {
     });
     declare("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", {
         doc("A number where the condition holds, other elsewhere"), in(space::Torch), no_out(),
-        composition([](const Tensor& condition, const Scalar& self, const Tensor& other) { return where(condition, wrap_number(self), other); }),
+        composition([](const Tensor& condition, const Scalar& self, const Tensor& other) { return where(condition, beside(other, self), other); }),
     });
     declare("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", {
         doc("self where the condition holds, a number elsewhere"), in(space::Torch | space::Method), no_out(),
-        composition([](const Tensor& condition, const Tensor& self, const Scalar& other) { return where(condition, self, wrap_number(other)); }),
+        composition([](const Tensor& condition, const Tensor& self, const Scalar& other) { return where(condition, self, beside(self, other)); }),
     });
     declare("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", {
         doc("One number where the condition holds, another elsewhere"), in(space::Torch), no_out(),

@@ -29,6 +29,12 @@ Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat fo
     return result;
 }
 
+/// A size that is there already leaves the strides alone, unless a format asks for others.
+void resized(const Tensor& self, IntList size, std::optional<MemoryFormat> format) {
+    KINDLING_CHECK(Runtime, format != MemoryFormat::Preserve, "Unsupported memory format Preserve");
+    if (format || self.sizes() != size) resize_tensor(self, size, format_strides(size, format.value_or(MemoryFormat::Contiguous)));
+}
+
 template <class A, class B> DType joint_type(const A& a, const B& b) {
     ResultType type;
     type.add(a);
@@ -160,7 +166,7 @@ OPERATORS(copying) {
         kernel([](const Tensor& self, IntList size, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || !thread_state.grad_mode, "cannot resize variables that require grad");
             for (int64_t each : size) KINDLING_CHECK(Runtime, each >= 0, "Trying to resize a tensor to a negative size: %s", str(size).c_str());
-            resize_tensor(self, size, format_strides(size, memory_format.value_or(MemoryFormat::Contiguous)));
+            resized(self, size, memory_format);
             return self;
         }),
     });
@@ -168,9 +174,8 @@ OPERATORS(copying) {
         doc("resize_ to another tensor's size"), in(space::Torch | space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || !thread_state.grad_mode, "cannot resize variables that require grad");
-            MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
-            if (format == MemoryFormat::Preserve) format = the_template.suggest_memory_format();
-            resize_tensor(self, the_template.sizes(), format_strides(the_template.sizes(), format));
+            if (memory_format == MemoryFormat::Preserve) memory_format = the_template.suggest_memory_format();
+            resized(self, the_template.sizes(), memory_format);
             return self;
         }),
     });

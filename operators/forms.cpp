@@ -154,6 +154,17 @@ void view_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     results[0] = Value::own(std::move(self));
 }
 
+/// A factory makes what `out` has room for.
+static void take_dtype(const Operator& op, Value* arguments, const TensorImpl& out) {
+    for (size_t i = 0; i < op.argument_count(); i++) {
+        if (op.schema->arguments[i].type != Type::DType) continue;
+        const Value& usual = op.schema->arguments[i].default_value;   // randint's is int64, but not for an out
+        if (arguments[i].is_none() || (!usual.is_none() && arguments[i].dtype == usual.dtype)) arguments[i] = Value(out.dtype);
+        KINDLING_CHECK(Runtime, arguments[i].dtype == out.dtype, "dtype %s does not match dtype of out parameter (%s)",
+                       scalar_type_name(arguments[i].dtype), scalar_type_name(out.dtype));
+    }
+}
+
 void out_kernel(const Operator& op, Value* arguments, Value* results) {
     size_t count = op.schema->results.size(), first = op.argument_count() - count;
     TensorImpl* inputs[64];
@@ -167,7 +178,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size && input_count < 64; j++)
             if (v.tensors[j].defined()) inputs[input_count++] = v.tensors[j].impl();
     }
-    if (op.has(trait::OutDecides) || op.functional->schema->factory)
+    if (op.has(trait::OutDecides))
         for (size_t i = 0; i < first; i++)
             if (op.schema->arguments[i].type == Type::DType && arguments[i].is_none()) arguments[i] = Value(arguments[first].tensor->dtype);
     struct Owned {                   // nobody takes them if a check raises
@@ -176,6 +187,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         ~Owned() { while (count) values[--count].discard(); }
     };
     Value computed[8];
+    if (op.functional->schema->factory) take_dtype(op, arguments, *arguments[first].tensor);
     Owned rest{computed, count}, given{results, count};
     run_functional(op, arguments, computed);
     for (size_t i = 0; i < count; i++) {

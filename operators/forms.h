@@ -49,7 +49,7 @@ struct PointwisePlan : RefCounted {
     uint8_t input_position[12];
     int scalar_count = 0;                    // run-time scalars, by schema position
     uint8_t scalar_position[12];
-    DType scalar_type[12];
+    uint16_t checked_scalars = 0;            // a bit for each that has to fit the dtype it is computed in
     DType compute;                           // what the operands were promoted to
     bool kept = false;                       // by the operator, for ever: nobody counts references to it
 };

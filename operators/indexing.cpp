@@ -444,6 +444,7 @@ OPERATORS(indexing) {
     declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
         doc("self with alpha * source added at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+            check_fits(alpha, value_type(self.dtype()));
             Tensor values = alpha.equals(1) ? source : mul(source, wrap_number(alpha));
             return write_rows(self, dim, index, values, Write::Add, "index_add_");
         }),

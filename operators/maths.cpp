@@ -70,7 +70,7 @@ OPERATORS(maths) {
         doc("The n-th derivative of digamma"),
         composition([](int64_t n, const Tensor& self) { return polygamma(n, self); }) });
     declare("special_zeta(Tensor self, Tensor other) -> Tensor", {
-        doc("The Hurwitz zeta function"), takes(kind::All & ~kind::Half), int_to_float(), pointwise([](auto x, auto q) { return zeta(x, q); }) });
+        doc("The Hurwitz zeta function"), takes(kind::All & ~kind::Half), int_to_float(), flags(trait::TensorOnlyNumbers), pointwise([](auto x, auto q) { return zeta(x, q); }) });
     declare("i0(Tensor self) -> Tensor", {
         doc("The modified Bessel function of the first kind, order 0"), alias("special_i0"), int_to_float(), pointwise([](auto x) { return i0(x); }) });
     declare("special_i0e(Tensor self) -> Tensor", { doc("i0 scaled by exp(-abs(self))"), int_to_float(), pointwise([](auto x) { return i0e(x); }) });
@@ -117,7 +117,7 @@ OPERATORS(maths) {
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return div(mul(grad, self), other); }),
     });
     declare("special_xlog1py(Tensor self, Tensor other) -> Tensor", {
-        doc("self * log1p(other), 0 where self is 0 and other is not NaN"), takes(kind::All & ~kind::Complex), int_to_float(),
+        doc("self * log1p(other), 0 where self is 0 and other is not NaN"), takes(kind::All & ~kind::Complex), int_to_float(), flags(trait::TensorOnlyNumbers),
         pointwise([](auto x, auto y) { return where(isnan(y), y, where(x == like(x, 0), like(x, 0), x * log1p(y))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) {
             return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(-1))), wrap_number(Scalar(0)), log1p(other)));

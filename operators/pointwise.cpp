@@ -79,7 +79,7 @@ inline void read_key(const Operator& op, const Value* arguments, PlanKey& key) {
 /// Whether a number given for this argument takes part in promotion.
 bool promotes(const Operator& op, const Argument& argument) {
     if (argument.type == Type::Tensor) return true;
-    if (argument.type != Type::Scalar) return false;
+    if (argument.type != Type::Scalar || std::strcmp(argument.name, "alpha") == 0) return false;
     return op.promotion == Promotion::WithScalars || std::strstr(op.functional->overload(), "Scalar") != nullptr;
 }
 
@@ -140,6 +140,9 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
             types[i] = value_type(compute);
             if (v.tag == Value::Tag::Float && category(compute) < 2) types[i] = DType::Float64;
             if (v.tag == Value::Tag::Complex && category(compute) < 3) types[i] = DType::Complex128;
+            // What stands for an operand wraps around instead, as in a tensor that is converted.
+            const bool operand = std::strstr(op.functional->overload(), "Scalar") && std::strcmp(op.schema->arguments[static_cast<size_t>(i)].name, "alpha");
+            if (type == Type::Scalar && !operand) plan.checked_scalars |= uint16_t(1u << plan.scalar_count);
             plan.scalar_position[plan.scalar_count++] = static_cast<uint8_t>(i);
         }
     }
@@ -228,6 +231,7 @@ Immediate pointwise_scalar(const PointwisePlan& plan, const Value* arguments, in
     DType type = value_type(plan.compute);
     if (v.tag == Value::Tag::Float && category(type) < 2) type = DType::Float64;
     if (v.tag == Value::Tag::Complex && category(type) < 3) type = DType::Complex128;
+    if (plan.checked_scalars >> which & 1 && type != DType::Float64 && (v.tag != Value::Tag::Int || type != DType::Int64)) check_fits(v.scalar(), type);
     switch (v.tag) {
         case Value::Tag::Float: return Immediate::of(type, v.real);
         case Value::Tag::Complex: return Immediate::of(type, std::complex<double>(v.real, v.imag));

@@ -104,6 +104,7 @@ void check_scalars(const Tensor& self, const Scalar& beta, const Scalar& alpha) 
         KINDLING_CHECK(Runtime, !beta.is_float() && !beta.is_complex(), "For integral input tensors, argument beta must not be a floating point number.");
         KINDLING_CHECK(Runtime, !alpha.is_float() && !alpha.is_complex(), "For integral input tensors, argument alpha must not be a floating point number.");
     }
+    for (const Scalar& number : {beta, alpha}) check_fits(number, value_type(self.dtype()));
 }
 
 }  // namespace

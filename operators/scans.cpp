@@ -134,6 +134,7 @@ OPERATORS(scans) {
         composition([](const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) {
             KINDLING_CHECK(Runtime, self.dim() >= 1, "diff expects input to be at least one-dimensional");
             KINDLING_CHECK(Runtime, n >= 0, "order must be non-negative but got %ld", n);
+            if (n == 0) return clone(self);
             int64_t d = wrap_dim(dim, self.dim());
             Tensor x = self;
             if (prepend.defined() || append.defined()) {

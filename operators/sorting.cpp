@@ -78,7 +78,8 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
     KINDLING_CHECK(Runtime, boundaries.dim() == 1 || values.dim() == boundaries.dim(),
                    "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor %s and input value tensor %s",
                    str(boundaries.sizes()).c_str(), str(values.sizes()).c_str());
-    KINDLING_CHECK(Runtime, boundaries.dtype() == values.dtype(), "torch.searchsorted(): input value tensor and boundaries tensor should have same dtype, but got boundary tensor dtype %s and input value tensor dtype %s", name(boundaries.dtype()), name(values.dtype()));
+    const DType dtype = result_type(boundaries, values);
+    KINDLING_CHECK(NotImplemented, !is_complex(dtype), "\"searchsorted_out_cpu\" not implemented for '%s'", scalar_type_name(dtype));
     bool shared = boundaries.dim() == 1;
     if (!shared)
         for (int64_t d = 0; d + 1 < boundaries.dim(); d++)
@@ -90,7 +91,7 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
     }
     Tensor result = make_tensor(values.sizes(), DType::Int64, boundaries.device());
     if (result.numel() && !result.is_meta()) {
-        Tensor b = contiguous(boundaries), v = contiguous(values), s = sorter.defined() ? contiguous(sorter) : Tensor();
+        Tensor b = contiguous(to(boundaries, dtype)), v = contiguous(to(values, dtype)), s = sorter.defined() ? contiguous(sorter) : Tensor();
         for (int64_t i = 0; s.defined() && i < s.numel(); i++)
             KINDLING_CHECK(Runtime, s.data_ptr<int64_t>()[i] >= 0 && s.data_ptr<int64_t>()[i] < s.size(-1), "torch.searchsorted(): sorter index out of range");
         int64_t width = b.size(-1), rows = shared ? 1 : b.numel() / std::max<int64_t>(width, 1), each = shared ? v.numel() : v.size(-1);
@@ -236,7 +237,7 @@ OPERATORS(sorting) {
     declare("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
         doc("Where a number would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
         kernel([](const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
-            return places(sorted_sequence, full({}, self, sorted_sequence.dtype()), out_int32, right, side, sorter);
+            return places(sorted_sequence, wrap_number(self), out_int32, right, side, sorter);
         }),
     });
     declare("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", {
@@ -249,7 +250,7 @@ OPERATORS(sorting) {
     declare("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", {
         doc("The bucket of a number between ascending boundaries"), in(space::Torch), not_differentiable(), no_out(),
         kernel([](const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
-            return places(boundaries, full({}, self, boundaries.dtype()), out_int32, right, std::nullopt, Tensor());
+            return places(boundaries, wrap_number(self), out_int32, right, std::nullopt, Tensor());
         }),
     });
     declare("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {

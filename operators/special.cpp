@@ -123,51 +123,51 @@ OPERATORS(special) {
         }),
     });
     declare("special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", {
-        doc("The Chebyshev polynomial of the first kind, of degree n, at x"), not_differentiable(),
+        doc("The Chebyshev polynomial of the first kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_t_cpu", special::chebyshev_t); }),
     });
     declare("special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", {
-        doc("The Chebyshev polynomial of the second kind, of degree n, at x"), not_differentiable(),
+        doc("The Chebyshev polynomial of the second kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_u_cpu", special::chebyshev_u); }),
     });
     declare("special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", {
-        doc("The Chebyshev polynomial of the third kind, of degree n, at x"), not_differentiable(),
+        doc("The Chebyshev polynomial of the third kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_v_cpu", special::chebyshev_v); }),
     });
     declare("special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", {
-        doc("The Chebyshev polynomial of the fourth kind, of degree n, at x"), not_differentiable(),
+        doc("The Chebyshev polynomial of the fourth kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_w_cpu", special::chebyshev_w); }),
     });
     declare("special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor", {
-        doc("The physicists' Hermite polynomial, of degree n, at x"), not_differentiable(),
+        doc("The physicists' Hermite polynomial, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "hermite_polynomial_h_cpu", special::hermite_h); }),
     });
     declare("special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor", {
-        doc("The probabilists' Hermite polynomial, of degree n, at x"), not_differentiable(),
+        doc("The probabilists' Hermite polynomial, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "hermite_polynomial_he_cpu", special::hermite_he); }),
     });
     declare("special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor", {
-        doc("The Laguerre polynomial, of degree n, at x"), not_differentiable(),
+        doc("The Laguerre polynomial, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "laguerre_polynomial_l_cpu", special::laguerre_l); }),
     });
     declare("special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor", {
-        doc("The Legendre polynomial, of degree n, at x"), not_differentiable(),
+        doc("The Legendre polynomial, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "legendre_polynomial_p_cpu", special::legendre_p); }),
     });
     declare("special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", {
-        doc("The shifted Chebyshev polynomial of the first kind, of degree n, at x"), not_differentiable(),
+        doc("The shifted Chebyshev polynomial of the first kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_t_cpu", special::shifted_chebyshev_t); }),
     });
     declare("special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", {
-        doc("The shifted Chebyshev polynomial of the second kind, of degree n, at x"), not_differentiable(),
+        doc("The shifted Chebyshev polynomial of the second kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_u_cpu", special::shifted_chebyshev_u); }),
     });
     declare("special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", {
-        doc("The shifted Chebyshev polynomial of the third kind, of degree n, at x"), not_differentiable(),
+        doc("The shifted Chebyshev polynomial of the third kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_v_cpu", special::shifted_chebyshev_v); }),
     });
     declare("special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", {
-        doc("The shifted Chebyshev polynomial of the fourth kind, of degree n, at x"), not_differentiable(),
+        doc("The shifted Chebyshev polynomial of the fourth kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_w_cpu", special::shifted_chebyshev_w); }),
     });
     declare("igamma(Tensor self, Tensor other) -> Tensor", {

@@ -376,8 +376,8 @@ OPERATORS(views) {
     declare("adjoint(Tensor(a) self) -> Tensor(a)", {
         doc("The conjugate transpose of the last two dimensions"), no_out(),
         composition([](const Tensor& self) {
-            KINDLING_CHECK(Runtime, self.dim() >= 2, "tensor.adjoint() is only supported on matrices or batches of matrices. Got %ld-D tensor.", self.dim());
-            Tensor transposed = transpose(self, -2, -1);
+            KINDLING_CHECK(Runtime, self.dim() != 1, "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.");
+            Tensor transposed = self.dim() ? transpose(self, -2, -1) : self;
             return self.is_complex() ? conj(transposed) : transposed;
         }),
     });

@@ -115,7 +115,7 @@ def test_found(source):
     ("torch.ops.aten._thnn_fused_gru_cell_backward(torch.ones(2, 3), torch.ones(2, 14), False)", RuntimeError, "times as wide"),
     ("torch.native_batch_norm(torch.ones(2, 2), None, None, None, None, False, 0.1, 0.1)", RuntimeError, "to be defined"),
     ("torch.native_batch_norm(torch.ones(2, 2), None, torch.ones(3), None, None, True, 0.1, 0.1)", RuntimeError, "of 2 elements"),
-    ("torch.ones(2).to(torch.float64, copy=torch.ones(2))", RuntimeError, "ambiguous"),
+    ("torch.ones(2).to(torch.float64, copy=torch.ones(2))", TypeError, "must be bool"),
     ("torch.pixel_shuffle(torch.ones(1, 1, 1), 1 << 40)", RuntimeError, "out of range"),
     ("torch._neg_view(torch.tensor([True]))", RuntimeError, "bool tensor is not supported"),
     ("torch.unique(torch.ones(2, device='meta'))", NotImplementedError, "depends on values"),
