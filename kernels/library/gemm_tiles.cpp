@@ -101,31 +101,29 @@ void gather_tile(char* to, const Operand& from, int64_t lines, int64_t bytes) {
 
 // Two tiles of the right kind for each 64 bytes along k: up to 32 columns.
 void pack_panel(char* to, const Operand& b, int64_t columns, int64_t bytes) {
-    for (int64_t p = 0; p < bytes; p += line, to += 2 * tile_bytes) {
-        const Operand from = b.moved(0, p);
-        const int64_t there = bytes - p;
-        if (b.line == b.item) {
-            interleave(to, from, columns, there);
-            continue;
-        }
-        for (int64_t half = 0; half < 2; ++half) {
-            const Operand some = from.moved(half * side, 0);
-            char* tile = to + half * tile_bytes;
+    if (b.line == b.item) {
+        for (int64_t p = 0; p < bytes; p += line)
+            interleave(to + p * wide, b.moved(0, p), columns, bytes - p);
+        return;
+    }
+    alignas(64) char rows[tile_bytes];
+    for (int64_t half = 0; half < wide; half += side)  // few lines at once, each as it lies
+        for (int64_t p = 0; p < bytes; p += line) {
+            const Operand from = b.moved(half, p);
+            char* tile = to + p * wide + half * line;
             if (b.step == b.item) {
-                turn_tile(tile, some.at, some.line, columns - half * side, there);
+                turn_tile(tile, from.at, from.line, columns - half, bytes - p);
             } else {
-                alignas(64) char rows[tile_bytes];
-                gather_tile(rows, some, columns - half * side, there);
+                gather_tile(rows, from, columns - half, bytes - p);
                 turn_tile(tile, rows, line, side, line);
             }
         }
-    }
 }
 
 // Two tiles of the left kind for each 64 bytes along k: up to 32 rows.
 void pack_rows(char* to, const Operand& a, int64_t rows, int64_t bytes) {
     if (a.step == a.item) {
-        for (int64_t r = 0; r < wide; ++r)
+        for (int64_t r = 0; r < up(rows, side); ++r)
             for (int64_t p = 0; p < bytes; p += line)
                 _mm512_store_si512(to + (p / line * wide + r) * line, _mm512_maskz_loadu_epi8(r < rows ? ones(bytes - p) : 0, a.at + r * a.line + p));
         return;
@@ -264,8 +262,9 @@ void gemm_tiles(const TilesPart& given) {
     const int64_t deep = least(all, depth), blocks = (deep + k_block - 1) / k_block, some = up((deep + blocks - 1) / blocks, line);
     const int64_t room = part.m <= 2 * wide ? b_room / 8 : b_room, n_up = up(part.n, 2 * wide);  // few rows use it up at once
     const int64_t n_block = least(room / deep < 2 * wide ? 2 * wide : room / deep / (2 * wide) * (2 * wide), n_up);
+    const bool few = part.m <= wide;  // a is packed once
     const bool kept = deep < all;  // sums of all rows
-    Buffer<char> packed_b(n_block * deep), packed_a(wide * some);
+    Buffer<char> packed_b(n_block * deep), packed_a(wide * (few ? all : some));
     Buffer<float> sums((kept ? up(part.m, wide) : wide) * n_block);
 
     const TileShapes shapes;
@@ -275,13 +274,17 @@ void gemm_tiles(const TilesPart& given) {
             const int64_t n = least(part.n - j0, n_block);
             for (int64_t d0 = 0; d0 < length; d0 += deep) {
                 const int64_t d = least(length - d0, deep);
-                // For each part of k panels one after the other; two at a time read whole lines.
+                // For each part of k panels one after the other.
                 auto panel_at = [&](int64_t p, int64_t j) { return packed_b.data + p * up(n, wide) + j * up(least(d - p, some), line); };
-                for (int64_t p = 0; p < d; p += some)
-                    for (int64_t j = 0; j < n; j += 2 * wide)
-                        for (int64_t q = 0; q < least(d - p, some); q += line)
-                            for (int64_t h = j; h < least(n, j + 2 * wide); h += wide)
-                                pack_panel(panel_at(p, h) + q * wide, b.moved(j0 + h, d0 + p + q), least(n - h, wide), least(least(d - p, some) - q, line));
+                // Columns that lie along k are gone through a few at a time; of rows, two panels read whole lines.
+                const int64_t group = b.step == item ? wide : 2 * wide, run = b.step == item ? some : line;
+                for (int64_t p = 0; p < d; p += some) {
+                    const int64_t bytes = least(d - p, some);
+                    for (int64_t j = 0; j < n; j += group)
+                        for (int64_t q = 0; q < bytes; q += run)
+                            for (int64_t h = j; h < least(n, j + group); h += wide)
+                                pack_panel(panel_at(p, h) + q * wide, b.moved(j0 + h, d0 + p + q), least(n - h, wide), least(bytes - q, run));
+                }
                 for (int64_t i = 0; i < part.m; i += wide) {
                     const int64_t rows = least(part.m - i, wide);
                     float* strip = sums.data + (kept ? i * n_block : 0);  // 64 columns after the other
@@ -289,8 +292,9 @@ void gemm_tiles(const TilesPart& given) {
                         const int64_t bytes = least(d - p, some), there = up(bytes, line);
                         const Operand from = a.moved(i, d0 + p);
                         const bool in_place = a.step == item && bytes == there && rows % side == 0;
-                        if (!in_place) pack_rows(packed_a.data, from, rows, bytes);
-                        const char* left = in_place ? from.at : packed_a.data;
+                        char* packed = packed_a.data + (few ? (d0 + p) * wide : 0);
+                        if (!in_place && (!few || j0 == 0)) pack_rows(packed, from, rows, bytes);
+                        const char* left = in_place ? from.at : packed;
                         const int64_t left_row = in_place ? from.line : line;
                         for (int64_t j = 0; j < n; j += wide) {
                             const int64_t columns = least(n - j, wide), second = j & wide;
