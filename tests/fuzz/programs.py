@@ -22,7 +22,7 @@ import children
 from beside import Difference, Seen, classes, compare, gist, scale, seed, see
 from children import Fault
 from known import known
-from writer import Writer, prelude, text_of
+from writer import Writer, prelude, shrink, text_of
 
 CHECKPOINT = {t: __import__(f"{t.__name__}.utils.checkpoint", fromlist=["checkpoint"]).checkpoint for t in (torch, kindling)}
 
@@ -122,31 +122,6 @@ def difference(lines, number, strict=False):
     return None
 
 
-def shrink(lines, number, kind, strict, steps=400):
-    """The shortest program that differs in the same way, by leaving statements out."""
-    lines = list(lines)
-
-    def still(fewer):
-        found = difference(fewer, number, strict)
-        return found is not None and found.kind == kind
-
-    changed = True
-    while changed and steps > 0:
-        changed = False
-        for place in range(len(lines) - 1, -1, -1):
-            steps -= 1
-            candidates = [lines[:place] + lines[place + 1:]]
-            if lines[place].startswith("with "):
-                candidates.append(lines[:place] + [lines[place].partition("\n")[2].replace("\n    ", "\n").strip()] + lines[place + 1:])
-            elif "\n" in lines[place]:
-                candidates.append(lines[:place] + lines[place].split("\n") + lines[place + 1:])
-            for fewer in candidates:
-                if still(fewer):
-                    lines, changed = fewer, True
-                    break
-    return lines
-
-
 class Programs:
     @staticmethod
     def options(parser):
@@ -165,7 +140,12 @@ class Programs:
         if found is None:
             return "same"
         if not self.whole:
-            lines = shrink(lines, number, found.kind, self.strict)
+            kind = found.kind
+
+            def still(fewer):
+                again = difference(fewer, number, self.strict)
+                return again is not None and again.kind == kind
+            lines = shrink(lines, still)
             found = difference(lines, number, self.strict)
         text = text_of(lines)
         if not self.all and known("program", f"{found.kind}\n{found.text}\n{text}"):
