@@ -7,8 +7,9 @@ def classes(module, names, error, text):
     made = {}
     for each in names.split():
         name, _, base = each.rstrip(")").partition("(")
+        own = text.format(name=name)
 
-        def __init__(self, *args, _text=text.format(name=name), **kwargs):
+        def __init__(self, *args, _text=own, **kwargs):
             raise error(_text)
 
         made[name] = type(name, (made[base],) if base else (), {"__init__": __init__, "__module__": module, "__doc__": "There is none in this build."})

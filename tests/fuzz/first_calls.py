@@ -415,7 +415,7 @@ def in_child(function, *args):
 def after_everything(entries):
     """The answers in children of a process that has loaded every module and run every statement."""
     answer("torch")     # the alias comes first, as in the others
-    package = importlib.import_module(PACKAGE)
+    importlib.import_module(PACKAGE)
     for module in modules():
         importlib.import_module(module)
     for code in entries:

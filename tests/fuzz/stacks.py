@@ -6,7 +6,6 @@
 A fresh process makes the first call, which opens libraries and declares operators, on the small stack too. A fault is a
 process that does not end well.
 """
-import os
 import re
 import resource
 import signal

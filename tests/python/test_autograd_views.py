@@ -7,7 +7,7 @@ import torch
 
 import autograd_programs
 import kindling
-from both import run, same
+from both import same
 
 SETUP = "w = torch.tensor([.5, -1., 2., 3.], requires_grad=True)\nb = w * 1"
 FUNCTION = ("class F1(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a): return {}\n    @staticmethod\n"
