@@ -278,6 +278,7 @@ OPERATORS(embedding) {
             int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
             KINDLING_CHECK(Runtime, h % r == 0, "pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)=%ld is not divisible by %ld", h, r);
             KINDLING_CHECK(Runtime, w % r == 0, "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=%ld is not divisible by %ld", w, r);
+            if (!self.numel()) return clone(self);  // PyTorch leaves its sizes alone
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead;
             int64_t n = 1;
             for (int64_t size : lead) n *= size;

@@ -397,8 +397,11 @@ OPERATORS(losses) {
     declare("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor", {
         doc("self where target is 1, max(0, margin - self) where it is -1"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
-            Tensor far = where(ne(target, Scalar(1)), clamp_min(rsub(self, number(margin)), Scalar(0)), zero());
-            Tensor near = where(ne(target, Scalar(-1)), self, zero());
+            Tensor far = rsub(self, number(margin));
+            if (category(self.dtype()) < 2) far = to(far, self.dtype());  // integers stay integers, as in PyTorch
+            const Tensor none = wrap_number(Scalar(0));
+            far = where(ne(target, Scalar(1)), clamp_min(far, Scalar(0)), none);
+            Tensor near = where(ne(target, Scalar(-1)), self, none);
             return reduced(add(far, near), reduction);
         }),
     });

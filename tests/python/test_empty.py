@@ -195,6 +195,8 @@ def test_every_operator_on_empty_tensors(part):
         for seed in range(12):
             number = index * 100 + seed
             args, kwargs = Drawn(number * 7919 + 1).call(entry.schema)
+            if entry.name == "huber_loss.out" and args[2:3] and args[2] not in (0, 1, 2):
+                continue  # a reduction that there is none of: torch's out= form sums, its other form does not
             calls.append((number, entry.name, args, kwargs, "_foreach_copy" in entry.name))
             told[number] = f"{entry.name} {args} {kwargs}"
     found = [f"{told[int(re.search(r'[0-9]+$|(?<=differs )[0-9]+', line)[0])]}\n    {line}" for line in run_all(calls)]
