@@ -2,6 +2,7 @@
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
 #include "bindings/function.h"
+#include "bindings/parse.h"
 #include "core/shape.h"
 
 namespace kindling::python {
@@ -342,7 +343,11 @@ SETTER(_post_accumulate_grad_hooks) {
     meta.accumulated.push_back(Ref<GradHook>::adopt(hooks));
     meta.python_accumulated = Py_NewRef(value);
 }
-GETTER(data) { return wrap(detached(Tensor::share(impl), true)); }
+GETTER(data) {
+    static constinit Known detach{"detach", "", nullptr};
+    if (impl->key & key::Dispatch & ~thread_state.exclude) return wrap(detach(Tensor::share(impl)));  // what it wraps has the data
+    return wrap(detached(Tensor::share(impl), true));
+}
 SETTER(data) {
     if (!value) fail(ErrorKind::Runtime, "Deleting tensor data is not allowed. Delete tensor instead!");
     if (!is_tensor(value)) fail(ErrorKind::Type, "Variable data has to be a tensor, but got %s", Py_TYPE(value)->tp_name);

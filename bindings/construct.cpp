@@ -70,10 +70,11 @@ static PyObject* list_of(const char* data, const int64_t* sizes, const int64_t* 
 PyObject* tensor_to_list(PyObject* self) {
     return guarded([&]() -> PyObject* {
         Tensor tensor = tensor_of(self);
+        KINDLING_CHECK(Runtime, !(tensor.impl()->key & key::Dispatch), ".tolist() is not supported for tensor subclasses, got %s", Py_TYPE(self)->tp_name);
         if (tensor.impl()->key & key::Private) tensor = host_copy(tensor);
         tensor = resolved(tensor);
         KINDLING_CHECK(NotImplemented, !tensor.is_meta(), "Cannot copy out of meta tensor; no data!");
-        if (tensor.numel() && (!tensor.storage() || !tensor.storage()->data)) fail(ErrorKind::Runtime, "tolist() of a tensor without memory");
+        need_memory(tensor.impl());
         TensorImpl* impl = tensor.impl();
         return list_of(tensor.numel() ? static_cast<char*>(impl->data()) : nullptr, impl->sizes(), impl->strides(), impl->ndim, impl->dtype);
     });
@@ -235,6 +236,7 @@ static PyObject* holder_interface(PyObject* self, void*) {
 
 PyObject* numpy_of_tensor(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
+    KINDLING_CHECK(Runtime, !(impl->key & key::Dispatch), ".numpy() is not supported for tensor subclasses.");
     KINDLING_CHECK(Type, impl->layout == Layout::Strided, "can't convert a tensor with a sparse layout to numpy");
     KINDLING_CHECK(Type, !impl->is_meta() && impl->device.type == DeviceType::CPU, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy "
                                                                                   "the tensor to host memory first.", name(impl->device.type));
@@ -385,7 +387,10 @@ static char* fill(char* at, DType dtype, PyObject* object, const Sizes& sizes, s
     return at;
 }
 
-static Tensor detached(const Tensor& tensor) { return shallow_copy(tensor); }
+Tensor detached(const Tensor& tensor) {
+    static constinit Known detach{"detach", "", nullptr};
+    return tensor.impl()->key & key::Dispatch & ~thread_state.exclude ? detach(tensor) : shallow_copy(tensor);
+}
 
 Tensor to_options(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format, bool non_blocking) {
     static constinit Known to_copy{"_to_copy", "", nullptr};
@@ -576,7 +581,7 @@ Tensor legacy_construct(const char* name, DType dtype, PyObject* args, PyObject*
         // torch.Tensor itself, unlike torch.FloatTensor and x.new, takes a tensor of any dtype.
         KINDLING_CHECK(Type, other.dtype() == dtype || strcmp(name, "Tensor") == 0, "expected %s (got %s)", scalar_type_name(dtype),
                        scalar_type_name(other.dtype()));
-        return shallow_copy(other);
+        return detached(other);
     }
     if (count == 1)
         if (Storage* storage = storage_of(first)) {
@@ -623,6 +628,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->obj = nullptr;
     const char* format = formats[static_cast<int>(impl->dtype)];
     const char* problem = !format ? "bfloat16 has no buffer format"
+                          : impl->numel && !impl->storage->data ? "a tensor without memory has no buffer"
                           : impl->device.type != DeviceType::CPU || impl->layout != Layout::Strided ? "only dense CPU tensors have a buffer"
                           : (impl->key & (key::Conj | key::Neg)) ? "a lazily conjugated or negated tensor has no buffer"
                           : (key_of(impl) & key::Autograd) ? "a tensor that requires grad has no buffer; use detach()"

@@ -100,6 +100,12 @@ static PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
 
 static PyObject* storage_nbytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(of(self)->bytes); }
 static Py_ssize_t storage_length(PyObject* self) { return static_cast<Py_ssize_t>(of(self)->bytes); }
+/// False with an error set where there are bytes without memory.
+static bool has_memory(const Storage* s) {
+    if (!s->bytes || s->data) return true;
+    PyErr_Format(PyExc_NotImplementedError, "Not available for '%s' device type", name(s->device.type));
+    return false;
+}
 static PyObject* storage_data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(of(self)->data); }
 static PyObject* storage_element_size(PyObject*, PyObject*) { return PyLong_FromLong(1); }
 static PyObject* storage_resizable(PyObject* self, PyObject*) { return PyBool_FromLong(of(self)->resizable); }
@@ -320,6 +326,7 @@ static PyObject* storage_subscript(PyObject* self, PyObject* key) {
             return nullptr;
         }
         // Shares the memory; the storage it came from lives as long.
+        if (!has_memory(s)) return nullptr;
         return guarded([&]() -> PyObject* {
             s->retain();
             auto drop = [](void* context, void*, size_t) { release(static_cast<Storage*>(context)); };
@@ -335,6 +342,7 @@ static PyObject* storage_subscript(PyObject* self, PyObject* key) {
         PyErr_Format(PyExc_IndexError, "index %zd out of range for storage of size %zu", index, s->bytes);
         return nullptr;
     }
+    if (!has_memory(s)) return nullptr;
     return PyLong_FromLong(static_cast<unsigned char*>(s->data)[index]);
 }
 static int storage_assign(PyObject* self, PyObject* key, PyObject* value) {
@@ -345,6 +353,8 @@ static int storage_assign(PyObject* self, PyObject* key, PyObject* value) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "can only set storage content with an int");
         return -1;
     }
+    if (s->device.type == DeviceType::Meta) return 0;
+    if (!has_memory(s)) return -1;
     if (PySlice_Check(key)) {
         if (PySlice_Unpack(key, &start, &stop, &step) < 0) return -1;
         Py_ssize_t length = PySlice_AdjustIndices(static_cast<Py_ssize_t>(s->bytes), &start, &stop, step);
@@ -364,6 +374,7 @@ static int storage_assign(PyObject* self, PyObject* key, PyObject* value) {
 }
 static PyObject* storage_tolist(PyObject* self, PyObject*) {
     Storage* s = of(self);
+    if (!has_memory(s)) return nullptr;
     PyObject* list = PyList_New(static_cast<Py_ssize_t>(s->bytes));
     for (size_t i = 0; list && i < s->bytes; i++) PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyLong_FromLong(static_cast<unsigned char*>(s->data)[i]));
     return list;

@@ -15,6 +15,8 @@ extern const char* const lazy_methods[];
 uint32_t class_key(PyTypeObject* type);
 /// Another header for the same memory, outside autograd; it shares the version counter.
 Tensor shallow_copy(const Tensor& tensor);
+/// The same, asked of a subclass that has its own idea of memory.
+Tensor detached(const Tensor& tensor);
 /// torch.Tensor(...), FloatTensor(...), x.new(...).
 Tensor legacy_construct(const char* name, DType dtype, PyObject* args, PyObject* kwargs);
 Tensor index_tensor(PyObject* self, PyObject* key);

@@ -89,6 +89,7 @@ METHOD(numpy) {
     Tensor tensor = tensor_of(self);
     if (force) {
         static constinit Known conj{"resolve_conj", "", nullptr}, neg{"resolve_neg", "", nullptr};
+        KINDLING_CHECK(Runtime, !(tensor.impl()->key & key::Dispatch), ".numpy() is not supported for tensor subclasses.");
         tensor = shallow_copy(tensor);
         if (tensor.is_conj()) tensor = conj(tensor);
         if (tensor.is_neg()) tensor = neg(tensor);

@@ -133,6 +133,10 @@ DType default_dtype();
 void set_default_dtype(DType dtype);
 /// What an optional dtype argument comes to where nothing else decides.
 inline DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
+/// RuntimeError where a tensor's elements have no memory: of a storage that was resized to nothing, or what a Python subclass
+/// wraps.
+[[noreturn]] void fail_without_memory();
+inline void need_memory(const TensorImpl* tensor) { if (tensor->numel && !tensor->storage->data) [[unlikely]] fail_without_memory(); }
 /// Of a tensor on a plug-in's device: the same values in host memory (core/private.cpp).
 Tensor host_copy(const Tensor& tensor);
 std::string str(const Tensor& tensor);                // "Tensor of float32 [2, 3]", for messages

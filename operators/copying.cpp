@@ -130,6 +130,11 @@ OPERATORS(copying) {
             return to(self, other.dtype(), std::nullopt, other.device(), std::nullopt, false, copy, memory_format);
         }),
     });
+    declare("_local_scalar_dense(Tensor self) -> Scalar", {
+        doc("The number of a tensor of one element: what item() asks for, as a subclass sees it"), in(space::Torch), not_differentiable(), no_out(),
+        kernel([](const Tensor& self) { return self.item_scalar(); }),
+        example("torch._local_scalar_dense(torch.tensor([1.5]))"),
+    });
     declare("result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", {
         doc("The dtype that an operator of the two would compute in"), in(space::Torch), not_differentiable(), no_out(),
         composition([](const Tensor& tensor, const Tensor& other) { return joint_type(*tensor.impl(), *other.impl()); }),

@@ -163,14 +163,17 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
     if (count > 16) { many.resize(static_cast<size_t>(count)); list = many.data(); }
     SmallVector<int64_t, 40> strides(static_cast<size_t>(count * n));
     int64_t numel = 1;
+    bool missing = false;                               // memory that was never there, or was taken away
     bool plain = true;                                  // everything contiguous and of this shape: one flat dimension
     for (int64_t size : sizes) numel *= size;
     for (int i = 0; i < count; i++) {
         const TensorImpl* tensor = i < output_count ? outputs[i] : inputs[i - output_count];
         plain &= tensor->contiguous && tensor->sizes() == sizes;
+        missing |= !tensor->storage->data;
         list[i] = {tensor->data(), tensor->dtype, nullptr};
     }
     if (numel == 0) return;
+    if (missing) [[unlikely]] fail_without_memory();
     LoopKernel kernel;
     int64_t flat_strides[16];
     IntList loop_sizes = sizes;

@@ -1,6 +1,4 @@
 """Data parallelism over the devices of one process; on the CPU a pass-through."""
-from types import GenericAlias
-
 from kindling.nn.modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -9,7 +7,7 @@ __all__ = ["DataParallel", "data_parallel"]
 class DataParallel(Module):
     """Runs a module on this process's devices. Without a CUDA device it calls the module as it is."""
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__ = classmethod(type(list[int]))  # types.GenericAlias, without importing a module for it
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()
