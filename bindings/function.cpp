@@ -1,5 +1,6 @@
 #include "bindings/function.h"
 #include "kernels/capability.h"
+#include "operators/forms.h"
 #include "runtime/allocator.h"
 #include "runtime/threads.h"
 
@@ -83,10 +84,6 @@ PyObject* run_call(Call& call, Caller caller) {
     Value results[16];
     call_over(op, call.values, results, caller);
     PyObject* result = results_to_python(op, results);
-    if (call.out_given && result && call.out && (PyTuple_Check(call.out) || PyList_Check(call.out)) && op.schema->results.empty()) {
-        Py_DECREF(result);
-        return Py_NewRef(call.out);
-    }
     if (call.requires_grad && result && is_tensor(result)) tensor_of(result).requires_grad_(true);
     return result;
 }
@@ -493,7 +490,14 @@ static PyObject* are_plain(PyObject*, PyObject* const* lists, Py_ssize_t count) 
     Py_RETURN_TRUE;
 }
 
+/// What operators have to say, as a UserWarning; raises where the program has turned warnings into errors.
+static void show_warning(const char* message) {
+    Lock lock;
+    if (PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0) throw_python();
+}
+
 bool init_functions(PyObject* module) {
+    warn = show_warning;
     static PyType_Slot slots[] = {
         {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
         {Py_tp_repr, reinterpret_cast<void*>(function_repr)},

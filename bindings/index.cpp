@@ -227,9 +227,11 @@ static Tensor strip_ones(const Tensor& value, int64_t dims) {
 static void write(const Tensor& target, PyObject* value) {
     Scalar scalar;
     if (!is_tensor(value) && scalar_of_object(value, scalar)) {
-        if (category(target.dtype()) < 3 && scalar.is_complex())
+        if (target.dtype() != DType::Bool && category(target.dtype()) < 3 && scalar.is_complex() && scalar.to_complex().imag() != 0)
             fail(ErrorKind::Runtime, "value cannot be converted to type %s without overflow", c_type_name(target.dtype()));
-        op_fill_number(target, scalar);
+        // As torch: on their way to half types, numbers beyond these are infinite.
+        if (is_half(target.dtype()) && !scalar.is_complex() && std::abs(scalar.to_double()) > 65504) op_fill_tensor(target, wrap_number(scalar));
+        else op_fill_number(target, scalar);
         return;
     }
     if (!is_tensor(value)) {
@@ -253,8 +255,8 @@ static Tensor value_tensor(const Tensor& self, PyObject* value) {
     if (is_tensor(value)) return tensor_of(value);
     Scalar scalar;
     if (scalar_of_object(value, scalar)) {
-        static constinit Known full{"full", "", nullptr};
-        return full(IntList(), scalar, self.dtype(), Value(), self.device());
+        static constinit Known scalar_tensor{"scalar_tensor", "", nullptr};
+        return scalar_tensor(scalar, self.dtype(), Value(), self.device());
     }
     fail(ErrorKind::Type, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, old_type_name(self.dtype()));
 }

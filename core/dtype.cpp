@@ -16,6 +16,12 @@ const char* scalar_type_name(DType dtype) {
     return names[static_cast<int>(dtype)];
 }
 
+const char* c_name(DType dtype) {
+    static constexpr const char* names[] = {"unsigned char", "signed char", "short int", "int", "long int", "c10::Half", "float", "double",
+        "c10::complex<float>", "c10::complex<double>", "bool", "c10::BFloat16", "short unsigned int", "unsigned int", "long unsigned int", "none"};
+    return names[static_cast<int>(dtype)];
+}
+
 DType promote(DType a, DType b) {
     if (a == b) return a;
     int ca = category(a), cb = category(b);

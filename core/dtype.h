@@ -40,6 +40,8 @@ constexpr bool is_unsigned(DType dtype) {
 const char* name(DType dtype);
 /// "Float", "Long", ...: the names torch's error messages use.
 const char* scalar_type_name(DType dtype);
+/// "float", "long int", ...: the names of C++, which others of torch's messages use.
+const char* c_name(DType dtype);
 /// The dtype both operands are converted to; DType::None where torch has no promotion (uint16 with int32, ...).
 DType promote(DType a, DType b);
 constexpr DType to_complex(DType dtype) {

@@ -47,6 +47,10 @@ enum : uint32_t {
     TensorOnlyNumbers = 1u << 12, // a Python number may stand for a Tensor argument even without a Scalar overload
     OutApart = 1u << 14,          // its out= must not share memory with any argument
     WritesCopy = 1u << 15,        // its body writes to what copy_to_write (operators/forms.h) gives it
+    Out = 1u << 16,               // has an out= form though its name is private, or though its result is a list
+    OutCasts = 1u << 17,          // its out= may have any dtype that the result can be cast to: so it is for scalar bodies,
+    OutExact = 1u << 18,          //   but for these; all others must have the result's dtype
+    OutDType = 1u << 19,          // computes in the dtype of its out=, as whatever makes tensors from nothing does
 };
 }  // namespace trait
 

@@ -68,7 +68,7 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("gelu(Tensor self, *, str approximate='none') -> Tensor", {
-        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), in(space::Nn),
+        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), out_exact(), in(space::Nn),
         pointwise([](auto x, auto approximate) {
             if (approximate == "tanh") return like(x, 0.5) * x * (one_like(x) + tanh(like(x, 0.79788456080286535588) * (x + like(x, 0.044715) * x * x * x)));
             if (approximate != "none") fail(ErrorKind::Runtime, "approximate argument must be either none or tanh.");
@@ -156,7 +156,7 @@ OPERATORS(activation) {
         }),
     });
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
-        doc("0 in [-lambd, lambd], x elsewhere"), no_inplace(),
+        doc("0 in [-lambd, lambd], x elsewhere"), out_exact(), no_inplace(),
         pointwise([](auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(x), x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
             return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
@@ -181,7 +181,7 @@ OPERATORS(activation) {
         refuses("torch.nn.functional.softshrink(torch.ones(2), -0.5)", "RuntimeError: lambda must be in range \\[0, 3.40282e\\+38\\] for input dtype Float, but found -0.5"),
     });
     declare("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", {
-        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), in(space::Nn), no_inplace(),
+        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), out_exact(), in(space::Nn), no_inplace(),
         pointwise([](auto x, auto beta, auto threshold) { return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar beta, Scalar threshold) {
             return softplus_backward(grad, self, beta, threshold);
@@ -192,7 +192,7 @@ OPERATORS(activation) {
         pointwise([](auto grad, auto x, auto beta, auto threshold) { return where(x * beta > threshold, grad, grad * sigmoid(x * beta)); }),
     });
     declare("log_sigmoid(Tensor self) -> Tensor", {
-        doc("log(sigmoid(x)) without overflow"), in(space::Nn), no_inplace(),
+        doc("log(sigmoid(x)) without overflow"), out_exact(), in(space::Nn), no_inplace(),
         pointwise([](auto x) { return min(x, zero_like(x)) - log1p(exp(-abs(x))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mul(grad, sigmoid(neg(self))); }),
     });
@@ -238,7 +238,7 @@ OPERATORS(activation) {
         }),
     });
     declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
-        doc("exp(x) / sum of exp(x) along dim, without overflow"), in(space::Torch),
+        doc("exp(x) / sum of exp(x) along dim, without overflow"), has_out(), in(space::Torch),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
             KINDLING_CHECK(Runtime, !half_to_float || self.dtype() == DType::Float16, "conversion is supported for Half type only");
             return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
@@ -262,7 +262,7 @@ OPERATORS(activation) {
         }),
     });
     declare("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
-        doc("log(softmax(x)), without overflow"), in(space::Torch),
+        doc("log(softmax(x)), without overflow"), has_out(), in(space::Torch),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
             KINDLING_CHECK(Runtime, !half_to_float || self.dtype() == DType::Float16, "conversion is supported for Half type only");
             return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
@@ -273,7 +273,7 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _log_softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
     });
     declare("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
-        doc("grad - exp(output) * sum(grad)"), in(space::Torch),
+        doc("grad - exp(output) * sum(grad)"), has_out(), in(space::Torch),
         kernel([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
             return soft(grad, dim, input_dtype, [](const Sym& g, const Sym& y) { return g - exp(y) * row_sum(g); }, output);
         }),

@@ -1,6 +1,7 @@
 // operators/comparison.cpp: comparisons, logic, bits and choice.
 #include "generated/functions.h"
 #include "operators/declare.h"
+#include "operators/loops.h"
 
 namespace kindling {
 namespace {
@@ -81,7 +82,7 @@ OPERATORS(comparison) {
         pointwise([](auto x, auto y) { need_bits(x, "bitwise_xor"); return x ^ y; }),
     });
     declare("bitwise_not(Tensor self) -> Tensor", {
-        doc("Every bit turned; logical for bool"), not_differentiable(),
+        doc("Every bit turned; logical for bool"), out_exact(), not_differentiable(),
         pointwise([](auto x) { need_bits(x, "bitwise_not"); return ~x; }),
     });
     declare("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
@@ -105,14 +106,14 @@ OPERATORS(comparison) {
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x == x : !(isinf(x) | (x != x)); }),
     });
     declare("isposinf(Tensor self) -> Tensor", {
-        doc("It is plus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("It is plus infinity"), out_exact(), not_differentiable(), promotes(Promotion::Free), no_inplace(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "isposinf does not support complex inputs.");
             return category(x.dtype()) < 2 ? x != x : isinf(x) & (x > like(x, 0));
         }),
     });
     declare("isneginf(Tensor self) -> Tensor", {
-        doc("It is minus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("It is minus infinity"), out_exact(), not_differentiable(), promotes(Promotion::Free), no_inplace(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "isneginf does not support complex inputs.");
             return category(x.dtype()) < 2 ? x != x : isinf(x) & (x < like(x, 0));
@@ -127,14 +128,14 @@ OPERATORS(comparison) {
         }),
     });
     declare("signbit(Tensor self) -> Tensor", {
-        doc("The sign bit is set"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("The sign bit is set"), out_exact(), not_differentiable(), promotes(Promotion::Free), no_inplace(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "signbit is not implemented for complex tensors.");
             return x.dtype() == DType::Bool ? x != x : category(x.dtype()) == 1 ? x < like(x, 0) : signbit(x);
         }),
     });
     declare("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", {
-        doc("self where the condition holds, other elsewhere"), promotes(Promotion::Condition), no_inplace(), in(space::Torch),
+        doc("self where the condition holds, other elsewhere"), out_exact(), promotes(Promotion::Condition), no_inplace(), in(space::Torch),
         pointwise([](auto c, auto x, auto y) {
             if (c.dtype() != DType::Bool && c.dtype() != DType::UInt8)
                 fail(ErrorKind::Runtime, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", scalar_type_name(c.dtype()));
@@ -162,7 +163,6 @@ OPERATORS(comparison) {
         doc("value where the mask is set, self elsewhere"), has_inplace(), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Scalar& value) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
-            KINDLING_CHECK(Runtime, !value.is_complex() || self.is_complex(), "value cannot be converted to type %s without overflow", name(self.dtype()));
             return where(mask, full({}, value, self.dtype(), std::nullopt, self.device()), self);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
@@ -172,6 +172,7 @@ OPERATORS(comparison) {
         kernel([](const Tensor& self, const Tensor& mask, const Tensor& value) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
             KINDLING_CHECK(Runtime, value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %ld dimension(s).", value.dim());
+            if (!value.is_meta()) check_fits(value.item_scalar(), self.dtype());
             return where(mask, to(value, self.dtype()), self);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),

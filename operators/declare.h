@@ -61,6 +61,9 @@ inline Field raises_by_value() { return flags(trait::RaisesByValue); }
 inline Field linear() { return flags(trait::Linear); }
 inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
 inline Field no_inplace() { return flags(trait::NoInplace); }
+inline Field has_out() { return flags(trait::Out); }              // for private names, and for lists of results
+inline Field out_casts() { return flags(trait::OutCasts); }       // for bodies that are not pointwise
+inline Field out_exact() { return flags(trait::OutExact); }       // for those that are
 inline Field no_out() { return flags(trait::NoOut); }
 inline Field keeps_conj() { return flags(trait::KeepsConj); }
 inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_cast<uint8_t>(rule)}; }

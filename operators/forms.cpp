@@ -130,6 +130,8 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     }
     KINDLING_CHECK(Runtime, can_cast(result.dtype(), self.dtype()), "result type %s can't be cast to the desired output type %s",
                    scalar_type_name(result.dtype()), scalar_type_name(self.dtype()));
+    KINDLING_CHECK(Runtime, !op.functional->has(trait::OutExact) || result.dtype() == self.dtype(), "the base given to %s has dtype %s but the operation's result requires dtype %s",
+                   op.name(), scalar_type_name(self.dtype()), scalar_type_name(result.dtype()));
     KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                    str(self.sizes()).c_str(), str(result.sizes()).c_str());
     copy_into(self, result);
@@ -148,8 +150,17 @@ void view_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     results[0] = Value::own(std::move(self));
 }
 
+/// Where the dtype argument of an operator stands that computes in the dtype of its out=; -1 for one that does not.
+static int dtype_argument(const Operator& op) {
+    if (op.functional->tensor_count + op.functional->list_count && !op.functional->has(trait::OutDType)) return -1;
+    for (size_t i = 0; i < op.schema->arguments.size(); i++)
+        if (op.schema->arguments[i].type == Type::DType) return static_cast<int>(i);
+    return -1;
+}
+
 void out_kernel(const Operator& op, Value* arguments, Value* results) {
-    size_t count = op.schema->results.size(), first = op.argument_count() - count;
+    const bool list = op.schema->results.empty();   // one list of tensors
+    size_t count = list ? 1 : op.schema->results.size(), first = op.argument_count() - count;
     TensorImpl* inputs[64];
     int input_count = 0;
     for (int i = 0; i < op.tensor_count; i++) {
@@ -158,7 +169,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     }
     for (int i = 0; i < op.list_count; i++) {
         const Value& v = arguments[op.list_positions[i]];
-        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size && input_count < 64; j++)
+        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && op.list_positions[i] < first && j < v.size && input_count < 64; j++)
             if (v.tensors[j].defined()) inputs[input_count++] = v.tensors[j].impl();
     }
     struct Owned {                   // nobody takes them if a check raises
@@ -166,18 +177,42 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         size_t count;
         ~Owned() { while (count) values[--count].discard(); }
     };
+    const int place = dtype_argument(op);
+    const Value asked = place >= 0 ? arguments[place] : Value();
+    if (place >= 0 && arguments[first].is_tensor()) {
+        const DType dtype = arguments[first].tensor->dtype;
+        KINDLING_CHECK(Runtime, asked.is_none() || asked.dtype == dtype || op.functional->has(trait::OutDType), "dtype %s does not match dtype of out parameter (%s)", scalar_type_name(asked.dtype), scalar_type_name(dtype));
+        if (asked.is_none()) arguments[place] = Value(dtype);
+    }
     Value computed[8];
     Owned rest{computed, count}, given{results, count};
     run_functional(op, arguments, computed);
-    for (size_t i = 0; i < count; i++) {
-        Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
-        if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
-        KINDLING_CHECK(Runtime, can_cast(result.dtype(), out.dtype()), "result type %s can't be cast to the desired output type %s",
-                       scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
+    if (place >= 0) arguments[place] = asked;
+    const bool casts = op.functional->has(trait::OutCasts);
+    auto write = [&](const Tensor& made, const Tensor& out) {
+        Tensor result = resolve_lazy_bits(made);
+        if (casts)
+            KINDLING_CHECK(Runtime, can_cast(result.dtype(), out.dtype()), "result type %s can't be cast to the desired output type %s",
+                           scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
+        else
+            KINDLING_CHECK(Runtime, result.dtype() == out.dtype(), "Expected out tensor to have dtype %s, but got %s instead", c_name(result.dtype()), c_name(out.dtype()));
+        check_overlap(out, nullptr, 0);
         fit_out(out, result.sizes(), result.strides());
         check_overlap(out, inputs, input_count, op.functional->has(trait::OutApart));
         copy_into(out, result);
         written(out);
+    };
+    if (list) {
+        std::vector<Tensor> made = computed[0].take_list();
+        TensorList outs(arguments[first].tensors, arguments[first].size);
+        KINDLING_CHECK(Runtime, made.size() == outs.size(), "%s_out() expected an out= argument of size %zu, got size %zu", op.functional->name(), made.size(), outs.size());
+        for (size_t i = 0; i < made.size(); i++) write(made[i], outs[i]);
+        given.count = 0;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
+        if (result.defined()) write(result, out);
         results[i] = Value::own(std::move(out));
     }
     given.count = 0;

@@ -239,12 +239,12 @@ DType frequency_dtype(DType dtype, const char* name) {
 
 OPERATORS(fourier) {
     declare("_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor", {
-        doc("The Fourier transform of complex values over dimensions"), in(space::Torch), linear(),
+        doc("The Fourier transform of complex values over dimensions"), has_out(), in(space::Torch), linear(),
         kernel([](const Tensor& self, IntList dim, int64_t normalization, bool forward) { return complex_transform(self, dim, normalization, forward); }),
         derivative("self", GIVEN(Tensor grad, IntList dim, int64_t normalization, bool forward) { return _fft_c2c(grad, dim, normalization, !forward); }),
     });
     declare("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", {
-        doc("The Fourier transform of real values over dimensions; the last one halved if onesided"), in(space::Torch), linear(),
+        doc("The Fourier transform of real values over dimensions; the last one halved if onesided"), has_out(), in(space::Torch), linear(),
         kernel([](const Tensor& self, IntList dim, int64_t normalization, bool onesided) { return from_real(self, dim, normalization, onesided); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList dim, int64_t normalization, bool onesided) {
             Tensor whole = grad;
@@ -256,7 +256,7 @@ OPERATORS(fourier) {
         }),
     });
     declare("_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor", {
-        doc("The inverse Fourier transform of a half spectrum, to real values"), in(space::Torch), linear(),
+        doc("The inverse Fourier transform of a half spectrum, to real values"), has_out(), in(space::Torch), linear(),
         kernel([](const Tensor& self, IntList dim, int64_t normalization, int64_t n) { return to_real_values(self, dim, normalization, n); }),
         derivative("self", GIVEN(Tensor grad, IntList dim, int64_t normalization, int64_t last_dim_size) {
             return doubled(_fft_r2c(grad, dim, normalization, true), dim.back(), last_dim_size);
@@ -264,77 +264,77 @@ OPERATORS(fourier) {
     });
     // ---- one dimension
     declare("fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The discrete Fourier transform"), flags(trait::AutocastFloat),
+        doc("The discrete Fourier transform"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1(self, n, dim, norm, true); }),
         example("torch.fft.fft(torch.arange(4.))"),
     });
     declare("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse discrete Fourier transform"), flags(trait::AutocastFloat),
+        doc("The inverse discrete Fourier transform"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1(self, n, dim, norm, false); }),
     });
     declare("fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The first half of the Fourier transform of real values"), flags(trait::AutocastFloat),
+        doc("The first half of the Fourier transform of real values"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_from_real("rfft", self, n, dim, norm, true); }),
     });
     declare("fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse of rfft"), flags(trait::AutocastFloat),
+        doc("The inverse of rfft"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, false); }),
     });
     declare("fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The Fourier transform of values with conjugate symmetry, of which half are given"), flags(trait::AutocastFloat),
+        doc("The Fourier transform of values with conjugate symmetry, of which half are given"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, true); }),
     });
     declare("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse of hfft"), flags(trait::AutocastFloat),
+        doc("The inverse of hfft"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_from_real("ihfft", self, n, dim, norm, false); }),
     });
     // ---- several
     declare("fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform over dimensions"), flags(trait::AutocastFloat),
+        doc("The Fourier transform over dimensions"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform(self, s, dim, norm, true); }),
     });
     declare("fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse Fourier transform over dimensions"), flags(trait::AutocastFloat),
+        doc("The inverse Fourier transform over dimensions"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform(self, s, dim, norm, false); }),
     });
     declare("fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform of real values over dimensions, the last one halved"), flags(trait::AutocastFloat),
+        doc("The Fourier transform of real values over dimensions, the last one halved"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_from_real("rfftn", self, s, dim, norm, true); }),
     });
     declare("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse of rfftn"), flags(trait::AutocastFloat),
+        doc("The inverse of rfftn"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_to_real("irfftn", self, s, dim, norm, false); }),
     });
     declare("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform, over dimensions, of values with conjugate symmetry"),
+        doc("The Fourier transform, over dimensions, of values with conjugate symmetry"), out_casts(),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_to_real("hfftn", self, s, dim, norm, true); }),
     });
     declare("fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse of hfftn"),
+        doc("The inverse of hfftn"), out_casts(),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_from_real("ihfftn", self, s, dim, norm, false); }),
     });
     declare("fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform over two dimensions"), flags(trait::AutocastFloat),
+        doc("The Fourier transform over two dimensions"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform(self, s, dim, norm, true); }),
     });
     declare("fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse Fourier transform over two dimensions"), flags(trait::AutocastFloat),
+        doc("The inverse Fourier transform over two dimensions"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform(self, s, dim, norm, false); }),
     });
     declare("fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform of real values over two dimensions, the last one halved"), flags(trait::AutocastFloat),
+        doc("The Fourier transform of real values over two dimensions, the last one halved"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_from_real("rfftn", self, s, dim, norm, true); }),
     });
     declare("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse of rfft2"), flags(trait::AutocastFloat),
+        doc("The inverse of rfft2"), out_casts(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_to_real("irfftn", self, s, dim, norm, false); }),
     });
     declare("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform, over two dimensions, of values with conjugate symmetry"),
+        doc("The Fourier transform, over two dimensions, of values with conjugate symmetry"), out_casts(),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_to_real("hfftn", self, s, dim, norm, true); }),
     });
     declare("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse of hfft2"),
+        doc("The inverse of hfft2"), out_casts(),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_from_real("ihfftn", self, s, dim, norm, false); }),
     });
     // ---- the places of frequencies

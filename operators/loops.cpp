@@ -1,5 +1,7 @@
 #include "operators/loops.h"
 
+#include <cmath>
+
 #include "core/dispatch.h"
 #include "operators/forms.h"
 
@@ -45,6 +47,21 @@ bool can_cast(DType from, DType to) {
     if (is_floating(from) && category(to) < 2) return false;
     if (from != DType::Bool && to == DType::Bool) return false;
     return true;
+}
+
+void check_fits(const Scalar& number, DType dtype) {
+    if (dtype == DType::Bool) return;
+    bool good = is_complex(dtype) || !number.is_complex() || number.to_complex().imag() == 0;
+    const double x = number.to_double(), largest = dtype == DType::Float16 ? 65504.0 : dtype == DType::BFloat16 ? 3.3895313892515355e38 : 3.4028234663852886e38;
+    if (is_differentiable(dtype)) {
+        good = good && (to_real(dtype) == DType::Float64 || !(std::abs(x) > largest) || std::isinf(x));
+    } else if (is_integral(dtype)) {
+        bool whole = !number.is_float() && !number.is_complex();
+        double width = std::ldexp(1.0, static_cast<int>(item_size(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1));
+        double low = !is_unsigned(dtype) ? -width : whole ? 1 - width : 0;
+        good = good && (whole || x == x) && x >= low && (whole && item_size(dtype) == 8 ? is_unsigned(dtype) || number.kind() != Scalar::Kind::UInt : x <= width - 1 && x < width);
+    }
+    KINDLING_CHECK(Runtime, good, "value cannot be converted to type %s without overflow", name(dtype));
 }
 
 Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation) {

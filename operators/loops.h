@@ -20,6 +20,10 @@ private:
 /// Whether `from` may be stored into `to` (no complex into real, no float into integral, nothing but bool into bool).
 bool can_cast(DType from, DType to);
 
+/// RuntimeError as torch where a number has no place in a dtype: complex among reals, too large, NaN or a fraction beyond an
+/// integer's range. Negative whole numbers wrap around in unsigned dtypes.
+void check_fits(const Scalar& number, DType dtype);
+
 /// Sizes after broadcasting all of them, and the strides torch's TensorIterator gives a fresh output.
 Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation);
 Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count);

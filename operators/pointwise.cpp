@@ -256,9 +256,11 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) 
     TensorImpl* headers[4];
     for (int i = 0; i < count; i++) {
         Tensor out = Tensor::share(arguments[first + i].tensor);
-        check_cast(call.plan->expression.output_type(i), out.dtype());
-        fit_out(out, sizes, strides);
+        const DType made = call.plan->expression.output_type(i);
+        KINDLING_CHECK(Runtime, !op.functional->has(trait::OutExact) || made == out.dtype(), "Found dtype %s but expected %s", scalar_type_name(out.dtype()), scalar_type_name(made));
+        check_cast(made, out.dtype());
         check_overlap(out, call.inputs, call.plan->input_count);
+        fit_out(out, sizes, strides);
         headers[i] = out.impl();
     }
     if (device_of(call).type == DeviceType::CPU && !headers[0]->is_meta()) run_into(call, sizes, headers, count);

@@ -218,13 +218,13 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
 
 OPERATORS(reductions) {
     declare("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The sum of all elements; of integers in int64"), linear(),
+        doc("The sum of all elements; of integers in int64"), flags(trait::OutDType), linear(),
         kernel([](const Tensor& self, DType dtype) { return summed(self, all_dims(self), false, dtype); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return expand(grad, self_sizes); }),
         example("torch.arange(5).sum()"),
     });
     declare("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The sum over dimensions; of integers in int64"), linear(),
+        doc("The sum over dimensions; of integers in int64"), flags(trait::OutDType), linear(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { return summed(self, mask_of(dim, self), keepdim, dtype); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, std::optional<IntList> dim, bool keepdim) {
             return expand(restore_dims(grad, mask_of(dim, self_shape), self_shape.dim(), keepdim), self_shape.sizes());
@@ -234,6 +234,7 @@ OPERATORS(reductions) {
     declare("sum_to_size(Tensor self, SymInt[] size) -> Tensor", {
         doc("The sum over those dimensions in which `size` was broadcast"), in(space::Method), no_out(),
         composition([](const Tensor& self, IntList size) {
+            if (size.empty()) return sum(self);
             Sizes dims;
             int64_t lead = self.dim() - static_cast<int64_t>(size.size());
             KINDLING_CHECK(Runtime, lead >= 0, "size {%s} is not expandable to size {%s}.", str(size).c_str(), str(self.sizes()).c_str());
@@ -248,7 +249,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The sum, NaN counted as zero"),
+        doc("The sum, NaN counted as zero"), flags(trait::OutDType),
         composition([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, !self.is_complex(), "nansum does not support complex inputs");
             Tensor clean = is_floating(self.dtype()) ? where(isnan(self), wrap_number(Scalar(0)), self) : self;
@@ -256,7 +257,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of all elements"), linear(),
+        doc("The mean of all elements"), flags(trait::OutDType), linear(),
         kernel([](const Tensor& self, DType dtype) { return mean_of(self, all_dims(self), false, dtype); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) {
             return div(expand(grad, self_shape.sizes()), wrap_number(Scalar(self_shape.numel())));
@@ -264,7 +265,7 @@ OPERATORS(reductions) {
         refuses("torch.arange(3).mean()", "RuntimeError: mean\\(\\): could not infer output dtype"),
     });
     declare("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean over dimensions"), linear(),
+        doc("The mean over dimensions"), flags(trait::OutDType), linear(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { return mean_of(self, mask_of(dim, self), keepdim, dtype); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, std::optional<IntList> dim, bool keepdim) {
             uint64_t mask = mask_of(dim, self_shape);
@@ -273,7 +274,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of what is not NaN"),
+        doc("The mean of what is not NaN"), flags(trait::OutDType),
         composition([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or complex dtype but got %s", scalar_type_name(self.dtype()));
             Tensor count = sum(logical_not(isnan(self)), dim, keepdim);
@@ -281,7 +282,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The product of all elements; of integers in int64"), flags(trait::AutocastFloat),
+        doc("The product of all elements; of integers in int64"), flags(trait::OutDType), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, DType dtype) {
             DType out = sum_dtype(self, dtype);
             return fold_one(self, Combine::Prod, value_type(out), out, all_dims(self), false);
@@ -292,7 +293,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The product over a dimension; of integers in int64"), flags(trait::AutocastFloat),
+        doc("The product over a dimension; of integers in int64"), flags(trait::OutDType), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, int64_t dim, bool keepdim, DType dtype) {
             DType out = sum_dtype(self, dtype);
             return fold_one(self, Combine::Prod, value_type(out), out, dim_mask({dim}, self.dim()), keepdim);
@@ -303,31 +304,31 @@ OPERATORS(reductions) {
         }),
     });
     declare("any(Tensor self) -> Tensor", {
-        doc("Whether any element is not zero"), not_differentiable(),
+        doc("Whether any element is not zero"), out_casts(), not_differentiable(),
         kernel([](const Tensor& self) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, all_dims(self), false); }),
     });
     declare("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
-        doc("Whether any element along a dimension is not zero"), not_differentiable(),
+        doc("Whether any element along a dimension is not zero"), out_casts(), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, bool keepdim) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim_mask({dim}, self.dim()), keepdim); }),
     });
     declare("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", {
-        doc("Whether any element over dimensions is not zero"), not_differentiable(),
+        doc("Whether any element over dimensions is not zero"), out_casts(), not_differentiable(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim); }),
     });
     declare("all(Tensor self) -> Tensor", {
-        doc("Whether no element is zero"), not_differentiable(),
+        doc("Whether no element is zero"), out_casts(), not_differentiable(),
         kernel([](const Tensor& self) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, all_dims(self), false); }),
     });
     declare("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
-        doc("Whether no element along a dimension is zero"), not_differentiable(),
+        doc("Whether no element along a dimension is zero"), out_casts(), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, bool keepdim) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim_mask({dim}, self.dim()), keepdim); }),
     });
     declare("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", {
-        doc("Whether no element over dimensions is zero"), not_differentiable(),
+        doc("Whether no element over dimensions is zero"), out_casts(), not_differentiable(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim); }),
     });
     declare("max(Tensor self) -> Tensor", {
-        doc("The greatest element; NaN wins"),
+        doc("The greatest element; NaN wins"), out_casts(),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.numel() > 0, "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             return extreme_value(self, all_dims(self), false, Combine::Max, "max");
@@ -335,7 +336,7 @@ OPERATORS(reductions) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return evenly(grad, self, result, all_dims(self), false); }),
     });
     declare("min(Tensor self) -> Tensor", {
-        doc("The smallest element; NaN wins"),
+        doc("The smallest element; NaN wins"), out_casts(),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.numel() > 0, "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             return extreme_value(self, all_dims(self), false, Combine::Min, "min");
@@ -398,7 +399,7 @@ OPERATORS(reductions) {
         kernel([](const Tensor& self, std::optional<int64_t> dim, bool keepdim) { return extreme_place(self, dim, keepdim, Combine::ArgMin, "argmin"); }),
     });
     declare("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", {
-        doc("log(sum(exp(self))) over dimensions without overflow"), alias("special_logsumexp"),
+        doc("log(sum(exp(self))) over dimensions without overflow"), out_casts(), alias("special_logsumexp"),
         kernel([](const Tensor& self, IntList dim, bool keepdim) {
             DType out = category(self.dtype()) < 2 ? default_dtype() : self.dtype();
             uint64_t mask = dim_mask(dim, self.dim());
@@ -437,11 +438,11 @@ OPERATORS(reductions) {
         composition([](const Tensor& self, bool unbiased) { return var(self, std::optional<IntList>(), Scalar(unbiased ? 1 : 0), false); }),
     });
     declare("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor", {
-        doc("The variance over dimensions"),
+        doc("The variance over dimensions"), out_casts(),
         composition([](const Tensor& self, std::optional<IntList> dim, bool unbiased, bool keepdim) { return var(self, dim, Scalar(unbiased ? 1 : 0), keepdim); }),
     });
     declare("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", {
-        doc("The variance over dimensions, with `correction` (1 unless given) taken off the count"),
+        doc("The variance over dimensions, with `correction` (1 unless given) taken off the count"), out_casts(),
         kernel([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             Tensor outputs[2];
             moments(self, mask_of(dim, self), correction, keepdim, false, false, outputs, "std and var");
@@ -456,11 +457,11 @@ OPERATORS(reductions) {
         composition([](const Tensor& self, bool unbiased) { return std(self, std::optional<IntList>(), Scalar(unbiased ? 1 : 0), false); }),
     });
     declare("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor", {
-        doc("The standard deviation over dimensions"),
+        doc("The standard deviation over dimensions"), out_casts(),
         composition([](const Tensor& self, std::optional<IntList> dim, bool unbiased, bool keepdim) { return std(self, dim, Scalar(unbiased ? 1 : 0), keepdim); }),
     });
     declare("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", {
-        doc("The standard deviation over dimensions, with `correction` (1 unless given) taken off the count"),
+        doc("The standard deviation over dimensions, with `correction` (1 unless given) taken off the count"), out_casts(),
         kernel([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             Tensor outputs[2];
             moments(self, mask_of(dim, self), correction, keepdim, true, false, outputs, "std and var");

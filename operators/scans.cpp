@@ -42,6 +42,7 @@ void scan(const Tensor& self, int64_t dim, Scan kind, DType dtype, Tensor* outpu
 }
 
 DType scan_dtype(const Tensor& self, DType dtype) {
+    KINDLING_CHECK(NotImplemented, dtype != DType::Bool, "\"cumsum_out_cpu\" not implemented for 'Bool'");
     return dtype != DType::None ? dtype : category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
 }
 
@@ -72,7 +73,7 @@ Tensor cumprod_gradient(const Tensor& grad, const Tensor& self, int64_t dim, con
 
 OPERATORS(scans) {
     declare("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The running sum along a dimension"), has_inplace(),
+        doc("The running sum along a dimension"), flags(trait::OutDType), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, DType dtype) {
             Tensor result;
             scan(self, dim, Scan::Sum, scan_dtype(self, dtype), &result, 1);
@@ -81,7 +82,7 @@ OPERATORS(scans) {
         derivative("self", GIVEN(Tensor grad, int64_t dim) { return reversed_cumsum(grad, dim); }),
     });
     declare("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The running product along a dimension"), has_inplace(),
+        doc("The running product along a dimension"), flags(trait::OutDType), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, DType dtype) {
             Tensor result;
             scan(self, dim, Scan::Prod, scan_dtype(self, dtype), &result, 1);

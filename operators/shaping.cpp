@@ -191,7 +191,7 @@ Tensor flipped(const Tensor& self, IntList dims) {
 
 OPERATORS(shaping) {
     declare("cat(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors joined along a dimension"), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
+        doc("Tensors joined along a dimension"), out_casts(), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
         kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
         derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
             std::vector<Tensor> parts = parted(grad, tensors_shape, dim);
@@ -205,7 +205,7 @@ OPERATORS(shaping) {
         refuses("torch.cat([torch.ones(2, 2), torch.ones(3, 3)])", "RuntimeError: Sizes of tensors must match except in dimension 0"),
     });
     declare("stack(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors of one shape joined along a new dimension"), flags(trait::AutocastPromote),
+        doc("Tensors of one shape joined along a new dimension"), out_casts(), flags(trait::AutocastPromote),
         composition([](TensorList tensors, int64_t dim) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "stack expects a non-empty TensorList");
             int64_t d = wrap_dim(dim, tensors[0].dim() + 1);
@@ -219,7 +219,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("hstack(Tensor[] tensors) -> Tensor", {
-        doc("Tensors joined along the second dimension (vectors along the first)"),
+        doc("Tensors joined along the second dimension (vectors along the first)"), out_casts(),
         composition([](TensorList tensors) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "hstack expects a non-empty TensorList");
             std::vector<Tensor> list;
@@ -228,7 +228,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("vstack(Tensor[] tensors) -> Tensor", {
-        doc("Tensors joined along the first dimension, vectors as rows"), alias("row_stack"),
+        doc("Tensors joined along the first dimension, vectors as rows"), out_casts(), alias("row_stack"),
         composition([](TensorList tensors) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "vstack expects a non-empty TensorList");
             std::vector<Tensor> list;
@@ -237,7 +237,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("dstack(Tensor[] tensors) -> Tensor", {
-        doc("Tensors joined along the third dimension"),
+        doc("Tensors joined along the third dimension"), out_casts(),
         composition([](TensorList tensors) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "dstack expects a non-empty TensorList");
             std::vector<Tensor> list;
@@ -247,7 +247,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("column_stack(Tensor[] tensors) -> Tensor", {
-        doc("Vectors as columns, joined"),
+        doc("Vectors as columns, joined"), out_casts(),
         composition([](TensorList tensors) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "column_stack expects a non-empty TensorList");
             std::vector<Tensor> list;
@@ -336,7 +336,7 @@ OPERATORS(shaping) {
         doc("0 repeated repeats[0] times, 1 repeats[1] times, and so on"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
         kernel([](const Tensor& repeats, std::optional<int64_t>) {
             KINDLING_CHECK(Runtime, repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-            KINDLING_CHECK(Runtime, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "repeats has to be Long or Int tensor");
+            KINDLING_CHECK(NotImplemented, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "\"repeat_interleave_cpu\" not implemented for '%s'", scalar_type_name(repeats.dtype()));
             Tensor counts = contiguous(to(repeats, DType::Int64));
             const int64_t* values = counts.data_ptr<int64_t>();
             int64_t total = 0;

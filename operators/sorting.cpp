@@ -278,7 +278,8 @@ OPERATORS(sorting) {
         doc("How often each integer occurs, or the sum of the weights where it does"), not_differentiable(), shape_by_value(), no_out(),
         kernel([](const Tensor& self, const Tensor& weights, int64_t minlength) {
             KINDLING_CHECK(Runtime, minlength >= 0, "minlength should be >= 0");
-            KINDLING_CHECK(Runtime, self.dim() == 1 && is_integral(self.dtype()), "bincount only supports 1-d non-negative integral inputs.");
+            KINDLING_CHECK(NotImplemented, is_integral(self.dtype()), "\"bincount_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
+            KINDLING_CHECK(Runtime, self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
             Tensor x = to(self, DType::Int64);
             if (x.numel() == 0) return zeros({minlength}, DType::Int64);
             KINDLING_CHECK(Runtime, min(x).item<int64_t>() >= 0, "bincount only supports 1-d non-negative integral inputs.");

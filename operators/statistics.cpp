@@ -324,6 +324,8 @@ OPERATORS(statistics) {
             KINDLING_CHECK(Runtime, reduce == "max" || reduce == "mean" || reduce == "min" || reduce == "sum" || reduce == "prod", "unsupported reduction given! %s", std::string(reduce).c_str());
             int64_t d = wrap_dim(axis, data.dim());
             const Tensor& given = lengths.defined() ? lengths : offsets;
+            KINDLING_CHECK(NotImplemented, is_floating(data.dtype()), "\"_segment_reduce_cpu\" not implemented for '%s'", scalar_type_name(data.dtype()));
+            KINDLING_CHECK(NotImplemented, given.dtype() == DType::Int64 || given.dtype() == DType::Int32, "\"_segment_reduce_%s_cpu_kernel1\" not implemented for '%s'", lengths.defined() ? "lengths" : "offsets", scalar_type_name(given.dtype()));
             KINDLING_CHECK(Runtime, given.dim() == d + 1, "segment_reduce(): Expected axis to be the last dimension of lengths or offsets but got %ld.", d);
             Tensor counts = lengths.defined() ? lengths : diff(offsets);
             int64_t segments = counts.size(-1), outer = 1;
@@ -358,7 +360,7 @@ OPERATORS(statistics) {
         }),
     });
     declare("conj_physical(Tensor self) -> Tensor", {
-        doc("The complex conjugate, computed at once"),
+        doc("The complex conjugate, computed at once"), out_exact(),
         pointwise([](auto x) { return is_complex(x.dtype()) ? conj(x) : Sym(x); }),
     });
     declare("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor", {
@@ -393,13 +395,13 @@ OPERATORS(statistics) {
         composition([](const Tensor& grad_output, const Tensor& mask, double scale) { return mul(mul(grad_output, mask), number(scale)); }),
     });
     declare("_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
-        doc("native_batch_norm that says what it writes"), in(space::Torch),
+        doc("native_batch_norm that says what it writes"), has_out(), in(space::Torch),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
             return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
         }),
     });
     declare("_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
-        doc("native_batch_norm without running statistics"), in(space::Torch),
+        doc("native_batch_norm without running statistics"), has_out(), in(space::Torch),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, bool training, double momentum, double eps) {
             return native_batch_norm(input, weight, bias, {}, {}, training, momentum, eps);
         }),
@@ -416,5 +418,7 @@ OPERATORS(statistics) {
         composition([](const Tensor& grad_output, const Tensor& self, IntList, IntList, IntList, IntList, bool, const Tensor& indices) {
             return _max_pool_backward(grad_output, self.sizes(), indices, 2);
         }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor indices) { return reshape(gather(flatten(grad, -2, -1), -1, flatten(indices, -2, -1)), indices.sizes()); }),
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return zeros(self_sizes, grad.dtype()); }),
     });
 }

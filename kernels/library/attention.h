@@ -23,6 +23,7 @@ struct Attention {
     double scale;
     bool causal;  // query i sees keys 0 to i
     Plane4 out;
+    DType weights;    // the products with values read the weights rounded to this
     void* logsumexp;  // of each row of scores, batch x heads x queries; -infinity where nothing is attended to
 };
 
