@@ -48,10 +48,11 @@ enum : uint32_t {
     NumberLast = 1u << 20,        // the same, but not for the first
     OutApart = 1u << 14,          // its out= must not share memory with any argument
     WritesCopy = 1u << 15,        // its body writes to what copy_to_write (operators/forms.h) gives it
-    NoBools = 1u << 16,           // no operand may be bool: subtraction
+    OutKeepsShape = 1u << 16,     // its out= keeps its shape if that has as many elements (linspace)
     WholeDType = 1u << 17,        // what is written, by out= or in place, must have the result's very dtype
     OutDecides = 1u << 18,        // with out= and no dtype, that of out is what it computes in (sum, cumsum)
     NoDerivative = 1u << 19,      // results require grad as arguments do, and going backward raises
+    OwnNumbers = 1u << 21,        // a scalar body's numbers are first rounded to the operands' dtype, where that is a half type
     no_kernel_shift = 24,         // from here on: the kinds of dtype that it has no kernel for
 };
 }  // namespace trait
@@ -114,6 +115,7 @@ struct Operator {
     uint8_t tensor_positions[16];
     uint8_t list_positions[4];
     ScalarBuild scalar_build = nullptr;
+    Kernel check = nullptr;              // of a scalar body: refuses combinations of dtypes and of kinds of numbers
     const Derivative* derivatives = nullptr;
     uint8_t derivative_count = 0;
     const char* doc = "";

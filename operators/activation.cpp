@@ -30,6 +30,7 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
         KINDLING_CHECK(Runtime, input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
         for (size_t i = 2; i < shape.size(); i++) shape[i] = 1;
     }
+    KINDLING_CHECK(Runtime, category(input.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(input.dtype()));
     Tensor noise = bernoulli_(feature ? empty(shape, input.dtype(), std::nullopt, input.device()) : empty_like(input), 1 - p);
     if (alpha) {
         double scale = 1.7580993408473766, a = 1 / __builtin_sqrt((scale * scale * p + 1) * (1 - p));
@@ -45,19 +46,20 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
 
 OPERATORS(activation) {
     declare("relu(Tensor self) -> Tensor", {
-        doc("max(self, 0)"),
+        doc("max(self, 0)"), no_out(),
         pointwise([](auto x) {
-            if (x.dtype() == DType::Bool || is_complex(x.dtype())) fail(ErrorKind::Runtime, "Boolean and complex inputs not supported for relu");
+            if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Boolean inputs not supported for relu");
+            if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "clamp is not supported for complex types");
             return max(zero_like(x), x);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor result) { return threshold_backward(grad, result, Scalar(0)); }),
     });
     declare("relu6(Tensor self) -> Tensor", {
-        doc("min(max(self, 0), 6)"), in(space::Nn), has_inplace(),
+        doc("min(max(self, 0), 6)"), in(space::Nn), has_inplace(), no_out(),
         composition([](const Tensor& self) { return hardtanh(self, Scalar(0), Scalar(6)); }),
     });
     declare("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", {
-        doc("self where it is above the threshold, value elsewhere"), takes(kind::All & ~kind::Bool), in(space::Torch | space::Nn),
+        doc("self where it is above the threshold, value elsewhere"), in(space::Torch | space::Nn), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto threshold, auto value) { return where(x <= threshold, cast(value, x.dtype()), x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar threshold) { return threshold_backward(grad, self, threshold); }),
     });
@@ -68,7 +70,7 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("gelu(Tensor self, *, str approximate='none') -> Tensor", {
-        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), takes(kind::Floats), in(space::Nn),
+        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), in(space::Nn), takes(kind::Floats), out_same(),
         pointwise([](auto x, auto approximate) {
             if (approximate == "tanh") return like(x, 0.5) * x * (one_like(x) + tanh(like(x, 0.79788456080286535588) * (x + like(x, 0.044715) * x * x * x)));
             if (approximate != "none") fail(ErrorKind::Runtime, "approximate argument must be either none or tanh.");
@@ -77,7 +79,7 @@ OPERATORS(activation) {
         refuses("torch.nn.functional.gelu(torch.ones(2), approximate='cubic')", "RuntimeError: approximate argument must be either none or tanh"),
     });
     declare("silu(Tensor self) -> Tensor", {
-        doc("x * sigmoid(x) (Elfwing et al., 2017)"), takes(kind::Floats | kind::Complex), in(space::Nn),
+        doc("x * sigmoid(x) (Elfwing et al., 2017)"), in(space::Nn), takes(kind::Floats | kind::Complex),
         pointwise([](auto x) { return x / (one_like(x) + exp(-x)); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return silu_backward(grad, self); }),
     });
@@ -89,7 +91,7 @@ OPERATORS(activation) {
         }),
     });
     declare("mish(Tensor self) -> Tensor", {
-        doc("x * tanh(softplus(x)) (Misra, 2019)"), takes(kind::Floats), in(space::Nn),
+        doc("x * tanh(softplus(x)) (Misra, 2019)"), in(space::Nn), takes(kind::Floats),
         pointwise([](auto x) { return x * tanh(log1p(exp(x))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mish_backward(grad, self); }),
     });
@@ -101,28 +103,28 @@ OPERATORS(activation) {
         }),
     });
     declare("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", {
-        doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), takes(kind::Floats), in(space::Nn),
+        doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), in(space::Nn), takes(kind::Floats),
         pointwise([](auto x, auto alpha, auto scale, auto input_scale) {
             return where(x > zero_like(x), x * scale, expm1(x * input_scale) * (alpha * scale));
         }),
     });
     declare("celu(Tensor self, Scalar alpha=1.0) -> Tensor", {
-        doc("max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) (Barron, 2017)"), has_inplace(), in(space::Torch),
+        doc("max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) (Barron, 2017)"), has_inplace(), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, alpha.to_double() != 0, "ZeroDivisionError: alpha cannot be 0 for CELU");
             return elu(self, alpha, Scalar(1.0), Scalar(1.0 / alpha.to_double()));
         }),
     });
     declare("selu(Tensor self) -> Tensor", {
-        doc("elu with the constants of self-normalising networks (Klambauer et al., 2017)"), has_inplace(), in(space::Torch),
+        doc("elu with the constants of self-normalising networks (Klambauer et al., 2017)"), has_inplace(), in(space::Torch), no_out(),
         composition([](const Tensor& self) { return elu(self, Scalar(1.6732632423543772848170429916717), Scalar(1.0507009873554804934193349852946), Scalar(1.0)); }),
     });
     declare("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", {
-        doc("x above 0, negative_slope * x below"), takes(kind::Floats), in(space::Nn),
+        doc("x above 0, negative_slope * x below"), in(space::Nn), takes(kind::Floats),
         pointwise([](auto x, auto slope) { return where(x > zero_like(x), x, x * slope); }),
     });
     declare("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", {
-        doc("Limited to [min_val, max_val]"), in(space::Nn),
+        doc("Limited to [min_val, max_val]"), in(space::Nn), flags(trait::OwnNumbers),
         pointwise([](auto x, auto low, auto high) {
             if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Bool inputs not supported for hardtanh");
             return min(max(x, low), high);
@@ -136,7 +138,7 @@ OPERATORS(activation) {
         pointwise([](auto grad, auto x, auto low, auto high) { return where((x <= low) | (x >= high), zero_like(grad), grad); }),
     });
     declare("hardsigmoid(Tensor self) -> Tensor", {
-        doc("min(max(x + 3, 0), 6) / 6"), takes(kind::Floats), in(space::Nn),
+        doc("min(max(x + 3, 0), 6) / 6"), in(space::Nn), takes(kind::Floats),
         pointwise([](auto x) { return min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return hardsigmoid_backward(grad, self); }),
     });
@@ -145,7 +147,7 @@ OPERATORS(activation) {
         pointwise([](auto grad, auto x) { return where((x > like(x, -3)) & (x < like(x, 3)), grad * like(grad, 1.0 / 6), zero_like(grad)); }),
     });
     declare("hardswish(Tensor self) -> Tensor", {
-        doc("x * min(max(x + 3, 0), 6) / 6 (Howard et al., 2019)"), takes(kind::Floats), in(space::Nn),
+        doc("x * min(max(x + 3, 0), 6) / 6 (Howard et al., 2019)"), in(space::Nn), takes(kind::Floats),
         pointwise([](auto x) { return x * min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return hardswish_backward(grad, self); }),
     });
@@ -156,7 +158,7 @@ OPERATORS(activation) {
         }),
     });
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
-        doc("0 in [-lambd, lambd], x elsewhere"), takes(kind::Floats), no_inplace(),
+        doc("0 in [-lambd, lambd], x elsewhere"), no_inplace(), takes(kind::Floats), out_same(), flags(trait::OwnNumbers),
         pointwise([](auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(x), x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
             return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
@@ -167,8 +169,9 @@ OPERATORS(activation) {
         pointwise([](auto x, auto lambd) { return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * zero_like(x))); }),
     });
     declare("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
-        doc("x moved towards 0 by lambd, 0 in [-lambd, lambd]"), in(space::Nn), no_inplace(),
+        doc("x moved towards 0 by lambd, 0 in [-lambd, lambd]"), in(space::Nn), no_inplace(), out_same(),
         composition([](const Tensor& self, Scalar lambd) {
+            KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"softshrink_check\" not implemented for '%s'", scalar_type_name(self.dtype()));
             double most = self.dtype() == DType::Float16 ? 65504 : self.dtype() == DType::Float64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
             KINDLING_CHECK(Runtime, lambd.to_double() >= 0 && lambd.to_double() <= most, "lambda must be in range [0, %g] for input dtype %s, but found %g",
                            most, scalar_type_name(self.dtype()), lambd.to_double());
@@ -181,7 +184,7 @@ OPERATORS(activation) {
         refuses("torch.nn.functional.softshrink(torch.ones(2), -0.5)", "RuntimeError: lambda must be in range \\[0, 3.40282e\\+38\\] for input dtype Float, but found -0.5"),
     });
     declare("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", {
-        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), takes(kind::Floats), in(space::Nn), no_inplace(),
+        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), in(space::Nn), no_inplace(), takes(kind::Floats), out_same(),
         pointwise([](auto x, auto beta, auto threshold) { return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar beta, Scalar threshold) {
             return softplus_backward(grad, self, beta, threshold);
@@ -192,7 +195,7 @@ OPERATORS(activation) {
         pointwise([](auto grad, auto x, auto beta, auto threshold) { return where(x * beta > threshold, grad, grad * sigmoid(x * beta)); }),
     });
     declare("log_sigmoid(Tensor self) -> Tensor", {
-        doc("log(sigmoid(x)) without overflow"), takes(kind::Floats), in(space::Nn), no_inplace(),
+        doc("log(sigmoid(x)) without overflow"), in(space::Nn), no_inplace(), takes(kind::Floats), out_same(),
         pointwise([](auto x) { return min(x, zero_like(x)) - log1p(exp(-abs(x))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mul(grad, sigmoid(neg(self))); }),
     });
@@ -200,13 +203,14 @@ OPERATORS(activation) {
         doc("The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016)"), takes(kind::Floats), in(space::Nn),
         composition([](const Tensor& self, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "glu does not support 0-dimensional tensors");
+            KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
             int64_t size = self.size(dim);
             KINDLING_CHECK(Runtime, size % 2 == 0, "Halving dimension must be even, but dimension %ld is size %ld", wrap_dim(dim, self.dim()), size);
             return mul(narrow(self, dim, 0, size / 2), sigmoid(narrow(self, dim, size / 2, size / 2)));
         }),
     });
     declare("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", {
-        doc("x above 0, weight * x below; weight broadcasts"), takes(kind::Floats), in(space::Torch), no_inplace(),
+        doc("x above 0, weight * x below; weight broadcasts"), in(space::Torch), no_inplace(), takes(kind::Floats),
         pointwise([](auto x, auto w) { return where(x > zero_like(x), x, w * x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor weight) { return where(gt(self, Scalar(0)), grad, mul(grad, weight)); }),
         derivative("weight", GIVEN(Tensor grad, Tensor self) { return where(gt(self, Scalar(0)), wrap_number(Scalar(0)), mul(grad, self)); }),

@@ -1,6 +1,7 @@
 // operators/comparison.cpp: comparisons, logic, bits and choice.
 #include "generated/functions.h"
 #include "operators/declare.h"
+#include "operators/loops.h"
 
 namespace kindling {
 namespace {
@@ -72,28 +73,28 @@ OPERATORS(comparison) {
         pointwise([](auto x) { return !truth(x); }),
     });
     declare("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit and; logical for bool"), takes(kind::Integers | kind::Bool), alias("__and__"), not_differentiable(),
-        pointwise([](auto x, auto y) { return x & y; }),
+        doc("Bit by bit and; logical for bool"), alias("__and__"), not_differentiable(),
+        takes(kind::Bool | kind::Integers), pointwise([](auto x, auto y) { return x & y; }),
     });
     declare("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit or; logical for bool"), takes(kind::Integers | kind::Bool), alias("__or__"), not_differentiable(),
-        pointwise([](auto x, auto y) { return x | y; }),
+        doc("Bit by bit or; logical for bool"), alias("__or__"), not_differentiable(),
+        takes(kind::Bool | kind::Integers), pointwise([](auto x, auto y) { return x | y; }),
     });
     declare("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit exclusive or; logical for bool"), takes(kind::Integers | kind::Bool), alias("__xor__"), not_differentiable(),
-        pointwise([](auto x, auto y) { return x ^ y; }),
+        doc("Bit by bit exclusive or; logical for bool"), alias("__xor__"), not_differentiable(),
+        takes(kind::Bool | kind::Integers), pointwise([](auto x, auto y) { return x ^ y; }),
     });
     declare("bitwise_not(Tensor self) -> Tensor", {
-        doc("Every bit turned; logical for bool"), takes(kind::Integers | kind::Bool), not_differentiable(),
-        pointwise([](auto x) { return ~x; }),
+        doc("Every bit turned; logical for bool"), not_differentiable(),
+        takes(kind::Bool | kind::Integers), out_same(), pointwise([](auto x) { return ~x; }),
     });
     declare("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self * 2**other on integers"), takes(kind::Integers), alias("__lshift__"), not_differentiable(),
-        pointwise([](auto x, auto y) { return x << y; }),
+        doc("self * 2**other on integers"), alias("__lshift__"), not_differentiable(),
+        takes(kind::Integers), pointwise([](auto x, auto y) { return x << y; }),
     });
     declare("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self / 2**other rounded down on integers"), takes(kind::Integers), alias("__rshift__"), not_differentiable(),
-        pointwise([](auto x, auto y) { return x >> y; }),
+        doc("self / 2**other rounded down on integers"), alias("__rshift__"), not_differentiable(),
+        takes(kind::Integers), pointwise([](auto x, auto y) { return x >> y; }),
     });
     declare("isnan(Tensor self) -> Tensor", {
         doc("It is not a number"), not_differentiable(), promotes(Promotion::Free), no_inplace(), no_out(),
@@ -108,14 +109,14 @@ OPERATORS(comparison) {
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x == x : !(isinf(x) | (x != x)); }),
     });
     declare("isposinf(Tensor self) -> Tensor", {
-        doc("It is plus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("It is plus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(), out_same(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "isposinf does not support complex inputs.");
             return category(x.dtype()) < 2 ? x != x : isinf(x) & (x > like(x, 0));
         }),
     });
     declare("isneginf(Tensor self) -> Tensor", {
-        doc("It is minus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("It is minus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(), out_same(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "isneginf does not support complex inputs.");
             return category(x.dtype()) < 2 ? x != x : isinf(x) & (x < like(x, 0));
@@ -130,14 +131,14 @@ OPERATORS(comparison) {
         }),
     });
     declare("signbit(Tensor self) -> Tensor", {
-        doc("The sign bit is set"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("The sign bit is set"), not_differentiable(), promotes(Promotion::Free), no_inplace(), out_same(),
         pointwise([](auto x) {
-            if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "signbit is not implemented for complex tensors.");
+            if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "signbit is not implemented for complex tensors.");
             return x.dtype() == DType::Bool ? x != x : category(x.dtype()) == 1 ? x < like(x, 0) : signbit(x);
         }),
     });
     declare("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", {
-        doc("self where the condition holds, other elsewhere"), promotes(Promotion::Condition), no_inplace(), in(space::Torch),
+        doc("self where the condition holds, other elsewhere"), promotes(Promotion::Condition), no_inplace(), in(space::Torch), out_same(),
         pointwise([](auto c, auto x, auto y) {
             if (c.dtype() != DType::Bool && c.dtype() != DType::UInt8)
                 fail(ErrorKind::Runtime, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", scalar_type_name(c.dtype()));
@@ -165,7 +166,7 @@ OPERATORS(comparison) {
         doc("value where the mask is set, self elsewhere"), has_inplace(), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Scalar& value) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
-            KINDLING_CHECK(Runtime, !value.is_complex() || self.is_complex(), "value cannot be converted to type %s without overflow", name(self.dtype()));
+            check_fits(value, self.dtype());
             return where(mask, full({}, value, self.dtype(), std::nullopt, self.device()), self);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),

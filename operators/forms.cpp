@@ -193,6 +193,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     for (size_t i = 0; i < count; i++) {
         Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
         if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
+        if (op.has(trait::OutKeepsShape) && out.numel() == result.numel()) result = view(result, out.sizes());
         check_target(op, result.dtype(), out.dtype());
         fit_out(out, result.sizes(), result.strides());
         check_overlap(out, inputs, input_count, op.functional->has(trait::OutApart));

@@ -711,7 +711,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("nonzero(Tensor self) -> Tensor", {
-        doc("The places of what is not zero: a row of coordinates each"), not_differentiable(), shape_by_value(),
+        doc("The places of what is not zero: a row of coordinates each"), out_same(), not_differentiable(), shape_by_value(),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(NotImplemented, !self.is_meta(), "nonzero: the result's shape depends on values, which meta tensors do not have");
             Tensor mask = contiguous(self.dtype() == DType::Bool ? self : ne(self, Scalar(0)));

@@ -26,7 +26,7 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& 
     Tensor out = make_tensor(sizes, a.dtype(), a.device());
     if (out.is_meta() || !out.numel()) return out;
     Tensor left = a, right = b, added = c;
-    if (a.dtype() == DType::Bool) fail(ErrorKind::Runtime, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+    if (a.dtype() == DType::Bool) fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
     problem.a = left.data();
     problem.a_row = left.stride(rows);
     problem.a_column = left.stride(rows + 1);
@@ -216,7 +216,7 @@ OPERATORS(products) {
         }),
     });
     declare("dot(Tensor self, Tensor tensor) -> Tensor", {
-        doc("The sum of two vectors' products"), keeps_conj(),
+        doc("The sum of two vectors' products"), out_same(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& tensor) {
             KINDLING_CHECK(Runtime, self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got %ldD and %ldD tensors", self.dim(), tensor.dim());
             KINDLING_CHECK(Runtime, self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found %s and %s", scalar_type_name(self.dtype()), scalar_type_name(tensor.dtype()));
@@ -233,11 +233,11 @@ OPERATORS(products) {
         derivative("tensor", GIVEN(Tensor grad, Tensor self) { return mul(grad, conj(self)); }),
     });
     declare("vdot(Tensor self, Tensor other) -> Tensor", {
-        doc("dot with the first vector conjugated"),
+        doc("dot with the first vector conjugated"), out_same(),
         composition([](const Tensor& self, const Tensor& other) { return dot(conj(self), other); }),
     });
     declare("inner(Tensor self, Tensor other) -> Tensor", {
-        doc("Sums of products over the last dimensions"),
+        doc("Sums of products over the last dimensions"), out_same(),
         composition([](const Tensor& self, const Tensor& other) {
             if (self.dim() == 0 || other.dim() == 0) return mul(self, other);
             KINDLING_CHECK(Runtime, self.size(-1) == other.size(-1), "inner() the last dimension must match on both input tensors but got shapes %s and %s", str(self.sizes()).c_str(), str(other.sizes()).c_str());

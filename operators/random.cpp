@@ -263,7 +263,7 @@ OPERATORS(random) {
         }),
     });
     declare("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor", {
-        doc("Categories drawn with the weights in each row"), random_numbers(), not_differentiable(), raises_by_value(),
+        doc("Categories drawn with the weights in each row"), out_same(), random_numbers(), not_differentiable(), raises_by_value(),
         kernel([](const Tensor& self, int64_t num_samples, bool replacement, Generator* generator) { return weights_sampled(self, num_samples, replacement, generator); }),
         refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
     });

@@ -149,14 +149,15 @@ Tensor extreme_place(const Tensor& self, std::optional<int64_t> dim, bool keepdi
     uint64_t mask = dim ? uint64_t{1} << wrap_dim(*dim, self.dim()) : dim_mask({}, self.dim());
     if (dim) { KINDLING_CHECK(Index, self.dim() == 0 || self.size(*dim) != 0, "%s(): Expected reduction dim %ld to have non-zero size.", operation, *dim); }
     else KINDLING_CHECK(Index, self.numel() != 0, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.", operation);
-    KINDLING_CHECK(Runtime, !self.is_complex(), "\"%s_cpu\" not implemented for '%s'", operation, scalar_type_name(self.dtype()));
+    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "%s(): does not support bool input", operation);
+    KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
     if (self.dim() == 0) return zeros({}, DType::Int64);
     // Without a dim the index counts in row-major order of the tensor as it is seen.
     return fold_one(dim ? self : contiguous(self), combine, value_type(self.dtype()), DType::Int64, mask, keepdim);
 }
 
 Tensor extreme_value(const Tensor& self, uint64_t mask, bool keepdim, Combine combine, const char* operation) {
-    KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
+    KINDLING_CHECK(NotImplemented, !self.is_complex(), "\"%s\" not implemented for '%s'", operation, scalar_type_name(self.dtype()));
     return fold_one(self, combine, value_type(self.dtype()), self.dtype(), mask, keepdim);
 }
 
@@ -273,7 +274,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of what is not NaN"),
+        doc("The mean of what is not NaN"), out_decides(),
         composition([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or complex dtype but got %s", scalar_type_name(self.dtype()));
             Tensor count = sum(logical_not(isnan(self)), dim, keepdim);
@@ -362,7 +363,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", {
-        doc("The greatest elements over dimensions; the gradient is shared by all that reach it"),
+        doc("The greatest elements over dimensions; the gradient is shared by all that reach it"), out_same(),
         kernel([](const Tensor& self, IntList dim, bool keepdim) {
             uint64_t mask = dim_mask(dim, self.dim());
             KINDLING_CHECK(Runtime, self.numel() || !dim.empty(), "amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
@@ -372,7 +373,7 @@ OPERATORS(reductions) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, IntList dim, bool keepdim) { return evenly(grad, self, result, dim_mask(dim, self.dim()), keepdim); }),
     });
     declare("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", {
-        doc("The smallest elements over dimensions; the gradient is shared by all that reach it"),
+        doc("The smallest elements over dimensions; the gradient is shared by all that reach it"), out_same(),
         kernel([](const Tensor& self, IntList dim, bool keepdim) {
             uint64_t mask = dim_mask(dim, self.dim());
             KINDLING_CHECK(Runtime, self.numel() || !dim.empty(), "amin(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
@@ -390,11 +391,11 @@ OPERATORS(reductions) {
         }),
     });
     declare("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", {
-        doc("Where the greatest element is: the first of equals"), not_differentiable(),
+        doc("Where the greatest element is: the first of equals"), out_same(), not_differentiable(),
         kernel([](const Tensor& self, std::optional<int64_t> dim, bool keepdim) { return extreme_place(self, dim, keepdim, Combine::ArgMax, "argmax"); }),
     });
     declare("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", {
-        doc("Where the smallest element is: the first of equals"), not_differentiable(),
+        doc("Where the smallest element is: the first of equals"), out_same(), not_differentiable(),
         kernel([](const Tensor& self, std::optional<int64_t> dim, bool keepdim) { return extreme_place(self, dim, keepdim, Combine::ArgMin, "argmin"); }),
     });
     declare("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", {
@@ -523,7 +524,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The p-norm over dimensions: (sum(abs(self)**p))**(1/p), with p = 0, inf and -inf as usual"),
+        doc("The p-norm over dimensions: (sum(abs(self)**p))**(1/p), with p = 0, inf and -inf as usual"), out_same(),
         kernel([](const Tensor& self, const Scalar& ord, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s", scalar_type_name(self.dtype()));
             if (dtype != DType::None) {
@@ -614,7 +615,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", {
-        doc("The p-norm of the difference"),
+        doc("The p-norm of the difference"), no_out(),
         composition([](const Tensor& self, const Tensor& other, const Scalar& p) { return linalg_vector_norm(sub(self, other), p); }),
     });
 }

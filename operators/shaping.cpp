@@ -425,7 +425,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("diag(Tensor self, int diagonal=0) -> Tensor", {
-        doc("A matrix with a vector on its diagonal, or the diagonal of a matrix"),
+        doc("A matrix with a vector on its diagonal, or the diagonal of a matrix"), out_same(),
         composition([](const Tensor& self, int64_t diagonal) {
             KINDLING_CHECK(Runtime, self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got %ldD", self.dim());
             return self.dim() == 1 ? diag_embed(self, diagonal) : clone(kindling::diagonal(self, diagonal), MemoryFormat::Contiguous);

@@ -65,7 +65,7 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
 
 OPERATORS(special) {
     declare("special_round(Tensor self, *, int decimals=0) -> Tensor", {
-        doc("The nearest number with so many decimals, halves to even"),
+        doc("The nearest number with so many decimals, halves to even"), out_same(),
         composition([](const Tensor& self, int64_t decimals) { return round(self, decimals); }),
     });
     declare("special_bessel_j0(Tensor self) -> Tensor", {

@@ -219,19 +219,19 @@ Tensor segment(const Tensor& piece, Text reduce, const std::optional<Scalar>& in
 
 OPERATORS(statistics) {
     declare("quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor", {
-        doc("The values below which the fractions q of the elements are"), flags(trait::AutocastFloat),
+        doc("The values below which the fractions q of the elements are"), out_same(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim, Text interpolation) { return quantiles("quantile", self, q, dim, keepdim, interpolation, false); }),
     });
     declare("quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor", {
-        doc("The value below which the fraction q of the elements is"), flags(trait::AutocastFloat),
+        doc("The value below which the fraction q of the elements is"), out_same(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim, Text interpolation) { return quantiles("quantile", self, as_quantile("quantile", q, self.dtype()), dim, keepdim, interpolation, false); }),
     });
     declare("nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor", {
-        doc("quantile of the elements that are numbers"), flags(trait::AutocastFloat),
+        doc("quantile of the elements that are numbers"), out_same(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim, Text interpolation) { return quantiles("nanquantile", self, q, dim, keepdim, interpolation, true); }),
     });
     declare("nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor", {
-        doc("quantile of the elements that are numbers"), flags(trait::AutocastFloat),
+        doc("quantile of the elements that are numbers"), out_same(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim, Text interpolation) { return quantiles("nanquantile", self, as_quantile("nanquantile", q, self.dtype()), dim, keepdim, interpolation, true); }),
     });
     declare("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", {
@@ -358,7 +358,7 @@ OPERATORS(statistics) {
         }),
     });
     declare("conj_physical(Tensor self) -> Tensor", {
-        doc("The complex conjugate, computed at once"),
+        doc("The complex conjugate, computed at once"), out_same(),
         pointwise([](auto x) { return is_complex(x.dtype()) ? conj(x) : Sym(x); }),
     });
     declare("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor", {
