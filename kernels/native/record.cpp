@@ -138,7 +138,11 @@ int maths_float(Primitive primitive, const int* operands, TileFunction whole) {
 #undef X
 #define X(PRIMITIVE, NAME) \
     case Primitive::PRIMITIVE: return convert<float>(maths::NAME##_for_float(convert<double>(a))).lane;
-        X(Tan, tan) X(Cosh, cosh) X(Sinh, sinh) X(Atanh, atanh) X(Erfc, erfc)
+        X(Tan, tan) X(Cosh, cosh) X(Sinh, sinh) X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Erfc, erfc)
+#undef X
+#define X(PRIMITIVE, NAME) \
+    case Primitive::PRIMITIVE: return convert<float>(maths::NAME##_for_float(convert<double>(a), convert<double>(b))).lane;
+        X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
 #undef X
 #define X(BASE, PRIMITIVE) case Primitive::PRIMITIVE: return maths::any_logf<maths::Base::BASE>(a).lane;
         X(E, Log) X(Two, Log2) X(Ten, Log10)
