@@ -132,7 +132,7 @@ OPERATORS(comparison) {
     declare("signbit(Tensor self) -> Tensor", {
         doc("The sign bit is set"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
         pointwise([](auto x) {
-            if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "signbit is not implemented for complex tensors.");
+            if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "signbit is not implemented for complex tensors.");
             return x.dtype() == DType::Bool ? x != x : category(x.dtype()) == 1 ? x < like(x, 0) : signbit(x);
         }),
     });

@@ -164,11 +164,20 @@ Tensor chosen_elements(const Tensor& self, const Tensor& given) {
     return result;
 }
 
-void put(const Tensor& self, TensorList indices, const Tensor& values, Write write) {
-    KINDLING_CHECK(Index, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+/// One number where a mask is true goes there as masked_fill puts it, of whatever dtype.
+Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& values) {
+    int masks = 0;
+    for (const Tensor& each : indices)
+        if (each.defined()) masks += each.dtype() == DType::Bool || each.dtype() == DType::UInt8 ? 1 : 2;
+    if (masks != 1 || values.numel() != 1 || values.is_meta() || self.is_meta()) return values;
+    return full({}, values.item_scalar(), self.dtype());
+}
+
+void put(const Tensor& self, TensorList indices, const Tensor& given, Write write) {
+    const Tensor values = write == Write::Set && self.dtype() != given.dtype() ? as_masked_fill(self, indices, given) : given;
+    KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                    scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
     if (self.is_meta()) return;
-    check_overlap(self, nullptr, 0);
     Places places = prepare(self, indices);
     Sizes check;
     try { check = broadcast_sizes(values.sizes(), places.result); }
