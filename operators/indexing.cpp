@@ -134,6 +134,7 @@ Offsets::Offsets(const Places& places) : count(checked_numel(places.shape)), sum
 Offsets::Offsets(const Tensor& self, int64_t dim, const Tensor& given, const char* operation) : count(given.numel()), sums(0) {
     KINDLING_CHECK(Index, given.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, given.dim());
     KINDLING_CHECK(Runtime, given.dtype() == DType::Int64 || given.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(given.dtype()));
+    KINDLING_CHECK(Runtime, !given.is_meta(), "%s: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!", operation);
     index = contiguous(to(given, DType::Int64));
     values = index.data_ptr<int64_t>();
     if (self.dim()) scale = self.stride(dim);

@@ -72,3 +72,12 @@ def test_what_lies_on_the_cpu_stays_there_beside_meta():
     with pytest.raises((RuntimeError, NotImplementedError), match="[Mm]eta"):
         torch.linalg.matrix_rank(x, tolerance)
     assert torch.linalg.svd(x)[1].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("reduce", ["prod", "mean", "amax", "amin"])
+def test_meta_index_of_a_tensor_with_memory_is_refused(reduce):
+    """A composition, so that nothing has compared the devices before it reads the index."""
+    index = torch.zeros(1, dtype=torch.int64, device="meta")
+    for x, source in ((torch.ones(()), torch.ones(())), (torch.ones(3), torch.ones(1))):
+        with pytest.raises(RuntimeError, match="same device"):
+            x.index_reduce(0, index, source, reduce)
