@@ -3,6 +3,7 @@
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/isa.h"
 #include "kernels/library/attention.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
@@ -19,17 +20,22 @@ library::Plane4 plane_of(const Tensor& t) {
     return plane;
 }
 
-/// Attention into `out` and `logs`, or with three `grads` its gradients into these. Half types in float.
+/// Attention into `out` and `logs`, or with three `grads` its gradients into these. Half types in float, but for bfloat16 where
+/// there are tiles for it.
 void attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal, std::optional<double> scale,
             const Tensor& out, const Tensor& logs, const Tensor& grad, const Tensor* grads) {
     DType wide = out.dtype();
-    Tensor q = to(query, wide), k = to(key, wide), v = to(value, wide), m = mask.defined() ? to(mask, wide) : mask;
+    const bool alike = key.dtype() == query.dtype() && value.dtype() == query.dtype() && (!grads || grad.dtype() == query.dtype());
+    const bool narrow = query.dtype() == DType::BFloat16 && alike && query.size(3) > 0 && value.size(3) > 0 && has_tiles();
+    const DType operands = narrow ? DType::BFloat16 : wide;
+    Tensor q = to(query, operands), k = to(key, operands), v = to(value, operands), g = grads ? to(grad, operands) : grad;
+    Tensor m = mask.defined() ? to(mask, wide) : mask;
     if (m.defined()) m = expand(m, {q.size(0), q.size(1), q.size(2), k.size(2)});
     library::Attention problem{wide, q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), plane_of(q), plane_of(k), plane_of(v),
                                m.defined() ? plane_of(m) : library::Plane4(), scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))),
-                               causal, plane_of(out), logs.data()};
+                               causal, plane_of(out), logs.data(), narrow};
     Unlocked unlocked(q.numel() > 4096);
-    if (grads) library::attention_backward(problem, plane_of(grad), plane_of(grads[0]), plane_of(grads[1]), plane_of(grads[2]));
+    if (grads) library::attention_backward(problem, plane_of(g), plane_of(grads[0]), plane_of(grads[1]), plane_of(grads[2]));
     else library::attention(problem);
 }
 
@@ -186,7 +192,7 @@ OPERATORS(embedding) {
                            "_scaled_dot_product_flash_attention_for_cpu_backward: gradient %s, output %s and logsumexp %s do not fit query %s and value %s",
                            str(grad_out).c_str(), str(out).c_str(), str(logsumexp).c_str(), str(query).c_str(), str(value).c_str());
             Tensor grads[3] = {zeros(query.sizes(), wide), zeros(key.sizes(), wide), zeros(value.sizes(), wide)};
-            attend(query, key, value, attn_mask, is_causal, scale, to(out, wide), logsumexp, to(grad_out, wide), grads);
+            attend(query, key, value, attn_mask, is_causal, scale, to(out, wide), logsumexp, grad_out, grads);
             return std::tuple<Tensor, Tensor, Tensor>(to(grads[0], query.dtype()), to(grads[1], key.dtype()), to(grads[2], value.dtype()));
         }),
     });

@@ -4,6 +4,7 @@
 
 #include "kernels/fold.h"
 #include "kernels/library/gemm.h"
+#include "kernels/library/gemm_tiles.h"
 #include "kernels/library/scratch.h"
 #include "kernels/move.h"
 #include "kernels/tile.h"
@@ -12,11 +13,22 @@
 namespace kindling::library {
 namespace {
 
-constexpr int64_t query_block = 64, key_block = 256;
+constexpr int64_t key_block = 256, most_queries = 128;
+
+/// Queries of a block. Tiles use up what is packed for them so fast that more of them share it.
+int64_t queries_at_once(const Attention& a) { return a.narrow ? most_queries : 64; }
 
 template <class T> T* row_of(const Plane4& plane, int64_t batch, int64_t head, int64_t row) {
     return static_cast<T*>(plane.data) + batch * plane.strides[0] + head * plane.strides[1] + row * plane.strides[2];
 }
+
+using Bits = uint16_t;  // of a bfloat16
+
+/// The left operand of a product with one of the planes.
+struct Side {
+    const void* at;
+    int64_t row, column;
+};
 
 /// What both directions do with a block of scores: one row of them at a time, by the tiles' vector code.
 template <class T> struct Scores {
@@ -28,6 +40,7 @@ template <class T> struct Scores {
     TileFunction logarithm = find_tile(Primitive::Log, type).function;
     RowFold largest = find_row_fold(Combine::Max, type), sum = find_row_fold(Combine::Sum, type);
     PlaneCopy copy = find_plane_copy(sizeof(T));
+    TileFunction widen = find_move(TileMove::BFloat16ToFloat);
     T mask_row[key_block];
 
     explicit Scores(const Attention& problem) : a(problem) {}
@@ -48,12 +61,41 @@ template <class T> struct Scores {
         return n < 0 ? 0 : n < keys ? n : keys;
     }
 
+    /// A row of query, key, value or of the gradient of `out`.
+    const void* operand(const Plane4& plane, int64_t batch, int64_t head, int64_t row) const {
+        if (a.narrow) return row_of<Bits>(plane, batch, head, row);
+        return row_of<T>(plane, batch, head, row);
+    }
+    /// to = alpha * left @ right (+ to), right being m x k rows of such a plane.
+    void product(int64_t m, int64_t n, int64_t k, const Side& left, const Side& right, T* to, int64_t to_row,
+                 int64_t to_column, double alpha, bool add) const {
+        if (a.narrow) {  // the result lies row by row: see attention.h
+            TilesPart part{m,         n,           k,  left.at, left.row,        left.column, right.at,
+                           right.row, right.column, to, to_row,  TilesPart::Float};
+            part.alpha = static_cast<float>(alpha);
+            if (add) part.c = to, part.c_row = to_row, part.c_column = 1;
+            return gemm_tiles(part);
+        }
+        Gemm product{type,     m,         n,            k,  left.at, left.row, left.column,
+                     right.at, right.row, right.column, to, to_row,  to_column};
+        product.alpha = alpha;
+        if (add) product.c = to, product.c_row = to_row, product.c_column = to_column;
+        gemm(product);
+    }
+    /// Rows of weights as products with the planes take them: as they lie, or rounded to `rounded`.
+    const void* weights(const T* values, int64_t rows, int64_t keys, Bits* rounded) const {
+        if constexpr (sizeof(T) == 4)
+            if (a.narrow) {
+                for (int64_t r = 0; r < rows; r++) round_for_tiles(rounded + r * key_block, values + r * key_block, keys);
+                return rounded;
+            }
+        return values;
+    }
+
     /// scale * query @ key.T, and the mask.
     void compute(T* scores, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t first, int64_t keys) {
-        Gemm product{type, rows, keys, a.depth, row_of<T>(a.query, batch, head, row), a.query.strides[2], a.query.strides[3],
-                     row_of<T>(a.key, batch, head, first), a.key.strides[3], a.key.strides[2], scores, key_block, 1};
-        product.alpha = a.scale;
-        gemm(product);
+        product(rows, keys, a.depth, {operand(a.query, batch, head, row), a.query.strides[2], a.query.strides[3]},
+                {operand(a.key, batch, head, first), a.key.strides[3], a.key.strides[2]}, scores, key_block, 1, a.scale, false);
         if (!a.mask.data) return;
         for (int64_t r = 0; r < rows; r++) {
             const T* mask = row_of<T>(a.mask, batch, head, row + r) + first * a.mask.strides[3];
@@ -69,12 +111,13 @@ template <class T> struct Scores {
 };
 
 template <class T> void forward(const Attention& a) {
-    const int64_t blocks = (a.queries + query_block - 1) / query_block, depth = a.value_depth;
+    const int64_t query_block = queries_at_once(a), blocks = (a.queries + query_block - 1) / query_block, depth = a.value_depth;
     parallel_for(0, a.batch * a.heads * blocks, 1, [&](int64_t begin, int64_t end) {
-        Scratch<T> memory(query_block * (key_block + depth));
+        Scratch<T> memory(query_block * (key_block + depth + 4));
+        Scratch<Bits> rounded(a.narrow ? query_block * key_block : 0);
         T *values = memory.data, *out = values + query_block * key_block;
         Scores<T> scores(a);
-        T top[query_block], total[query_block], fresh[query_block], factor[query_block];
+        T *top = out + query_block * depth, *total = top + query_block, *fresh = total + query_block, *factor = fresh + query_block;
         for (int64_t task = begin; task < end; task++) {
             const int64_t row = task % blocks * query_block, head = task / blocks % a.heads, batch = task / blocks / a.heads;
             const int64_t rows = a.queries - row < query_block ? a.queries - row : query_block;
@@ -105,10 +148,9 @@ template <class T> void forward(const Attention& a) {
                     total[r] = total[r] * factor[r] + fresh[r];
                     if (first && factor[r] != 1) scores.apply(scores.multiply, out + r * depth, factor[r], depth);
                 }
-                Gemm product{Scores<T>::type, rows, depth, keys, values, key_block, 1, row_of<T>(a.value, batch, head, first),
-                             a.value.strides[2], a.value.strides[3], out, depth, 1};
-                if (first) product.c = out, product.c_row = depth, product.c_column = 1;
-                gemm(product);
+                scores.product(rows, depth, keys, {scores.weights(values, rows, keys, rounded.data), key_block, 1},
+                               {scores.operand(a.value, batch, head, first), a.value.strides[2], a.value.strides[3]}, out,
+                               depth, 1, 1, first > 0);
             }
             T* logs = static_cast<T*>(a.logsumexp) + (batch * a.heads + head) * a.queries + row;
             scores.logarithm(logs, total, nullptr, nullptr, rows, 0);
@@ -125,27 +167,34 @@ template <class T> void forward(const Attention& a) {
 
 template <class T>
 void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, const Plane4& grad_key, const Plane4& grad_value) {
-    constexpr DType type = Scores<T>::type;
+    const int64_t query_block = queries_at_once(a);
     parallel_for(0, a.batch * a.heads, 1, [&](int64_t begin, int64_t end) {
         Scratch<T> memory(query_block * 2 * key_block + 2 * a.value_depth);
+        Scratch<Bits> rounded(a.narrow ? query_block * key_block + a.value_depth : 0);
         T *weights = memory.data, *slopes = weights + query_block * key_block;
         T *line = slopes + query_block * key_block, *other = line + a.value_depth;
         Scores<T> scores(a);
-        T inner[query_block];
+        T inner[most_queries];
         for (int64_t task = begin; task < end; task++) {
             const int64_t head = task % a.heads, batch = task / a.heads;
             const T* logs = static_cast<const T*>(a.logsumexp) + task * a.queries;
             for (int64_t row = 0; row < a.queries; row += query_block) {
                 const int64_t rows = a.queries - row < query_block ? a.queries - row : query_block;
-                const T* g = row_of<T>(grad, batch, head, row);
+                const void* g = scores.operand(grad, batch, head, row);
                 const int64_t item = sizeof(T);
                 for (int64_t r = 0; r < rows; r++) {  // the sum of out * grad of each row
-                    auto read = [&](T* to, const Plane4& from) {
-                        scores.copy({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(row_of<T>(from, batch, head, row + r)),
-                                     {1, a.value_depth}, {0, item}, {0, from.strides[3] * item}});
+                    auto read = [&](PlaneCopy copy, int64_t size, void* to, const void* from, int64_t step) {
+                        copy({static_cast<char*>(to), static_cast<const char*>(from), {1, a.value_depth}, {0, size}, {0, step * size}});
                     };
-                    read(line, grad);
-                    read(other, a.out);
+                    const void* slope = scores.operand(grad, batch, head, row + r);
+                    if (a.narrow) {
+                        Bits* bits = rounded.data + query_block * key_block;
+                        read(find_plane_copy(sizeof(Bits)), sizeof(Bits), bits, slope, grad.strides[3]);
+                        scores.widen(line, bits, nullptr, nullptr, a.value_depth, 0);
+                    } else {
+                        read(scores.copy, item, line, slope, grad.strides[3]);
+                    }
+                    read(scores.copy, item, other, row_of<T>(a.out, batch, head, row + r), a.out.strides[3]);
                     scores.multiply(line, line, other, nullptr, a.value_depth, 0);
                     scores.sum(&inner[r], line, 1, a.value_depth);
                 }
@@ -163,26 +212,26 @@ void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, 
                         }
                         for (int64_t i = n; i < keys; i++) values[i] = 0;
                     }
-                    auto accumulate = [&](const T* left, int64_t left_row, int64_t left_column, int64_t m, int64_t k, const T* right,
-                                          const Plane4& shape, int64_t n, const Plane4& to, int64_t to_row, double alpha) {
-                        T* target = row_of<T>(to, batch, head, to_row);
-                        Gemm product{type, m, n, k, left, left_row, left_column, right, shape.strides[2], shape.strides[3], target,
-                                     to.strides[2], to.strides[3]};
-                        product.alpha = alpha;
-                        product.c = target, product.c_row = to.strides[2], product.c_column = to.strides[3];
-                        gemm(product);
+                    auto accumulate = [&](const void* left, bool turned, const void* right, const Plane4& shape, int64_t n,
+                                          const Plane4& to, int64_t to_row, double alpha) {
+                        const int64_t row_step = turned ? 1 : key_block, column_step = turned ? key_block : 1;
+                        scores.product(turned ? keys : rows, n, turned ? rows : keys, {left, row_step, column_step},
+                                       {right, shape.strides[2], shape.strides[3]}, row_of<T>(to, batch, head, to_row),
+                                       to.strides[2], to.strides[3], alpha, true);
                     };
-                    accumulate(weights, 1, key_block, keys, rows, g, grad, a.value_depth, grad_value, first, 1);
-                    Gemm product{type, rows, keys, a.value_depth, g, grad.strides[2], grad.strides[3],
-                                 row_of<T>(a.value, batch, head, first), a.value.strides[3], a.value.strides[2], slopes, key_block, 1};
-                    gemm(product);
+                    accumulate(scores.weights(weights, rows, keys, rounded.data), true, g, grad, a.value_depth, grad_value, first, 1);
+                    scores.product(rows, keys, a.value_depth, {g, grad.strides[2], grad.strides[3]},
+                                   {scores.operand(a.value, batch, head, first), a.value.strides[3], a.value.strides[2]},
+                                   slopes, key_block, 1, 1, false);
                     for (int64_t r = 0; r < rows; r++) {
                         T *values = weights + r * key_block, *slope = slopes + r * key_block;
                         scores.apply(scores.subtract, slope, inner[r], keys);
                         scores.multiply(slope, slope, values, nullptr, keys, 0);
                     }
-                    accumulate(slopes, key_block, 1, rows, keys, row_of<T>(a.key, batch, head, first), a.key, a.depth, grad_query, row, a.scale);
-                    accumulate(slopes, 1, key_block, keys, rows, row_of<T>(a.query, batch, head, row), a.query, a.depth, grad_key, first, a.scale);
+                    const void* slope = scores.weights(slopes, rows, keys, rounded.data);
+                    const void *keyed = scores.operand(a.key, batch, head, first), *asked = scores.operand(a.query, batch, head, row);
+                    accumulate(slope, false, keyed, a.key, a.depth, grad_query, row, a.scale);
+                    accumulate(slope, true, asked, a.query, a.depth, grad_key, first, a.scale);
                 }
             }
         }

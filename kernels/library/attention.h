@@ -1,7 +1,7 @@
 // kernels/library/attention.h: attention whose scores never lie in memory as a whole.
 //
-// Queries go in blocks of 64, keys in blocks of 256; the softmax of a row is carried from block to block. The result is
-// a function of shapes and dtype alone, whatever the thread count. See Dao et al., "FlashAttention" (2022), for the idea.
+// Queries go in blocks of 64 (128 by tiles), keys in blocks of 256; the softmax of a row is carried from block to block.
+// The result is a function of shapes and dtype alone, whatever the thread count. See Dao et al., "FlashAttention" (2022), for the idea.
 #pragma once
 #include <cstdint>
 
@@ -24,6 +24,9 @@ struct Attention {
     bool causal;  // query i sees keys 0 to i
     Plane4 out;
     void* logsumexp;  // of each row of scores, batch x heads x queries; -infinity where nothing is attended to
+    // query, key, value and the gradient of `out` are bfloat16, the rest is float32: weights are rounded for the products
+    // with them. Only where has_tiles(); the gradients' last dimension has stride 1.
+    bool narrow = false;
 };
 
 void attention(const Attention& problem);

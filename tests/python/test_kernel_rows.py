@@ -165,6 +165,35 @@ def test_attention_and_its_gradients(shape, mode):
         close(got, want, true, floor=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7, 8), (1, 2, 64, 64, 32), (2, 2, 100, 300, 16), (1, 2, 70, 600, 33), (2, 1, 1, 40, 64)], ids=str)
+@pytest.mark.parametrize("mode", ["plain", "causal", "flags", "turned"])
+def test_attention_in_bfloat16(shape, mode):
+    """Weights are rounded for their products where the processor has tiles: no further from the truth than torch's are."""
+    batch, heads, rows, keys, depth = shape
+    tensors = [torch.randn(batch, n, heads, depth).bfloat16() if mode == "turned" else torch.randn(batch, heads, n, depth).bfloat16() for n in (rows, keys, keys, rows)]
+    options = {"is_causal": True} if mode == "causal" else {}
+    if mode == "flags":
+        options["attn_mask"] = torch.rand(rows, keys) > 0.3
+        options["attn_mask"][:, 0] = True
+
+    def all_of(M, functional, tensors):
+        q, key, v = leaves = [t.clone().requires_grad_() for t in tensors[:3]]
+        g = tensors[3]
+        if mode == "turned":
+            q, key, v, g = (t.transpose(1, 2) for t in (q, key, v, g))
+        y = functional.scaled_dot_product_attention(q, key, v, **{n: given(x) if M is k and isinstance(x, torch.Tensor) else x for n, x in options.items()})
+        y.backward(g)
+        assert y.dtype == q.dtype
+        return [np.array(t.double().detach().numpy()) for t in [y] + [t.grad for t in leaves]]
+
+    exact = all_of(torch, F, [t.double() for t in tensors])
+    theirs = all_of(torch, F, tensors)
+    mine = all_of(k, KF, [given(t.float()).bfloat16() for t in tensors])
+    for got, want, true in zip(mine, theirs, exact):
+        scale = np.abs(true).max()
+        assert np.abs(got - true).max() <= 2 * np.abs(want - true).max() + 4e-3 * scale
+
+
 def test_attention_twice_differentiated():
     tensors = [k.randn(2, 2, n, 4, dtype=k.float64, requires_grad=True) for n in (6, 5, 5)]
     assert k.autograd.gradgradcheck(lambda *t: KF.scaled_dot_product_attention(*t, is_causal=True), tuple(tensors))
