@@ -111,11 +111,9 @@ static PyObject* finish_output(PyObject* item, ContextObject* context, const Ref
     bool differentiable = node && !contains(context->non_differentiable, item) && is_differentiable(impl->dtype);
     if (!differentiable) {
         if (node) node->inputs.emplace_back();
-        if (is_input && !dirty) {
-            Tensor alias = alias_of(tensor);
-            if (node && requires_grad(alias.impl())) alias = detached(tensor);
-            return wrap_as(Py_TYPE(item), alias);
-        }
+        // What requires grad keeps doing so: the caller gets an alias that does not.
+        if (is_input && requires_grad(impl)) return wrap_as(Py_TYPE(item), detached(tensor));
+        if (is_input && !dirty) return wrap_as(Py_TYPE(item), alias_of(tensor));
         if (node && requires_grad(impl) && !is_input) detach_in_place(tensor);
         return Py_NewRef(item);
     }

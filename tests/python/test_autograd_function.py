@@ -1,4 +1,6 @@
 """torch.autograd.Function, gradcheck, functional, anomaly mode, long chains, threads and re-entry: the same under both."""
+import itertools
+
 import pytest
 
 from both import same
@@ -173,3 +175,16 @@ FORWARD = [
 @pytest.mark.parametrize("source", FORWARD)
 def test_forward_mode(source):
     same(source, SETUP + "\nfw = torch.autograd.forward_ad\n")
+
+
+def test_outputs_that_are_inputs():
+    """Written or not, differentiable or not, of a leaf or not, with gradients or without: what comes out, and what becomes of the input."""
+    for dirty, marked, result, leaf, mode in itertools.product([0, 1], [0, 1], ["a", "a.view(-1)", "a * 3", "(a, a * 2)"], [0, 1], ["no_grad", "enable_grad"]):
+        if not dirty and marked and "view" in result:
+            continue
+        body = ["ctx, a", *["ctx.mark_dirty(a)", "a.mul_(2)"] * dirty, f"r = {result}"]
+        body += ["ctx.mark_non_differentiable(r[0] if type(r) is tuple else r)"] * marked + ["return r"]
+        same(function(body, ["ctx, g, *h", "return g"],
+                       f"z = {'x' if leaf else 'x * 1'}\nwith torch.{mode}(): y = F1.apply(z)\ny = y[0] if type(y) is tuple else y\n"
+                       "z.requires_grad, z.is_leaf, z.grad_fn is None, y.requires_grad, y.is_leaf, y.grad_fn is None, y is z, y._is_view(), "
+                       "y.data_ptr() == z.data_ptr(), y.tolist(), z.tolist(), z._version, y._version"), SETUP)
