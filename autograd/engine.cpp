@@ -213,7 +213,7 @@ static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
             if (auto* retain = input_of(each.meta)) gradient = gradients[retain->input];
         }
         if (!gradient.defined()) continue;
-        each.value = each.value.defined() ? tape::add(each.value, gradient) : thread_state.grad_mode ? tape::clone(gradient) : gradient;
+        each.value = each.value.defined() ? tape::add(each.value, gradient) : tape::contiguous_clone(gradient);
         SpinGuard guard(node->lock);
         if (input_of(each.meta)) std::swap(each.meta->grad, each.value);
     }

@@ -38,6 +38,10 @@ Tensor clone(const Tensor& t) {
     static constinit NamedOperator op{"clone", ""};
     return call_named(op, t);
 }
+Tensor contiguous_clone(const Tensor& t) {
+    static constinit NamedOperator op{"clone", ""};
+    return call_named(op, t, MemoryFormat::Contiguous);
+}
 void copy_(const Tensor& target, const Tensor& source) {
     static constinit NamedOperator op{"copy_", ""};
     call_named(op, target, source);

@@ -28,6 +28,7 @@ namespace tape {
 Tensor add(const Tensor& a, const Tensor& b);
 void add_(const Tensor& a, const Tensor& b);
 Tensor clone(const Tensor& t);
+Tensor contiguous_clone(const Tensor& t);
 void copy_(const Tensor& target, const Tensor& source);
 void zero_(const Tensor& t);
 Tensor cast(const Tensor& t, DType dtype);

@@ -169,7 +169,7 @@ OPERATORS(copying) {
     declare("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
         doc("Changes the size in place, growing the storage if need be; new elements are not initialised"), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, IntList size, std::optional<MemoryFormat> memory_format) {
-            KINDLING_CHECK(Runtime, !self.requires_grad() || !thread_state.grad_mode, "cannot resize variables that require grad");
+            KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             for (int64_t each : size) KINDLING_CHECK(Runtime, each >= 0, "Trying to resize a tensor to a negative size: %s", str(size).c_str());
             resized(self, size, memory_format);
             return self;
@@ -178,9 +178,29 @@ OPERATORS(copying) {
     declare("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
         doc("resize_ to another tensor's size"), in(space::Torch | space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
-            KINDLING_CHECK(Runtime, !self.requires_grad() || !thread_state.grad_mode, "cannot resize variables that require grad");
+            KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             if (memory_format == MemoryFormat::Preserve) memory_format = the_template.suggest_memory_format();
             resized(self, the_template.sizes(), memory_format);
+            return self;
+        }),
+    });
+    declare("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", {
+        doc("Writes a number to the diagonal, from which all dimensions are equal; wrap goes on below a square of a tall matrix"), in(space::Method),
+        composition([](const Tensor& self, const Scalar& fill_value, bool wrap) {
+            const int64_t dims = self.dim();
+            KINDLING_CHECK(Runtime, dims >= 2, "dimensions must larger than 1");
+            const int64_t height = self.size(0), width = self.size(1);
+            int64_t step = 0;
+            const int64_t count = std::min(height, width);
+            for (int64_t i = 0; i < dims; i++) {
+                KINDLING_CHECK(Runtime, dims == 2 || self.size(i) == height, "all dimensions of input must be of equal length");
+                step += self.stride(i);
+            }
+            fill_(as_strided(self, {count}, {step}), fill_value);
+            if (wrap && dims == 2 && height > width + 1) {
+                const int64_t left = (self.numel() + width) / (width + 1) - count;
+                fill_(as_strided(self, {left}, {step}, self.storage_offset() + self.stride(0) * (width + 1)), fill_value);
+            }
             return self;
         }),
     });

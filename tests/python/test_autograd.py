@@ -192,3 +192,20 @@ GRAPH = [
 @pytest.mark.parametrize("source", GRAPH)
 def test_graph(source):
     same(source, SETUP)
+
+
+@pytest.mark.parametrize("use", ["(x * w.t()).sum()", "x.sum()", "x.t().contiguous().sum()", "(x.t() * w).sum()", "x.mean() + (x * 2).sum()"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_retained_gradients_lie_in_order(use, create_graph):
+    """Whatever the strides of what arrives, and they are nobody else's."""
+    for made in ("a * 2", "(a * 2).t().contiguous().t()", "(a.t() * 2).t()"):
+        same(f"a = torch.ones(3, 2, requires_grad=True)\nw = torch.arange(6.).reshape(2, 3)\nx = {made}\nx.retain_grad()\n"
+             f"y = {use}\ny.backward(retain_graph=True, create_graph={create_graph})\ng = x.grad\ny.backward(create_graph={create_graph})\n"
+             "x.grad.stride(), x.grad.tolist(), x.grad.requires_grad, g.stride(), g is x.grad")
+    same("a = torch.ones(2, 3, requires_grad=True)\nx = a * 2\nx.retain_grad()\ng = torch.ones(3, 2).t()\nx.backward(g)\ng.add_(5)\nx.grad, x.grad.stride()")
+
+
+@pytest.mark.parametrize("call", ["x.resize_(2)", "x.resize_(3)", "x.resize_as_(torch.ones(2))", "(x * 2).resize_(2)", "x.data.resize_(2)", "x.detach().resize_(2)"])
+def test_resize_of_what_requires_grad(call):
+    for mode in ("torch.no_grad()", "torch.enable_grad()", "torch.inference_mode()"):
+        same(f"x = torch.ones(3, requires_grad=True)\nwith {mode}:\n    r = {call}.shape\nr", message=False)
