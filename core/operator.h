@@ -52,6 +52,7 @@ enum : uint32_t {
     WholeDType = 1u << 17,        // what is written, by out= or in place, must have the result's very dtype
     OutDecides = 1u << 18,        // with out= and no dtype, that of out is what it computes in (sum, cumsum)
     NoDerivative = 1u << 19,      // results require grad as arguments do, and going backward raises
+    TakesExpanded = 1u << 22,     // its in-place form writes to expanded tensors too, with PyTorch's warning that it will not
     no_kernel_shift = 24,         // from here on: the kinds of dtype that it has no kernel for
 };
 }  // namespace trait

@@ -47,7 +47,8 @@ OPERATORS(activation) {
     declare("relu(Tensor self) -> Tensor", {
         doc("max(self, 0)"),
         pointwise([](auto x) {
-            if (x.dtype() == DType::Bool || is_complex(x.dtype())) fail(ErrorKind::Runtime, "Boolean and complex inputs not supported for relu");
+            if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Boolean inputs not supported for relu");
+            if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "clamp is not supported for complex types");
             return max(zero_like(x), x);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor result) { return threshold_backward(grad, result, Scalar(0)); }),

@@ -6,6 +6,10 @@
 namespace kindling {
 namespace {
 
+void need_order(const Sym& x, const char* name) {
+    if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "%s not implemented for complex tensors.", name);
+}
+
 /// x / y under a rounding mode, as torch.div.
 Sym divided(const Sym& x, const Sym& y, const Sym& mode) {
     if (mode == "trunc") return is_integral(x.dtype()) || x.dtype() == DType::Bool ? trunc_div(x, y) : trunc(x / y);
@@ -169,7 +173,7 @@ OPERATORS(arithmetic) {
     declare("sign(Tensor self) -> Tensor", {
         doc("-1, 0 or 1"),
         pointwise([](auto x) {
-            if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "Unlike NumPy, torch.sign doesn't allow complex tensors. Use torch.sgn instead.");
+            if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.");
             return x.dtype() == DType::Bool ? x : sign(x);
         }),
     });
@@ -248,19 +252,19 @@ OPERATORS(arithmetic) {
     });
     declare("maximum(Tensor self, Tensor other) -> Tensor", {
         doc("The greater of two; NaN wins"), no_inplace(),
-        pointwise([](auto x, auto y) { return max(x, y); }),
+        pointwise([](auto x, auto y) { need_order(x, "maximum"); return max(x, y); }),
     });
     declare("minimum(Tensor self, Tensor other) -> Tensor", {
         doc("The smaller of two; NaN wins"), no_inplace(),
-        pointwise([](auto x, auto y) { return min(x, y); }),
+        pointwise([](auto x, auto y) { need_order(x, "minimum"); return min(x, y); }),
     });
     declare("fmax(Tensor self, Tensor other) -> Tensor", {
         doc("The greater of two; NaN loses"), no_inplace(),
-        pointwise([](auto x, auto y) { return fmax(x, y); }),
+        pointwise([](auto x, auto y) { need_order(x, "fmax"); return fmax(x, y); }),
     });
     declare("fmin(Tensor self, Tensor other) -> Tensor", {
         doc("The smaller of two; NaN loses"), no_inplace(),
-        pointwise([](auto x, auto y) { return fmin(x, y); }),
+        pointwise([](auto x, auto y) { need_order(x, "fmin"); return fmin(x, y); }),
     });
     declare("max.other(Tensor self, Tensor other) -> Tensor", {
         doc("maximum"),

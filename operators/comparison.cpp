@@ -1,6 +1,8 @@
 // operators/comparison.cpp: comparisons, logic, bits and choice.
 #include "generated/functions.h"
 #include "operators/declare.h"
+#include "operators/forms.h"
+#include "operators/loops.h"
 
 namespace kindling {
 namespace {
@@ -12,6 +14,20 @@ Tensor beside(const Tensor& tensor, const Scalar& number) {
     DType type = result_type(tensor, number);
     if (is_integral(type)) check_fits(number, type);
     return wrap_number(number);
+}
+
+/// `value`, of self's dtype, where the mask is set. In an expanded tensor that is where it is set for any element of a place.
+Tensor filled(const Tensor& self, const Tensor& mask, const Tensor& value) {
+    KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
+    if (!is_expanded(*self.impl()) || !writes_in_place(self, {mask})) return where(mask, value, self);
+    Tensor places = self, set = expand(mask, self.sizes());
+    for (int64_t dim = 0; dim < self.dim(); dim++) {
+        if (self.stride(dim) || self.size(dim) < 2) continue;
+        places = narrow(places, dim, 0, 1);
+        set = any(set, dim, true);
+    }
+    copy_into(places, where(set, value, places));
+    return self;
 }
 
 }  // namespace
@@ -132,7 +148,7 @@ OPERATORS(comparison) {
     declare("signbit(Tensor self) -> Tensor", {
         doc("The sign bit is set"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
         pointwise([](auto x) {
-            if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "signbit is not implemented for complex tensors.");
+            if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "signbit is not implemented for complex tensors.");
             return x.dtype() == DType::Bool ? x != x : category(x.dtype()) == 1 ? x < like(x, 0) : signbit(x);
         }),
     });
@@ -162,20 +178,18 @@ OPERATORS(comparison) {
         composition([](const Tensor& condition) { return nonzero_numpy(condition); }),
     });
     declare("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", {
-        doc("value where the mask is set, self elsewhere"), has_inplace(), no_out(),
+        doc("value where the mask is set, self elsewhere"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Scalar& value) {
-            KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
             KINDLING_CHECK(Runtime, !value.is_complex() || self.is_complex(), "value cannot be converted to type %s without overflow", name(self.dtype()));
-            return where(mask, full({}, value, self.dtype(), std::nullopt, self.device()), self);
+            return filled(self, mask, full({}, value, self.dtype(), std::nullopt, self.device()));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
     });
     declare("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", {
-        doc("A 0-d tensor's number where the mask is set, self elsewhere"), has_inplace(), no_out(),
+        doc("A 0-d tensor's number where the mask is set, self elsewhere"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Tensor& value) {
-            KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
             KINDLING_CHECK(Runtime, value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %ld dimension(s).", value.dim());
-            return where(mask, to(value, self.dtype()), self);
+            return filled(self, mask, to(value, self.dtype()));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
         derivative("value", GIVEN(Tensor grad, Tensor mask) { return sum(where(mask, grad, wrap_number(Scalar(0)))); }),

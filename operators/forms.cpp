@@ -118,9 +118,16 @@ static void check_target(const Operator& op, DType result, DType target) {
                    scalar_type_name(result), scalar_type_name(target));
 }
 
+void warn_of_expanded(const Tensor& self, const char* name, const char* also) {
+    if (warn && is_expanded(*self.impl()))
+        warn(format("Use of %s on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+                    "This also applies to advanced indexing e.g. tensor[%s", name, also).c_str());
+}
+
 void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     Tensor self = Tensor::share(arguments[0].tensor);
-    check_overlap(self, nullptr, 0);
+    if (op.functional->has(trait::TakesExpanded)) warn_of_expanded(self, op.name(), "mask] = scalar");
+    else check_overlap(self, nullptr, 0);
     Value computed;
     {
         struct Offer {

@@ -39,6 +39,9 @@ extern void (*warn)(const char* message);
 void written(const Tensor& tensor);
 /// NotImplementedError where an operator has no kernel for a dtype (takes, in its declaration).
 void check_kernel(const Operator& op, DType dtype);
+/// PyTorch's warning where `self`, which `name` is about to write to, is an expanded tensor.
+void warn_of_expanded(const Tensor& self, const char* name, const char* also);
+
 /// Makes an out= tensor fit: resizes it, with torch's warning when it was neither empty nor of that size.
 void fit_out(const Tensor& out, IntList sizes, IntList strides);
 

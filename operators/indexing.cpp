@@ -165,11 +165,20 @@ Tensor chosen_elements(const Tensor& self, const Tensor& given) {
     return result;
 }
 
-void put(const Tensor& self, TensorList indices, const Tensor& values, Write write) {
-    KINDLING_CHECK(Index, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+/// One number where a mask is true goes there as masked_fill puts it, of whatever dtype.
+Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& values) {
+    int masks = 0;
+    for (const Tensor& each : indices)
+        if (each.defined()) masks += each.dtype() == DType::Bool || each.dtype() == DType::UInt8 ? 1 : 2;
+    if (masks != 1 || values.numel() != 1 || values.is_meta() || self.is_meta()) return values;
+    return full({}, values.item_scalar(), self.dtype());
+}
+
+void put(const Tensor& self, TensorList indices, const Tensor& given, Write write) {
+    const Tensor values = write == Write::Set && self.dtype() != given.dtype() ? as_masked_fill(self, indices, given) : given;
+    KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                    scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
     if (self.is_meta()) return;
-    check_overlap(self, nullptr, 0);
     Places places = prepare(self, indices);
     Sizes check;
     try { check = broadcast_sizes(values.sizes(), places.result); }
@@ -425,6 +434,7 @@ OPERATORS(indexing) {
     declare("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)", {
         doc("Writes, or adds, values at the places"), in(space::Torch | space::Method),
         kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+            warn_of_expanded(self, "index_put_", "indices] = tensor");
             put(self, indices, values, accumulate ? Write::Add : Write::Set);
             written(self);
             return self;
@@ -466,7 +476,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy), no_out(),
+        doc("self with a number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             KINDLING_CHECK(Index, index.dim() <= 1, "Index has to be a vector/scalar");
             KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
@@ -480,7 +490,7 @@ OPERATORS(indexing) {
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
     });
     declare("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", {
-        doc("self with a 0-d tensor's number written at the given places along a dimension"), has_inplace(), no_out(),
+        doc("self with a 0-d tensor's number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "Only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
             return index_fill(self, dim, index, value.item_scalar());

@@ -121,13 +121,17 @@ static void extent(const TensorImpl& tensor, const char*& low, const char*& high
     high = static_cast<const char*>(tensor.data()) + (top + 1) * item;
 }
 
+bool is_expanded(const TensorImpl& tensor) {
+    if (!tensor.non_overlapping_dense)
+        for (int i = 0; i < tensor.ndim; i++)
+            if (tensor.shape[i] > 1 && tensor.shape[tensor.ndim + i] == 0) return true;
+    return false;
+}
+
 void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count, bool same_too) {
     TensorImpl* target = out.impl();
-    if (!target->non_overlapping_dense)
-        for (int i = 0; i < target->ndim; i++)
-            KINDLING_CHECK(Runtime, target->shape[i] < 2 || target->shape[target->ndim + i] != 0,
-                           "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                           "location. Please clone() the tensor before performing the operation.");
+    KINDLING_CHECK(Runtime, !is_expanded(*target), "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                   "location. Please clone() the tensor before performing the operation.");
     for (int i = 0; i < count; i++) {
         TensorImpl* input = inputs[i];
         if ((!same_too && input == target) || input->storage != target->storage || !input->numel || !target->numel) continue;

@@ -24,6 +24,8 @@ bool can_cast(DType from, DType to);
 Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation);
 Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count);
 
+/// Several elements of it lie in one place, as far as its strides show.
+bool is_expanded(const TensorImpl& tensor);
 /// RuntimeError as torch when `out` overlaps itself, or overlaps an input without being it (or, with same_too, at all).
 void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count, bool same_too = false);
 

@@ -26,7 +26,7 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& 
     Tensor out = make_tensor(sizes, a.dtype(), a.device());
     if (out.is_meta() || !out.numel()) return out;
     Tensor left = a, right = b, added = c;
-    if (a.dtype() == DType::Bool) fail(ErrorKind::Runtime, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+    if (a.dtype() == DType::Bool) fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
     problem.a = left.data();
     problem.a_row = left.stride(rows);
     problem.a_column = left.stride(rows + 1);

@@ -156,7 +156,7 @@ Tensor extreme_place(const Tensor& self, std::optional<int64_t> dim, bool keepdi
 }
 
 Tensor extreme_value(const Tensor& self, uint64_t mask, bool keepdim, Combine combine, const char* operation) {
-    KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
+    KINDLING_CHECK(NotImplemented, !self.is_complex(), "\"%s_cpu\" not implemented for '%s'", operation, scalar_type_name(self.dtype()));
     return fold_one(self, combine, value_type(self.dtype()), self.dtype(), mask, keepdim);
 }
 

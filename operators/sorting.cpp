@@ -15,7 +15,8 @@ library::Rows rows_of(const Tensor& self, int64_t dim) {
 }
 
 void need_order(const Tensor& self, const char* name) {
-    KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): complex dtypes are not supported", name);
+    if (self.is_complex()) fail(*name == 's' || *name == 't' ? ErrorKind::Runtime : ErrorKind::NotImplemented,   // sort, topk
+                                "\"%s_cpu\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
 }
 
 Sizes folded(const Tensor& self, int64_t dim, bool keepdim, int64_t left = 1) {

@@ -244,3 +244,12 @@ def test_lazy_methods_match():
     names = {n for n in vars(_tensor._Methods) if not n.startswith("__") or n in dir(kindling.Tensor)}
     for name in names - {"__module__", "__dict__", "__weakref__", "__doc__", "__static_attributes__", "__firstlineno__"}:
         assert getattr(kindling.Tensor, name, None) is not None, name
+
+
+@pytest.mark.parametrize("call", ["maximum(x, x)", "minimum(x, x)", "fmax(x, x)", "fmin(x, x)", "max(x)", "min(x)", "max(x, 0)", "min(x, x)", "amax(x)", "amin(x, 0)",
+                                  "sort(x)", "argsort(x)", "topk(x, 1)", "msort(x)", "median(x)", "nanmedian(x, 0)", "kthvalue(x, 1)", "mode(x)", "aminmax(x)", "argmax(x)",
+                                  "sign(x)", "sgn(x)", "signbit(x)", "relu(x)", "cummax(x, 0)", "cummin(x, 0)", "lt(x, x)", "clamp(x, 0)"])  # fmt: skip
+def test_complex_numbers_have_no_order(call):
+    """RuntimeError or NotImplementedError, as there; and what has no order there either answers."""
+    same(f"torch.{call}", "x = torch.tensor([1 + 1j, 2, 0])", message=False)
+    same("torch.mm(b, b)", "b = torch.ones(2, 2, dtype=torch.bool)", message=False)
