@@ -134,26 +134,44 @@ static DType open_array(PyObject* object, Buffer& buffer) {
     return dtype;
 }
 
-static void copy_strided(char* to, const char* from, const Py_buffer& view, int dim) {
+/// An array's strides in bytes. A buffer gives those of a contiguous array anew, so that sizes of 0 and 1 lose theirs: the
+/// array is asked.
+static Sizes strides_of(PyObject* array, const Py_buffer& view) {
+    bool anew = false;
+    for (int i = 0; i < view.ndim; i++) anew |= view.shape[i] <= 1;
+    Object own(anew ? checked(PyObject_GetAttrString(array, "strides")) : nullptr);
+    Sizes strides;
+    for (int i = 0; i < view.ndim; i++) strides.push_back(anew ? PyLong_AsSsize_t(PyTuple_GET_ITEM(own.get(), i)) : view.strides[i]);
+    return strides;
+}
+
+static void copy_strided(char* to, IntList strides, const char* from, const Py_buffer& view, int dim) {
     Py_ssize_t item = view.itemsize;
     if (dim == view.ndim) {
         memcpy(to, from, static_cast<size_t>(item));
         return;
     }
-    Py_ssize_t inner = item;
-    for (int i = dim + 1; i < view.ndim; i++) inner *= view.shape[i];
-    for (Py_ssize_t i = 0; i < view.shape[dim]; i++) copy_strided(to + i * inner, from + i * view.strides[dim], view, dim + 1);
+    for (Py_ssize_t i = 0; i < view.shape[dim]; i++)
+        copy_strided(to + i * strides[dim] * item, strides, from + i * view.strides[dim], view, dim + 1);
 }
 
+/// A copy, with strides as a clone's: those of a dense array, its order of any other.
 static Tensor copy_of_array(PyObject* object) {
     Buffer buffer;
     DType dtype = open_array(object, buffer);
-    Sizes sizes;
-    for (int i = 0; i < buffer.view.ndim; i++) sizes.push_back(buffer.view.shape[i]);
-    Tensor result = make_tensor(sizes, dtype);
+    const Py_buffer& view = buffer.view;
+    Sizes sizes, strides;
+    for (int i = 0; i < view.ndim; i++) sizes.push_back(view.shape[i]);
+    bool forward = true;
+    for (int64_t stride : strides_of(object, view)) {
+        forward &= stride >= 0;
+        strides.push_back(stride / view.itemsize);
+    }
+    if (forward) strides = preserved_strides(sizes, strides, make_tensor(sizes, strides, dtype, Device{DeviceType::Meta}).impl()->non_overlapping_dense);
+    Tensor result = forward ? make_tensor(sizes, strides, dtype) : make_tensor(sizes, dtype);
     if (!result.numel()) return result;
-    if (PyBuffer_IsContiguous(&buffer.view, 'C')) memcpy(result.data(), buffer.view.buf, static_cast<size_t>(buffer.view.len));
-    else copy_strided(static_cast<char*>(result.data()), static_cast<const char*>(buffer.view.buf), buffer.view, 0);
+    if (result.is_contiguous() && PyBuffer_IsContiguous(&view, 'C')) memcpy(result.data(), view.buf, static_cast<size_t>(view.len));
+    else copy_strided(static_cast<char*>(result.data()), result.strides(), static_cast<const char*>(view.buf), view, 0);
     return result;
 }
 
@@ -184,16 +202,18 @@ static Tensor share_array(PyObject* object) {
     Sizes sizes, strides;
     int64_t last = 0;
     bool empty = false;
+    for (int64_t stride : strides_of(object, view)) {
+        KINDLING_CHECK(Value, stride >= 0, "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+                                           "not currently supported. (You can probably work around this by making a copy of your array  with "
+                                           "array.copy().) ");
+        KINDLING_CHECK(Value, stride % view.itemsize == 0, "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+                                                           "array to reallocate the memory.");
+        strides.push_back(stride / view.itemsize);
+    }
     for (int i = 0; i < view.ndim; i++) {
         sizes.push_back(view.shape[i]);
-        KINDLING_CHECK(Value, view.strides[i] >= 0, "At least one stride in the given numpy array is negative, and tensors with negative strides are "
-                                                    "not currently supported. (You can probably work around this by making a copy of your array  with "
-                                                    "array.copy().) ");
-        KINDLING_CHECK(Value, view.strides[i] % view.itemsize == 0, "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-                                                                    "array to reallocate the memory.");
-        strides.push_back(view.strides[i] / view.itemsize);
         if (view.shape[i] == 0) empty = true;
-        else last += (view.shape[i] - 1) * strides.back();
+        else last += (view.shape[i] - 1) * strides[static_cast<size_t>(i)];
     }
     size_t bytes = empty ? 0 : static_cast<size_t>(last + 1) * static_cast<size_t>(view.itemsize);
     auto* kept = new Py_buffer(view);

@@ -44,7 +44,8 @@ Tensor each(const Tensor& a, const Tensor& b, const char* name, Two f, bool only
     type.add(*a.impl());
     type.add(*b.impl());
     DType dtype = real_dtype(type.get(), name, only_floats), inside = is_half(dtype) ? DType::Float32 : dtype;
-    Tensor out = make_tensor(broadcast_sizes(a.sizes(), b.sizes(), name), inside, a.device());
+    // A number that was made a tensor lies on the CPU, whatever the other is.
+    Tensor out = make_tensor(broadcast_sizes(a.sizes(), b.sizes(), name), inside, (a.is_meta() ? a : b).device());
     if (!out.is_meta() && out.numel()) {
         Tensor x = contiguous(expand(to(a, inside), out.sizes())), y = contiguous(expand(to(b, inside), out.sizes()));
         Unlocked unlocked(out.numel() > 1024);

@@ -59,3 +59,21 @@ OUT = [
 @pytest.mark.parametrize("source", NO_KERNEL + OPS + LIMITS + OUT)
 def test_as_torch(source):
     same(source, message=False)
+
+
+# Arrays: what makes a tensor of one has its strides where it is dense, and its order where it is not.
+ARRAYS = ["np.zeros((0, 3))", "np.zeros((4, 0, 0)).T", "np.zeros((2, 0, 3))[:, :, 1:]", "np.ones((3, 4)).T", "np.ones((5, 3))[::2][:1]", "np.ones((2, 3, 4)).transpose(1, 2, 0)",
+          "np.ones((4, 6))[:, ::2]", "np.broadcast_to(np.ones(3), (2, 3)).copy().T", "np.arange(12).reshape(3, 4).T", "np.ones((2, 2), dtype='float16', order='F')", "np.ones(())"]
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+def test_strides_of_arrays(array):
+    setup = f"import numpy as np\na = {array}"
+    for make in ("from_numpy(a)", "tensor(a)", "as_tensor(a)", "tensor(a, dtype=torch.float32)", "as_tensor(a, dtype=torch.int32)"):
+        same(f"(torch.{make}.stride(), torch.{make})", setup)
+
+
+@pytest.mark.parametrize("name", ["chebyshev_polynomial_t", "chebyshev_polynomial_w", "hermite_polynomial_h", "laguerre_polynomial_l", "shifted_chebyshev_polynomial_u", "zeta",
+                                  "xlog1py", "legendre_polynomial_p"])
+def test_number_first_and_meta(name):
+    same(f"torch.special.{name}(1, torch.ones(2, 2, device='meta'))")
