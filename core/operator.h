@@ -29,32 +29,43 @@ enum class Promotion : uint8_t {
     Free,         // the body converts its operands itself
 };
 
+/// What an operator's declaration says of it, a bit for each: the order here numbers them.
+#define KINDLING_TRAITS(TRAIT) \
+    TRAIT(Random)            /* draws from a generator */ \
+    TRAIT(ShapeByValue)      /* the result's shape depends on values (nonzero, unique) */ \
+    TRAIT(RaisesByValue)     /* may raise because of values (cholesky, multinomial) */ \
+    TRAIT(NotDifferentiable) /* results never require grad (comparisons, argmax) */ \
+    TRAIT(NoDerivative)      /* results require grad as arguments do, and going backward raises */ \
+    TRAIT(Linear) \
+    TRAIT(Atomic)            /* a composition that autograd and modes see as one operator (it has a derivative) */ \
+    TRAIT(NoInplace) \
+    TRAIT(Inplace)           /* has an in-place form though it is not pointwise */ \
+    TRAIT(NoOut) \
+    TRAIT(OutApart)          /* its out= must not share memory with any argument */ \
+    TRAIT(WritesCopy)        /* its body writes to what copy_to_write (operators/forms.h) gives it */ \
+    TRAIT(TakesExpanded)     /* its in-place form writes to expanded tensors too, with PyTorch's warning that it will not */ \
+    TRAIT(KeepsConj)         /* handles lazily conjugated or negated arguments itself */ \
+    TRAIT(NoBools)           /* no operand may be bool: subtraction */ \
+    TRAIT(TensorOnlyNumbers) /* a Python number may stand for some of its Tensors, without a Scalar overload */ \
+    TRAIT(NumberLast)        /* the same, but not for the first */ \
+    TRAIT(AutocastLower)     /* under autocast: in the autocast dtype (matmul, conv), */ \
+    TRAIT(AutocastFloat)     /*   in float32 (losses), */ \
+    TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */
+
 namespace trait {
-enum : uint32_t {
-    Random = 1u << 0,             // draws from a generator
-    ShapeByValue = 1u << 1,       // the result's shape depends on values (nonzero, unique)
-    RaisesByValue = 1u << 2,      // may raise because of values (cholesky, multinomial)
-    NotDifferentiable = 1u << 3,  // results never require grad (comparisons, argmax)
-    Linear = 1u << 4,
-    Atomic = 1u << 5,             // a composition that autograd and modes see as one operator (it has a derivative)
-    NoInplace = 1u << 6,
-    Inplace = 1u << 7,            // has an in-place form though it is not pointwise
-    NoOut = 1u << 8,
-    KeepsConj = 1u << 9,          // handles lazily conjugated or negated arguments itself
-    AutocastLower = 1u << 10,     // under autocast: in the autocast dtype (matmul, conv),
-    AutocastFloat = 1u << 11,     //   in float32 (losses),
-    AutocastPromote = 1u << 13,   //   in the widest dtype of its arguments (cat)
-    TensorOnlyNumbers = 1u << 12, // a Python number may stand for some of its Tensors, without a Scalar overload
-    NumberLast = 1u << 20,        // the same, but not for the first
-    OutApart = 1u << 14,          // its out= must not share memory with any argument
-    WritesCopy = 1u << 15,        // its body writes to what copy_to_write (operators/forms.h) gives it
-    NoBools = 1u << 16,           // no operand may be bool: subtraction
-    WholeDType = 1u << 17,        // what is written, by out= or in place, must have the result's very dtype
-    OutDecides = 1u << 18,        // with out= and no dtype, that of out is what it computes in (sum, cumsum)
-    NoDerivative = 1u << 19,      // results require grad as arguments do, and going backward raises
-    TakesExpanded = 1u << 22,     // its in-place form writes to expanded tensors too, with PyTorch's warning that it will not
-    no_kernel_shift = 24,         // from here on: the kinds of dtype that it has no kernel for
+enum class Place : uint32_t {
+#define TRAIT(name) name,
+    KINDLING_TRAITS(TRAIT)
+#undef TRAIT
+    End
 };
+enum : uint32_t {
+#define TRAIT(name) name = 1u << static_cast<uint32_t>(Place::name),
+    KINDLING_TRAITS(TRAIT)
+#undef TRAIT
+    no_kernel_shift = 26,  // from here on: the kinds of dtype that it has no kernel for (kind, below)
+};
+static_assert(static_cast<uint32_t>(Place::End) <= no_kernel_shift);
 }  // namespace trait
 
 /// Kinds of dtype, as kernels are there or not for all of one.
@@ -72,6 +83,14 @@ constexpr uint32_t kind_of(DType dtype) {
         default: return kind::Int;
     }
 }
+
+/// What dtype a tensor may have that is given for the result, by out= or in place. Whoever declares nothing is Castable with a
+/// scalar body, Same with any other, Decides where it makes tensors from nothing.
+enum class OutDType : uint8_t {
+    Castable,  // any that the result can be cast to: no complex into real, no float into integral, nothing but bool into bool
+    Same,      // the result's very dtype
+    Decides,   // the same; and where the call names no dtype, this is the one that it computes in (sum, cumsum, zeros)
+};
 
 /// One `derivative(targets, GIVEN(...) {...})`: gradients of some arguments, and the names it wants saved for that.
 struct Derivative {
@@ -105,6 +124,7 @@ struct Operator {
     Form form = Form::Functional;
     Promotion promotion = Promotion::Default;
     DType result_dtype = DType::None;    // a scalar body's fixed result dtype, if any
+    OutDType out_dtype = OutDType::Same;
     uint32_t flags = 0;
     uint16_t index = 0;                  // generated operator number; 0xffff: registered at run time
     uint8_t scalar_arity = 0;            // parameters of the scalar body

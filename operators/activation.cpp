@@ -69,7 +69,7 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("gelu(Tensor self, *, str approximate='none') -> Tensor", {
-        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), takes(kind::Floats), in(space::Nn),
+        doc("x times the normal distribution function (Hendrycks and Gimpel, 2016), exact or by tanh"), out_same(), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto approximate) {
             if (approximate == "tanh") return like(x, 0.5) * x * (one_like(x) + tanh(like(x, 0.79788456080286535588) * (x + like(x, 0.044715) * x * x * x)));
             if (approximate != "none") fail(ErrorKind::Runtime, "approximate argument must be either none or tanh.");
@@ -157,7 +157,7 @@ OPERATORS(activation) {
         }),
     });
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
-        doc("0 in [-lambd, lambd], x elsewhere"), takes(kind::Floats), no_inplace(),
+        doc("0 in [-lambd, lambd], x elsewhere"), out_same(), takes(kind::Floats), no_inplace(),
         pointwise([](auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(x), x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
             return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
@@ -182,7 +182,7 @@ OPERATORS(activation) {
         refuses("torch.nn.functional.softshrink(torch.ones(2), -0.5)", "RuntimeError: lambda must be in range \\[0, 3.40282e\\+38\\] for input dtype Float, but found -0.5"),
     });
     declare("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", {
-        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), takes(kind::Floats), in(space::Nn), no_inplace(),
+        doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), out_same(), takes(kind::Floats), in(space::Nn), no_inplace(),
         pointwise([](auto x, auto beta, auto threshold) { return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar beta, Scalar threshold) {
             return softplus_backward(grad, self, beta, threshold);
@@ -193,7 +193,7 @@ OPERATORS(activation) {
         pointwise([](auto grad, auto x, auto beta, auto threshold) { return where(x * beta > threshold, grad, grad * sigmoid(x * beta)); }),
     });
     declare("log_sigmoid(Tensor self) -> Tensor", {
-        doc("log(sigmoid(x)) without overflow"), takes(kind::Floats), in(space::Nn), no_inplace(),
+        doc("log(sigmoid(x)) without overflow"), out_same(), takes(kind::Floats), in(space::Nn), no_inplace(),
         pointwise([](auto x) { return min(x, zero_like(x)) - log1p(exp(-abs(x))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mul(grad, sigmoid(neg(self))); }),
     });

@@ -56,7 +56,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return x / y; }),
     });
     declare("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", {
-        doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), alias("divide"), has_inplace(),
+        doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), out_castable(), alias("divide"), has_inplace(),
         composition([](const Tensor& self, const Tensor& other, std::optional<Text> rounding_mode) { return rounded_div(self, other, rounding_mode); }),
         refuses("torch.div(torch.ones(2), 2, rounding_mode='up')", "RuntimeError: .*rounding_mode"),
     });
@@ -91,7 +91,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return pow(x, y); }),
     });
     declare("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
-        doc("self to the power of a number"), has_inplace(),
+        doc("self to the power of a number"), out_castable(), has_inplace(),
         kernel([](const Tensor& self, const Scalar& exponent) {
             if (category(self.dtype()) < 2 && exponent.is_integral())
                 KINDLING_CHECK(Runtime, exponent.to_double() >= 0, "Integers to negative integer powers are not allowed.");
@@ -128,21 +128,21 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return is_complex(y.dtype()) ? where(x == like(x, 1), like(x, 1), pow(x, y)) : pow(x, y); }),
     });
     declare("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
-        doc("self to the power of exponent in float64 or complex128"), has_inplace(), flags(trait::WholeDType),
+        doc("self to the power of exponent in float64 or complex128"), out_same(), has_inplace(),
         composition([](const Tensor& self, const Tensor& exponent) {
             DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
             return pow(to(self, dtype), to(exponent, dtype));
         }),
     });
     declare("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", {
-        doc("A number to the power of a tensor in float64 or complex128"), in(space::Torch), flags(trait::WholeDType),
+        doc("A number to the power of a tensor in float64 or complex128"), in(space::Torch), out_same(),
         composition([](const Scalar& self, const Tensor& exponent) {
             DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
             return pow(self.is_complex() || dtype == DType::Float64 ? self : Scalar(self.to_complex()), to(exponent, dtype));
         }),
     });
     declare("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
-        doc("self to the power of a number in float64 or complex128"), has_inplace(), flags(trait::WholeDType),
+        doc("self to the power of a number in float64 or complex128"), has_inplace(), out_same(),
         composition([](const Tensor& self, const Scalar& exponent) {
             DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
             return pow(to(self, dtype), exponent);
@@ -151,7 +151,7 @@ OPERATORS(arithmetic) {
         refuses("torch.ones(2).float_power_(2)", "RuntimeError: the base given to float_power_ has dtype Float but the operation's result requires dtype Double"),
     });
     declare("neg(Tensor self) -> Tensor", {
-        doc("-self"), alias("negative"),
+        doc("-self"), out_same(), alias("negative"),
         pointwise([](auto x) {
             if (x.dtype() == DType::Bool)
                 fail(ErrorKind::Runtime, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
@@ -167,18 +167,18 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("abs(Tensor self) -> Tensor", {
-        doc("The absolute value; the modulus of complex numbers"), takes(kind::All & ~kind::Bool), alias("absolute"),
+        doc("The absolute value; the modulus of complex numbers"), out_same(), takes(kind::All & ~kind::Bool), alias("absolute"),
         pointwise([](auto x) { return abs(x); }),
     });
     declare("sign(Tensor self) -> Tensor", {
-        doc("-1, 0 or 1"),
+        doc("-1, 0 or 1"), out_same(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.");
             return x.dtype() == DType::Bool ? x : sign(x);
         }),
     });
     declare("sgn(Tensor self) -> Tensor", {
-        doc("-1, 0 or 1; of complex numbers the direction, self / abs(self)"),
+        doc("-1, 0 or 1; of complex numbers the direction, self / abs(self)"), out_same(),
         pointwise([](auto x) { return x.dtype() == DType::Bool ? x : sign(x); }),
     });
     declare("square(Tensor self) -> Tensor", {
@@ -220,27 +220,27 @@ OPERATORS(arithmetic) {
         derivative("weight", GIVEN(Tensor grad, Tensor self, Tensor end) { return mul(grad, conj(sub(end, self))); }),
     });
     declare("floor(Tensor self) -> Tensor", {
-        doc("The greatest integer not above"), takes(kind::All & ~kind::Bool),
+        doc("The greatest integer not above"), out_same(), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : floor(x); }),
     });
     declare("ceil(Tensor self) -> Tensor", {
-        doc("The least integer not below"), takes(kind::All & ~kind::Bool),
+        doc("The least integer not below"), out_same(), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : ceil(x); }),
     });
     declare("trunc(Tensor self) -> Tensor", {
-        doc("The integer part"), takes(kind::All & ~kind::Bool), alias("fix"),
+        doc("The integer part"), out_same(), takes(kind::All & ~kind::Bool), alias("fix"),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : trunc(x); }),
     });
     declare("frac(Tensor self) -> Tensor", {
-        doc("What trunc leaves"), takes(kind::Floats),
+        doc("What trunc leaves"), out_same(), takes(kind::Floats),
         pointwise([](auto x) { return frac(x); }),
     });
     declare("round(Tensor self) -> Tensor", {
-        doc("The nearest integer; halves go to the even one"), takes(kind::All & ~kind::Bool),
+        doc("The nearest integer; halves go to the even one"), out_same(), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : round(x); }),
     });
     declare("round.decimals(Tensor self, *, int decimals) -> Tensor", {
-        doc("The nearest number of that many decimals"), takes(kind::Floats),
+        doc("The nearest number of that many decimals"), out_same(), takes(kind::Floats),
         pointwise([](auto x, auto decimals) {
             int64_t n = decimals.integer();
             if (category(x.dtype()) < 2) return x;
@@ -267,11 +267,11 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { need_order(x, "fmin"); return fmin(x, y); }),
     });
     declare("max.other(Tensor self, Tensor other) -> Tensor", {
-        doc("maximum"),
+        doc("maximum"), out_castable(),
         composition([](const Tensor& self, const Tensor& other) { return maximum(self, other); }),
     });
     declare("min.other(Tensor self, Tensor other) -> Tensor", {
-        doc("minimum"),
+        doc("minimum"), out_castable(),
         composition([](const Tensor& self, const Tensor& other) { return minimum(self, other); }),
     });
     declare("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", {
@@ -318,7 +318,7 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min) { return where(ge(self, wrap_number(min)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", {
-        doc("At least min, element by element"), has_inplace(),
+        doc("At least min, element by element"), out_castable(), has_inplace(),
         composition([](const Tensor& self, const Tensor& min) { return clamp(self, min, Tensor()); }),
     });
     declare("clamp_max(Tensor self, Scalar max) -> Tensor", {
@@ -327,11 +327,11 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar max) { return where(le(self, wrap_number(max)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", {
-        doc("At most max, element by element"), has_inplace(),
+        doc("At most max, element by element"), out_castable(), has_inplace(),
         composition([](const Tensor& self, const Tensor& max) { return clamp(self, Tensor(), max); }),
     });
     declare("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", {
-        doc("NaN and the infinities replaced: by 0 and the largest finite numbers unless given"),
+        doc("NaN and the infinities replaced: by 0 and the largest finite numbers unless given"), out_same(),
         pointwise([](auto x, auto nan, auto posinf, auto neginf) {
             if (category(x.dtype()) < 2) return x;
             auto fix = [&](Sym v) {
@@ -367,11 +367,11 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return hypot(x, y); }),
     });
     declare("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self * 2**other"), has_inplace(),
+        doc("self * 2**other"), out_castable(), has_inplace(),
         composition([](const Tensor& self, const Tensor& other) { return mul(self, pow(Scalar(2.0), other)); }),
     });
     declare("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", {
-        doc("self = mantissa * 2**exponent with the mantissa in [0.5, 1)"),
+        doc("self = mantissa * 2**exponent with the mantissa in [0.5, 1)"), out_same(),
         pointwise([](auto x) {
             if (category(x.dtype()) != 2) fail(ErrorKind::Runtime, "torch.frexp() only supports floating-point dtypes");
             return std::array<Sym, 2>{frexp_mantissa(x), cast(frexp_exponent(x), DType::Int32)};
@@ -379,7 +379,7 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(TensorList grads, Tensor result1) { return div(grads[0], pow(Scalar(2.0), result1)); }),
     });
     declare("heaviside(Tensor self, Tensor values) -> Tensor", {
-        doc("0 below zero, 1 above, values at zero"), no_derivative(),
+        doc("0 below zero, 1 above, values at zero"), out_same(), no_derivative(),
         pointwise([](auto x, auto values) { return where(x == like(x, 0), values, cast(x > like(x, 0), x.dtype())); }),
     });
 }

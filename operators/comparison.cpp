@@ -100,7 +100,7 @@ OPERATORS(comparison) {
         pointwise([](auto x, auto y) { return x ^ y; }),
     });
     declare("bitwise_not(Tensor self) -> Tensor", {
-        doc("Every bit turned; logical for bool"), takes(kind::Integers | kind::Bool), not_differentiable(),
+        doc("Every bit turned; logical for bool"), out_same(), takes(kind::Integers | kind::Bool), not_differentiable(),
         pointwise([](auto x) { return ~x; }),
     });
     declare("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
@@ -124,14 +124,14 @@ OPERATORS(comparison) {
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x == x : !(isinf(x) | (x != x)); }),
     });
     declare("isposinf(Tensor self) -> Tensor", {
-        doc("It is plus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("It is plus infinity"), out_same(), not_differentiable(), promotes(Promotion::Free), no_inplace(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "isposinf does not support complex inputs.");
             return category(x.dtype()) < 2 ? x != x : isinf(x) & (x > like(x, 0));
         }),
     });
     declare("isneginf(Tensor self) -> Tensor", {
-        doc("It is minus infinity"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("It is minus infinity"), out_same(), not_differentiable(), promotes(Promotion::Free), no_inplace(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "isneginf does not support complex inputs.");
             return category(x.dtype()) < 2 ? x != x : isinf(x) & (x < like(x, 0));
@@ -146,14 +146,14 @@ OPERATORS(comparison) {
         }),
     });
     declare("signbit(Tensor self) -> Tensor", {
-        doc("The sign bit is set"), not_differentiable(), promotes(Promotion::Free), no_inplace(),
+        doc("The sign bit is set"), out_same(), not_differentiable(), promotes(Promotion::Free), no_inplace(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "signbit is not implemented for complex tensors.");
             return x.dtype() == DType::Bool ? x != x : category(x.dtype()) == 1 ? x < like(x, 0) : signbit(x);
         }),
     });
     declare("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", {
-        doc("self where the condition holds, other elsewhere"), promotes(Promotion::Condition), no_inplace(), in(space::Torch),
+        doc("self where the condition holds, other elsewhere"), out_same(), promotes(Promotion::Condition), no_inplace(), in(space::Torch),
         pointwise([](auto c, auto x, auto y) {
             if (c.dtype() != DType::Bool && c.dtype() != DType::UInt8)
                 fail(ErrorKind::Runtime, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", scalar_type_name(c.dtype()));

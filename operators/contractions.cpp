@@ -94,7 +94,7 @@ OPERATORS(contractions) {
         composition([](const Tensor& self, const Tensor& other, IntList dims_self, IntList dims_other) { return contracted(self, other, dims_self, dims_other); }),
     });
     declare("kron(Tensor self, Tensor other) -> Tensor", {
-        doc("The Kronecker product: each element of self times other"),
+        doc("The Kronecker product: each element of self times other"), out_castable(),
         composition([](const Tensor& self, const Tensor& other) { return kronecker(self, other); }),
     });
     declare("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", {

@@ -87,7 +87,7 @@ OPERATORS(copies) {
         doc("view_as_complex, copied"), in(space::Torch),
         composition([](const Tensor& self) { return clone(view_as_complex(self)); }) });
     declare("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
-        doc("split, copied"), in(space::Torch),
+        doc("split, copied"), out_castable(), in(space::Torch),
         composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies(split(self, split_size, dim)); }) });
     declare("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
         doc("split_with_sizes, copied"), in(space::Torch), no_out(),
@@ -124,7 +124,7 @@ OPERATORS(copies) {
         kernel([](const Tensor& self, IntList split_sizes, int64_t dim) { return apart(split_with_sizes(self, split_sizes, dim)); }),
         derivative("self", GIVEN(TensorList grads, Tensor self_shape, IntList split_sizes, int64_t dim) { return joined(grads, split_with_sizes(self_shape, split_sizes, dim), dim); }) });
     declare("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", {
-        doc("Each tensor cut in chunks along dim, the last padded with zeros, and chunk i of all laid side by side as row i"), in(space::Torch),
+        doc("Each tensor cut in chunks along dim, the last padded with zeros, and chunk i of all laid side by side as row i"), out_castable(), in(space::Torch),
         composition([](TensorList tensors, int64_t dim, int64_t num_chunks) {
             KINDLING_CHECK(Runtime, num_chunks >= 1, "_chunk_cat expects positive num_chunks");
             KINDLING_CHECK(Runtime, !tensors.empty(), "_chunk_cat expects a non-empty input tensor list");

@@ -264,42 +264,42 @@ OPERATORS(creation) {
         }),
     });
     declare("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Tensor& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0 && end.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start.item_scalar(), end.item_scalar(), steps, dtype, layout, device, pin);
         }),
     });
     declare("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Scalar& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start.item_scalar(), end, steps, dtype, layout, device, pin);
         }),
     });
     declare("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
         composition([](const Scalar& start, const Tensor& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, end.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start, end.item_scalar(), steps, dtype, layout, device, pin);
         }),
     });
     declare("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Powers of base between 0-d tensors"), in(space::Torch), not_differentiable(),
+        doc("Powers of base between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Tensor& end, int64_t steps, double base, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0 && end.dim() == 0, "logspace only supports 0-dimensional start and end tensors");
             return logspace(start.item_scalar(), end.item_scalar(), steps, base, dtype, layout, device, pin);
         }),
     });
     declare("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Powers of base between 0-d tensors"), in(space::Torch), not_differentiable(),
+        doc("Powers of base between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Scalar& end, int64_t steps, double base, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0, "logspace only supports 0-dimensional start and end tensors");
             return logspace(start.item_scalar(), end, steps, base, dtype, layout, device, pin);
         }),
     });
     declare("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Powers of base between 0-d tensors"), in(space::Torch), not_differentiable(),
+        doc("Powers of base between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
         composition([](const Scalar& start, const Tensor& end, int64_t steps, double base, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, end.dim() == 0, "logspace only supports 0-dimensional start and end tensors");
             return logspace(start, end.item_scalar(), steps, base, dtype, layout, device, pin);

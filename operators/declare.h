@@ -18,7 +18,7 @@
 namespace kindling {
 
 struct Field {
-    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Derivative, Flag, Promotion, ResultDType, Example, Refuses, Alias };
+    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Derivative, Flag, Promotion, ResultDType, OutDType, Example, Refuses, Alias };
     Kind kind;
     uint8_t small = 0;
     uint32_t number = 0;
@@ -64,10 +64,14 @@ inline Field linear() { return flags(trait::Linear); }
 inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
 inline Field no_inplace() { return flags(trait::NoInplace); }
 inline Field no_out() { return flags(trait::NoOut); }
+/// What dtype out= may have; core/operator.h says what is so without.
+inline Field out_dtype(OutDType rule) { return {Field::Kind::OutDType, static_cast<uint8_t>(rule)}; }
+inline Field out_castable() { return out_dtype(OutDType::Castable); }
+inline Field out_same() { return out_dtype(OutDType::Same); }
+inline Field out_decides() { return out_dtype(OutDType::Decides); }
 /// The kinds of dtype that it has kernels for, before integers become floats: takes(kind::Floats | kind::Complex). Others are
 /// a NotImplementedError. A kernel or composition is asked about its first tensor, a scalar body about the promoted dtype.
 inline Field takes(uint32_t kinds) { return flags((~kinds & kind::All) << trait::no_kernel_shift); }
-inline Field out_decides() { return flags(trait::OutDecides); }
 inline Field keeps_conj() { return flags(trait::KeepsConj); }
 inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_cast<uint8_t>(rule)}; }
 inline Field int_to_float() { return promotes(Promotion::IntToFloat); }

@@ -300,7 +300,7 @@ OPERATORS(factorizations) {
         refuses("torch.linalg.cholesky(torch.zeros(2, 2))", "RuntimeError: .*not positive-definite"),
     });
     declare("cholesky(Tensor self, bool upper=False) -> Tensor", {
-        doc("The Cholesky factor; new programs call linalg.cholesky"), flags(trait::AutocastFloat), raises_by_value(),
+        doc("The Cholesky factor; new programs call linalg.cholesky"), out_castable(), flags(trait::AutocastFloat), raises_by_value(),
         composition([](const Tensor& self, bool upper) {
             need_square(self, "cholesky");
             auto [L, info] = linalg_cholesky_ex(self, upper);
@@ -309,7 +309,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", {
-        doc("The inverse of the matrix whose Cholesky factor is given"), flags(trait::AutocastFloat),
+        doc("The inverse of the matrix whose Cholesky factor is given"), out_castable(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, bool upper) {
             need_square(self, "cholesky_inverse");
             need_field(self, "cholesky_inverse");
@@ -329,7 +329,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", {
-        doc("The solution X of A X = self, with A's Cholesky factor input2"), flags(trait::AutocastFloat),
+        doc("The solution X of A X = self, with A's Cholesky factor input2"), out_castable(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, const Tensor& input2, bool upper) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "b should have at least 2 dimensions, but has %ld dimensions instead", self.dim());
             KINDLING_CHECK(Runtime, input2.dim() >= 2, "u should have at least 2 dimensions, but has %ld dimensions instead", input2.dim());
@@ -493,7 +493,7 @@ OPERATORS(factorizations) {
         composition([](const Tensor& self, bool some) { return linalg_qr(self, some ? "reduced" : "complete"); }),
     });
     declare("geqrf(Tensor self) -> (Tensor a, Tensor tau)", {
-        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), flags(trait::AutocastFloat), no_derivative(),
+        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), out_castable(), flags(trait::AutocastFloat), no_derivative(),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
             need_field(self, "torch.geqrf");
@@ -505,7 +505,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", {
-        doc("The first columns of the product of Householder reflectors"), flags(trait::AutocastFloat),
+        doc("The first columns of the product of Householder reflectors"), out_castable(), flags(trait::AutocastFloat),
         kernel([](const Tensor& input, const Tensor& tau) {
             KINDLING_CHECK(Runtime, input.dim() >= 2, "torch.linalg.householder_product: input must have at least 2 dimensions.");
             KINDLING_CHECK(Runtime, input.size(-2) >= input.size(-1), "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]");

@@ -111,11 +111,26 @@ Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads) {
     return writes_in_place(self, reads) ? self : clone(self);
 }
 
-static void check_target(const Operator& op, DType result, DType target) {
-    KINDLING_CHECK(Runtime, result == target || !op.has(trait::WholeDType), "the %s given to %s has dtype %s but the operation's result requires dtype %s",
-                   op.form == Form::Out ? "output" : "base", op.name(), scalar_type_name(target), scalar_type_name(result));
-    KINDLING_CHECK(Runtime, can_cast(result, target), "result type %s can't be cast to the desired output type %s",
-                   scalar_type_name(result), scalar_type_name(target));
+void refuse_target(const Operator& op, DType result, DType target) {
+    if (op.out_dtype == OutDType::Castable) {
+        KINDLING_CHECK(Runtime, can_cast(result, target), "result type %s can't be cast to the desired output type %s", scalar_type_name(result), scalar_type_name(target));
+        return;
+    }
+    if (op.form == Form::Inplace)
+        fail(ErrorKind::Runtime, "the base given to %s has dtype %s but the operation's result requires dtype %s", op.name(), scalar_type_name(target), scalar_type_name(result));
+    if (op.body == Body::Pointwise) fail(ErrorKind::Runtime, "Found dtype %s but expected %s", scalar_type_name(target), scalar_type_name(result));
+    fail(ErrorKind::Runtime, "Expected out tensor to have dtype %s, but got %s instead", c_type_name(result), c_type_name(target));
+}
+
+/// Computes in the target's dtype where the call names none. What makes tensors from nothing takes no other.
+static void take_dtype(const Operator& op, Value* arguments, DType target) {
+    for (size_t i = 0; i < op.argument_count(); i++) {
+        if (op.schema->arguments[i].type != Type::DType) continue;
+        const Value& usual = op.schema->arguments[i].default_value;   // randint's is int64, but not for an out
+        if (arguments[i].is_none() || (!usual.is_none() && arguments[i].dtype == usual.dtype)) arguments[i] = Value(target);
+        KINDLING_CHECK(Runtime, arguments[i].dtype == target || !op.functional->schema->factory, "dtype %s does not match dtype of out parameter (%s)",
+                       scalar_type_name(arguments[i].dtype), scalar_type_name(target));
+    }
 }
 
 void warn_of_expanded(const Tensor& self, const char* name, const char* also) {
@@ -128,6 +143,7 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     Tensor self = Tensor::share(arguments[0].tensor);
     if (op.functional->has(trait::TakesExpanded)) warn_of_expanded(self, op.name(), "mask] = scalar");
     else check_overlap(self, nullptr, 0);
+    if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, self.dtype());
     Value computed;
     {
         struct Offer {
@@ -161,17 +177,6 @@ void view_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     results[0] = Value::own(std::move(self));
 }
 
-/// A factory makes what `out` has room for.
-static void take_dtype(const Operator& op, Value* arguments, const TensorImpl& out) {
-    for (size_t i = 0; i < op.argument_count(); i++) {
-        if (op.schema->arguments[i].type != Type::DType) continue;
-        const Value& usual = op.schema->arguments[i].default_value;   // randint's is int64, but not for an out
-        if (arguments[i].is_none() || (!usual.is_none() && arguments[i].dtype == usual.dtype)) arguments[i] = Value(out.dtype);
-        KINDLING_CHECK(Runtime, arguments[i].dtype == out.dtype, "dtype %s does not match dtype of out parameter (%s)",
-                       scalar_type_name(arguments[i].dtype), scalar_type_name(out.dtype));
-    }
-}
-
 void out_kernel(const Operator& op, Value* arguments, Value* results) {
     size_t count = op.schema->results.size(), first = op.argument_count() - count;
     TensorImpl* inputs[64];
@@ -185,22 +190,20 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size && input_count < 64; j++)
             if (v.tensors[j].defined()) inputs[input_count++] = v.tensors[j].impl();
     }
-    if (op.has(trait::OutDecides))
-        for (size_t i = 0; i < first; i++)
-            if (op.schema->arguments[i].type == Type::DType && arguments[i].is_none()) arguments[i] = Value(arguments[first].tensor->dtype);
+    if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, arguments[first].tensor->dtype);
     struct Owned {                   // nobody takes them if a check raises
         Value* values;
         size_t count;
         ~Owned() { while (count) values[--count].discard(); }
     };
     Value computed[8];
-    if (op.functional->schema->factory) take_dtype(op, arguments, *arguments[first].tensor);
     Owned rest{computed, count}, given{results, count};
     run_functional(op, arguments, computed);
     for (size_t i = 0; i < count; i++) {
         Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
         if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
         check_target(op, result.dtype(), out.dtype());
+        check_overlap(out, nullptr, 0);
         fit_out(out, result.sizes(), result.strides());
         check_overlap(out, inputs, input_count, op.functional->has(trait::OutApart));
         copy_into(out, result);

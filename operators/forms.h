@@ -41,7 +41,11 @@ void written(const Tensor& tensor);
 void check_kernel(const Operator& op, DType dtype);
 /// PyTorch's warning where `self`, which `name` is about to write to, is an expanded tensor.
 void warn_of_expanded(const Tensor& self, const char* name, const char* also);
-
+/// RuntimeError where an operator's result may not be written to a tensor of another dtype, by its OutDType.
+void refuse_target(const Operator& op, DType result, DType target);
+inline void check_target(const Operator& op, DType result, DType target) {
+    if (result != target) refuse_target(op, result, target);
+}
 /// Makes an out= tensor fit: resizes it, with torch's warning when it was neither empty nor of that size.
 void fit_out(const Tensor& out, IntList sizes, IntList strides);
 

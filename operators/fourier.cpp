@@ -264,77 +264,77 @@ OPERATORS(fourier) {
     });
     // ---- one dimension
     declare("fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The discrete Fourier transform"), flags(trait::AutocastFloat),
+        doc("The discrete Fourier transform"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1(self, n, dim, norm, true); }),
         example("torch.fft.fft(torch.arange(4.))"),
     });
     declare("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse discrete Fourier transform"), flags(trait::AutocastFloat),
+        doc("The inverse discrete Fourier transform"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1(self, n, dim, norm, false); }),
     });
     declare("fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The first half of the Fourier transform of real values"), flags(trait::AutocastFloat),
+        doc("The first half of the Fourier transform of real values"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_from_real("rfft", self, n, dim, norm, true); }),
     });
     declare("fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse of rfft"), flags(trait::AutocastFloat),
+        doc("The inverse of rfft"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, false); }),
     });
     declare("fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The Fourier transform of values with conjugate symmetry, of which half are given"), flags(trait::AutocastFloat),
+        doc("The Fourier transform of values with conjugate symmetry, of which half are given"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, true); }),
     });
     declare("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse of hfft"), flags(trait::AutocastFloat),
+        doc("The inverse of hfft"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_from_real("ihfft", self, n, dim, norm, false); }),
     });
     // ---- several
     declare("fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform over dimensions"), flags(trait::AutocastFloat),
+        doc("The Fourier transform over dimensions"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform(self, s, dim, norm, true); }),
     });
     declare("fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse Fourier transform over dimensions"), flags(trait::AutocastFloat),
+        doc("The inverse Fourier transform over dimensions"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform(self, s, dim, norm, false); }),
     });
     declare("fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform of real values over dimensions, the last one halved"), flags(trait::AutocastFloat),
+        doc("The Fourier transform of real values over dimensions, the last one halved"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_from_real("rfftn", self, s, dim, norm, true); }),
     });
     declare("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse of rfftn"), flags(trait::AutocastFloat),
+        doc("The inverse of rfftn"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_to_real("irfftn", self, s, dim, norm, false); }),
     });
     declare("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform, over dimensions, of values with conjugate symmetry"),
+        doc("The Fourier transform, over dimensions, of values with conjugate symmetry"), out_castable(),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_to_real("hfftn", self, s, dim, norm, true); }),
     });
     declare("fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse of hfftn"),
+        doc("The inverse of hfftn"), out_castable(),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_from_real("ihfftn", self, s, dim, norm, false); }),
     });
     declare("fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform over two dimensions"), flags(trait::AutocastFloat),
+        doc("The Fourier transform over two dimensions"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform(self, s, dim, norm, true); }),
     });
     declare("fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse Fourier transform over two dimensions"), flags(trait::AutocastFloat),
+        doc("The inverse Fourier transform over two dimensions"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform(self, s, dim, norm, false); }),
     });
     declare("fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform of real values over two dimensions, the last one halved"), flags(trait::AutocastFloat),
+        doc("The Fourier transform of real values over two dimensions, the last one halved"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_from_real("rfftn", self, s, dim, norm, true); }),
     });
     declare("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse of rfft2"), flags(trait::AutocastFloat),
+        doc("The inverse of rfft2"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_to_real("irfftn", self, s, dim, norm, false); }),
     });
     declare("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform, over two dimensions, of values with conjugate symmetry"),
+        doc("The Fourier transform, over two dimensions, of values with conjugate symmetry"), out_castable(),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_to_real("hfftn", self, s, dim, norm, true); }),
     });
     declare("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse of hfft2"),
+        doc("The inverse of hfft2"), out_castable(),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_from_real("ihfftn", self, s, dim, norm, false); }),
     });
     // ---- the places of frequencies

@@ -230,7 +230,7 @@ OPERATORS(linalg) {
         }),
     });
     declare("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", {
-        doc("The condition number: by singular values (p None, 2 or -2), else the norm times the norm of the inverse"), flags(trait::AutocastFloat),
+        doc("The condition number: by singular values (p None, 2 or -2), else the norm times the norm of the inverse"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<Scalar> p) {
             need_condition(self, "linalg.cond");
             double order = p ? p->to_double() : 2;
@@ -246,7 +246,7 @@ OPERATORS(linalg) {
         }),
     });
     declare("linalg_cond.p_str(Tensor self, str p) -> Tensor", {
-        doc("The condition number by the norm 'fro' or 'nuc'"), flags(trait::AutocastFloat),
+        doc("The condition number by the norm 'fro' or 'nuc'"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, Text p) {
             need_condition(self, "linalg.cond");
             KINDLING_CHECK(Runtime, p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: %s", std::string(p).c_str());
@@ -307,7 +307,7 @@ OPERATORS(linalg) {
     });
     // ---- tensors as matrices
     declare("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", {
-        doc("The inverse of tensordot with self over ind dimensions"), flags(trait::AutocastFloat),
+        doc("The inverse of tensordot with self over ind dimensions"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, int64_t ind) {
             KINDLING_CHECK(Runtime, ind > 0, "Expected a strictly positive integer for 'ind'");
             int64_t split = std::min(ind, self.dim());
@@ -322,7 +322,7 @@ OPERATORS(linalg) {
         }),
     });
     declare("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", {
-        doc("The solution X of tensordot(self, X) = other"), flags(trait::AutocastFloat),
+        doc("The solution X of tensordot(self, X) = other"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, const Tensor& other, std::optional<IntList> dims) {
             Tensor A = self;
             if (dims) {

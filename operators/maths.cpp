@@ -67,7 +67,7 @@ OPERATORS(maths) {
         derivative("self", GIVEN(Tensor grad, int64_t n, Tensor self) { return mul(grad, polygamma(n == INT64_MAX ? n : n + 1, self)); }),
     });
     declare("special_polygamma(int n, Tensor self) -> Tensor", {
-        doc("The n-th derivative of digamma"),
+        doc("The n-th derivative of digamma"), out_castable(),
         composition([](int64_t n, const Tensor& self) { return polygamma(n, self); }) });
     declare("special_zeta(Tensor self, Tensor other) -> Tensor", {
         doc("The Hurwitz zeta function"), takes(kind::All & ~kind::Half), int_to_float(), flags(trait::TensorOnlyNumbers), pointwise([](auto x, auto q) { return zeta(x, q); }) });
@@ -150,7 +150,7 @@ OPERATORS(maths) {
         }),
     });
     declare("complex(Tensor real, Tensor imag) -> Tensor", {
-        doc("Complex numbers from two real tensors"), in(space::Torch), promotes(Promotion::Same),
+        doc("Complex numbers from two real tensors"), out_same(), in(space::Torch), promotes(Promotion::Same),
         pointwise([](auto a, auto b) {
             if (a.dtype() != b.dtype()) fail(ErrorKind::Runtime, "Expected object of scalar type %s but got scalar type %s for second argument", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
             if (!is_floating(a.dtype()) || a.dtype() == DType::BFloat16) fail(ErrorKind::Runtime, "Expected both inputs to be Half, Float or Double tensors but got %s and %s", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
@@ -160,7 +160,7 @@ OPERATORS(maths) {
         derivative("imag", GIVEN(Tensor grad) { return imag(grad); }),
     });
     declare("polar(Tensor abs, Tensor angle) -> Tensor", {
-        doc("Complex numbers from modulus and angle"), flags(trait::AutocastFloat), in(space::Torch), promotes(Promotion::Same),
+        doc("Complex numbers from modulus and angle"), out_same(), flags(trait::AutocastFloat), in(space::Torch), promotes(Promotion::Same),
         pointwise([](auto r, auto t) {
             if (r.dtype() != t.dtype()) fail(ErrorKind::Runtime, "Expected object of scalar type %s but got scalar type %s for second argument", scalar_type_name(r.dtype()), scalar_type_name(t.dtype()));
             if (!is_floating(r.dtype()) || r.dtype() == DType::BFloat16) fail(ErrorKind::Runtime, "Expected both inputs to be Half, Float or Double tensors but got %s and %s", scalar_type_name(r.dtype()), scalar_type_name(t.dtype()));
@@ -172,7 +172,7 @@ OPERATORS(maths) {
         }),
     });
     declare("mvlgamma(Tensor self, int p) -> Tensor", {
-        doc("The multivariate log-gamma function of dimension p"), takes(kind::All & ~kind::Complex), alias("special_multigammaln"), has_inplace(),
+        doc("The multivariate log-gamma function of dimension p"), out_castable(), takes(kind::All & ~kind::Complex), alias("special_multigammaln"), has_inplace(),
         composition([](const Tensor& self, int64_t p) {
             KINDLING_CHECK(Runtime, p >= 1, "p has to be greater than or equal to 1");
             Tensor x = is_floating(self.dtype()) ? self : to(self, default_dtype());

@@ -156,11 +156,6 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
     check_defined(op, plan.expression);
 }
 
-void check_cast(DType from, DType to) {
-    KINDLING_CHECK(Runtime, can_cast(from, to), "result type %s can't be cast to the desired output type %s",
-                   scalar_type_name(from), scalar_type_name(to));
-}
-
 /// What PyTorch's iterator finds before it asks for a kernel: shapes that do not fit, and a result that does not fit its target.
 [[gnu::cold]] void check_what_comes_first(const Operator& op, const Value* arguments) {
     TensorImpl* inputs[max_arity];
@@ -177,7 +172,7 @@ void check_cast(DType from, DType to) {
     if (op.form == Form::Functional || op.result_dtype != DType::None) return;
     DType result = type.get();
     if (op.promotion == Promotion::IntToFloat && category(result) < 2) result = default_dtype();
-    check_cast(result, arguments[op.form == Form::Inplace ? 0 : op.argument_count() - 1].tensor->dtype);
+    check_target(op, result, arguments[op.form == Form::Inplace ? 0 : op.argument_count() - 1].tensor->dtype);
 }
 
 void make_checked_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
@@ -309,7 +304,7 @@ void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* resul
     Call call;
     gather(op, arguments, call);
     Tensor self = Tensor::share(arguments[0].tensor);
-    check_cast(call.plan->expression.output_type(0), self.dtype());
+    check_target(op, call.plan->expression.output_type(0), self.dtype());
     Sizes sizes = broadcast_all(call.inputs, call.plan->input_count, op.name());
     KINDLING_CHECK(Runtime, IntList(sizes) == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                    str(self.sizes()).c_str(), str(sizes).c_str());
@@ -330,9 +325,9 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) 
     TensorImpl* headers[4];
     for (int i = 0; i < count; i++) {
         Tensor out = Tensor::share(arguments[first + i].tensor);
-        check_cast(call.plan->expression.output_type(i), out.dtype());
-        fit_out(out, sizes, strides);
+        check_target(op, call.plan->expression.output_type(i), out.dtype());
         check_overlap(out, call.inputs, call.plan->input_count);
+        fit_out(out, sizes, strides);
         headers[i] = out.impl();
     }
     if (device_of(call).type == DeviceType::CPU && !headers[0]->is_meta()) run_into(call, sizes, headers, count);

@@ -192,7 +192,7 @@ OPERATORS(products) {
         }),
     });
     declare("outer(Tensor self, Tensor vec2) -> Tensor", {
-        doc("All products of two vectors' elements"), alias("ger"),
+        doc("All products of two vectors' elements"), out_castable(), alias("ger"),
         composition([](const Tensor& self, const Tensor& vec2) {
             KINDLING_CHECK(Runtime, self.dim() == 1, "outer: Expected 1-D argument self, but got %ld-D", self.dim());
             KINDLING_CHECK(Runtime, vec2.dim() == 1, "outer: Expected 1-D argument vec2, but got %ld-D", vec2.dim());
@@ -200,7 +200,7 @@ OPERATORS(products) {
         }),
     });
     declare("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * outer(vec1, vec2)"), has_inplace(),
+        doc("beta * self + alpha * outer(vec1, vec2)"), out_castable(), has_inplace(),
         composition([](const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got %ld-D", vec1.dim());
             KINDLING_CHECK(Runtime, vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got %ld-D", vec2.dim());

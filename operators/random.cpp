@@ -194,7 +194,7 @@ OPERATORS(random) {
         derivative("self, p", GIVEN(Tensor grad, IntList p_sizes) { return std::tuple(zeros(grad.sizes(), grad.dtype()), zeros(p_sizes, grad.dtype())); }),
     });
     declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", {
-        doc("1 with the probability in self, else 0"), random_numbers(),
+        doc("1 with the probability in self, else 0"), out_castable(), random_numbers(),
         composition([](const Tensor& self, Generator* generator) { return bernoulli_(empty_like(self, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), self, generator); }),
         refuses("torch.bernoulli(torch.tensor([2.]))", "RuntimeError: Expected p_in"),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
@@ -268,14 +268,14 @@ OPERATORS(random) {
         refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
     });
     declare("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own mean"), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own mean"), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, double std, Generator* generator) {
             return add(mul(normal_(empty_like(mean, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), wrap_number(Scalar(std))), mean);
         }),
         derivative("mean", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own deviation"), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own deviation"), out_castable(), in(space::Torch), random_numbers(),
         composition([](double mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
             return add(mul(normal_(empty_like(std, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), std), wrap_number(Scalar(mean)));
@@ -283,7 +283,7 @@ OPERATORS(random) {
         derivative("std", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own mean and deviation"), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own mean and deviation"), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
             Tensor shape = empty(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype());
@@ -294,7 +294,7 @@ OPERATORS(random) {
         }),
     });
     declare("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Normal numbers"), in(space::Torch), random_numbers(), not_differentiable(),
+        doc("Normal numbers"), out_castable(), in(space::Torch), random_numbers(), not_differentiable(),
         composition([](double mean, double std, IntList size, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             return normal_(empty(size, dtype, layout, device, pin), mean, std, generator);
         }),

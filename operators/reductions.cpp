@@ -273,7 +273,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of what is not NaN"),
+        doc("The mean of what is not NaN"), out_decides(),
         composition([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or complex dtype but got %s", scalar_type_name(self.dtype()));
             Tensor count = sum(logical_not(isnan(self)), dim, keepdim);
@@ -303,31 +303,31 @@ OPERATORS(reductions) {
         }),
     });
     declare("any(Tensor self) -> Tensor", {
-        doc("Whether any element is not zero"), not_differentiable(),
+        doc("Whether any element is not zero"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, all_dims(self), false); }),
     });
     declare("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
-        doc("Whether any element along a dimension is not zero"), not_differentiable(),
+        doc("Whether any element along a dimension is not zero"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, bool keepdim) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim_mask({dim}, self.dim()), keepdim); }),
     });
     declare("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", {
-        doc("Whether any element over dimensions is not zero"), not_differentiable(),
+        doc("Whether any element over dimensions is not zero"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim); }),
     });
     declare("all(Tensor self) -> Tensor", {
-        doc("Whether no element is zero"), not_differentiable(),
+        doc("Whether no element is zero"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, all_dims(self), false); }),
     });
     declare("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
-        doc("Whether no element along a dimension is zero"), not_differentiable(),
+        doc("Whether no element along a dimension is zero"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, bool keepdim) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim_mask({dim}, self.dim()), keepdim); }),
     });
     declare("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", {
-        doc("Whether no element over dimensions is zero"), not_differentiable(),
+        doc("Whether no element over dimensions is zero"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim); }),
     });
     declare("max(Tensor self) -> Tensor", {
-        doc("The greatest element; NaN wins"),
+        doc("The greatest element; NaN wins"), out_castable(),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.numel() > 0, "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             return extreme_value(self, all_dims(self), false, Combine::Max, "max");
@@ -335,7 +335,7 @@ OPERATORS(reductions) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return evenly(grad, self, result, all_dims(self), false); }),
     });
     declare("min(Tensor self) -> Tensor", {
-        doc("The smallest element; NaN wins"),
+        doc("The smallest element; NaN wins"), out_castable(),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.numel() > 0, "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             return extreme_value(self, all_dims(self), false, Combine::Min, "min");
@@ -398,7 +398,7 @@ OPERATORS(reductions) {
         kernel([](const Tensor& self, std::optional<int64_t> dim, bool keepdim) { return extreme_place(self, dim, keepdim, Combine::ArgMin, "argmin"); }),
     });
     declare("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", {
-        doc("log(sum(exp(self))) over dimensions without overflow"), alias("special_logsumexp"),
+        doc("log(sum(exp(self))) over dimensions without overflow"), out_castable(), alias("special_logsumexp"),
         kernel([](const Tensor& self, IntList dim, bool keepdim) {
             DType out = category(self.dtype()) < 2 ? default_dtype() : self.dtype();
             uint64_t mask = dim_mask(dim, self.dim());
@@ -437,11 +437,11 @@ OPERATORS(reductions) {
         composition([](const Tensor& self, bool unbiased) { return var(self, std::optional<IntList>(), Scalar(unbiased ? 1 : 0), false); }),
     });
     declare("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor", {
-        doc("The variance over dimensions"),
+        doc("The variance over dimensions"), out_castable(),
         composition([](const Tensor& self, std::optional<IntList> dim, bool unbiased, bool keepdim) { return var(self, dim, Scalar(unbiased ? 1 : 0), keepdim); }),
     });
     declare("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", {
-        doc("The variance over dimensions, with `correction` (1 unless given) taken off the count"),
+        doc("The variance over dimensions, with `correction` (1 unless given) taken off the count"), out_castable(),
         kernel([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             Tensor outputs[2];
             moments(self, mask_of(dim, self), correction, keepdim, false, false, outputs, "std and var");
@@ -456,11 +456,11 @@ OPERATORS(reductions) {
         composition([](const Tensor& self, bool unbiased) { return std(self, std::optional<IntList>(), Scalar(unbiased ? 1 : 0), false); }),
     });
     declare("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor", {
-        doc("The standard deviation over dimensions"),
+        doc("The standard deviation over dimensions"), out_castable(),
         composition([](const Tensor& self, std::optional<IntList> dim, bool unbiased, bool keepdim) { return std(self, dim, Scalar(unbiased ? 1 : 0), keepdim); }),
     });
     declare("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", {
-        doc("The standard deviation over dimensions, with `correction` (1 unless given) taken off the count"),
+        doc("The standard deviation over dimensions, with `correction` (1 unless given) taken off the count"), out_castable(),
         kernel([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             Tensor outputs[2];
             moments(self, mask_of(dim, self), correction, keepdim, true, false, outputs, "std and var");

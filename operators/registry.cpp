@@ -1,6 +1,7 @@
 // operators/registry.cpp: turns declarations into Operators when their family is first used, and finds them by name.
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "core/dispatch.h"
@@ -101,6 +102,8 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
     op->schema = parse_schema(text);
     op->index = static_cast<uint16_t>(3 * declaration);
     op->functional = op;
+    OutDType out_dtype = op->schema->factory ? OutDType::Decides : OutDType::Same;
+    std::optional<OutDType> out_given;
     Derivative derivatives[8];
     int derivative_count = 0;
     for (const Field& field : fields) switch (field.kind) {
@@ -110,6 +113,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
             op->scalar_build = reinterpret_cast<ScalarBuild>(field.function);
             op->scalar_arity = field.small;
             op->kernel = pointwise_kernel;
+            out_dtype = OutDType::Castable;
             break;
         case Field::Kind::Body:
             op->body = static_cast<Body>(field.small);
@@ -123,9 +127,11 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         case Field::Kind::Flag: op->flags |= field.number; break;
         case Field::Kind::Promotion: op->promotion = static_cast<Promotion>(field.small); break;
         case Field::Kind::ResultDType: op->result_dtype = static_cast<DType>(field.small); break;
+        case Field::Kind::OutDType: out_given = static_cast<OutDType>(field.small); break;
         case Field::Kind::In: case Field::Kind::Example: case Field::Kind::Refuses: case Field::Kind::Alias: break;
     }
     KINDLING_ASSERT(op->kernel);
+    op->out_dtype = out_given.value_or(out_dtype);
     if (op->body != Body::Pointwise && op->flags >> trait::no_kernel_shift) {
         op->context = reinterpret_cast<void*>(op->kernel);
         op->kernel = checked_kernel;
@@ -151,6 +157,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         made->form = form;
         made->promotion = op->promotion;
         made->result_dtype = op->result_dtype;
+        made->out_dtype = op->out_dtype;
         made->flags = op->flags;
         made->index = static_cast<uint16_t>(op->index + static_cast<int>(form));
         made->scalar_build = op->scalar_build;

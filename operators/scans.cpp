@@ -17,6 +17,7 @@ void scan(const Tensor& self, int64_t dim, Scan kind, DType dtype, Tensor* outpu
         if (count > 1) outputs[1].zero_();
         return;
     }
+    KINDLING_CHECK(NotImplemented, dtype != DType::Bool || count > 1, "\"%s_out_cpu\" not implemented for 'Bool'", kind == Scan::Sum ? "cumsum" : "cumprod");
     DType inside = value_type(dtype);
     const Expression& expression = cached_expression(key_of(self.dtype(), inside), [&](ExpressionBuilder& b) { b.output(cast(b.input(self.dtype()), inside)); });
     int n = static_cast<int>(self.dim());

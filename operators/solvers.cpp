@@ -205,7 +205,7 @@ OPERATORS(solvers) {
         }),
     });
     declare("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", {
-        doc("The least squares solution of A X = B: with residuals, rank and singular values where the driver finds them"), flags(trait::AutocastFloat),
+        doc("The least squares solution of A X = B: with residuals, rank and singular values where the driver finds them"), out_castable(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) { return least_squares(self, b, rcond, driver); }),
         derivative("self, b", GIVEN(Tensor grad0, Tensor grad1, Tensor self, Tensor b, Tensor result0, Wanted wanted) {
             // X = pinv(A) B, and the residual is r = A X - B, orthogonal to A's columns.

@@ -70,115 +70,115 @@ OPERATORS(special) {
         composition([](const Tensor& self, int64_t decimals) { return round(self, decimals); }),
     });
     declare("special_bessel_j0(Tensor self) -> Tensor", {
-        doc("The Bessel function of the first kind, order 0"), not_differentiable(),
+        doc("The Bessel function of the first kind, order 0"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) { return each(self, "bessel_j0_cpu", special::bessel_j0); }),
     });
     declare("special_bessel_j1(Tensor self) -> Tensor", {
-        doc("The Bessel function of the first kind, order 1"), not_differentiable(),
+        doc("The Bessel function of the first kind, order 1"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) { return each(self, "bessel_j1_cpu", special::bessel_j1); }),
     });
     declare("special_bessel_y0(Tensor self) -> Tensor", {
-        doc("The Bessel function of the second kind, order 0"), not_differentiable(),
+        doc("The Bessel function of the second kind, order 0"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) { return each(self, "bessel_y0_cpu", special::bessel_y0); }),
     });
     declare("special_bessel_y1(Tensor self) -> Tensor", {
-        doc("The Bessel function of the second kind, order 1"), not_differentiable(),
+        doc("The Bessel function of the second kind, order 1"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) { return each(self, "bessel_y1_cpu", special::bessel_y1); }),
     });
     declare("special_modified_bessel_k0(Tensor self) -> Tensor", {
-        doc("The modified Bessel function of the second kind, order 0"), not_differentiable(),
+        doc("The modified Bessel function of the second kind, order 0"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) { return each(self, "modified_bessel_k0_cpu", special::bessel_k0); }),
     });
     declare("special_modified_bessel_k1(Tensor self) -> Tensor", {
-        doc("The modified Bessel function of the second kind, order 1"), not_differentiable(),
+        doc("The modified Bessel function of the second kind, order 1"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) { return each(self, "modified_bessel_k1_cpu", special::bessel_k1); }),
     });
     declare("special_scaled_modified_bessel_k0(Tensor x) -> Tensor", {
-        doc("exp(x) times the modified Bessel function of the second kind, order 0"), not_differentiable(),
+        doc("exp(x) times the modified Bessel function of the second kind, order 0"), out_castable(), not_differentiable(),
         kernel([](const Tensor& x) { return each(x, "scaled_modified_bessel_k0_cpu", special::scaled_bessel_k0); }),
     });
     declare("special_scaled_modified_bessel_k1(Tensor x) -> Tensor", {
-        doc("exp(x) times the modified Bessel function of the second kind, order 1"), not_differentiable(),
+        doc("exp(x) times the modified Bessel function of the second kind, order 1"), out_castable(), not_differentiable(),
         kernel([](const Tensor& x) { return each(x, "scaled_modified_bessel_k1_cpu", special::scaled_bessel_k1); }),
     });
     declare("special_spherical_bessel_j0(Tensor x) -> Tensor", {
-        doc("The spherical Bessel function of the first kind, order 0: sin(x) / x"), not_differentiable(),
+        doc("The spherical Bessel function of the first kind, order 0: sin(x) / x"), out_castable(), not_differentiable(),
         kernel([](const Tensor& x) { return each(x, "spherical_bessel_j0_cpu", special::spherical_bessel_j0); }),
     });
     declare("special_airy_ai(Tensor x) -> Tensor", {
-        doc("The Airy function Ai"), not_differentiable(),
+        doc("The Airy function Ai"), out_castable(), not_differentiable(),
         kernel([](const Tensor& x) { return each(x, "airy_ai_cpu", special::airy_ai); }),
     });
     declare("special_modified_bessel_i0(Tensor self) -> Tensor", {
-        doc("The modified Bessel function of the first kind, order 0"), not_differentiable(),
+        doc("The modified Bessel function of the first kind, order 0"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) {
             real_dtype(self.dtype(), "modified_bessel_i0_cpu", false);
             return i0(self);
         }),
     });
     declare("special_modified_bessel_i1(Tensor self) -> Tensor", {
-        doc("The modified Bessel function of the first kind, order 1"), not_differentiable(),
+        doc("The modified Bessel function of the first kind, order 1"), out_castable(), not_differentiable(),
         kernel([](const Tensor& self) {
             real_dtype(self.dtype(), "modified_bessel_i1_cpu", false);
             return special_i1(self);
         }),
     });
     declare("special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", {
-        doc("The Chebyshev polynomial of the first kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The Chebyshev polynomial of the first kind, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_t_cpu", special::chebyshev_t); }),
     });
     declare("special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", {
-        doc("The Chebyshev polynomial of the second kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The Chebyshev polynomial of the second kind, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_u_cpu", special::chebyshev_u); }),
     });
     declare("special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", {
-        doc("The Chebyshev polynomial of the third kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The Chebyshev polynomial of the third kind, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_v_cpu", special::chebyshev_v); }),
     });
     declare("special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", {
-        doc("The Chebyshev polynomial of the fourth kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The Chebyshev polynomial of the fourth kind, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "chebyshev_polynomial_w_cpu", special::chebyshev_w); }),
     });
     declare("special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor", {
-        doc("The physicists' Hermite polynomial, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The physicists' Hermite polynomial, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "hermite_polynomial_h_cpu", special::hermite_h); }),
     });
     declare("special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor", {
-        doc("The probabilists' Hermite polynomial, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The probabilists' Hermite polynomial, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "hermite_polynomial_he_cpu", special::hermite_he); }),
     });
     declare("special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor", {
-        doc("The Laguerre polynomial, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The Laguerre polynomial, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "laguerre_polynomial_l_cpu", special::laguerre_l); }),
     });
     declare("special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor", {
-        doc("The Legendre polynomial, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The Legendre polynomial, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "legendre_polynomial_p_cpu", special::legendre_p); }),
     });
     declare("special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", {
-        doc("The shifted Chebyshev polynomial of the first kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The shifted Chebyshev polynomial of the first kind, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_t_cpu", special::shifted_chebyshev_t); }),
     });
     declare("special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", {
-        doc("The shifted Chebyshev polynomial of the second kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The shifted Chebyshev polynomial of the second kind, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_u_cpu", special::shifted_chebyshev_u); }),
     });
     declare("special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", {
-        doc("The shifted Chebyshev polynomial of the third kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The shifted Chebyshev polynomial of the third kind, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_v_cpu", special::shifted_chebyshev_v); }),
     });
     declare("special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", {
-        doc("The shifted Chebyshev polynomial of the fourth kind, of degree n, at x"), not_differentiable(), flags(trait::TensorOnlyNumbers),
+        doc("The shifted Chebyshev polynomial of the fourth kind, of degree n, at x"), out_castable(), not_differentiable(), flags(trait::TensorOnlyNumbers),
         kernel([](const Tensor& x, const Tensor& n) { return each(x, n, "shifted_chebyshev_polynomial_w_cpu", special::shifted_chebyshev_w); }),
     });
     declare("igamma(Tensor self, Tensor other) -> Tensor", {
-        doc("The regularised lower incomplete gamma function, of order self, at other"), alias("special_gammainc"), has_inplace(),
+        doc("The regularised lower incomplete gamma function, of order self, at other"), out_castable(), alias("special_gammainc"), has_inplace(),
         kernel([](const Tensor& self, const Tensor& other) { return each(self, other, "igamma", special::gamma_lower, true); }),
         derivative("self", GIVEN(Tensor grad) { (void)grad; fail(ErrorKind::NotImplemented, "the derivative for 'igamma: input' is not implemented."); return Tensor(); }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return mul(grad, gamma_density(self, other)); }),
     });
     declare("igammac(Tensor self, Tensor other) -> Tensor", {
-        doc("The regularised upper incomplete gamma function, of order self, at other"), alias("special_gammaincc"), has_inplace(),
+        doc("The regularised upper incomplete gamma function, of order self, at other"), out_castable(), alias("special_gammaincc"), has_inplace(),
         kernel([](const Tensor& self, const Tensor& other) { return each(self, other, "igammac", special::gamma_upper, true); }),
         derivative("self", GIVEN(Tensor grad) { (void)grad; fail(ErrorKind::NotImplemented, "the derivative for 'igammac: input' is not implemented."); return Tensor(); }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return neg(mul(grad, gamma_density(self, other))); }),

@@ -238,7 +238,7 @@ OPERATORS(spectral) {
         composition([](const Tensor& self, Text UPLO) { return std::get<0>(_linalg_eigh(self, UPLO, records(self))); }),
     });
     declare("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", {
-        doc("Eigenvalues and eigenvectors of square matrices, complex"), flags(trait::AutocastFloat),
+        doc("Eigenvalues and eigenvectors of square matrices, complex"), out_castable(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self) { return eig(self, true, "linalg.eig"); }),
         derivative("self", GIVEN(TensorList grads, Tensor self_shape, Tensor result0, Tensor result1) {
             return eig_gradient(grads[0], grads[1], result0, result1, !self_shape.is_complex());
@@ -249,7 +249,7 @@ OPERATORS(spectral) {
         kernel([](const Tensor& self) { return std::get<0>(eig(self, false, "linalg.eigvals")); }),
     });
     declare("linalg_eigvals(Tensor self) -> Tensor", {
-        doc("Eigenvalues of square matrices, complex"), flags(trait::AutocastFloat),
+        doc("Eigenvalues of square matrices, complex"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self) { return records(self) ? std::get<0>(linalg_eig(self)) : _linalg_eigvals(self); }),
     });
     declare("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
@@ -287,7 +287,7 @@ OPERATORS(spectral) {
     });
     // ---- pseudoinverse
     declare("linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("The pseudoinverse, by the singular values above a tolerance"),
+        doc("The pseudoinverse, by the singular values above a tolerance"), out_castable(),
         kernel([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
             need_pinv(self);
             if (self.numel() == 0) return make_tensor(with(batch_of(self), {self.size(-1), self.size(-2)}), self.dtype(), self.device());
@@ -306,21 +306,21 @@ OPERATORS(spectral) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return pinv_gradient(grad, result, self); }),
     });
     declare("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("The pseudoinverse, by the singular values above a tolerance"),
+        doc("The pseudoinverse, by the singular values above a tolerance"), out_castable(),
         composition([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
             need_pinv(self);
             return linalg_pinv(self, optional_number(atol, self), optional_number(rtol, self), hermitian);
         }),
     });
     declare("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", {
-        doc("The pseudoinverse, by the singular values above rcond times the largest"),
+        doc("The pseudoinverse, by the singular values above rcond times the largest"), out_castable(),
         composition([](const Tensor& self, double rcond, bool hermitian) {
             need_pinv(self);
             return linalg_pinv(self, Tensor(), optional_number(rcond, self), hermitian);
         }),
     });
     declare("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor", {
-        doc("The pseudoinverse, by the singular values above rcond times the largest"),
+        doc("The pseudoinverse, by the singular values above rcond times the largest"), out_castable(),
         composition([](const Tensor& self, const Tensor& rcond, bool hermitian) { return linalg_pinv(self, Tensor(), rcond, hermitian); }),
     });
     declare("pinverse(Tensor self, float rcond=1e-15) -> Tensor", {
@@ -329,21 +329,21 @@ OPERATORS(spectral) {
     });
     // ---- rank
     declare("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above a tolerance"), flags(trait::AutocastFloat), not_differentiable(),
+        doc("How many singular values are above a tolerance"), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& input, const Tensor& atol, const Tensor& rtol, bool hermitian) { return rank_of(input, atol, rtol, hermitian); }),
     });
     declare("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above a tolerance"), flags(trait::AutocastFloat), not_differentiable(),
+        doc("How many singular values are above a tolerance"), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
             return rank_of(self, optional_number(atol, self), optional_number(rtol, self), hermitian);
         }),
     });
     declare("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above tol"), flags(trait::AutocastFloat), not_differentiable(),
+        doc("How many singular values are above tol"), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& self, double tol, bool hermitian) { return rank_of(self, optional_number(tol, self), optional_number(0.0, self), hermitian); }),
     });
     declare("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above tol"), flags(trait::AutocastFloat), not_differentiable(),
+        doc("How many singular values are above tol"), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& input, const Tensor& tol, bool hermitian) { return rank_of(input, tol, optional_number(0.0, input), hermitian); }),
     });
 }

@@ -358,7 +358,7 @@ OPERATORS(statistics) {
         }),
     });
     declare("conj_physical(Tensor self) -> Tensor", {
-        doc("The complex conjugate, computed at once"),
+        doc("The complex conjugate, computed at once"), out_same(),
         pointwise([](auto x) { return is_complex(x.dtype()) ? conj(x) : Sym(x); }),
     });
     declare("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor", {

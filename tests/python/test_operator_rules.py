@@ -1,0 +1,88 @@
+"""Rules that hold across operators, each tried on all that it holds for, beside PyTorch: the dtype of what is written to."""
+import pytest
+
+from both import module, same
+
+KINDS = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
+
+
+def check(sources, setup, message=False):
+    """All sources; every one that differs is told."""
+    wrong = []
+    for source in sources:
+        try:
+            same(source, setup, message)
+        except AssertionError as error:
+            wrong.append(str(error))
+    assert not wrong, f"{len(wrong)} of {len(sources)}\n" + "\n".join(wrong[:20])
+
+
+# ---- out=
+
+def exact_and_cast():
+    """(call, dtype of its result): forms of operators with another dtype than the result's in out=."""
+    for call in ("mm(x, x)", "bmm(x[None], x[None])", "addmm(x, x, x)", "gather(x, 0, i)", "index_select(x, 0, i[0])", "take(x, i)", "masked_select(x, x > 0)",
+                 "softmax(x, 0)", "log_softmax(x, 0)", "cumsum(x, 0)", "cumprod(x, 0)", "sum(x, 0)", "prod(x, 0)", "mean(x, 0)", "std(x, 0)", "var(x, 0)",
+                 "amax(x, 0)", "amin(x, 0)", "logsumexp(x, 0)", "norm(x)", "linalg.vector_norm(x)", "linalg.matrix_norm(x)", "linalg.norm(x)", "cat([x, x])",
+                 "stack([x, x])", "hstack([x, x])", "kron(x, x)", "outer(x[0], x[0])", "add(x, x)", "mul(x, x)", "exp(x)", "abs(x)", "neg(x)", "floor(x)", "ceil(x)",
+                 "round(x)", "trunc(x)", "sign(x)", "sgn(x)", "frac(x)", "nan_to_num(x)", "complex(x, x)", "polar(x, x)", "heaviside(x, x)", "signbit(x)",
+                 "isposinf(x)", "eq(x, x)", "argmax(x, 0)", "multinomial(x.abs(), 2)", "nonzero(x)", "tril(x)", "diag(x)", "cross(x[:, :3], x[:, :3])", "dot(x[0], x[0])",
+                 "mv(x, x[0])", "where(x > 0, x, x)", "quantile(x, 0.5, 0)", "histc(x)", "renorm(x, 2, 0, 1)", "logspace(0, 1, 4)", "linspace(0, 1, 4)", "arange(4)",
+                 "arange(0.5, 4)", "zeros(4)", "ones(4)", "full((4,), 1.5)", "eye(2)", "rand(4)", "nn.functional.softplus(x)", "nn.functional.gelu(x)",
+                 "nn.functional.logsigmoid(x)", "fft.fft(x)", "fft.rfft(x)", "linalg.inv(x)", "linalg.det(x)", "cholesky_inverse(x)", "linalg.matrix_power(x, 2)",
+                 "aminmax(x, dim=0)", "frexp(x)", "max(x, 0)",
+                 "sort(x)", "topk(x, 2)", "kthvalue(x, 1)", "mode(x)", "median(x, 0)", "linalg.slogdet(x)", "linalg.eigh(x)", "triangular_solve(x, x)"):
+        yield call
+
+
+IN_PLACE = ["cumsum_(0)", "cumprod_(0)", "div_(x, rounding_mode='floor')", "div_(2.5, rounding_mode='trunc')", "pow_(2)", "pow_(.5)", "float_power_(2)",
+            "clamp_min_(torch.tensor(1.5))", "clamp_max_(torch.tensor(1, dtype=torch.int64))", "ldexp_(torch.tensor(2))", "igamma_(torch.tensor(.5))",
+            "abs_()", "floor_()", "round_(decimals=1)", "nan_to_num_()", "eq_(1.5)", "logical_and_(x)", "tril_()",
+            "addmm_(x, x)", "renorm_(2, 0, 1.)", "masked_fill_(x > 0, 1)", "index_fill_(0, i[0, :1], 2)", "index_add_(0, i[0], x)",
+            "scatter_(0, i, 1)", "sigmoid_()", "square_()", "fmod_(2.5)", "remainder_(2)", "copysign_(-1.)", "hypot_(x)", "arctan2_(x)", "sgn_()", "angle_()",
+            "cumsum_(0, dtype=torch.float64)", "cumprod_(0, dtype=torch.int64)"]
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_dtypes_of_targets_in_place(dtype):
+    check([f"r = torch.tensor([[4, 1, 0, 1], [1, 5, 1, 0], [0, 1, 6, 1], [1, 0, 1, 7]]).to(torch.{dtype})\nx = r.clone()\nr.{call}\n(r.dtype, r.isnan().tolist())"
+           for call in IN_PLACE if dtype != "bool" or "div" not in call], SETUP)
+
+
+SETUP = "x = torch.tensor([[4., 1, 0, 1], [1, 5, 1, 0], [0, 1, 6, 1], [1, 0, 1, 7]]); i = torch.tensor([[0, 1, 2, 0]])"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "int32", "bool", "uint8", "complex64"])
+def test_dtypes_of_out(dtype):
+    sources = []
+    for call in exact_and_cast():
+        head = f"r = torch.{call}\nmany = isinstance(r, (tuple, list))\nshapes = [t.shape for t in (r if many else [r])]\n"
+        body = f"o = tuple(torch.zeros(s, dtype=torch.{dtype}) for s in shapes)\ntorch.manual_seed(0)\n"
+        tail = f"torch.{call[:-1]}, out=o if many else o[0])\n[(str(t.dtype), tuple(t.shape)) for t in o]"
+        sources.append(head + body + tail)
+    # Left: whether a refusal is a TypeError (cat and its kin), what nansum is not there for, complex out= of real transforms.
+    cat = ("cat(", "stack(", "_chunk_cat(", "split_copy(")
+    skip = {"int64": cat, "int32": cat, "bool": (*cat, "linspace", "logspace", "arange"), "uint8": cat, "complex64": ("eye", "arange", "rand(", "std(", "var(")}.get(dtype, ())
+    check([s for s in sources if not any(f"torch.{word}" in s or f"h{word}" in s for word in skip)], SETUP)
+
+
+def test_an_out_that_is_resized_is_told():
+    import warnings
+
+    for name in ("torch", "kindling"):
+        torch = module(name)
+        for call in (lambda out: torch.abs(torch.ones(3), out=out), lambda out: torch.mm(torch.ones(3, 3), torch.ones(3, 3), out=out),
+                     lambda out: torch.sum(torch.ones(3, 4), 0, out=out), lambda out: torch.sort(torch.ones(3), out=(out, torch.empty(0, dtype=torch.int64)))):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                call(torch.empty(2, 2))
+                assert [w.category for w in seen] == [UserWarning] and "resized since it had shape" in str(seen[0].message), name
+                call(torch.empty(0))
+                assert len(seen) == 1, name
+            with warnings.catch_warnings(), pytest.raises(UserWarning):
+                warnings.simplefilter("error")
+                call(torch.empty(2, 2))
+
+
+def test_an_out_is_looked_at_before_it_is_resized():
+    check(["torch.index_select(x, 1, i[0, :2], out=torch.zeros(1).expand(2, 6))", "torch.abs(x, out=torch.zeros(1).expand(3))"], SETUP)
