@@ -77,10 +77,10 @@ Sizes channels_last_strides(IntList sizes) {
                    "required rank %d tensor to use channels_last%s format", sizes.size() > 4 ? 5 : 4, sizes.size() > 4 ? "_3d" : "");
     Sizes strides(sizes.size());
     strides[1] = 1;
-    int64_t step = sizes[1] > 1 ? sizes[1] : 1;
+    int64_t step = sizes[1];
     for (size_t i = sizes.size(); i-- > 2;) {
         strides[i] = step;
-        step = next_stride(step, sizes[i], sizes);
+        step = sizes[i] ? next_stride(step, sizes[i], sizes) : 0;  // as in PyTorch, and unlike contiguous strides
     }
     strides[0] = step;
     return strides;

@@ -7,7 +7,7 @@ namespace kindling {
 namespace {
 
 std::vector<Tensor> copies(std::vector<Tensor> views) {
-    for (Tensor& each : views) each = clone(each);
+    for (Tensor& each : views) each = clone(each, MemoryFormat::Contiguous);
     return views;
 }
 
@@ -31,16 +31,16 @@ Tensor joined(TensorList grads, const std::vector<Tensor>& shapes, int64_t dim) 
 OPERATORS(copies) {
     declare("alias_copy(Tensor self) -> Tensor", {
         doc("A copy"), in(space::Torch),
-        composition([](const Tensor& self) { return clone(self); }) });
+        composition([](const Tensor& self) { return clone(self, MemoryFormat::Contiguous); }) });
     declare("detach_copy(Tensor self) -> Tensor", {
         doc("A copy apart from the graph"), in(space::Torch),
-        composition([](const Tensor& self) { return clone(detach(self)); }) });
+        composition([](const Tensor& self) { return clone(detach(self), MemoryFormat::Contiguous); }) });
     declare("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", {
         doc("as_strided, copied"), in(space::Torch),
-        composition([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) { return clone(as_strided(self, size, stride, storage_offset)); }) });
+        composition([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) { return clone(as_strided(self, size, stride, storage_offset), MemoryFormat::Contiguous); }) });
     declare("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", {
         doc("diagonal, copied"), in(space::Torch),
-        composition([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { return clone(diagonal(self, offset, dim1, dim2)); }) });
+        composition([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { return clone(diagonal(self, offset, dim1, dim2), MemoryFormat::Contiguous); }) });
     declare("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", {
         doc("expand, copied"), in(space::Torch),
         composition([](const Tensor& self, IntList size, bool implicit) { return clone(expand(self, size, implicit), MemoryFormat::Contiguous); }) });
@@ -79,13 +79,13 @@ OPERATORS(copies) {
         composition([](const Tensor& self, IntList size) { return clone(reshape(self, size), MemoryFormat::Contiguous); }) });
     declare("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", {
         doc("view as another dtype, copied"), in(space::Torch),
-        composition([](const Tensor& self, DType dtype) { return clone(view(self, dtype)); }) });
+        composition([](const Tensor& self, DType dtype) { return clone(view(self, dtype), MemoryFormat::Contiguous); }) });
     declare("view_as_real_copy(Tensor self) -> Tensor", {
         doc("view_as_real, copied"), in(space::Torch),
-        composition([](const Tensor& self) { return clone(view_as_real(self)); }) });
+        composition([](const Tensor& self) { return clone(view_as_real(self), MemoryFormat::Contiguous); }) });
     declare("view_as_complex_copy(Tensor self) -> Tensor", {
         doc("view_as_complex, copied"), in(space::Torch),
-        composition([](const Tensor& self) { return clone(view_as_complex(self)); }) });
+        composition([](const Tensor& self) { return clone(view_as_complex(self), MemoryFormat::Contiguous); }) });
     declare("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
         doc("split, copied"), out_castable(), in(space::Torch),
         composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies(split(self, split_size, dim)); }) });

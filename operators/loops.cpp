@@ -102,12 +102,14 @@ Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count) {
     }
     Sizes strides(static_cast<size_t>(n));
     int64_t step = 1;
+    bool inverted = true;  // matters to what has no elements: the others are contiguous then
     for (int i = 0; i < n; i++) {
         int64_t dim = order[static_cast<size_t>(i)];
         strides[static_cast<size_t>(dim)] = step;
-        step *= sizes[static_cast<size_t>(dim)] > 1 ? sizes[static_cast<size_t>(dim)] : 1;
+        inverted &= dim == n - 1 - i;
+        step *= sizes[static_cast<size_t>(dim)];
     }
-    return strides;
+    return inverted ? contiguous_strides(sizes) : strides;
 }
 
 static void extent(const TensorImpl& tensor, const char*& low, const char*& high) {

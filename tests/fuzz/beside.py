@@ -184,6 +184,8 @@ def compare(expected, actual, where, size, finer=None, versions=False):
         for aspect in ASPECTS:
             one, other = getattr(expected, aspect), getattr(actual, aspect)
             if one != other and not (aspect == "stride" and same_places(expected.shape, one, other)):
+                if aspect == "stride" and 0 in expected.shape:
+                    aspect = "stride of no elements"
                 raise Difference(f"{where}: {aspect} {one} there, {other} here" if aspect in ("dtype", "lazy", "requires_grad", "inference") else
                                  f"{where}: {aspect}", f"{aspect} {one} there, {other} here")
         if versions and expected.version != actual.version:

@@ -97,7 +97,7 @@ class Comparer:
         try:
             return self.judge(number, name, ours, theirs)
         except Difference as difference:
-            if not self.all and known(name, difference.kind, told(theirs), told(ours)):
+            if not self.all and known(name, difference.kind, told(theirs), told(ours), self.told):
                 return "known"
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
             return Fault(difference.kind, text.replace("\n  \n", "\n"), name)

@@ -45,10 +45,21 @@ def complaint(told):
     return next((matter for matter, pattern in PATTERNS if pattern.search(told)), None)
 
 
-def two_faults(kind, theirs, ours):
+def two_faults(kind, theirs, ours, call):
     """Whether both refuse the call itself, and not for one reason."""
     about = [complaint(told.partition(": ")[2]) for told in (theirs, ours)]
     return all(about) and about[0] != about[1]
+
+
+def without_values(kind, theirs, ours, call):
+    """Whether the call has a tensor that is empty or on no device."""
+    return bool(re.search(r"<\w+ \[(\d+, )*0[,\]]|<[^<>]* meta\b", call))
+
+
+def some_without_grad(kind, theirs, ours, call):
+    """Whether some tensors of the call require grad, and some do not."""
+    marks = re.findall(r"<\w+ \[[^<>]*>", call)
+    return 0 < sum(" grad" in each for each in marks) < len(marks)
 
 
 KNOWN = [
@@ -81,14 +92,57 @@ KNOWN = [
           "A defect of PyTorch's, which says so.", "stops with an internal assertion"),
     Known(r".*", r"^NotImplementedError there, RuntimeError here", r"attempted to run this operator with Meta tensors, but there was no fake impl|Could not run '\S+' with arguments from the 'Meta' backend",
           r"Expected all tensors to be on the same device", "Meta tensors beside others: here that is what is told.", "wrong in two ways"),
+    Known(r".*", r"stride of no elements$", r"", r"", "They lead nowhere; they are computed, where they are not kept, without the care for each operator that PyTorch's have.",
+          "The strides of a tensor without elements"),
+    Known(r"(nonzero|nonzero_numpy|argwhere|where)\.(default|out)", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer",
+          "Rows are written as they are found.", "`nonzero` and `argwhere` give rows"),
+    Known(r".*", r"^(second )?gradient: stride$", r"^an answer", r"^an answer",
+          "Of a gradient that autograd.grad gives; .grad has those of its leaf, as in PyTorch.", "The strides of a gradient"),
+    Known(r".*", r"^an answer there, (NotImplementedError|RuntimeError) here", r"^an answer",
+          r"not implemented for '|Expected a floating point or complex tensor|Low precision dtypes|complex dtypes are not supported|only support floating|does not support complex|"
+          r"must be a floating point|to have floating type|dtype of indices should be|Expected dtype int64 for index|should have (the )?same d?type|to have the same dtype|"
+          r"cannot be converted to type|batches of square matrices|can't be cast",
+          "What is wrong with a call does not depend on how many elements there are.", "of empty and of meta tensors is refused", without_values),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"Expected all tensors to be on the same device, but found at least two devices, meta and cpu",
+          "A result without values would come of values without a word.", "Meta tensors together with tensors that have values"),
+    Known(r"(broadcast_tensors|chain_matmul|cartesian_prod|block_diag|meshgrid|atleast_[123]d|einsum)\.\w+", r"^TypeError there, an answer here",
+          r"expected Tensor as element \d+ in argument 0, but got list", r"^an answer", "A list is as clear as several arguments.", "take their tensors in a list as well"),
+    Known(r".*", r"^RuntimeError there, an answer here", r"Inference tensors cannot be saved for backward", r"^an answer",
+          "What is not needed is not kept, so it may be an inference tensor.", "keeps fewer tensors for backward"),
+    Known(r"_foreach_\w+\.\w+", r"^RuntimeError there, an answer here", r"Autograd not support dtype", r"^an answer",
+          "Each tensor of a list is as if it were alone.", "Each tensor of a list operator is treated as if it were alone"),
+    Known(r"_foreach_\w+\.\w+", r"^(result|arguments after the call): requires_grad True there, False here", r"^an answer", r"^an answer",
+          "Each tensor of a list is as if it were alone: PyTorch marks the results of all where one requires grad.",
+          "Each tensor of a list operator is treated as if it were alone", some_without_grad),
+    Known(r"(le|less_equal|lt|less|ge|greater_equal|gt|greater|eq|ne|not_equal|logical_\w+)_\.\w+",
+          r"^(result|arguments after the call): requires_grad True there, False here|^(second )?gradient is a tensor there, NoneType None here", r"^an answer", r"^an answer",
+          "Their results do not move with their inputs.", "Logical operators and comparisons in place"),
+    Known(r"kron\.out|\w*(_like|_embed)\.\w+", r": version (not )?counted there, (not )?here", r"^an answer", r"^an answer",
+          "The number of writes inside of an operator.", "may be 1 where PyTorch has 0"),
+    Known(r"(special_)?(bessel_[jy][01]|airy_ai)\.\w+", r"^(result|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer",
+          "PyTorch's are off by up to 3e-6, and have NaN where numbers are large.", "good to rounding everywhere"),
+    Known(r"hardsigmoid(_|_backward)?\.\w+", r"^(result|gradient|second gradient): value", r"^an answer", r"^an answer",
+          "PyTorch has 1/6 in single precision.", "`hardsigmoid`'s gradient"),
+    Known(r"__(and|or|xor|lshift|rshift)__\.out", r"^an answer there, TypeError here", r"^an answer", r"takes no keyword arguments",
+          "PyTorch's answer is NotImplemented.", "Overloads with `out=`"),
+    Known(r"(gather|embedding)\.\w+", r"^gradient: layout", r"^an answer", r"^an answer", "There are no sparse tensors.", "`sparse_grad=True`"),
+    Known(r"to\.\w+", r"^result: (int|float|bool|complex) \S+ there, a tensor of", r"", r"", "A number given for a tensor.", "a number where its declaration has a tensor"),
+    Known(r"_foreach_copy\.\w+", r"^(an answer|RuntimeError in the gradient) there, RuntimeError here", r"", r"must have the same number of tensors",
+          "Every list operator is.", "Lists of different lengths are refused"),
+    Known(r"isin\.\w+", r"^RuntimeError there, an answer here", r"Unsupported input type encountered for isin", r"^an answer",
+          "Both can be compared.", "`isin` takes booleans and complex numbers"),
+    Known(r"view_copy\.dtype", r"^result: requires_grad False there, True here", r"^an answer", r"^an answer",
+          "The same dtype is no change.", "More has a derivative than in PyTorch"),
+    Known(r"_local_scalar_dense\.default", r"^an answer there, RuntimeError here", r"^an answer", r"elements cannot be converted to Scalar",
+          "The check is item()'s there, and here that of what item() calls.", "`_local_scalar_dense` of more than one element"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 
 
-def known(name, kind, theirs="", ours=""):
+def known(name, kind, theirs="", ours="", call=""):
     """The entry that a difference falls under, or None."""
     for operators, kinds, their, our, entry in COMPILED:
         if operators.fullmatch(name) and kinds.search(kind) and their.search(theirs) and our.search(ours):
-            if entry.test is None or entry.test(kind, theirs, ours):
+            if entry.test is None or entry.test(kind, theirs, ours, call):
                 return entry
     return None
