@@ -12,10 +12,10 @@ namespace kindling::KINDLING_ISA_NAMESPACE::maths {
 inline constexpr double infinity = __builtin_inf();
 inline constexpr double nan = __builtin_nan("");
 
-/// Even and odd powers side by side: half the latency of Horner's rule. Of floats with products and sums rounded as one.
-template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, const T (&c)[N]) {
+/// Even and odd powers side by side: half the latency of Horner's rule. If fused, products and sums are rounded as one.
+template <bool Fused, class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, const T (&c)[N]) {
     V square = x * x;
-    if constexpr (sizeof(Item<V>) == 4) {
+    if constexpr (Fused) {
         V even = all<V>(c[(N - 1) & ~1]), odd = all<V>(c[((N - 2) & ~1) + 1]);
 #pragma GCC unroll 16
         for (int i = ((N - 1) & ~1) - 2; i >= 0; i -= 2) even = mul_add(even, square, all<V>(c[i]));
@@ -30,6 +30,11 @@ template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, cons
     for (int i = ((N - 2) & ~1) + 1 - 2; i >= 1; i -= 2) odd = odd * square + c[i];
     return even + x * odd;
 }
+/// Floats are fused, doubles are where a float is what becomes of them (`fused`).
+template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, const T (&c)[N]) {
+    return polynomial<sizeof(Item<V>) == 4>(x, c);
+}
+template <class V, class T, int N> KINDLING_INLINE V fused(const V& x, const T (&c)[N]) { return polynomial<true>(x, c); }
 
 /// The fewest operations: for floats that many vectors of are under way at once.
 template <class V, int N> KINDLING_INLINE V powers(const V& x, const float (&c)[N]) {
@@ -440,37 +445,65 @@ template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
 
 // ---- float32 in double lanes: polynomials can be short, and what is lost on the way is lost behind a float's last bit
 
+/// 1 / x and the square root to 46 bits, of numbers that are floats but for their precision: from what floats give, with a step
+/// of Newton's. Divisions of doubles take three times as long.
+template <class V> KINDLING_INLINE V inverse_for_float(const V& x) {
+    V guess = convert<double>(1.0f / convert<float>(x));
+    return mul_add(guess, mul_add(-x, guess, all<V>(1.0)), guess);
+}
+template <class V> KINDLING_INLINE V root_for_float(const V& x) {
+    auto root = square_root(convert<float>(x));
+    V guess = convert<double>(root);
+    return mul_add(mul_add(-guess, guess, x), convert<double>(0.5f / root), guess);
+}
 /// e^x for |x| up to 200.
 template <class V> KINDLING_INLINE V exp_for_float(const V& x) {
-    V n = (x * 1.4426950408889634 + whole_magic) - whole_magic, r = x - n * 0.6931471805599453;
-    return (1.0 + r * polynomial(r, coefficients::exp_for_float)) * power_of_two(n);
+    constexpr double magic = whole_magic + 1023.0;
+    V shifted = mul_add(x, all<V>(1.4426950408889634), all<V>(magic));
+    V r = mul_add(shifted - magic, all<V>(-0.6931471805599453), x);
+    return mul_add(r, fused(r, coefficients::exp_for_float), all<V>(1.0)) * from_bits<V>(bits_of(shifted) << 52);
 }
 /// log(x) of a normal x > 0.
 template <class V> KINDLING_INLINE V log_for_float(const V& x) {
     auto word = bits_of(x) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
     V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
     V f = from_bits<V>((word & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu) - 1.0;
-    V s = f / (2.0 + f), z = s * s;
-    return k * 0.6931471805599453 + (s * 2.0 + s * z * polynomial(z, coefficients::log_for_float));
+    V s = f * inverse_for_float(V(2.0 + f)), z = s * s;
+    return mul_add(k, all<V>(0.6931471805599453), mul_add(s * z, fused(z, coefficients::log_for_float), s + s));
 }
 template <class V> KINDLING_INLINE V tan_for_float(const V& x) {
     using namespace coefficients;
-    V shifted = x * 0.6366197723675814 + whole_magic, k = shifted - whole_magic;
-    V r = ((x - k * half_pi[0]) - k * half_pi[1]) - k * half_pi[2], low{};
+    V shifted = mul_add(x, all<V>(0.6366197723675814), all<V>(whole_magic)), k = shifted - whole_magic;
+    V r = mul_add(k, all<V>(-half_pi[2]), mul_add(k, all<V>(-half_pi[1]), mul_add(k, all<V>(-half_pi[0]), x))), low{};
     Bits<V> quadrant = bits_of(shifted);
     reduce_large_lanes(x, r, low, quadrant);
-    V z = r * r, s = r + r * z * polynomial(z, sin_for_float), c = 1.0 - z * (0.5 - z * polynomial(z, cos_for_float));
+    V z = r * r, s = mul_add(r * z, fused(z, sin_for_float), r);
+    V c = mul_add(z, mul_add(z, fused(z, cos_for_float), all<V>(-0.5)), all<V>(1.0));
     auto turned = (quadrant & 1) != 0;
-    return choose(x == 0.0, x, choose(turned, -c, s) / choose(turned, s, c));
+    V top = choose(turned, c, s), bottom = choose(turned, -s, c);
+    return choose(x == 0.0, x, top * inverse_for_float(bottom));
 }
 template <class V> KINDLING_INLINE V cosh_for_float(const V& x) {
-    V half = 0.5 * exp_for_float(at_most(absolute(x), 200.0));
-    return half + 0.25 / half;
+    V power = exp_for_float(at_most(absolute(x), 200.0));
+    return 0.5 * (power + inverse_for_float(power));
 }
 template <class V> KINDLING_INLINE V sinh_for_float(const V& x) {
-    V a = at_most(absolute(x), 200.0), half = 0.5 * exp_for_float(a), z = a * a;
-    V near = a + a * z * (0.16666666666666666 + z * 0.008333333333333333);
-    return with_sign(choose(a < 0.0625, near, half - 0.25 / half), x);
+    V a = at_most(absolute(x), 200.0), power = exp_for_float(a), z = a * a;
+    V near = mul_add(a * z, mul_add(z, all<V>(0.008333333333333333), all<V>(0.16666666666666666)), a);
+    return with_sign(choose(a < 0.0625, near, 0.5 * (power - inverse_for_float(power))), x);
+}
+template <class V> KINDLING_INLINE V asinh_for_float(const V& x) {
+    V a = absolute(x), z = a * a;
+    V root = choose(a < 1e9, root_for_float(V(z + 1.0)), a);
+    V near = mul_add(z, mul_add(z, all<V>(-0.044642857142857144), all<V>(0.075)), all<V>(-0.16666666666666666));
+    V result = choose(a < 0.03125, mul_add(a * z, near, a), log_for_float(V(a + root)));
+    return with_sign(choose(a < infinity, result, a), x);
+}
+template <class V> KINDLING_INLINE V acosh_for_float(const V& x) {
+    V square = mul_add(x, x, all<V>(-1.0));
+    V root = choose(x < 1e9, choose(x == 1.0, V{}, root_for_float(square)), x);
+    V result = choose(x < infinity, log_for_float(V(x + root)), x);
+    return choose(x >= 1.0, result, all<V>(nan));
 }
 template <class V> KINDLING_INLINE V atanh_for_float(const V& x) {
     // (1 + a) / (1 - a) = 2^k (1 + s) / (1 - s), for a k that leaves |s| below 0.21.
@@ -478,25 +511,51 @@ template <class V> KINDLING_INLINE V atanh_for_float(const V& x) {
     auto word = bits_of(up) - bits_of(down) + 0x3FF8000000000000u;
     V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
     down = from_bits<V>(bits_of(down) + (word & 0xFFF0000000000000u) - 0x3FF0000000000000u);
-    V s = (up - down) / (up + down), z = s * s;
-    V far = with_sign(k * 0.34657359027997264 + (s + 0.5 * s * z * polynomial(z, coefficients::log_for_float)), x);
-    V result = choose(a < 0.000244140625, x + x * x * x * 0.3333333333333333, far);
+    V s = (up - down) * inverse_for_float(V(up + down)), z = s * s;
+    V far = with_sign(mul_add(k, all<V>(0.34657359027997264), mul_add(0.5 * s * z, fused(z, coefficients::log_for_float), s)), x);
+    V result = choose(a < 0.000244140625, mul_add(x * x * x, all<V>(0.3333333333333333), x), far);
     result = choose(a == 1.0, with_sign(all<V>(infinity), x), result);
     return choose(a <= 1.0, result, all<V>(nan));
 }
 template <class V> KINDLING_INLINE V erfc_for_float(const V& x) {
-    V a = at_most(absolute(x), 11.0), q = 1.0 / (a + 4.0);
-    V tail = exp_for_float(-(a * a)) * (q * polynomial(V(1.0 - 8.0 * q), coefficients::erfcx_for_float));
-    V near = 1.0 - x * polynomial(x * x, coefficients::erf_for_float);
+    V a = at_most(absolute(x), 11.0), q = inverse_for_float(V(a + 4.0));
+    V tail = exp_for_float(-(a * a)) * (q * fused(mul_add(q, all<V>(-8.0), all<V>(1.0)), coefficients::erfcx_for_float));
+    V near = mul_add(-x, fused(V(x * x), coefficients::erf_for_float), all<V>(1.0));
     return choose(a < 0.5, near, choose(x < 0.0, 2.0 - tail, tail));
 }
 template <class V> KINDLING_INLINE V erfinv_for_float(const V& x) {
-    V inside = 1.0 - x * x, w = -log_for_float(inside);
-    V ratio = polynomial(V(w - 2.5), coefficients::erfinv_near);
+    V inside = mul_add(-x, x, all<V>(1.0)), w = -log_for_float(inside);
+    V ratio = fused(V(w - 2.5), coefficients::erfinv_near);
     auto far = w > 5.0;
-    if (anywhere(far)) ratio = choose(far, polynomial(V(square_root(w) - 3.125), coefficients::erfinv_far), ratio);
+    if (anywhere(far)) ratio = choose(far, fused(V(square_root(w) - 3.125), coefficients::erfinv_far), ratio);
     V result = choose(inside == 0.0, with_sign(all<V>(infinity), x), x * ratio);
     return choose(inside >= 0.0, result, all<V>(nan));
+}
+template <class V> KINDLING_INLINE V hypot_for_float(const V& x, const V& y) {
+    V result = square_root(mul_add(x, x, y * y));
+    return choose((absolute(x) == infinity) | (absolute(y) == infinity), all<V>(infinity), result);
+}
+/// log(1 + e^(-distance scale)) inverse.
+template <class V> KINDLING_INLINE V softplus_for_float(const V& distance, double scale, double inverse) {
+    V power = exp_for_float(at_least(V(distance * -scale), -200.0));
+    V s = power * inverse_for_float(V(2.0 + power)), z = s * s;
+    return mul_add(s * z, fused(z, coefficients::log1p_for_float), s + s) * inverse;
+}
+template <class V> __attribute__((noinline)) V whole_logaddexp(V x, V y) { return logaddexp(x, y); }
+template <class V> __attribute__((noinline)) V whole_logaddexp2(V x, V y) { return logaddexp2(x, y); }
+/// `whole` computes the lanes in which the two terms cancel: near 0 there are not bits enough otherwise.
+template <class V> KINDLING_INLINE V logaddexp_for_float(const V& x, const V& y, double scale, double inverse, V (*whole)(V, V)) {
+    V large = choose((x > y) | (x != x), x, y);
+    V result = large + softplus_for_float(absolute(x - y), scale, inverse);
+    auto cancels = absolute(result) < 0.001 * absolute(large);
+    if (anywhere(cancels)) result = choose(cancels, whole(x, y), result);
+    return choose((x == y) & (absolute(x) == infinity), x, result);
+}
+template <class V> KINDLING_INLINE V logaddexp_for_float(const V& x, const V& y) {
+    return logaddexp_for_float(x, y, 1.0, 1.0, whole_logaddexp<V>);
+}
+template <class V> KINDLING_INLINE V logaddexp2_for_float(const V& x, const V& y) {
+    return logaddexp_for_float(x, y, 0.6931471805599453, 1.4426950408889634, whole_logaddexp2<V>);
 }
 
 // Called, since they stand here several times.
@@ -556,8 +615,8 @@ inline constexpr float exponent_magicf = whole_magicf + 254.0f;
 /// in halves, its low bits are the exponents of two factors.
 template <class V> struct Powers { V first, second; };
 template <class V> KINDLING_INLINE Powers<V> powers_of_twof(const V& shifted) {
-    Bits<V> whole = bits_of(shifted), half = whole >> 1;
-    return {from_bits<V>(half << 23), from_bits<V>((whole - half) << 23)};
+    Bits<V> first = bits_of(shifted) << 22 & 0xFF800000u;
+    return {from_bits<V>(first), from_bits<V>((bits_of(shifted) << 23) - first)};
 }
 template <class V> KINDLING_INLINE V scaled_by_powerf(const V& value, const V& k, const V& shifted) {
     if (V scaled{}; scaled_at_once(value, k, scaled)) return scaled;

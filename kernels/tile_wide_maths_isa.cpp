@@ -13,7 +13,10 @@ namespace {
 #define KINDLING_FOR_EACH_BINARY(X) \
     X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
 #define KINDLING_FOR_EACH_FLOAT(X) \
-    X(Erfc, erfc_for_float) X(Erfinv, erfinv_for_float) X(Lgamma, lgamma_for_float) X(Digamma, digamma_for_float)
+    X(Asinh, asinh_for_float) X(Acosh, acosh_for_float) X(Erfc, erfc_for_float) X(Erfinv, erfinv_for_float) \
+    X(Lgamma, lgamma_for_float) X(Digamma, digamma_for_float)
+#define KINDLING_FOR_EACH_FLOAT_BINARY(X) \
+    X(Hypot, hypot_for_float) X(Logaddexp, logaddexp_for_float) X(Logaddexp2, logaddexp2_for_float)
 
 #define X(PRIMITIVE, NAME) \
     void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \
@@ -33,6 +36,13 @@ KINDLING_FOR_EACH_BINARY(X)
     }
 KINDLING_FOR_EACH_FLOAT(X)
 #undef X
+#define X(PRIMITIVE, NAME) \
+    void tile_##NAME(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) { \
+        loop2<float, float, 8>( \
+            [](auto x, auto y) { return convert<float>(maths::NAME(convert<double>(x), convert<double>(y))); }, out, a, b, n, splat); \
+    }
+KINDLING_FOR_EACH_FLOAT_BINARY(X)
+#undef X
 
 }  // namespace
 
@@ -45,6 +55,7 @@ TileFunction find_wide_maths(Primitive primitive, DType type) {
         }
     if (type == DType::Float32) switch (primitive) {
             KINDLING_FOR_EACH_FLOAT(X)
+            KINDLING_FOR_EACH_FLOAT_BINARY(X)
             default: break;
         }
 #undef X

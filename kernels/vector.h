@@ -100,6 +100,12 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
         return bit_cast<Vec<T, 16>>(_mm512_cvtepi32_epi8(bit_cast<__m512i>(value)));
     if constexpr (integers && sizeof(T) == 1 && sizeof(V) == 64 && sizeof(From) == 8)
         return bit_cast<Vec<T, 8>>(_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(bit_cast<__m512i>(value))));
+    if constexpr (std::is_same_v<From, float> && std::is_same_v<T, double> && sizeof(V) == 32)
+        return bit_cast<Vec<T, 8>>(_mm512_cvtps_pd(bit_cast<__m256>(value)));  // the compiler takes halves
+#endif
+#if defined(__AVX2__)
+    if constexpr (std::is_same_v<From, float> && std::is_same_v<T, double> && sizeof(V) == 16)
+        return bit_cast<Vec<T, 4>>(_mm256_cvtps_pd(bit_cast<__m128>(value)));
 #endif
     return __builtin_convertvector(value, Vec<T, Lanes<V>::count>);
 }
@@ -127,9 +133,41 @@ template <class V> __attribute__((noinline)) V mul_add_in_doubles(V a, V b, V c)
     return result;
 }
 
-/// a * b + c of floats, rounded once.
+/// The same of doubles (Boldo and Melquiond): product and sum without error, what is behind them rounded to odd. For numbers
+/// whose squares and inverse squares are doubles.
+template <class V> __attribute__((noinline)) V mul_add_of_doubles(V a, V b, V c) {
+    auto sum_of = [](const V& x, const V& y, V& lost) {
+        const V sum = x + y, part = sum - x;
+        lost = (x - (sum - part)) + (y - part);
+        return sum;
+    };
+    auto high_part = [](const V& x) { const V y = x * 134217729.0; return V(y - (y - x)); };  // 2^27 + 1
+    const V high = a * b, ah = high_part(a), bh = high_part(b), al = a - ah, bl = b - bh;
+    const V low = ((ah * bh - high) + ah * bl + al * bh) + al * bl;
+    V first, second, lost;
+    const V inner = sum_of(c, low, first), outer = sum_of(high, inner, second);
+    const V rest = sum_of(first, second, lost);
+    Bits<V> word = bit_cast<Bits<V>>(rest);
+    const auto even = (word & 1) == 0, up = (lost > 0.0) == (rest > 0.0), inexact = (lost > 0.0) | (lost < 0.0);
+    word = inexact & even ? (up ? word + 1 : word - 1) : word;
+    const V result = outer + bit_cast<V>(word), plain = high + c;
+    // Of infinities and NaN there are no parts, and a zero has its sign of those two.
+    return (plain < 1e300) & (plain > -1e300) & (result != 0.0) ? result : plain;
+}
+
+/// a * b + c, rounded once.
 template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c) {
-    static_assert(sizeof(Item<V>) == 4);
+    if constexpr (sizeof(Item<V>) == 8) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(V) == 64)
+            return bit_cast<V>(_mm512_fmadd_pd(bit_cast<__m512d>(a), bit_cast<__m512d>(b), bit_cast<__m512d>(c)));
+#endif
+#if defined(__FMA__)
+        if constexpr (sizeof(V) == 32)
+            return bit_cast<V>(_mm256_fmadd_pd(bit_cast<__m256d>(a), bit_cast<__m256d>(b), bit_cast<__m256d>(c)));
+#endif
+        return mul_add_of_doubles(a, b, c);
+    } else {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64)
         return bit_cast<V>(_mm512_fmadd_ps(bit_cast<__m512>(a), bit_cast<__m512>(b), bit_cast<__m512>(c)));
@@ -141,6 +179,7 @@ template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c)
         return bit_cast<V>(_mm_fmadd_ps(bit_cast<__m128>(a), bit_cast<__m128>(b), bit_cast<__m128>(c)));
 #endif
     return mul_add_in_doubles(a, b, c);
+    }
 }
 
 /// Whether a mask holds in some lane of 4 or 8 bytes.
@@ -249,9 +288,9 @@ KINDLING_INLINE void loop1(F f, void* out, const void* a, int64_t n) {
     clear_upper_halves();
 }
 
-template <class O, class A, class F>
+template <class O, class A, int Widest = wider(sizeof(O), sizeof(A)), class F>
 KINDLING_INLINE void loop2(F f, void* out, const void* a, const void* b, int64_t n, unsigned splat) {
-    constexpr int lanes = width / wider(sizeof(O), sizeof(A));
+    constexpr int lanes = width / Widest;
     const int64_t step_a = splat & 1 ? 0 : static_cast<int64_t>(sizeof(A)) * lanes;
     const int64_t step_b = splat & 2 ? 0 : static_cast<int64_t>(sizeof(A)) * lanes;
     char* to = static_cast<char*>(out);

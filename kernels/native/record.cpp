@@ -138,11 +138,12 @@ int maths_float(Primitive primitive, const int* operands, TileFunction whole) {
 #undef X
 #define X(PRIMITIVE, NAME) \
     case Primitive::PRIMITIVE: return convert<float>(maths::NAME##_for_float(convert<double>(a))).lane;
-        X(Tan, tan) X(Cosh, cosh) X(Sinh, sinh) X(Atanh, atanh) X(Erfc, erfc)
+        X(Tan, tan) X(Cosh, cosh) X(Sinh, sinh) X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Erfc, erfc)
 #undef X
 #define X(BASE, PRIMITIVE) case Primitive::PRIMITIVE: return maths::any_logf<maths::Base::BASE>(a).lane;
         X(E, Log) X(Two, Log2) X(Ten, Log10)
 #undef X
+        case Primitive::Hypot: return convert<float>(maths::hypot_for_float(convert<double>(a), convert<double>(b))).lane;
         case Primitive::Pow: return mended(maths::powf<false>(a, b), a, b, whole);
         default: return none;
     }
