@@ -45,7 +45,8 @@ enum class Promotion : uint8_t {
     TRAIT(WritesCopy)        /* its body writes to what copy_to_write (operators/forms.h) gives it */ \
     TRAIT(TakesExpanded)     /* its in-place form writes to expanded tensors too, with PyTorch's warning that it will not */ \
     TRAIT(KeepsConj)         /* handles lazily conjugated or negated arguments itself */ \
-    TRAIT(NoBools)           /* no operand may be bool: subtraction */ \
+    TRAIT(OutKeepsShape)     /* its out= keeps its shape if that has as many elements (linspace) */ \
+    TRAIT(OwnNumbers)        /* a scalar body's numbers are first rounded to the operands' dtype, where that is a half type */ \
     TRAIT(TensorOnlyNumbers) /* a Python number may stand for some of its Tensors, without a Scalar overload */ \
     TRAIT(NumberLast)        /* the same, but not for the first */ \
     TRAIT(AutocastLower)     /* under autocast: in the autocast dtype (matmul, conv), */ \
@@ -135,6 +136,7 @@ struct Operator {
     uint8_t tensor_positions[16];
     uint8_t list_positions[4];
     ScalarBuild scalar_build = nullptr;
+    Kernel check = nullptr;              // of a scalar body: refuses combinations of dtypes and of kinds of numbers
     const Derivative* derivatives = nullptr;
     uint8_t derivative_count = 0;
     const char* doc = "";

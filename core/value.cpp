@@ -52,16 +52,20 @@ void Value::discard() {
 }
 
 void check_fits(const Scalar& value, DType dtype, const char* called) {
-    bool good = is_complex(dtype) || !value.is_complex();
-    double x = value.to_double(), largest = dtype == DType::Float16 ? 65504.0 : dtype == DType::BFloat16 ? 3.3895313892515355e38 : 3.4028234663852886e38;
-    if (is_floating(dtype)) {
-        good = good && (dtype == DType::Float64 || !(std::abs(x) > largest) || std::isinf(x));
-    } else if (is_integral(dtype)) {
+    auto fits = [&](double x) {
+        if (dtype == DType::Float64 || dtype == DType::Complex128) return true;
+        if (!is_integral(dtype)) {
+            double largest = dtype == DType::Float16 ? 65504.0 : dtype == DType::BFloat16 ? 3.3895313892515355e38 : 3.4028234663852886e38;
+            return !(std::abs(x) > largest) || std::isinf(x);
+        }
         bool whole = !value.is_float() && !value.is_complex();
         double width = std::ldexp(1.0, static_cast<int>(item_size(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1));
         double low = !is_unsigned(dtype) ? -width : whole ? 1 - width : 0;
-        good = good && (whole || x == x) && x >= low && (whole && item_size(dtype) == 8 ? is_unsigned(dtype) || value.kind() != Scalar::Kind::UInt : x <= width - 1 && x < width);
-    }
+        bool below = whole && item_size(dtype) == 8 ? is_unsigned(dtype) || value.kind() != Scalar::Kind::UInt : x <= width - 1 && x < width;
+        return x == x && x >= low && below;
+    };
+    const std::complex<double> parts = value.to_complex();
+    const bool good = dtype == DType::Bool || (fits(parts.real()) && (is_complex(dtype) ? fits(parts.imag()) : parts.imag() == 0));
     KINDLING_CHECK(Runtime, good, "value cannot be converted to type %s without overflow", called ? called : c_type_name(dtype));
 }
 

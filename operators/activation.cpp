@@ -30,6 +30,7 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
         KINDLING_CHECK(Runtime, input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
         for (size_t i = 2; i < shape.size(); i++) shape[i] = 1;
     }
+    KINDLING_CHECK(Runtime, category(input.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(input.dtype()));
     Tensor noise = bernoulli_(feature ? empty(shape, input.dtype(), std::nullopt, input.device()) : empty_like(input), 1 - p);
     if (alpha) {
         double scale = 1.7580993408473766, a = 1 / __builtin_sqrt((scale * scale * p + 1) * (1 - p));
@@ -45,7 +46,7 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
 
 OPERATORS(activation) {
     declare("relu(Tensor self) -> Tensor", {
-        doc("max(self, 0)"),
+        doc("max(self, 0)"), no_out(),
         pointwise([](auto x) {
             if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Boolean inputs not supported for relu");
             if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "clamp is not supported for complex types");
@@ -54,11 +55,11 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad, Tensor result) { return threshold_backward(grad, result, Scalar(0)); }),
     });
     declare("relu6(Tensor self) -> Tensor", {
-        doc("min(max(self, 0), 6)"), in(space::Nn), has_inplace(),
+        doc("min(max(self, 0), 6)"), in(space::Nn), has_inplace(), no_out(),
         composition([](const Tensor& self) { return hardtanh(self, Scalar(0), Scalar(6)); }),
     });
     declare("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", {
-        doc("self where it is above the threshold, value elsewhere"), takes(kind::All & ~kind::Bool), in(space::Torch | space::Nn),
+        doc("self where it is above the threshold, value elsewhere"), in(space::Torch | space::Nn), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto threshold, auto value) { return where(x <= threshold, cast(value, x.dtype()), x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar threshold) { return threshold_backward(grad, self, threshold); }),
     });
@@ -108,14 +109,14 @@ OPERATORS(activation) {
         }),
     });
     declare("celu(Tensor self, Scalar alpha=1.0) -> Tensor", {
-        doc("max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) (Barron, 2017)"), has_inplace(), in(space::Torch),
+        doc("max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) (Barron, 2017)"), has_inplace(), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, alpha.to_double() != 0, "ZeroDivisionError: alpha cannot be 0 for CELU");
             return elu(self, alpha, Scalar(1.0), Scalar(1.0 / alpha.to_double()));
         }),
     });
     declare("selu(Tensor self) -> Tensor", {
-        doc("elu with the constants of self-normalising networks (Klambauer et al., 2017)"), has_inplace(), in(space::Torch),
+        doc("elu with the constants of self-normalising networks (Klambauer et al., 2017)"), has_inplace(), in(space::Torch), no_out(),
         composition([](const Tensor& self) { return elu(self, Scalar(1.6732632423543772848170429916717), Scalar(1.0507009873554804934193349852946), Scalar(1.0)); }),
     });
     declare("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", {
@@ -123,7 +124,7 @@ OPERATORS(activation) {
         pointwise([](auto x, auto slope) { return where(x > zero_like(x), x, x * slope); }),
     });
     declare("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", {
-        doc("Limited to [min_val, max_val]"), in(space::Nn),
+        doc("Limited to [min_val, max_val]"), in(space::Nn), flags(trait::OwnNumbers),
         pointwise([](auto x, auto low, auto high) {
             if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Bool inputs not supported for hardtanh");
             return min(max(x, low), high);
@@ -157,7 +158,7 @@ OPERATORS(activation) {
         }),
     });
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
-        doc("0 in [-lambd, lambd], x elsewhere"), out_same(), takes(kind::Floats), no_inplace(),
+        doc("0 in [-lambd, lambd], x elsewhere"), out_same(), takes(kind::Floats), no_inplace(), flags(trait::OwnNumbers),
         pointwise([](auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(x), x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
             return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
@@ -170,6 +171,7 @@ OPERATORS(activation) {
     declare("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
         doc("x moved towards 0 by lambd, 0 in [-lambd, lambd]"), in(space::Nn), no_inplace(),
         composition([](const Tensor& self, Scalar lambd) {
+            KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"softshrink_check\" not implemented for '%s'", scalar_type_name(self.dtype()));
             double most = self.dtype() == DType::Float16 ? 65504 : self.dtype() == DType::Float64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
             KINDLING_CHECK(Runtime, lambd.to_double() >= 0 && lambd.to_double() <= most, "lambda must be in range [0, %g] for input dtype %s, but found %g",
                            most, scalar_type_name(self.dtype()), lambd.to_double());
@@ -201,6 +203,7 @@ OPERATORS(activation) {
         doc("The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016)"), takes(kind::Floats), in(space::Nn),
         composition([](const Tensor& self, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "glu does not support 0-dimensional tensors");
+            KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
             int64_t size = self.size(dim);
             KINDLING_CHECK(Runtime, size % 2 == 0, "Halving dimension must be even, but dimension %ld is size %ld", wrap_dim(dim, self.dim()), size);
             return mul(narrow(self, dim, 0, size / 2), sigmoid(narrow(self, dim, size / 2, size / 2)));

@@ -6,8 +6,32 @@
 namespace kindling {
 namespace {
 
-void need_order(const Sym& x, const char* name) {
-    if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "%s not implemented for complex tensors.", name);
+void check_alpha(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+    if (alpha.is_integral()) return;
+    ResultType type;
+    type.add(*self.impl());
+    type.add(*other.impl());
+    const DType dtype = type.get();
+    KINDLING_CHECK(Runtime, !alpha.is_bool() || dtype == DType::Bool, "Boolean alpha only supported for Boolean results.");
+    KINDLING_CHECK(Runtime, category(dtype) >= 2 || alpha.is_bool(), "For integral input tensors, argument alpha must not be a floating point number.");
+    KINDLING_CHECK(Runtime, is_complex(dtype) || !alpha.is_complex(), "For non-complex input tensors, argument alpha must not be a complex number.");
+}
+
+void check_subtraction(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool || other.dtype() != DType::Bool,
+                   "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.");
+    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool && other.dtype() != DType::Bool,
+                   "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+                   "`logical_not()` operator instead.");
+    check_alpha(self, other, alpha);
+}
+
+void check_real(const char* name, const Tensor& self, const Tensor& other) {
+    KINDLING_CHECK(Runtime, !self.is_complex() && !other.is_complex(), "%s not implemented for complex tensors.", name);
+}
+
+void check_lerp(const Tensor& self, const Tensor& end) {
+    KINDLING_CHECK(Runtime, self.dtype() == end.dtype(), "expected dtype %s for `end` but got dtype %s", c_type_name(self.dtype()), c_type_name(end.dtype()));
 }
 
 /// x / y under a rounding mode, as torch.div.
@@ -30,22 +54,26 @@ Tensor rounded_div(const Tensor& self, const Tensor& other, std::optional<Text> 
 OPERATORS(arithmetic) {
     declare("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
         doc("self + alpha * other; the logical or for bool"),
-        pointwise([](auto x, auto y, auto alpha) { return x.dtype() == DType::Bool ? x | y : x + alpha * y; }),
+        pointwise([](auto x, auto y, auto alpha) { return x.dtype() == DType::Bool ? (alpha.kind() == Sym::Kind::Literal ? x | y : x | (alpha & y)) : x + alpha * y; }),
+        checks([](const Tensor& self, const Tensor& other, const Scalar& alpha) { check_alpha(self, other, alpha); }), flags(trait::OwnNumbers),
         example("torch.add(torch.tensor([1., 2.]), torch.tensor([10., 20.]), alpha=2)"),
         refuses("torch.ones(2) + torch.ones(3)", "RuntimeError: .*must match"),
     });
     declare("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
         doc("self - alpha * other"), alias("subtract"),
-        pointwise([](auto x, auto y, auto alpha) { return x - alpha * y; }), flags(trait::NoBools),
+        pointwise([](auto x, auto y, auto alpha) { return x - alpha * y; }),
+        checks([](const Tensor& self, const Tensor& other, const Scalar& alpha) { check_subtraction(self, other, alpha); }), flags(trait::OwnNumbers),
         refuses("torch.ones(2) - 'a'", "TypeError"),
     });
     declare("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
         doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
-        pointwise([](auto x, auto y, auto alpha) { return y - alpha * x; }), flags(trait::NoBools),
+        pointwise([](auto x, auto y, auto alpha) { return y - alpha * x; }),
+        checks([](const Tensor& self, const Tensor& other, const Scalar& alpha) { check_subtraction(self, other, alpha); }), flags(trait::OwnNumbers),
     });
     declare("rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", {
         doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
-        pointwise([](auto x, auto y, auto alpha) { return y - alpha * x; }), flags(trait::NoBools),
+        pointwise([](auto x, auto y, auto alpha) { return y - alpha * x; }),
+        checks([](const Tensor& self, const Scalar& other, const Scalar& alpha) { check_subtraction(self, wrap_number(other), alpha); }), flags(trait::OwnNumbers),
     });
     declare("mul.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * other; the logical and for bool"), alias("multiply"),
@@ -61,29 +89,29 @@ OPERATORS(arithmetic) {
         refuses("torch.div(torch.ones(2), 2, rounding_mode='up')", "RuntimeError: .*rounding_mode"),
     });
     declare("_div_trunc(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded towards zero"), in(space::Hidden),
+        doc("self / other rounded towards zero"), in(space::Hidden), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return divided(x, y, Sym("trunc")); }),
         derivative("self, other", GIVEN(Tensor grad, IntList self_sizes, IntList other_sizes) {
             return std::tuple(zeros(self_sizes, grad.dtype()), zeros(other_sizes, grad.dtype()));
         }),
     });
     declare("_div_floor(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded down"), in(space::Hidden),
+        doc("self / other rounded down"), in(space::Hidden), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return divided(x, y, Sym("floor")); }),
         derivative("self, other", GIVEN(Tensor grad, IntList self_sizes, IntList other_sizes) {
             return std::tuple(zeros(self_sizes, grad.dtype()), zeros(other_sizes, grad.dtype()));
         }),
     });
     declare("floor_divide(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded down"), no_derivative(),
+        doc("self / other rounded down"), no_derivative(), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return floor_div(x, y); }),
     });
     declare("fmod.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded towards zero: it has self's sign"), flags(trait::NumberLast),
+        doc("The remainder of self / other rounded towards zero: it has self's sign"), flags(trait::NumberLast), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return fmod(x, y); }),
     });
     declare("remainder.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"),
+        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return remainder(x, y); }),
     });
     declare("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
@@ -95,17 +123,15 @@ OPERATORS(arithmetic) {
         kernel([](const Tensor& self, const Scalar& exponent) {
             if (category(self.dtype()) < 2 && exponent.is_integral())
                 KINDLING_CHECK(Runtime, exponent.to_double() >= 0, "Integers to negative integer powers are not allowed.");
-            if (is_integral(self.dtype()) && exponent.is_integral()) check_fits(exponent, self.dtype());
             // The few powers that are cheaper than exp and log, as torch has them: their infinities and zeros are other ones.
             const bool floating = category(self.dtype()) >= 2 && (is_complex(self.dtype()) || !exponent.is_complex());
             if (floating && exponent.equals(2)) return mul(self, self);
             const bool zero = exponent.equals(0);
-            if (zero || exponent.equals(1)) {
-                ResultType type;
-                type.add(*self.impl());
-                type.add(exponent);
+            ResultType type;
+            type.add(*self.impl());
+            type.add(exponent);
+            if (zero || exponent.equals(1))
                 return zero ? full_like(self, Scalar(1), type.get()) : self.dtype() == type.get() ? clone(self) : to(self, type.get());
-            }
             if (floating && self.dtype() != DType::Float16) {
                 if (exponent.equals(0.5)) return sqrt(self);
                 if (exponent.equals(-0.5)) return rsqrt(self);
@@ -113,6 +139,7 @@ OPERATORS(arithmetic) {
                 if (exponent.equals(3)) return mul(mul(self, self), self);
                 if (exponent.equals(-2)) return reciprocal(mul(self, self));
             }
+            if (category(type.get()) < 2 || is_half(type.get())) check_fits(exponent, type.get());
             return pow(self, wrap_number(exponent));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar exponent) {
@@ -124,7 +151,7 @@ OPERATORS(arithmetic) {
         refuses("torch.tensor([2]) ** -1", "RuntimeError: Integers to negative integer powers are not allowed"),
     });
     declare("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", {
-        doc("A number to the power of a tensor"), in(space::Torch), no_inplace(),
+        doc("A number to the power of a tensor"), in(space::Torch), no_inplace(), takes(kind::All & ~kind::Bool),
         pointwise([](auto x, auto y) { return is_complex(y.dtype()) ? where(x == like(x, 1), like(x, 1), pow(x, y)) : pow(x, y); }),
     });
     declare("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
@@ -195,15 +222,18 @@ OPERATORS(arithmetic) {
     });
     declare("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", {
         doc("self + value * tensor1 / tensor2"),
-        pointwise([](auto x, auto a, auto b, auto value) {
-            if (category(x.dtype()) < 2)
-                fail(ErrorKind::Runtime, "Integer division with addcdiv is no longer supported, and in a future release addcdiv will "
-                     "perform a true division of tensor1 and tensor2.");
-            return x + value * a / b;
+        pointwise([](auto x, auto a, auto b, auto value) { return x + value * a / b; }),
+        checks([](const Tensor&, const Tensor& tensor1, const Tensor& tensor2, const Scalar&) {
+            KINDLING_CHECK(Runtime, category(tensor1.dtype()) >= 2 || category(tensor2.dtype()) >= 2,
+                           "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+                           "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+                           "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
+                           "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes.");
         }),
     });
     declare("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"), takes(kind::Floats | kind::Complex),
+        doc("self + weight * (end - self), worked from the nearer end"), out_same(), checks([](const Tensor& self, const Tensor& end, const Scalar&) { check_lerp(self, end); }),
+        promotes(Promotion::Same), takes(kind::Floats | kind::Complex),
         pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
         derivative("self", GIVEN(Tensor grad, Scalar weight) {
             return weight.is_complex() ? mul(grad, wrap_number(Scalar(std::conj(1.0 - weight.to_complex())))) : mul(grad, wrap_number(Scalar(1.0 - weight.to_double())));
@@ -213,7 +243,10 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"), takes(kind::Floats | kind::Complex),
+        doc("self + weight * (end - self), worked from the nearer end"), out_same(), takes(kind::Floats | kind::Complex), checks([](const Tensor& self, const Tensor& end, const Tensor& weight) {
+            check_lerp(self, end);
+            KINDLING_CHECK(Runtime, self.dtype() == weight.dtype(), "expected dtype %s for `weight` but got dtype %s", c_type_name(self.dtype()), c_type_name(weight.dtype()));
+        }),
         pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
         derivative("self", GIVEN(Tensor grad, Tensor weight) { return mul(grad, conj(rsub(weight, wrap_number(Scalar(1))))); }),
         derivative("end", GIVEN(Tensor grad, Tensor weight) { return mul(grad, conj(weight)); }),
@@ -251,20 +284,20 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("maximum(Tensor self, Tensor other) -> Tensor", {
-        doc("The greater of two; NaN wins"), no_inplace(),
-        pointwise([](auto x, auto y) { need_order(x, "maximum"); return max(x, y); }),
+        doc("The greater of two; NaN wins"), no_inplace(), checks([](const Tensor& self, const Tensor& other) { check_real("maximum", self, other); }),
+        pointwise([](auto x, auto y) { return max(x, y); }),
     });
     declare("minimum(Tensor self, Tensor other) -> Tensor", {
-        doc("The smaller of two; NaN wins"), no_inplace(),
-        pointwise([](auto x, auto y) { need_order(x, "minimum"); return min(x, y); }),
+        doc("The smaller of two; NaN wins"), no_inplace(), checks([](const Tensor& self, const Tensor& other) { check_real("minimum", self, other); }),
+        pointwise([](auto x, auto y) { return min(x, y); }),
     });
     declare("fmax(Tensor self, Tensor other) -> Tensor", {
-        doc("The greater of two; NaN loses"), no_inplace(),
-        pointwise([](auto x, auto y) { need_order(x, "fmax"); return fmax(x, y); }),
+        doc("The greater of two; NaN loses"), no_inplace(), checks([](const Tensor& self, const Tensor& other) { check_real("fmax", self, other); }),
+        pointwise([](auto x, auto y) { return fmax(x, y); }),
     });
     declare("fmin(Tensor self, Tensor other) -> Tensor", {
-        doc("The smaller of two; NaN loses"), no_inplace(),
-        pointwise([](auto x, auto y) { need_order(x, "fmin"); return fmin(x, y); }),
+        doc("The smaller of two; NaN loses"), no_inplace(), checks([](const Tensor& self, const Tensor& other) { check_real("fmin", self, other); }),
+        pointwise([](auto x, auto y) { return fmin(x, y); }),
     });
     declare("max.other(Tensor self, Tensor other) -> Tensor", {
         doc("maximum"), out_castable(),
@@ -275,7 +308,12 @@ OPERATORS(arithmetic) {
         composition([](const Tensor& self, const Tensor& other) { return minimum(self, other); }),
     });
     declare("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", {
-        doc("Limited to [min, max]; NaN stays"), alias("clip"), promotes(Promotion::WithScalars),
+        doc("Limited to [min, max]; NaN stays"), alias("clip"), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers), checks([](const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+            KINDLING_CHECK(NotImplemented, !self.is_complex() && (is_floating(self.dtype()) || !((min && min->is_complex()) || (max && max->is_complex()))),
+                           "clamp is not supported for complex types");
+            for (const auto& limit : {min, max})
+                KINDLING_CHECK(Runtime, !limit || !limit->is_complex() || !is_floating(self.dtype()), "value cannot be converted to type double without overflow");
+        }),
         pointwise([](auto x, auto low, auto high) {
             if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
             Sym y = low.is_none() ? x : max(low, x);  // of two zeros the second
@@ -289,7 +327,9 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", {
-        doc("Limited to [min, max], element by element; NaN wins"), alias("clip"),
+        doc("Limited to [min, max], element by element; NaN wins"), checks([](const Tensor& self, const Tensor&, const Tensor&) {
+            KINDLING_CHECK(NotImplemented, !self.is_complex(), "clamp is not supported for complex types");
+        }), alias("clip"), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto low, auto high) {
             if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
             Sym y = low.is_none() ? x : max(x, low);
@@ -313,22 +353,34 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("clamp_min(Tensor self, Scalar min) -> Tensor", {
-        doc("At least min"), promotes(Promotion::WithScalars),
+        doc("At least min"), checks([](const Tensor& self, const Scalar& min) {
+            KINDLING_CHECK(NotImplemented, !self.is_complex() && !min.is_complex(), "clamp is not supported for complex types");
+        }), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers),
         pointwise([](auto x, auto low) { return max(low, x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min) { return where(ge(self, wrap_number(min)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", {
-        doc("At least min, element by element"), out_castable(), has_inplace(),
-        composition([](const Tensor& self, const Tensor& min) { return clamp(self, min, Tensor()); }),
+        doc("At least min, element by element"),
+        pointwise([](auto x, auto low) { return max(x, low); }),
+        derivative("self, min", GIVEN(Tensor grad, Tensor self, Tensor min) {
+            Tensor zero = wrap_number(Scalar(0));
+            return std::tuple<Tensor, Tensor>(where(ge(self, min), grad, zero), where(lt(self, min), grad, zero));
+        }),
     });
     declare("clamp_max(Tensor self, Scalar max) -> Tensor", {
-        doc("At most max"), promotes(Promotion::WithScalars),
+        doc("At most max"), checks([](const Tensor& self, const Scalar& max) {
+            KINDLING_CHECK(NotImplemented, !self.is_complex() && !max.is_complex(), "clamp is not supported for complex types");
+        }), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers),
         pointwise([](auto x, auto high) { return min(high, x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar max) { return where(le(self, wrap_number(max)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", {
-        doc("At most max, element by element"), out_castable(), has_inplace(),
-        composition([](const Tensor& self, const Tensor& max) { return clamp(self, Tensor(), max); }),
+        doc("At most max, element by element"),
+        pointwise([](auto x, auto high) { return min(x, high); }),
+        derivative("self, max", GIVEN(Tensor grad, Tensor self, Tensor max) {
+            Tensor zero = wrap_number(Scalar(0));
+            return std::tuple<Tensor, Tensor>(where(le(self, max), grad, zero), where(gt(self, max), grad, zero));
+        }),
     });
     declare("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", {
         doc("NaN and the infinities replaced: by 0 and the largest finite numbers unless given"), out_same(),
@@ -347,11 +399,11 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(Tensor grad, Tensor self) { return where(isfinite(self), grad, wrap_number(Scalar(0))); }),
     });
     declare("gcd(Tensor self, Tensor other) -> Tensor", {
-        doc("The greatest common divisor of integers"), takes(kind::All & ~kind::Bool), not_differentiable(),
+        doc("The greatest common divisor of integers"), not_differentiable(), takes(kind::Integers),
         pointwise([](auto x, auto y) { return gcd(x, y); }),
     });
     declare("lcm(Tensor self, Tensor other) -> Tensor", {
-        doc("The least common multiple of integers"), takes(kind::All & ~kind::Bool), not_differentiable(),
+        doc("The least common multiple of integers"), not_differentiable(), takes(kind::Integers),
         pointwise([](auto x, auto y) { return lcm(x, y); }),
     });
     declare("copysign.Tensor(Tensor self, Tensor other) -> Tensor", {
@@ -368,7 +420,19 @@ OPERATORS(arithmetic) {
     });
     declare("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * 2**other"), out_castable(), has_inplace(),
-        composition([](const Tensor& self, const Tensor& other) { return mul(self, pow(Scalar(2.0), other)); }),
+        composition([](const Tensor& self, const Tensor& other) {
+            if (self.is_complex() && category(other.dtype()) < 2) return mul(self, pow(Scalar(2.0), to(other, to_real(self.dtype()))));
+            if (!is_floating(self.dtype()) || category(other.dtype()) >= 2) return mul(self, pow(Scalar(2.0), other));
+            KINDLING_CHECK(NotImplemented, other.dtype() != DType::Bool, "\"ldexp_cpu_exp\" not implemented for 'Bool'");
+            // In steps, none of which is infinite or 0 where the whole product is not.
+            Tensor left = clamp(to(other, DType::Float64), Scalar(-2200.0), Scalar(2200.0)), result = to(self, DType::Float64);
+            for (int step = 0; step < 3; step++) {
+                Tensor some = clamp(left, Scalar(-1000.0), Scalar(1000.0));
+                result = mul(result, exp2(some));
+                left = sub(left, some);
+            }
+            return to(result, self.dtype());
+        }),
     });
     declare("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", {
         doc("self = mantissa * 2**exponent with the mantissa in [0.5, 1)"), out_same(),
@@ -379,7 +443,10 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(TensorList grads, Tensor result1) { return div(grads[0], pow(Scalar(2.0), result1)); }),
     });
     declare("heaviside(Tensor self, Tensor values) -> Tensor", {
-        doc("0 below zero, 1 above, values at zero"), out_same(), no_derivative(),
+        doc("0 below zero, 1 above, values at zero"), out_same(), no_derivative(), checks([](const Tensor& self, const Tensor& values) {
+            KINDLING_CHECK(Runtime, !self.is_complex() && !values.is_complex(), "heaviside is not yet implemented for complex tensors.");
+            KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "heaviside is not yet implemented for tensors with different dtypes.");
+        }),
         pointwise([](auto x, auto values) { return where(x == like(x, 0), values, cast(x > like(x, 0), x.dtype())); }),
     });
 }

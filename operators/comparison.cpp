@@ -180,7 +180,7 @@ OPERATORS(comparison) {
     declare("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", {
         doc("value where the mask is set, self elsewhere"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Scalar& value) {
-            KINDLING_CHECK(Runtime, !value.is_complex() || self.is_complex(), "value cannot be converted to type %s without overflow", name(self.dtype()));
+            check_fits(value, self.dtype());
             return filled(self, mask, full({}, value, self.dtype(), std::nullopt, self.device()));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),

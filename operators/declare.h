@@ -18,7 +18,7 @@
 namespace kindling {
 
 struct Field {
-    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Derivative, Flag, Promotion, ResultDType, OutDType, Example, Refuses, Alias };
+    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Derivative, Flag, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias };
     Kind kind;
     uint8_t small = 0;
     uint32_t number = 0;
@@ -76,6 +76,7 @@ inline Field keeps_conj() { return flags(trait::KeepsConj); }
 inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_cast<uint8_t>(rule)}; }
 inline Field int_to_float() { return promotes(Promotion::IntToFloat); }
 inline Field gives(DType dtype) { return {Field::Kind::ResultDType, static_cast<uint8_t>(dtype)}; }
+Field check_field(Kernel check);
 
 Field pointwise_field(ScalarBuild build, int arity);
 Field body_field(Body body, Kernel kernel);
@@ -88,6 +89,9 @@ template <class F> Field pointwise(F body) {
     (void)body;
     return pointwise_field(scalar.build, scalar.arity);
 }
+/// Refuses what a scalar body is not for, by the dtypes of its arguments before promotion and by the kinds of its numbers; not
+/// by values, since it runs once for all calls that look alike. Parameters as in the schema.
+template <class F> Field checks(F) { return check_field(&boxed::kernel<F>); }
 /// An ordinary function over tensors, parameters as in the schema. Autograd and modes see its parts, unless it has a
 /// derivative: then they see the operator itself.
 template <class F> Field composition(F) { return body_field(Body::Composition, &boxed::kernel<F>); }

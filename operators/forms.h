@@ -56,7 +56,8 @@ struct PointwisePlan : RefCounted {
     uint8_t input_position[12];
     int scalar_count = 0;                    // run-time scalars, by schema position
     uint8_t scalar_position[12];
-    uint16_t checked_scalars = 0;            // a bit for each that has to fit the dtype it is computed in
+    DType scalar_type[12];                   // what they are converted to
+    bool scalar_checked[12];                 // a number that has no place in the operands' dtype is refused
     DType compute;                           // what the operands were promoted to
     bool kept = false;                       // by the operator, for ever: nobody counts references to it
 };

@@ -2,6 +2,24 @@
 #include "generated/functions.h"
 #include "operators/declare.h"
 
+namespace kindling {
+namespace {
+
+void check_real(const char* name, const Tensor& self) {
+    KINDLING_CHECK(Runtime, !self.is_complex(), "%s is not supported for complex tensors.", name);
+}
+
+/// Two parts of a complex number.
+void check_pair(const Tensor& a, const Tensor& b) {
+    for (const Tensor* each : {&a, &b})
+        KINDLING_CHECK(Runtime, is_floating(each->dtype()) && each->dtype() != DType::BFloat16, "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
+                       scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+    KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "Expected object of scalar type %s but got scalar type %s for second argument", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+}
+
+}  // namespace
+}  // namespace kindling
+
 OPERATORS(maths) {
     declare("exp(Tensor self) -> Tensor", { doc("e to the power of self"), int_to_float(), pointwise([](auto x) { return exp(x); }) });
     declare("exp2(Tensor self) -> Tensor", {
@@ -34,13 +52,14 @@ OPERATORS(maths) {
     declare("logit(Tensor self, float? eps=None) -> Tensor", {
         doc("log(self / (1 - self)), self limited to [eps, 1 - eps] if eps is given"), takes(kind::All & ~kind::Complex), alias("special_logit"), int_to_float(),
         pointwise([](auto x, auto eps) {
-            Sym y = x;
-            if (!eps.is_none()) { Sym e = cast(eps, x.dtype()); y = min(max(x, e), like(x, 1) - e); }
+            if (eps.is_none()) return log(x / (like(x, 1) - x));
+            Sym low = cast(eps, x.dtype()), high = like(x, 1) - low;      // the lower limit comes first, and none is below 0
+            Sym y = where(low < like(x, 0), x, where(x < low, low, where(x > high, high, x)));
             return log(y / (like(y, 1) - y));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<double> eps) {
             Tensor slope = div(grad, mul(self, rsub(self, wrap_number(Scalar(1)))));
-            if (!eps) return where(logical_and(ge(self, Scalar(0)), le(self, Scalar(1))), slope, wrap_number(Scalar(__builtin_nan(""))));
+            if (!eps || *eps < 0) return where(logical_and(ge(self, Scalar(0)), le(self, Scalar(1))), slope, wrap_number(Scalar(__builtin_nan(""))));
             return where(logical_and(ge(self, Scalar(*eps)), le(self, Scalar(1 - *eps))), slope, wrap_number(Scalar(0)));
         }),
     });
@@ -86,7 +105,7 @@ OPERATORS(maths) {
             return mul(grad, mul(exp(mul(square(self), wrap_number(Scalar(-0.5)))), wrap_number(Scalar(0.39894228040143267794))));
         }),
     });
-    declare("special_ndtri(Tensor self) -> Tensor", { doc("The inverse of ndtr"), takes(kind::All & ~kind::Half), int_to_float(), pointwise([](auto x) { return ndtri(x); }) });
+    declare("special_ndtri(Tensor self) -> Tensor", { doc("The inverse of ndtr"), int_to_float(), takes(kind::All & ~kind::Half), pointwise([](auto x) { return ndtri(x); }) });
     declare("special_log_ndtr(Tensor self) -> Tensor", {
         doc("log(ndtr(self)) without underflow"), takes(kind::All & ~kind::Half), int_to_float(),
         pointwise([](auto x) {
@@ -98,7 +117,7 @@ OPERATORS(maths) {
             return div(mul(grad, wrap_number(Scalar(0.79788456080286535588))), special_erfcx(t));
         }),
     });
-    declare("special_erfcx(Tensor self) -> Tensor", { doc("exp(self**2) * erfc(self)"), takes(kind::All & ~kind::Half), int_to_float(), pointwise([](auto x) { return erfcx(x); }) });
+    declare("special_erfcx(Tensor self) -> Tensor", { doc("exp(self**2) * erfc(self)"), int_to_float(), takes(kind::All & ~kind::Half), pointwise([](auto x) { return erfcx(x); }) });
     declare("special_entr(Tensor self) -> Tensor", {
         doc("-self * log(self), 0 at 0, -inf below"), int_to_float(),
         pointwise([](auto x) {
@@ -125,9 +144,9 @@ OPERATORS(maths) {
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return div(mul(grad, self), add(other, wrap_number(Scalar(1)))); }),
     });
     declare("logaddexp(Tensor self, Tensor other) -> Tensor", {
-        doc("log(exp(self) + exp(other)) without overflow"), takes(kind::Floats | kind::Complex), no_inplace(), pointwise([](auto x, auto y) { return logaddexp(x, y); }) });
+        doc("log(exp(self) + exp(other)) without overflow"), no_inplace(), takes(kind::Floats | kind::Complex), pointwise([](auto x, auto y) { return logaddexp(x, y); }) });
     declare("logaddexp2(Tensor self, Tensor other) -> Tensor", {
-        doc("log2(2**self + 2**other) without overflow"), takes(kind::Floats | kind::Complex), no_inplace(), pointwise([](auto x, auto y) { return logaddexp2(x, y); }) });
+        doc("log2(2**self + 2**other) without overflow"), no_inplace(), takes(kind::Floats), pointwise([](auto x, auto y) { return logaddexp2(x, y); }) });
     declare("sinc(Tensor self) -> Tensor", {
         doc("sin(pi * self) / (pi * self), 1 at 0"), alias("special_sinc"), int_to_float(),
         pointwise([](auto x) {
@@ -140,8 +159,8 @@ OPERATORS(maths) {
             return mul(grad, conj(where(eq(self, Scalar(0)), wrap_number(Scalar(0)), slope)));
         }),
     });
-    declare("deg2rad(Tensor self) -> Tensor", { doc("Degrees to radians"), int_to_float(), pointwise([](auto x) { return x * like(x, 0.017453292519943295769); }) });
-    declare("rad2deg(Tensor self) -> Tensor", { doc("Radians to degrees"), int_to_float(), pointwise([](auto x) { return x * like(x, 57.295779513082320877); }) });
+    declare("deg2rad(Tensor self) -> Tensor", { doc("Degrees to radians"), int_to_float(), checks([](const Tensor& self) { check_real("deg2rad", self); }), pointwise([](auto x) { return x * like(x, 0.017453292519943295769); }) });
+    declare("rad2deg(Tensor self) -> Tensor", { doc("Radians to degrees"), int_to_float(), checks([](const Tensor& self) { check_real("rad2deg", self); }), pointwise([](auto x) { return x * like(x, 57.295779513082320877); }) });
     declare("angle(Tensor self) -> Tensor", {
         doc("The angle of complex numbers; 0 or pi of real ones"), int_to_float(), no_inplace(),
         pointwise([](auto x) {
@@ -151,21 +170,14 @@ OPERATORS(maths) {
     });
     declare("complex(Tensor real, Tensor imag) -> Tensor", {
         doc("Complex numbers from two real tensors"), out_same(), in(space::Torch), promotes(Promotion::Same),
-        pointwise([](auto a, auto b) {
-            if (a.dtype() != b.dtype()) fail(ErrorKind::Runtime, "Expected object of scalar type %s but got scalar type %s for second argument", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
-            if (!is_floating(a.dtype()) || a.dtype() == DType::BFloat16) fail(ErrorKind::Runtime, "Expected both inputs to be Half, Float or Double tensors but got %s and %s", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
-            return make_complex(a, b);
-        }),
+        pointwise([](auto a, auto b) { return make_complex(a, b); }), checks([](const Tensor& real, const Tensor& imag) { check_pair(real, imag); }),
         derivative("real", GIVEN(Tensor grad) { return real(grad); }),
         derivative("imag", GIVEN(Tensor grad) { return imag(grad); }),
     });
     declare("polar(Tensor abs, Tensor angle) -> Tensor", {
         doc("Complex numbers from modulus and angle"), out_same(), flags(trait::AutocastFloat), in(space::Torch), promotes(Promotion::Same),
-        pointwise([](auto r, auto t) {
-            if (r.dtype() != t.dtype()) fail(ErrorKind::Runtime, "Expected object of scalar type %s but got scalar type %s for second argument", scalar_type_name(r.dtype()), scalar_type_name(t.dtype()));
-            if (!is_floating(r.dtype()) || r.dtype() == DType::BFloat16) fail(ErrorKind::Runtime, "Expected both inputs to be Half, Float or Double tensors but got %s and %s", scalar_type_name(r.dtype()), scalar_type_name(t.dtype()));
-            return make_complex(r * cos(t), r * sin(t));
-        }),
+        pointwise([](auto r, auto t) { return make_complex(r * cos(t), r * sin(t)); }),
+        checks([](const Tensor& abs, const Tensor& angle) { check_pair(abs, angle); }), takes(kind::Float),
         derivative("abs", GIVEN(Tensor grad, Tensor angle) { return add(mul(real(grad), cos(angle)), mul(imag(grad), sin(angle))); }),
         derivative("angle", GIVEN(Tensor grad, Tensor abs, Tensor angle) {
             return mul(abs, sub(mul(imag(grad), cos(angle)), mul(real(grad), sin(angle))));
@@ -174,6 +186,8 @@ OPERATORS(maths) {
     declare("mvlgamma(Tensor self, int p) -> Tensor", {
         doc("The multivariate log-gamma function of dimension p"), out_castable(), takes(kind::All & ~kind::Complex), alias("special_multigammaln"), has_inplace(),
         composition([](const Tensor& self, int64_t p) {
+            KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "The input tensor may not be a boolean tensor.");
+            KINDLING_CHECK(NotImplemented, !self.is_complex(), "\"mvlgamma\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, p >= 1, "p has to be greater than or equal to 1");
             Tensor x = is_floating(self.dtype()) ? self : to(self, default_dtype());
             Tensor steps = mul(arange(Scalar(p), x.dtype()), wrap_number(Scalar(-0.5)));

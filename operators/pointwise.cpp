@@ -83,44 +83,45 @@ bool promotes(const Operator& op, const Argument& argument) {
     return op.promotion == Promotion::WithScalars || std::strstr(op.functional->overload(), "Scalar") != nullptr;
 }
 
+void check_defined(const Operator& op, bool defined, DType type) {
+    KINDLING_CHECK(NotImplemented, defined, "\"%s_cpu\" not implemented for '%s'", op.functional->name(), scalar_type_name(type));
+}
 /// NotImplementedError in the operator's name where the expression needs a primitive that is not there for a dtype.
-void check_defined(const Operator& op, const Expression& expression) {
+void check_defined(const Operator& op, const Expression& expression, DType compute) {
     for (const Node& node : expression.nodes) {
         if (node.primitive == Primitive::Select || node.primitive == Primitive::MakeComplex) continue; // have rules of their own
         for (int k = 0; k < operand_count(node.primitive); k++) {
             DType type = expression.nodes[static_cast<size_t>(node.operands[k])].type;
-            KINDLING_CHECK(NotImplemented, primitive_allows(node.primitive, type), "\"%s_cpu\" not implemented for '%s'", op.functional->name(),
-                           scalar_type_name(type));
+            check_defined(op, primitive_allows(node.primitive, type), type == value_type(compute) ? compute : type);
         }
     }
 }
 
-void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
+/// The dtype that the operands are promoted to.
+DType compute_type(const Operator& op, const Value* arguments, bool to_run) {
     ResultType result_type;
-    int bools = 0;
     DType first = DType::None;
     for (int i = 0; i < op.scalar_arity; i++) {
         const Value& v = arguments[i];
         const Argument& argument = op.schema->arguments[static_cast<size_t>(i)];
         if (v.is_tensor()) {
             if (op.promotion == Promotion::Condition && i == 0) continue;   // where's mask
-            bools += v.tensor->dtype == DType::Bool;
             result_type.add(*v.tensor);
             if (first == DType::None) first = v.tensor->dtype;
-        } else if (v.is_number() && promotes(op, argument)) {
-            result_type.add(v.scalar());
-            bools += v.tag == Value::Tag::Bool;
-        }
+        } else if (v.is_number() && promotes(op, argument)) result_type.add(v.scalar());
     }
-    if (op.has(trait::NoBools) && bools)
-        fail(ErrorKind::Runtime, bools > 1 ? "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
-                                           : "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
-                                             "the `~` or `logical_not()` operator instead.");
     DType compute = op.promotion == Promotion::Same && first != DType::None ? first : result_type.get();
-    if (op.flags >> trait::no_kernel_shift) check_kernel(op, compute);
+    if (to_run && op.flags >> trait::no_kernel_shift) check_kernel(op, compute);
     if (op.promotion == Promotion::IntToFloat && category(compute) < 2) compute = default_dtype();
     KINDLING_CHECK(Runtime, compute != DType::None, "%s(): no tensor or number to take a dtype from", op.name());
-    plan.compute = compute;
+    return compute;
+}
+
+/// Of a plan that is not `to_run`, only the dtypes are of use: it may be of what is not implemented.
+void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, bool to_run = true) {
+    const Operator& home = *op.functional;
+    if (to_run && home.check) home.check(home, const_cast<Value*>(arguments), nullptr);
+    const DType compute = plan.compute = compute_type(op, arguments, to_run);
 
     Sym symbols[max_arity];
     DType types[max_arity];
@@ -138,11 +139,8 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
         else if (v.is_number()) {
             symbols[i] = Sym(1.0);
             types[i] = value_type(compute);
-            if (v.tag == Value::Tag::Float && category(compute) < 2) types[i] = DType::Float64;
-            if (v.tag == Value::Tag::Complex && category(compute) < 3) types[i] = DType::Complex128;
-            // What stands for an operand wraps around instead, as in a tensor that is converted.
-            const bool operand = std::strstr(op.functional->overload(), "Scalar") && std::strcmp(op.schema->arguments[static_cast<size_t>(i)].name, "alpha");
-            if (type == Type::Scalar && !operand) plan.checked_scalars |= uint16_t(1u << plan.scalar_count);
+            plan.scalar_checked[plan.scalar_count] = type == Type::Scalar && (op.promotion == Promotion::WithScalars || !promotes(op, op.schema->arguments[static_cast<size_t>(i)]));
+            plan.scalar_type[plan.scalar_count] = op.has(trait::OwnNumbers) ? compute : types[i];
             plan.scalar_position[plan.scalar_count++] = static_cast<uint8_t>(i);
         }
     }
@@ -153,26 +151,26 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) 
     plan.expression = build_expression(body, symbols, types, inner, result, op.promotion == Promotion::Condition);
     if (op.result_dtype == DType::None && is_half(compute) && plan.expression.output_type(0) == DType::Float32)
         plan.expression = build_expression(body, symbols, types, inner, compute);
-    check_defined(op, plan.expression);
+    if (to_run) check_defined(op, plan.expression, compute);
+}
+
+void check_size(const TensorImpl* self, IntList sizes) {
+    KINDLING_CHECK(Runtime, sizes == self->sizes(), "output with shape %s doesn't match the broadcast shape %s",
+                   str(self->sizes()).c_str(), str(sizes).c_str());
 }
 
 /// What PyTorch's iterator finds before it asks for a kernel: shapes that do not fit, and a result that does not fit its target.
 [[gnu::cold]] void check_what_comes_first(const Operator& op, const Value* arguments) {
+    PointwisePlan plan;
+    make_plan(op, arguments, plan, false);
     TensorImpl* inputs[max_arity];
-    int count = 0;
-    ResultType type;
-    for (int i = 0; i < op.scalar_arity; i++) {
-        const Value& v = arguments[i];
-        if (v.is_tensor()) {
-            inputs[count++] = v.tensor;
-            type.add(*v.tensor);
-        } else if (v.is_number() && promotes(op, op.schema->arguments[static_cast<size_t>(i)])) type.add(v.scalar());
-    }
-    Sizes sizes = broadcast_all(inputs, count, op.name());
-    if (op.form == Form::Functional || op.result_dtype != DType::None) return;
-    DType result = type.get();
-    if (op.promotion == Promotion::IntToFloat && category(result) < 2) result = default_dtype();
-    check_target(op, result, arguments[op.form == Form::Inplace ? 0 : op.argument_count() - 1].tensor->dtype);
+    for (int i = 0; i < plan.input_count; i++) inputs[i] = arguments[plan.input_position[i]].tensor;
+    Sizes sizes = broadcast_all(inputs, plan.input_count, op.name());
+    if (op.form == Form::Functional) return;
+    const TensorImpl* target = arguments[op.form == Form::Inplace ? 0 : op.argument_count() - op.schema->results.size()].tensor;
+    const bool no_kernel = op.flags >> trait::no_kernel_shift & kind_of(plan.compute);
+    check_target(op, no_kernel ? plan.compute : plan.expression.output_type(0), target->dtype);
+    if (op.form == Form::Inplace) check_size(target, sizes);
 }
 
 void make_checked_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
@@ -223,10 +221,8 @@ Device device_of(const Call& call) {
 
 Immediate pointwise_scalar(const PointwisePlan& plan, const Value* arguments, int which) {
     const Value& v = arguments[plan.scalar_position[which]];
-    DType type = value_type(plan.compute);
-    if (v.tag == Value::Tag::Float && category(type) < 2) type = DType::Float64;
-    if (v.tag == Value::Tag::Complex && category(type) < 3) type = DType::Complex128;
-    if (plan.checked_scalars >> which & 1 && type != DType::Float64 && (v.tag != Value::Tag::Int || type != DType::Int64)) check_fits(v.scalar(), type);
+    const DType type = plan.scalar_type[which];
+    if (plan.scalar_checked[which]) check_fits(v.scalar(), type);
     switch (v.tag) {
         case Value::Tag::Float: return Immediate::of(type, v.real);
         case Value::Tag::Complex: return Immediate::of(type, std::complex<double>(v.real, v.imag));
@@ -304,10 +300,11 @@ void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* resul
     Call call;
     gather(op, arguments, call);
     Tensor self = Tensor::share(arguments[0].tensor);
+    KINDLING_CHECK(Runtime, category(call.plan->compute) < 3 || category(call.plan->expression.output_type(0)) != 2, "In-place %s is not supported for complex tensors.",
+                   op.functional->name());
     check_target(op, call.plan->expression.output_type(0), self.dtype());
     Sizes sizes = broadcast_all(call.inputs, call.plan->input_count, op.name());
-    KINDLING_CHECK(Runtime, IntList(sizes) == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
-                   str(self.sizes()).c_str(), str(sizes).c_str());
+    check_size(self.impl(), sizes);
     check_overlap(self, call.inputs, call.plan->input_count);
     TensorImpl* header = self.impl();
     if (!self.is_meta()) run_into(call, sizes, &header, 1);

@@ -29,6 +29,7 @@ Field pointwise_field(ScalarBuild build, int arity) {
 Field body_field(Body body, Kernel kernel) {
     return {Field::Kind::Body, static_cast<uint8_t>(body), 0, nullptr, nullptr, reinterpret_cast<void*>(kernel)};
 }
+Field check_field(Kernel check) { return {Field::Kind::Check, 0, 0, nullptr, nullptr, reinterpret_cast<void*>(check)}; }
 Field derivative_field(const char* targets, const char* given, void (*apply)(const Value*, uint64_t, Tensor*)) {
     return {Field::Kind::Derivative, 0, 0, targets, given, reinterpret_cast<void*>(apply)};
 }
@@ -128,6 +129,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         case Field::Kind::Promotion: op->promotion = static_cast<Promotion>(field.small); break;
         case Field::Kind::ResultDType: op->result_dtype = static_cast<DType>(field.small); break;
         case Field::Kind::OutDType: out_given = static_cast<OutDType>(field.small); break;
+        case Field::Kind::Check: op->check = reinterpret_cast<Kernel>(field.function); break;
         case Field::Kind::In: case Field::Kind::Example: case Field::Kind::Refuses: case Field::Kind::Alias: break;
     }
     KINDLING_ASSERT(op->kernel);
