@@ -516,6 +516,7 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
         Signature signature;
         make_signature(signature, op, method);
         signature.outs_by_name = result->outs_by_name;
+        if (!(where & (space::Hidden | space::Ops)) && strstr(op->schema->text, "reduction=Mean")) signature.unreduced = static_cast<uint8_t>(op->schema->find("reduction", 9));
         if (method && (!signature.has_self || signature.out_count)) continue;  // out= is for functions only
         int at = result->count++;
         while (at > 0 && goes_after(result->signatures[at - 1], signature)) {
@@ -592,6 +593,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
         used = s.has_self;
     }
     for (size_t i = 0; i < all; i++) call.values[i] = schema.arguments[i].default_value;
+    if (s.unreduced) call.values[s.unreduced] = int64_t{0};
     for (Py_ssize_t i = 0; i < used; i++) {
         const Parameter& p = s.parameters[i];
         Fit fit = convert(*p.argument, args[i], call.values[p.place], call.arena, p.numbers);

@@ -55,6 +55,7 @@ struct Signature {
     uint8_t required;
     uint8_t out_count;
     uint8_t out_places[8];
+    uint8_t unreduced;           // where a reduction=Mean is; its default in Python is 0, none, as in torch
     bool has_self;               // parameters[0] is `self`
     bool numbers;                // a Python number may stand for a tensor
     bool numbers_beside;         // ... but not for all of them

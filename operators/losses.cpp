@@ -20,6 +20,11 @@ Tensor single(double value, DType dtype) {
 }
 Tensor one() { return number(1); }
 
+void need_floats(const Tensor& self, const Tensor& target, const char* name) {
+    DType dtype = promote(self.dtype(), target.dtype());
+    KINDLING_CHECK(NotImplemented, is_floating(dtype), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
+}
+
 Tensor reduced(const Tensor& loss, int64_t reduction) { return reduction == 1 ? mean(loss) : reduction == 2 ? sum(loss) : loss; }
 
 struct Nll {
@@ -317,6 +322,7 @@ OPERATORS(losses) {
     declare("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor", {
         doc("Quadratic where abs(self - target) < beta, linear elsewhere (Girshick, 2015)"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+            need_floats(self, target, "smooth_l1_cpu");
             KINDLING_CHECK(Runtime, beta >= 0, "smooth_l1_loss does not support negative values for beta.");
             if (beta == 0) return l1_loss(self, target, reduction);
             return reduced(_smooth_l1(self, target, beta), reduction);
@@ -332,6 +338,7 @@ OPERATORS(losses) {
     declare("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor", {
         doc("Quadratic where abs(self - target) <= delta, linear elsewhere (Huber, 1964)"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+            need_floats(self, target, "huber_cpu");
             KINDLING_CHECK(Runtime, delta > 0, "huber_loss does not support non-positive values for delta.");
             return reduced(_huber(self, target, delta), reduction);
         }),
@@ -339,6 +346,7 @@ OPERATORS(losses) {
     declare("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor", {
         doc("-(t * log(p) + (1 - t) * log(1 - p)), logarithms at least -100"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
+            need_floats(self, self, "binary_cross_entropy");
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.", str(target.sizes()).c_str(), str(self.sizes()).c_str());
             KINDLING_CHECK(Runtime, self.is_meta() || !self.numel() || all(logical_and(ge(self, Scalar(0)), le(self, Scalar(1)))).item<bool>(), "all elements of input should be between 0 and 1");
             Tensor loss = _binary_cross_entropy(self, target);
@@ -361,12 +369,16 @@ OPERATORS(losses) {
     declare("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor", {
         doc("binary_cross_entropy of sigmoid(self), without overflow"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
+            Tensor loss, logs = log_sigmoid(self);
             KINDLING_CHECK(Runtime, !is_integral(target.dtype()), "result type %s can't be cast to the desired output type %s", scalar_type_name(self.dtype()), scalar_type_name(target.dtype()));
-            Tensor loss;
             if (pos_weight.defined()) {
                 Tensor log_weight = add(mul(sub(pos_weight, one()), target), one());
-                loss = sub(mul(rsub(target, one()), self), mul(log_weight, log_sigmoid(self)));
-            } else loss = sub(mul(rsub(target, one()), self), log_sigmoid(self));
+                loss = sub(mul(rsub(target, one()), self), mul(log_weight, logs));
+            } else {                                     // in torch a write to what is made of the target
+                loss = sub(mul(rsub(target, one()), self), logs);
+                KINDLING_CHECK(Runtime, loss.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(target.sizes()).c_str(), str(loss.sizes()).c_str());
+                loss = to(loss, target.dtype());
+            }
             if (weight.defined()) loss = mul(loss, weight);
             return reduced(loss, reduction);
         }),
@@ -374,7 +386,8 @@ OPERATORS(losses) {
     declare("kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor", {
         doc("target * (log(target) - self)"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
-            KINDLING_CHECK(Runtime, !self.is_complex(), "kl_div: Complex inputs not supported.");
+            KINDLING_CHECK(Runtime, !self.is_complex() && !target.is_complex(), "kl_div: Complex inputs not supported.");
+            KINDLING_CHECK(Runtime, category(self.dtype()) >= 2 && category(target.dtype()) >= 2, "kl_div: Integral inputs not supported.");
             Tensor loss = log_target ? mul(exp(target), sub(target, self)) : sub(xlogy(target, target), mul(target, self));
             return reduced(loss, reduction);
         }),
@@ -385,22 +398,24 @@ OPERATORS(losses) {
             Tensor loss = log_input ? sub(exp(input), mul(target, input)) : sub(input, mul(target, log(add(input, number(eps)))));
             if (full) {
                 Tensor stirling = add(sub(mul(target, log(target)), target), mul(log(mul(target, number(6.283185307179586))), number(0.5)));
-                loss = add(loss, masked_fill(stirling, le(target, Scalar(1)), Scalar(0)));
+                loss = to(add(loss, masked_fill(stirling, le(target, Scalar(1)), Scalar(0))), loss.dtype());
             }
             return reduced(loss, reduction);
         }),
     });
     declare("soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
         doc("log(1 + exp(-target * self))"), flags(trait::AutocastFloat), in(space::Nn),
-        composition([](const Tensor& self, const Tensor& target, int64_t reduction) { return reduced(log1p(exp(mul(neg(target), self))), reduction); }),
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
+            KINDLING_CHECK(Runtime, category(self.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(self.dtype()));
+            return reduced(log1p(exp(mul(neg(target), self))), reduction);
+        }),
     });
     declare("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor", {
         doc("self where target is 1, max(0, margin - self) where it is -1"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
-            Tensor far = rsub(self, number(margin));
-            if (category(self.dtype()) < 2) far = to(far, self.dtype());  // integers stay integers, as in PyTorch
-            const Tensor none = wrap_number(Scalar(0));
-            far = where(ne(target, Scalar(1)), clamp_min(far, Scalar(0)), none);
+            // Of integers with the margin's whole part.
+            Tensor room = category(self.dtype()) < 2 ? sub(full_like(self, Scalar(margin)), self) : rsub(self, number(margin)), none = wrap_number(Scalar(0));
+            Tensor far = where(ne(target, Scalar(1)), clamp_min(room, Scalar(0)), none);
             Tensor near = where(ne(target, Scalar(-1)), self, none);
             return reduced(add(far, near), reduction);
         }),
@@ -408,14 +423,13 @@ OPERATORS(losses) {
     declare("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor", {
         doc("max(0, -target * (input1 - input2) + margin)"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
-            KINDLING_CHECK(Runtime, input1.dim() == input2.dim() && input1.dim() == target.dim(), "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: %s, input2: %s, target: %s ", str(input1.sizes()).c_str(), str(input2.sizes()).c_str(), str(target.sizes()).c_str());
             return reduced(clamp_min(add(mul(neg(target), sub(input1, input2)), number(margin)), Scalar(0)), reduction);
         }),
     });
     declare("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", {
         doc("The cosine of the angle between vectors along a dimension"), in(space::Torch), no_out(),
         composition([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
-            KINDLING_CHECK(Runtime, is_floating(x1.dtype()) || x1.is_complex() || is_floating(x2.dtype()), "expected common dtype to be floating point, yet common dtype is %s", scalar_type_name(x1.dtype()));
+            KINDLING_CHECK(Runtime, is_floating(promote(x1.dtype(), x2.dtype())), "expected common dtype to be floating point, yet common dtype is %s", scalar_type_name(x1.dtype()));
             Sizes sizes = broadcast_sizes(x1.sizes(), x2.sizes(), "cosine_similarity");
             Tensor a = expand(x1, sizes), b = expand(x2, sizes);
             Tensor na = clamp_min(linalg_vector_norm(a, Scalar(2), IntList({dim}), true), Scalar(eps)), nb = clamp_min(linalg_vector_norm(b, Scalar(2), IntList({dim}), true), Scalar(eps));
@@ -454,6 +468,7 @@ OPERATORS(losses) {
     declare("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean) -> Tensor", {
         doc("The mean over classes of max(0, margin - x[target] + x[i])**p"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin, const Tensor& weight, int64_t reduction) {
+            KINDLING_CHECK(NotImplemented, kind_of(self.dtype()) == kind::Float, "\"multi_margin_loss_cpu_kernel\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, p.equals(1) || p.equals(2), "multi_margin_loss: Invalid p, expected 1 or 2 but got %g", p.to_double());
             KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
             bool single = self.dim() < 2;
@@ -523,6 +538,7 @@ OPERATORS(losses) {
         composition([](const Tensor& self, double p) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "pdist only supports 2D tensors, got: %ldD", self.dim());
             KINDLING_CHECK(Runtime, is_floating(self.dtype()), "pdist only supports floating-point dtypes");
+            KINDLING_CHECK(NotImplemented, !is_half(self.dtype()), "\"pdist\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, p >= 0, "pdist only supports non-negative p values");
             int64_t n = self.size(0);
             Tensor pairs = triu_indices(n, n, 1);
