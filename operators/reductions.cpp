@@ -149,14 +149,15 @@ Tensor extreme_place(const Tensor& self, std::optional<int64_t> dim, bool keepdi
     uint64_t mask = dim ? uint64_t{1} << wrap_dim(*dim, self.dim()) : dim_mask({}, self.dim());
     if (dim) { KINDLING_CHECK(Index, self.dim() == 0 || self.size(*dim) != 0, "%s(): Expected reduction dim %ld to have non-zero size.", operation, *dim); }
     else KINDLING_CHECK(Index, self.numel() != 0, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.", operation);
-    KINDLING_CHECK(Runtime, !self.is_complex(), "\"%s_cpu\" not implemented for '%s'", operation, scalar_type_name(self.dtype()));
+    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "%s(): does not support bool input", operation);
+    KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
     if (self.dim() == 0) return zeros({}, DType::Int64);
     // Without a dim the index counts in row-major order of the tensor as it is seen.
     return fold_one(dim ? self : contiguous(self), combine, value_type(self.dtype()), DType::Int64, mask, keepdim);
 }
 
 Tensor extreme_value(const Tensor& self, uint64_t mask, bool keepdim, Combine combine, const char* operation) {
-    KINDLING_CHECK(NotImplemented, !self.is_complex(), "\"%s_cpu\" not implemented for '%s'", operation, scalar_type_name(self.dtype()));
+    KINDLING_CHECK(NotImplemented, !self.is_complex(), "\"%s\" not implemented for '%s'", operation, scalar_type_name(self.dtype()));
     return fold_one(self, combine, value_type(self.dtype()), self.dtype(), mask, keepdim);
 }
 
@@ -614,7 +615,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", {
-        doc("The p-norm of the difference"),
+        doc("The p-norm of the difference"), no_out(),
         composition([](const Tensor& self, const Tensor& other, const Scalar& p) { return linalg_vector_norm(sub(self, other), p); }),
     });
 }

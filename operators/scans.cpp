@@ -42,6 +42,41 @@ void scan(const Tensor& self, int64_t dim, Scan kind, DType dtype, Tensor* outpu
     run(kernel);
 }
 
+/// ---- trapezoids
+int64_t sample_dim(const Tensor& y, int64_t dim) {
+    KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
+    return wrap_dim(dim, y.dim());
+}
+Tensor without_dim(const Tensor& y, int64_t d) {
+    Sizes sizes = y.sizes();
+    sizes.erase(static_cast<size_t>(d));
+    return zeros(sizes, y.dtype(), std::nullopt, y.device());
+}
+Tensor first_ones(const Tensor& y, int64_t d) { return slice(y, d, std::nullopt, -1, 1); }
+Tensor last_ones(const Tensor& y, int64_t d) { return slice(y, d, 1, std::nullopt, 1); }
+/// The sums of all two neighbours.
+Tensor neighbours(const Tensor& y, int64_t d) { return add(first_ones(y, d), last_ones(y, d)); }
+void check_samples(const Tensor& y, const Scalar& dx, const char* name) {
+    KINDLING_CHECK(Runtime, y.dtype() != DType::Bool, "%s: received a bool input for `y`, but bool is not supported", name);
+    KINDLING_CHECK(Runtime, !dx.is_complex() && !dx.is_bool(), "%s: Currently, we only support dx as a real number.", name);
+}
+/// Twice the areas between samples at x.
+Tensor trapezoids(const Tensor& y, const Tensor& x, int64_t d, const char* name) {
+    KINDLING_CHECK(Runtime, y.dtype() != DType::Bool && x.dtype() != DType::Bool, "%s: received a bool input for `x` or `y`, but bool is not supported", name);
+    Tensor grid = x;
+    if (x.dim() == 1) {
+        KINDLING_CHECK(Runtime, x.size(0) == y.size(d), "%s: There must be one `x` value for each sample point", name);
+        Sizes shape(static_cast<size_t>(y.dim()), 1);
+        shape[static_cast<size_t>(d)] = x.size(0);
+        grid = view(x, shape);
+    } else if (x.dim() < y.dim()) {
+        Sizes shape(static_cast<size_t>(y.dim() - x.dim()), 1);
+        for (int64_t size : x.sizes()) shape.push_back(size);
+        grid = view(x, shape);
+    }
+    return mul(neighbours(y, d), sub(last_ones(grid, d), first_ones(grid, d)));
+}
+
 DType scan_dtype(const Tensor& self, DType dtype) {
     return dtype != DType::None ? dtype : category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
 }
@@ -94,8 +129,8 @@ OPERATORS(scans) {
         doc("log(cumsum(exp(self))) without overflow"),
         kernel([](const Tensor& self, int64_t dim) {
             Tensor result;
-            DType dtype = category(self.dtype()) < 2 ? default_dtype() : self.dtype();
-            scan(self, dim, Scan::LogSumExp, dtype, &result, 1);
+            KINDLING_CHECK(NotImplemented, category(self.dtype()) >= 2, "\"logcumsumexp_out_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
+            scan(self, dim, Scan::LogSumExp, self.dtype(), &result, 1);
             return result;
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor result) {
@@ -161,56 +196,35 @@ OPERATORS(scans) {
     declare("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", {
         doc("The integral by the trapezoid rule"), in(space::Torch), alias("trapz"), no_out(),
         composition([](const Tensor& y, const Tensor& x, int64_t dim) {
-            KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
-            int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
-            if (n == 0) { Sizes sizes = y.sizes(); sizes.erase(static_cast<size_t>(d)); return zeros(sizes, y.dtype()); }
-            Tensor grid = x;
-            if (x.dim() == 1) {
-                KINDLING_CHECK(Runtime, x.size(0) == n, "trapezoid: There must be one `x` value for each sample point");
-                Sizes shape(static_cast<size_t>(y.dim()), 1);
-                shape[static_cast<size_t>(d)] = n;
-                grid = view(x, shape);
-            }
-            Tensor widths = diff(grid, 1, d - y.dim());
-            Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
-            return div(sum(mul(widths, heights), IntList({d})), wrap_number(Scalar(2.0)));
+            int64_t d = sample_dim(y, dim);
+            if (y.size(d) == 0) return without_dim(y, d);
+            return div(sum(trapezoids(y, x, d, "trapezoid"), IntList({d})), wrap_number(Scalar(2.0)));
         }),
     });
     declare("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", {
         doc("The integral by the trapezoid rule, at a fixed distance"), in(space::Torch), alias("trapz"), no_out(),
         composition([](const Tensor& y, const Scalar& dx, int64_t dim) {
-            KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
-            int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
-            KINDLING_CHECK(Runtime, y.dtype() != DType::Bool, "trapezoid: received a bool input for `y`, but bool is not supported");
-            if (n == 0) { Sizes sizes = y.sizes(); sizes.erase(static_cast<size_t>(d)); return zeros(sizes, y.dtype()); }
-            Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
-            return mul(sum(heights, IntList({d})), wrap_number(Scalar(dx.to_double() / 2)));
+            int64_t d = sample_dim(y, dim);
+            if (y.size(d) == 0) return without_dim(y, d);
+            check_samples(y, dx, "trapezoid");
+            // The sum without half of both ends: of small integers in int64, as torch's.
+            Tensor ends = add(select(y, d, 0), select(y, d, -1));
+            return mul(sub(sum(y, IntList({d})), mul(ends, wrap_number(Scalar(0.5)))), wrap_number(Scalar(dx.to_double())));
         }),
     });
     declare("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", {
         doc("The running integral by the trapezoid rule, at a fixed distance"), in(space::Torch), no_out(),
         composition([](const Tensor& y, const Scalar& dx, int64_t dim) {
-            KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
-            int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
-            KINDLING_CHECK(Runtime, y.dtype() != DType::Bool, "cumulative_trapezoid: received a bool input for `y`, but bool is not supported");
-            Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
-            return cumsum(mul(heights, wrap_number(Scalar(dx.to_double() / 2))), d);
+            int64_t d = sample_dim(y, dim);
+            check_samples(y, dx, "cumulative_trapezoid");
+            return cumsum(mul(neighbours(y, d), wrap_number(Scalar(dx.to_double() / 2))), d);
         }),
     });
     declare("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", {
         doc("The running integral by the trapezoid rule"), in(space::Torch), no_out(),
         composition([](const Tensor& y, const Tensor& x, int64_t dim) {
-            KINDLING_CHECK(Index, y.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
-            int64_t d = wrap_dim(dim, y.dim()), n = y.size(d);
-            Tensor grid = x;
-            if (x.dim() == 1) {
-                KINDLING_CHECK(Runtime, x.size(0) == n, "cumulative_trapezoid: There must be one `x` value for each sample point");
-                Sizes shape(static_cast<size_t>(y.dim()), 1);
-                shape[static_cast<size_t>(d)] = n;
-                grid = view(x, shape);
-            }
-            Tensor heights = add(narrow(y, d, 1, n - 1), narrow(y, d, 0, n - 1));
-            return div(cumsum(mul(diff(grid, 1, d - y.dim()), heights), d), wrap_number(Scalar(2.0)));
+            int64_t d = sample_dim(y, dim);
+            return div(cumsum(trapezoids(y, x, d, "cumulative_trapezoid"), d), wrap_number(Scalar(2.0)));
         }),
     });
 }

@@ -3,6 +3,7 @@
 #include "generated/functions.h"
 #include "kernels/library/sorting.h"
 #include "operators/declare.h"
+#include "operators/loops.h"
 
 namespace kindling {
 namespace {
@@ -14,9 +15,8 @@ library::Rows rows_of(const Tensor& self, int64_t dim) {
     return rows;
 }
 
-void need_order(const Tensor& self, const char* name) {
-    if (self.is_complex()) fail(*name == 's' || *name == 't' ? ErrorKind::Runtime : ErrorKind::NotImplemented,   // sort, topk
-                                "\"%s_cpu\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
+void need_order(const Tensor& self, const char* name, bool bools = true) {
+    KINDLING_CHECK(NotImplemented, !self.is_complex() && (bools || self.dtype() != DType::Bool), "\"%s_cpu\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
 }
 
 Sizes folded(const Tensor& self, int64_t dim, bool keepdim, int64_t left = 1) {
@@ -38,7 +38,7 @@ template <class F> std::tuple<Tensor, Tensor> chosen(const Tensor& self, IntList
 }
 
 std::tuple<Tensor, Tensor> sorted(const Tensor& self, int64_t dim, bool descending) {
-    need_order(self, "sort");
+    KINDLING_CHECK(Runtime, !self.is_complex(), "sort(): complex dtypes are not supported");
     int64_t d = wrap_dim(dim, self.dim());
     return chosen(self, self.sizes(), [&](const Tensor& x, void* values, int64_t* indices) { library::sort(rows_of(x, d), x.data(), values, indices, descending); });
 }
@@ -70,6 +70,10 @@ std::tuple<Tensor, Tensor, Tensor> distinct_slices(const Tensor& self, int64_t d
     return {contiguous(transpose(kept, 0, d)), inverse, clone(narrow(counts, 0, 0, kinds))};
 }
 
+void check_isin(DType dtype) {
+    KINDLING_CHECK(Runtime, dtype != DType::Bool && !is_complex(dtype), "Unsupported input type encountered for isin(): %s", scalar_type_name(dtype));
+}
+
 Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
     if (side) {
         KINDLING_CHECK(Runtime, *side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got %s", std::string(*side).c_str());
@@ -79,8 +83,8 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
     KINDLING_CHECK(Runtime, boundaries.dim() == 1 || values.dim() == boundaries.dim(),
                    "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor %s and input value tensor %s",
                    str(boundaries.sizes()).c_str(), str(values.sizes()).c_str());
-    const DType dtype = result_type(boundaries, values);
-    KINDLING_CHECK(NotImplemented, !is_complex(dtype), "\"searchsorted_out_cpu\" not implemented for '%s'", scalar_type_name(dtype));
+    const DType common = result_type(boundaries, values);
+    KINDLING_CHECK(NotImplemented, common != DType::Bool && !is_complex(common), "\"searchsorted_out_cpu\" not implemented for '%s'", scalar_type_name(common));
     bool shared = boundaries.dim() == 1;
     if (!shared)
         for (int64_t d = 0; d + 1 < boundaries.dim(); d++)
@@ -92,7 +96,7 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
     }
     Tensor result = make_tensor(values.sizes(), DType::Int64, boundaries.device());
     if (result.numel() && !result.is_meta()) {
-        Tensor b = contiguous(to(boundaries, dtype)), v = contiguous(to(values, dtype)), s = sorter.defined() ? contiguous(sorter) : Tensor();
+        Tensor b = contiguous(to(boundaries, common)), v = contiguous(to(values, common)), s = sorter.defined() ? contiguous(sorter) : Tensor();
         for (int64_t i = 0; s.defined() && i < s.numel(); i++)
             KINDLING_CHECK(Runtime, s.data_ptr<int64_t>()[i] >= 0 && s.data_ptr<int64_t>()[i] < s.size(-1), "torch.searchsorted(): sorter index out of range");
         int64_t width = b.size(-1), rows = shared ? 1 : b.numel() / std::max<int64_t>(width, 1), each = shared ? v.numel() : v.size(-1);
@@ -131,7 +135,8 @@ OPERATORS(sorting) {
     declare("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", {
         doc("The k largest (or smallest) along a dimension, and where they are"),
         kernel([](const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
-            need_order(self, "topk");
+            KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "topk does not support bool dtypes on CPU");
+            KINDLING_CHECK(Runtime, !self.is_complex(), "topk(): does not support complex dtypes on CPU");
             int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;
             KINDLING_CHECK(Runtime, k >= 0 && k <= size, "selected index k out of range");
             if (!self.dim()) k = 1;   // as torch: a number has one, however few are asked for
@@ -145,7 +150,7 @@ OPERATORS(sorting) {
     declare("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The k-th smallest along a dimension, and where it is"), flags(trait::OutApart),
         kernel([](const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-            need_order(self, "kthvalue");
+            need_order(self, "kthvalue", false);
             int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;
             KINDLING_CHECK(Index, size > 0, "kthvalue(): Expected reduction dim %ld to have non-zero size.", d);
             KINDLING_CHECK(Runtime, k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension %ld", d);
@@ -156,7 +161,7 @@ OPERATORS(sorting) {
     declare("median(Tensor self) -> Tensor", {
         doc("The lower median of all elements"), no_out(),
         kernel([](const Tensor& self) {
-            need_order(self, "median");
+            need_order(self, "median", false);
             if (self.numel() == 0) return full({}, Scalar(__builtin_nan("")), self.dtype());
             Tensor flat = reshape(contiguous(self), {-1});
             return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), false, values, indices); }));
@@ -169,7 +174,7 @@ OPERATORS(sorting) {
     declare("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The lower median along a dimension, and where it is"),
         kernel([](const Tensor& self, int64_t dim, bool keepdim) {
-            need_order(self, "median");
+            need_order(self, "median", false);
             int64_t d = wrap_dim(dim, self.dim());
             KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "median(): Expected reduction dim %ld to have non-zero size.", d);
             return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, d), x.data(), false, values, indices); });
@@ -179,7 +184,7 @@ OPERATORS(sorting) {
     declare("nanmedian(Tensor self) -> Tensor", {
         doc("The lower median of what is not NaN"), no_out(),
         kernel([](const Tensor& self) {
-            need_order(self, "nanmedian");
+            need_order(self, "nanmedian", false);
             if (self.numel() == 0) return full({}, Scalar(__builtin_nan("")), self.dtype());
             Tensor flat = reshape(contiguous(self), {-1});
             return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), true, values, indices); }));
@@ -192,7 +197,7 @@ OPERATORS(sorting) {
     declare("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The lower median of what is not NaN along a dimension"),
         kernel([](const Tensor& self, int64_t dim, bool keepdim) {
-            need_order(self, "nanmedian");
+            need_order(self, "nanmedian", false);
             int64_t d = wrap_dim(dim, self.dim());
             KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "median(): Expected reduction dim %ld to have non-zero size.", d);
             return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, d), x.data(), true, values, indices); });
@@ -257,6 +262,8 @@ OPERATORS(sorting) {
     declare("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {
         doc("Whether each element occurs among the test elements"), in(space::Torch), not_differentiable(),
         composition([](const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
+            check_isin(elements.dtype());
+            check_isin(test_elements.dtype());
             if (elements.numel() == 0) return zeros(elements.sizes(), DType::Bool);
             Tensor flat = reshape(test_elements, {-1});
             Sizes shape = elements.sizes();
@@ -267,11 +274,17 @@ OPERATORS(sorting) {
     });
     declare("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor", {
         doc("Whether each element equals the test element"), in(space::Torch), not_differentiable(),
-        composition([](const Tensor& elements, const Scalar& test_element, bool, bool invert) { return invert ? ne(elements, test_element) : eq(elements, test_element); }),
+        composition([](const Tensor& elements, const Scalar& test_element, bool, bool invert) {
+            check_isin(elements.dtype());
+            check_isin(test_element.dtype());
+            return invert ? ne(elements, test_element) : eq(elements, test_element);
+        }),
     });
     declare("isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {
         doc("Whether a number occurs among the test elements"), in(space::Torch), not_differentiable(),
         composition([](const Scalar& element, const Tensor& test_elements, bool, bool invert) {
+            check_isin(element.dtype());
+            check_isin(test_elements.dtype());
             Tensor hit = any(eq(test_elements, element));
             return invert ? logical_not(hit) : hit;
         }),
@@ -280,7 +293,8 @@ OPERATORS(sorting) {
         doc("How often each integer occurs, or the sum of the weights where it does"), no_derivative(), shape_by_value(), no_out(),
         kernel([](const Tensor& self, const Tensor& weights, int64_t minlength) {
             KINDLING_CHECK(Runtime, minlength >= 0, "minlength should be >= 0");
-            KINDLING_CHECK(Runtime, self.dim() == 1 && is_integral(self.dtype()), "bincount only supports 1-d non-negative integral inputs.");
+            KINDLING_CHECK(NotImplemented, is_integral(self.dtype()), "\"bincount_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
+            KINDLING_CHECK(Runtime, self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
             Tensor x = to(self, DType::Int64);
             if (x.numel() == 0) return zeros({minlength}, DType::Int64);
             KINDLING_CHECK(Runtime, min(x).item<int64_t>() >= 0, "bincount only supports 1-d non-negative integral inputs.");
@@ -296,6 +310,7 @@ OPERATORS(sorting) {
     declare("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", {
         doc("How many elements fall into each of `bins` equal bins between min and max"), not_differentiable(),
         kernel([](const Tensor& self, int64_t bins, const Scalar& min_, const Scalar& max_) {
+            KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"histogramdd\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, bins > 0, "bins must be > 0");
             double low = min_.to_double(), high = max_.to_double();
             if (low == high && self.numel()) { low = kindling::min(self).item<double>(); high = kindling::max(self).item<double>(); }
