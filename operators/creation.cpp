@@ -209,32 +209,34 @@ OPERATORS(creation) {
         }),
     });
     declare("arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("0, 1, ... below end"), not_differentiable(),
+        doc("0, 1, ... below end"), flags(trait::OutKeepsShape), not_differentiable(),
         kernel([](const Scalar& end, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return arange_into(0, end, 1, range_dtype(dtype, 0, end, 1), or_default(device));
         }),
         example("torch.arange(5)"),
     });
     declare("arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("start, start + 1, ... below end"), not_differentiable(), no_out(),
+        doc("start, start + 1, ... below end"), flags(trait::OutKeepsShape), not_differentiable(), no_out(),
         kernel([](const Scalar& start, const Scalar& end, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return arange_into(start, end, 1, range_dtype(dtype, start, end, 1), or_default(device));
         }),
     });
     declare("arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("start, start + step, ... before end"), not_differentiable(),
+        doc("start, start + step, ... before end"), flags(trait::OutKeepsShape), not_differentiable(),
         kernel([](const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return arange_into(start, end, step, range_dtype(dtype, start, end, step), or_default(device));
         }),
         refuses("torch.arange(0, 5, 0)", "RuntimeError: step must be nonzero"),
     });
     declare("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("steps numbers from start to end, evenly spaced"), not_differentiable(),
+        doc("steps numbers from start to end, evenly spaced"), flags(trait::OutKeepsShape), not_differentiable(),
         kernel([](const Scalar& start, const Scalar& end, int64_t steps, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
             if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
-            for (const Scalar& number : {start, end}) check_fits(number, value_type(dtype));
+            check_fits(start, dtype);
+            check_fits(end, dtype);
             if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), start);
+            KINDLING_CHECK(NotImplemented, dtype != DType::Bool || !steps, "\"linspace_cpu\" not implemented for 'Bool'");
             // From both ends towards the middle, as torch: the last number is exactly `end`.
             DType inner = is_complex(dtype) ? dtype : dtype == DType::Float64 || is_integral(dtype) ? DType::Float64 : DType::Float32;
             Tensor result = make_tensor({steps}, dtype, or_default(device));
@@ -244,7 +246,9 @@ OPERATORS(creation) {
                 Sym last = builder.scalar(DType::Int64), half = builder.scalar(DType::Int64);
                 builder.output(cast(where(i < half, a + by * cast(i, inner), b - by * cast(last - i, inner)), dtype));
             });
-            std::complex<double> a = start.to_complex(), b = end.to_complex(), by = (b - a) / static_cast<double>(steps - 1);
+            const bool whole = is_integral(dtype);
+            std::complex<double> a = whole ? std::complex<double>(static_cast<double>(start.to_int())) : start.to_complex();
+            std::complex<double> b = whole ? std::complex<double>(static_cast<double>(end.to_int())) : end.to_complex(), by = (b - a) / static_cast<double>(steps - 1);
             if (inner == DType::Float32) by = (static_cast<float>(b.real()) - static_cast<float>(a.real())) / static_cast<float>(steps - 1);
             auto number = [&](std::complex<double> value) { return is_complex(inner) ? Immediate::of(inner, value) : Immediate::of(inner, value.real()); };
             const Immediate numbers[] = {number(a), number(b), number(by), Immediate::of(DType::Int64, steps - 1), Immediate::of(DType::Int64, steps / 2)};
@@ -254,7 +258,7 @@ OPERATORS(creation) {
         }),
     });
     declare("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("steps numbers from base ** start to base ** end, evenly spaced in the exponent"), not_differentiable(),
+        doc("steps numbers from base ** start to base ** end, evenly spaced in the exponent"), flags(trait::OutKeepsShape), not_differentiable(),
         kernel([](const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
             if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
@@ -327,7 +331,7 @@ OPERATORS(creation) {
     declare("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {
         doc("One number everywhere, in place"), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Scalar& value) {
-            check_fits(value, self.dtype());
+            if (self.numel() != 1 || !is_half(self.dtype()) || value.is_complex()) check_fits(value, self.dtype());  // as torch
             if (!self.is_meta()) {           // into expanded tensors too: every write is of the same number
                 DType dtype = self.dtype();
                 const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {

@@ -202,6 +202,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     for (size_t i = 0; i < count; i++) {
         Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
         if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
+        if (op.has(trait::OutKeepsShape) && out.numel() == result.numel()) result = view(result, out.sizes());
         check_target(op, result.dtype(), out.dtype());
         check_overlap(out, nullptr, 0);
         fit_out(out, result.sizes(), result.strides());

@@ -347,7 +347,7 @@ OPERATORS(fourier) {
         composition([](const Tensor& self, std::optional<IntList> dim) { return shifted(self, dim, true); }),
     });
     declare("fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("The frequencies of fft of n values taken d apart"), not_differentiable(),
+        doc("The frequencies of fft of n values taken d apart"), flags(trait::OutKeepsShape), not_differentiable(),
         composition([](int64_t n, double d, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
             DType type = frequency_dtype(dtype, "fftfreq");
             Tensor places = cat(std::vector<Tensor>{arange(Scalar(0), Scalar((n + 1) / 2), type, layout, device, pin_memory), arange(Scalar(-(n / 2)), Scalar(0), type, layout, device, pin_memory)}, 0);
@@ -355,7 +355,7 @@ OPERATORS(fourier) {
         }),
     });
     declare("fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("The frequencies of rfft of n values taken d apart"), not_differentiable(),
+        doc("The frequencies of rfft of n values taken d apart"), flags(trait::OutKeepsShape), not_differentiable(),
         composition([](int64_t n, double d, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
             return mul(arange(Scalar(0), Scalar(n / 2 + 1), frequency_dtype(dtype, "rfftfreq"), layout, device, pin_memory), wrap_number(Scalar(1.0 / (static_cast<double>(n) * d))));
         }),
