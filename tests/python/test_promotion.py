@@ -147,7 +147,7 @@ def test_powers_in_double_precision(t):
     assert t.float_power(x, 1j).dtype is t.complex128 and t.float_power(2, x).tolist() == [2, 4, 8]
     assert x.double().float_power_(2).tolist() == x.double().float_power_(t.tensor(2)).tolist() == [1, 4, 9]
     for wrong in (lambda: x.float_power_(2), lambda: x.float().float_power_(x), lambda: t.float_power(x, 2, out=t.empty(3))):
-        with pytest.raises(RuntimeError, match="requires dtype Double"):
+        with pytest.raises(RuntimeError, match="dtype [Dd]ouble"):
             wrong()
     assert (t.tensor([True, False]) ** True).tolist() == [True, False] and (t.tensor([False]) ** False).tolist() == [True]
 
