@@ -45,9 +45,10 @@ void AccumulateGrad::apply(Backward& b) {
         return;
     }
     if (old.defined()) return tape::add_(old, fresh);
-    bool only_ours = fresh.impl()->use_count() == 1 && fresh.storage()->use_count() == 1;
+    bool fits = layout_fits(fresh, variable) && fresh.impl()->use_count() == 1;
     Tensor keep;
-    if (layout_fits(fresh, variable) && only_ours) keep = requires_grad(fresh.impl()) ? detached(fresh) : std::move(fresh);
+    if (fits && fresh.storage()->use_count() == 1) keep = requires_grad(fresh.impl()) ? detached(fresh) : std::move(fresh);
+    else if (fits && (fresh.impl()->key & (key::Conj | key::Neg))) keep = tape::clone(fresh);   // keeps the bits
     else keep = copy_to_fit(fresh, variable, false);
     if (requires_grad(keep.impl())) keep = detached(keep);
     SpinGuard guard(meta.lock);

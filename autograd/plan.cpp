@@ -126,6 +126,7 @@ OperatorPlan* make_plan(const Operator& op) {
         plan->kind = OperatorPlan::Kind::Missing;
     } else if (op.body == Body::Pointwise) {
         plan->kind = OperatorPlan::Kind::Computed;
+        plan->keeps_number = std::strcmp(home.overload(), "Tensor") == 0 && (std::strcmp(home.name(), "mul") == 0 || std::strcmp(home.name(), "div") == 0);
         for (int i = 0; i < op.tensor_count; i++)
             if (op.tensor_positions[i] < op.scalar_arity) plan->targets.push_back(op.tensor_positions[i]);
     } else if (op.body == Body::Composition) {
@@ -193,6 +194,12 @@ SavedPlain::~SavedPlain() { ::operator delete(owned_); }
 void OperatorNode::release_saved() {
     Few<SavedItem, 2> dropped;       // let go of outside the lock: that may run anything
     SpinGuard guard(lock);
+    bool tensors = released;         // shapes and numbers stay: through a sum one may go as often as one likes
+    for (auto& item : saved) {
+        tensors |= item.kind == SavedItem::Kind::Tensor && item.tensor.defined();
+        for (auto& each : item.list) tensors |= each.defined();
+    }
+    if (!tensors) return;
     released = true;
     if (pins) return;
     for (auto& item : saved) dropped.emplace_back(std::move(item));

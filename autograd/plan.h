@@ -38,6 +38,7 @@ struct OperatorPlan {
     std::vector<DerivativeRule> rules;
     std::vector<uint8_t> targets;    // argument positions that have a derivative, in schema order
     std::vector<Saved> saved;
+    bool keeps_number = false;       // a number as operand is kept as PyTorch keeps it, as a tensor: only once backward
     uint32_t differentiable = ~0u;   // bit per result: of several, those whose gradient some rule asks for
     std::atomic<Computation*> computations{nullptr};
     bool is_target(int position) const {

@@ -267,7 +267,7 @@ struct PointwiseNode final : GradNode {
     void apply(Backward& b) override {
         {
             SpinGuard guard(lock);
-            if (released && what->reads.size() > 1) fail_released();
+            if (released && (what->reads.size() > 1 || (plan.keeps_number && scalars.size()))) fail_released();
             pins++;
         }
         struct Unpin {

@@ -45,7 +45,7 @@ struct MissingNode final : GradNode {
     const char* name() const override { return text.c_str(); }
     void apply(Backward&) override {
         bool own = operation.find("::") != std::string::npos;
-        fail(ErrorKind::Runtime, "derivative for %s%s is not implemented%s", own ? "" : "aten::", operation.c_str(),
+        fail(ErrorKind::Runtime, "derivative for %s%s is not implemented%s", own || operation == "set_" ? "" : "aten::", operation.c_str(),
              own ? ": no autograd formula was registered for it; torch.library.register_autograd adds one" : "");
     }
 };
@@ -149,11 +149,17 @@ void set_histories(const Operator& op, const OperatorPlan& plan, GradNode* node,
         }
         return false;
     };
+    size_t last = op.schema->results.size();   // of several, the node counts those up to the last that has a gradient
+    auto counts = [&](size_t r) {
+        return (plan.differentiable >> r & 1) && !(results[r].is_tensor() && !is_differentiable(results[r].tensor->dtype));
+    };
+    while (last > 1 && !counts(last - 1)) last--;
     for (size_t r = 0; r < op.schema->results.size(); r++) {
         Value& v = results[r];
         if (v.is_tensor()) {
             // A kernel that was added at run time may give a view that its schema says nothing of.
             if (op.body != Body::View && v.tensor->base && v.tensor->use_count() == 1) results[r] = Value::own(untied(v.take_tensor()));
+            if (r >= last) continue;
             if (!(plan.differentiable >> r & 1) || is_argument(v.tensor)) node->inputs.emplace_back();
             else set_history(v.tensor, node);
         } else if (v.tag == Value::Tag::TensorList) {
@@ -275,6 +281,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         if (plan.kind == Kind::Rules) save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, before, shape, true, used);
         else save_pointwise_result(node.get(), self);
     } catch (...) {                  // self is what was computed and has this history, but there is no way back through it
+        if (plan.kind == Kind::Rules) static_cast<OperatorNode*>(node.get())->released = true;
         node->release_saved();
         throw;
     }

@@ -4,6 +4,8 @@
 #include "bindings/function.h"
 #include "runtime/threads.h"
 
+#include <cstring>
+
 namespace kindling::python {
 
 // ---- backward calls
@@ -40,6 +42,8 @@ static Ends ends_of(PyObject* sequence, const char* what) {
             if (PyErr_Occurred()) throw_python();
             ends.edges.push_back({Ref<GradNode>::share(node_of(PyTuple_GET_ITEM(item, 0))), output});
         } else {
+            if (std::strcmp(what, "inputs") == 0)
+                fail(ErrorKind::Runtime, "all inputs have to be Tensors or GradientEdges, but got %s", Py_TYPE(item)->tp_name);
             fail(ErrorKind::Type, "element %zd of %s tuple is neither a Tensor nor a GradientEdge", i, what);
         }
     }

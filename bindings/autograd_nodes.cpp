@@ -192,7 +192,7 @@ static PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 struct SavedTensorObject {
     PyObject_HEAD
-    PyObject* owner;                 // the node's object
+    PyObject* owner;                 // the node's object; null for one made by itself, which owns `saved`
     const SavedTensor* saved;
 };
 
@@ -203,8 +203,26 @@ PyObject* raw_saved(PyObject* owner, GradNode*, const SavedTensor* saved) {
     self->saved = saved;
     return reinterpret_cast<PyObject*>(self);
 }
+/// _make_saved_tensor(tensor, is_output): a tensor kept as a node keeps it, by the hooks in force.
+static PyObject* make_saved(PyObject*, PyObject* args, PyObject* kwargs) {
+    PyObject* tensor;
+    int is_output = 0;
+    static const char* names[] = {"tensor", "is_output", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p", const_cast<char**>(names), &tensor, &is_output)) return nullptr;
+    return guarded([&]() -> PyObject* {
+        if (!is_tensor(tensor)) fail(ErrorKind::Type, "_make_saved_tensor(): argument 'tensor' must be Tensor, not %s", Py_TYPE(tensor)->tp_name);
+        auto saved = std::make_unique<SavedTensor>(tensor_of(tensor), is_output != 0);
+        auto* self = PyObject_New(SavedTensorObject, saved_tensor_type);
+        if (!self) return nullptr;
+        self->owner = nullptr;
+        self->saved = saved.release();
+        return reinterpret_cast<PyObject*>(self);
+    });
+}
 static void saved_dealloc(PyObject* self) {
-    Py_DECREF(reinterpret_cast<SavedTensorObject*>(self)->owner);
+    auto* object = reinterpret_cast<SavedTensorObject*>(self);
+    if (object->owner) Py_DECREF(object->owner);
+    else delete object->saved;
     PyTypeObject* type = Py_TYPE(self);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -212,6 +230,7 @@ static void saved_dealloc(PyObject* self) {
 
 /// The saved value behind a raw object, if its node still keeps it.
 static const SavedTensor* still_saved(SavedTensorObject* self, Ref<GradNode>& node) {
+    if (!self->owner) return self->saved;
     node = Ref<GradNode>::share(node_of(self->owner));
     if (node->kind == GradNode::Kind::Python) {
         for (auto& each : static_cast<PythonNode*>(node.get())->saved)
@@ -282,6 +301,12 @@ static PyObject* saved_get_data(PyObject* self, void*) {
         const SavedTensor* saved = still_saved(reinterpret_cast<SavedTensorObject*>(self), node);
         if (saved->python()) return Py_NewRef(static_cast<PyObject*>(saved->python()));
         return wrap(saved->unpack(node, true));
+    });
+}
+static PyObject* saved_unpack(PyObject* self, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        Ref<GradNode> node;
+        return wrap(still_saved(reinterpret_cast<SavedTensorObject*>(self), node)->unpack(node, true));
     });
 }
 static PyObject* saved_get_hooked(PyObject* self, void*) {
@@ -478,6 +503,7 @@ static PyGetSetDef saved_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 static PyMethodDef saved_methods[] = {
+    {"unpack", saved_unpack, METH_NOARGS, "unpack() -> Tensor\n\nThe tensor that is kept; refused if it was written to since."},
     {"register_hooks", saved_register_hooks, METH_VARARGS,
      "register_hooks(pack_hook, unpack_hook)\n\nKeeps pack_hook(tensor) instead of the tensor; unpack_hook gives it back."},
     {nullptr, nullptr, 0, nullptr},
@@ -496,7 +522,11 @@ bool init_autograd_nodes(PyObject* module) {
     node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&node_spec));
     saved_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&saved_spec));
     if (!node_type || !saved_tensor_type) return false;
-    return PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(node_type)) == 0 &&
+    static PyMethodDef functions[] = {
+        {"_make_saved_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_saved)), METH_VARARGS | METH_KEYWORDS, nullptr},
+        {nullptr, nullptr, 0, nullptr},
+    };
+    return PyModule_AddFunctions(module, functions) == 0 && PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(node_type)) == 0 &&
            PyModule_AddObjectRef(module, "_SavedTensor", reinterpret_cast<PyObject*>(saved_tensor_type)) == 0;
 }
 

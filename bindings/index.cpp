@@ -7,7 +7,7 @@ namespace kindling::python {
 static constinit Known op_select{"select", "int", nullptr}, op_slice{"slice", "Tensor", nullptr}, op_unsqueeze{"unsqueeze", "", nullptr},
     op_index{"index", "Tensor", nullptr}, op_index_put{"index_put_", "", nullptr}, op_copy{"copy_", "", nullptr},
     op_fill_number{"fill_", "Scalar", nullptr}, op_fill_tensor{"fill_", "Tensor", nullptr}, op_alias{"alias", "", nullptr},
-    op_view{"view", "", nullptr};
+    op_view{"view", "", nullptr}, op_expand{"expand", "", nullptr};
 
 static Tensor select(const Tensor& self, int64_t dim, int64_t index, int64_t shown_dim) {
     TensorImpl* impl = self.impl();
@@ -231,7 +231,8 @@ static void write(const Tensor& target, PyObject* value) {
     if (!is_tensor(value) && scalar_of_object(value, scalar)) {
         if (category(target.dtype()) < 3 && scalar.is_complex())
             fail(ErrorKind::Runtime, "value cannot be converted to type %s without overflow", c_type_name(target.dtype()));
-        op_fill_number(target, scalar);
+        if (target.impl()->non_overlapping_dense) op_fill_number(target, scalar);
+        else op_fill_tensor(target, wrap_number(scalar));   // refuses an expanded one
         return;
     }
     if (!is_tensor(value)) {
@@ -247,6 +248,8 @@ static void write(const Tensor& target, PyObject* value) {
                                      "number of dimensions in the tensor (%lld)", old_type_name(stripped.dtype()), str(stripped.sizes()).c_str(),
                  str(target.sizes()).c_str(), static_cast<long long>(target.dim()), static_cast<long long>(stripped.dim()));
         expanded_strides(stripped.sizes(), stripped.strides(), target.sizes());
+        // A part of the target's own memory may be spread over it; copy_ refuses that where it is not spread yet.
+        if (stripped.storage() == target.storage()) stripped = op_expand(stripped, target.sizes(), false);
         op_copy(target, stripped);
     }
 }

@@ -41,7 +41,7 @@ enum class Promotion : uint8_t {
     TRAIT(NoInplace) \
     TRAIT(Inplace)           /* has an in-place form though it is not pointwise */ \
     TRAIT(NoOut) \
-    TRAIT(OutApart)          /* its out= must not share memory with any argument */ \
+    TRAIT(OutApart)          /* what it writes must not share memory with an argument, but for self in place */ \
     TRAIT(WritesCopy)        /* its body writes to what copy_to_write (operators/forms.h) gives it */ \
     TRAIT(TakesExpanded)     /* its in-place form writes to expanded tensors too, with PyTorch's warning that it will not */ \
     TRAIT(KeepsConj)         /* handles lazily conjugated or negated arguments itself */ \

@@ -159,11 +159,7 @@ OPERATORS(copying) {
     declare("detach(Tensor(a) self) -> Tensor(a)", {
         doc("The same memory outside the autograd graph; shares the version counter"), not_differentiable(),
         view([](const Tensor& self) {
-            Tensor result = make_view(self, self.sizes(), self.strides(), self.storage_offset());
-            TensorImpl* impl = result.impl();
-            if (impl->base) { release(impl->base); impl->base = nullptr; }
-            impl->is_view = false;
-            return result;
+            return untied(make_view(self, self.sizes(), self.strides(), self.storage_offset()));
         }),
     });
     declare("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
@@ -205,7 +201,7 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into a storage"), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Makes self look into a storage"), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
             KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
@@ -231,26 +227,26 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", {
-        doc("Makes self the whole of a storage, flat"), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Makes self the whole of a storage, flat"), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source) {
             int64_t count = static_cast<int64_t>(source->bytes / self.element_size());
             return set_(self, source, 0, {count}, {1});
         }),
     });
     declare("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", {
-        doc("Makes self look where another tensor looks"), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Makes self look where another tensor looks"), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source) {
             return set_(self, Ref<Storage>::share(source.storage()), source.storage_offset(), source.sizes(), source.strides());
         }),
     });
     declare("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into another tensor's storage"), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Makes self look into another tensor's storage"), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
             return set_(self, Ref<Storage>::share(source.storage()), storage_offset, size, stride);
         }),
     });
     declare("set_(Tensor(a!) self) -> Tensor(a!)", {
-        doc("Makes self empty"), in(space::Method), not_differentiable(),
+        doc("Makes self empty"), in(space::Method), no_derivative(),
         kernel([](const Tensor& self) { return set_(self, Storage::make(0, self.device()), 0, {0}, {1}); }),
     });
     declare("is_same_size(Tensor self, Tensor other) -> bool", {

@@ -353,6 +353,7 @@ OPERATORS(creation) {
         doc("A 0-d tensor's number everywhere, in place"), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
+            check_overlap(self, nullptr, 0);
             if (!self.is_meta()) copy_into(self, value);
             written(self);
             return self;

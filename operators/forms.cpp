@@ -144,6 +144,11 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     if (op.functional->has(trait::TakesExpanded)) warn_of_expanded(self, op.name(), "mask] = scalar");
     else check_overlap(self, nullptr, 0);
     if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, self.dtype());
+    if (op.functional->has(trait::OutApart))
+        for (int i = 0; i < op.tensor_count; i++) {
+            const Value& v = arguments[op.tensor_positions[i]];
+            if (op.tensor_positions[i] && v.is_tensor()) check_apart(self, *v.tensor, true);
+        }
     Value computed;
     {
         struct Offer {
@@ -206,7 +211,9 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         check_target(op, result.dtype(), out.dtype());
         check_overlap(out, nullptr, 0);
         fit_out(out, result.sizes(), result.strides());
-        check_overlap(out, inputs, input_count, op.functional->has(trait::OutApart));
+        const bool apart = op.functional->has(trait::OutApart), may_be_self = op.functional->has(trait::Inplace) && input_count;
+        if (may_be_self) check_overlap(out, inputs, 1);
+        check_overlap(out, inputs + may_be_self, input_count - may_be_self, apart);
         copy_into(out, result);
         written(out);
         results[i] = Value::own(std::move(out));

@@ -165,17 +165,25 @@ Tensor chosen_elements(const Tensor& self, const Tensor& given) {
     return result;
 }
 
-/// One number where a mask is true goes there as masked_fill puts it, of whatever dtype.
-Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& values) {
+/// Whether it is one number where a mask is true: that goes there as masked_fill puts it, of whatever dtype.
+bool is_masked_fill(TensorList indices, const Tensor& values) {
     int masks = 0;
     for (const Tensor& each : indices)
         if (each.defined()) masks += each.dtype() == DType::Bool || each.dtype() == DType::UInt8 ? 1 : 2;
-    if (masks != 1 || values.numel() != 1 || values.is_meta() || self.is_meta()) return values;
+    return masks == 1 && values.numel() == 1;
+}
+
+Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& values) {
+    if (!is_masked_fill(indices, values) || values.is_meta() || self.is_meta()) return values;
     return full({}, values.item_scalar(), self.dtype());
 }
 
 void put(const Tensor& self, TensorList indices, const Tensor& given, Write write) {
     const Tensor values = write == Write::Set && self.dtype() != given.dtype() ? as_masked_fill(self, indices, given) : given;
+    if (!self.is_meta() && !is_masked_fill(indices, given)) {
+        check_apart(self, *given.impl(), true);
+        for (const Tensor& each : indices) if (each.defined()) check_apart(self, *each.impl(), true);
+    }
     KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                    scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
     if (self.is_meta()) return;
@@ -453,7 +461,7 @@ OPERATORS(indexing) {
         refuses("torch.ones(2).index_select(0, torch.tensor([5]))", "IndexError: index out of range in self"),
     });
     declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
-        doc("self with alpha * source added at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy),
+        doc("self with alpha * source added at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
             check_fits(alpha, value_type(self.dtype()));
             Tensor values = alpha.equals(1) ? source : mul(source, wrap_number(alpha));
@@ -466,7 +474,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
-        doc("self with source written at the given places along a dimension"), flags(trait::AutocastPromote | trait::WritesCopy), has_inplace(),
+        doc("self with source written at the given places along a dimension"), flags(trait::AutocastPromote | trait::WritesCopy | trait::OutApart), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
             return write_rows(self, dim, index, source, Write::Set, "index_copy_");
         }),
@@ -476,7 +484,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
+        doc("self with a number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded | trait::OutApart), no_out(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             KINDLING_CHECK(Index, index.dim() <= 1, "Index has to be a vector/scalar");
             KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
@@ -511,7 +519,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor", {
-        doc("self with source combined ('prod', 'mean', 'amax', 'amin') at the given places along a dimension"), has_inplace(),
+        doc("self with source combined ('prod', 'mean', 'amax', 'amin') at the given places along a dimension"), has_inplace(), flags(trait::OutApart),
         composition([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Text reduce, bool include_self) {
             KINDLING_CHECK(Runtime, reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
                            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", std::string(reduce).c_str());
@@ -531,7 +539,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), has_inplace(), flags(trait::WritesCopy),
+        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
             return scattered(self, dim, index, src, Write::Set, "scatter");
         }),
@@ -550,7 +558,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the indexed places"), has_inplace(), flags(trait::WritesCopy),
+        doc("self with a number written at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             if (!index.numel()) return copy_to_write(self, {});
             return scattered(self, dim, index, number_like(index, value, self), Write::Set, "scatter");
@@ -558,14 +566,14 @@ OPERATORS(indexing) {
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
     });
     declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", {
-        doc("self with src combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy), not_differentiable(),
+        doc("self with src combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
             return scattered(self, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
         }),
     });
     declare("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", {
-        doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy), not_differentiable(),
+        doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
             if (!index.numel()) return copy_to_write(self, {});
@@ -573,7 +581,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with src added at the indexed places"), has_inplace(), flags(trait::WritesCopy),
+        doc("self with src added at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
             return scattered(self, dim, index, src, Write::Add, "scatter_add");
         }),
@@ -581,7 +589,7 @@ OPERATORS(indexing) {
         derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
     });
     declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", {
-        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), has_inplace(), flags(trait::WritesCopy),
+        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
             Write write = reduce_mode(reduce, "scatter_reduce");
             if (!index.numel()) return copy_to_write(self, {});
@@ -663,7 +671,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", {
-        doc("self with elements written, or added, at places counted in row-major order"), has_inplace(), no_out(),
+        doc("self with elements written, or added, at places counted in row-major order"), has_inplace(), no_out(), flags(trait::OutApart),
         composition([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());

@@ -130,22 +130,25 @@ bool is_expanded(const TensorImpl& tensor) {
     return false;
 }
 
+void check_apart(const Tensor& out, const TensorImpl& input, bool same_too) {
+    const TensorImpl& target = *out.impl();
+    if (input.storage != target.storage || !input.numel || !target.numel) return;
+    if (!input.non_overlapping_dense || !target.non_overlapping_dense) return;  // too hard to tell, as torch
+    const char *low, *high, *bottom, *top;
+    extent(input, low, high);
+    extent(target, bottom, top);
+    if (!same_too && low == bottom && high == top && input.strides() == target.strides()) return;
+    KINDLING_CHECK(Runtime, high <= bottom || top <= low,
+                   "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                   "memory location. Please clone() the tensor before performing the operation.");
+}
+
 void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count, bool same_too) {
     TensorImpl* target = out.impl();
     KINDLING_CHECK(Runtime, !is_expanded(*target), "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                    "location. Please clone() the tensor before performing the operation.");
     for (int i = 0; i < count; i++) {
-        TensorImpl* input = inputs[i];
-        if ((!same_too && input == target) || input->storage != target->storage || !input->numel || !target->numel) continue;
-        if (!input->non_overlapping_dense || !target->non_overlapping_dense) continue;  // too hard to tell, as torch
-        const char *low, *high, *bottom, *top;
-        extent(*input, low, high);
-        extent(*target, bottom, top);
-        const TensorImpl *a = input, *b = target;
-        if (!same_too && low == bottom && high == top && a->strides() == b->strides()) continue;
-        KINDLING_CHECK(Runtime, high <= bottom || top <= low,
-                       "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                       "memory location. Please clone() the tensor before performing the operation.");
+        if (same_too || inputs[i] != target) check_apart(out, *inputs[i], same_too);
     }
 }
 

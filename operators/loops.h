@@ -28,6 +28,8 @@ Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count);
 bool is_expanded(const TensorImpl& tensor);
 /// RuntimeError as torch when `out` overlaps itself, or overlaps an input without being it (or, with same_too, at all).
 void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count, bool same_too = false);
+/// Only that the two share no memory, where that is easy to tell.
+void check_apart(const Tensor& out, const TensorImpl& input, bool same_too);
 
 /// Byte strides of `tensor` seen as `sizes`.
 void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides);

@@ -425,13 +425,13 @@ OPERATORS(normalization) {
                 };
                 keep(running_mean, mean_, momentum);
                 keep(running_var, spread, momentum * (count / (count - 1)));
-                return std::tuple<Tensor, Tensor, Tensor>(all.result, mean_, rstd);
+                return std::tuple<Tensor, Tensor, Tensor>(contiguous(all.result, input.suggest_memory_format()), mean_, rstd);
             }
             mean_ = running_mean;
             rstd = rsqrt(add(running_var, number(eps)));
             Tensor result = scaled(input, along(mean_, n, 1), along(rstd, n, 1), along(weight, n, 1), along(bias, n, 1));
             Tensor none = empty({0}, value_type(input.dtype()));
-            return std::tuple<Tensor, Tensor, Tensor>(result, none, none);
+            return std::tuple<Tensor, Tensor, Tensor>(contiguous(result, input.suggest_memory_format()), none, none);
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2, Wanted wanted) {
             Tensor gi, gw, gb, g = grad;
@@ -449,9 +449,10 @@ OPERATORS(normalization) {
             Tensor w = along(weight, n, 1);
             if (wanted[0] && training && !thread_state.grad_mode) {
                 auto [to_input, to_weight, to_bias] = through_batch(g, input, mean_, rstd, w, dims);
-                return std::tuple<Tensor, Tensor, Tensor>(to_input, wanted[1] ? to_weight : Tensor(), wanted[2] ? to_bias : Tensor());
+                return std::tuple<Tensor, Tensor, Tensor>(contiguous(to_input, input.suggest_memory_format()), wanted[1] ? to_weight : Tensor(), wanted[2] ? to_bias : Tensor());
             }
             if (wanted[0]) gi = training ? through_statistics(g, input, mean_, rstd, w, mask) : mul(w.defined() ? mul(g, w) : g, rstd);
+            if (gi.defined()) gi = contiguous(gi, input.suggest_memory_format());
             std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, dims, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),

@@ -113,8 +113,11 @@ class _Holder:
 class _Frame:
     """One checkpointed call: what it saved, and what was recomputed and not yet used."""
 
-    def __init__(self, recompute, early_stop, metadata):
+    def __init__(self, recompute, inputs, early_stop, metadata):
         self.recompute = recompute
+        # As a node keeps its tensors: what was written to before backward is refused there.
+        keep = torch._C._make_saved_tensor
+        self.inputs = [keep(value, False) if isinstance(value, torch.Tensor) else value for value in inputs]
         self.early_stop = early_stop
         self.metadata = metadata
         self.holders = []       # weak: a holder dies with the last node that saved its tensor
@@ -143,6 +146,8 @@ class _Frame:
         from weakref import WeakKeyDictionary
         self.recomputed = WeakKeyDictionary()
         found = []
+        saved = torch._C._SavedTensor
+        inputs = [value.unpack() if isinstance(value, saved) else value for value in self.inputs]
 
         def pack(tensor):
             tensor = tensor.detach() if tensor.requires_grad else tensor
@@ -164,7 +169,7 @@ class _Frame:
 
         try:
             with torch.autograd.graph.saved_tensors_hooks(pack, _itself), torch.enable_grad():
-                self.recompute()
+                self.recompute(inputs)
         except _StopRecomputationError:
             pass
         self._compare(found)
@@ -211,11 +216,11 @@ def _without_reentry(function, preserve_rng_state, context_fn, determinism_check
     if not torch.is_grad_enabled():
         return function(*args, **kwargs)
 
-    def recompute():
+    def recompute(args):   # the frame's, not those of the call
         with surroundings, recompute_context:
             function(*args, **kwargs)
 
-    frame = _Frame(recompute, early_stop, _DETERMINISM_CHECKS[determinism_check])
+    frame = _Frame(recompute, args, early_stop, _DETERMINISM_CHECKS[determinism_check])
     result = suppressed = None
     with torch.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
         suppressed = True

@@ -1,0 +1,112 @@
+"""What random programs of automatic differentiation found (tests/fuzz/programs.py), by class; PyTorch is asked for each."""
+import pytest
+
+from both import same
+
+SETUP = """a = torch.tensor([.5, 2., -1.], requires_grad=True, dtype=torch.float64)
+z = torch.tensor([.5+1j, 2.-3j, -1.], requires_grad=True)
+M = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)
+i = torch.tensor([0, 1, 2])"""
+
+TWICE = ["a.sum()", "a.mean()", "a.mean(0)", "a[1]", "a.expand(2, 3).sum()", "a.cumsum(0).sum()", "a.flip(0).sum()", "a.view(-1).sum()", "torch.cat([a, a]).sum()",
+         "a.repeat(2).sum()", "torch.stack([a, a]).sum()", "M.tril().sum()", "M.t().sum()", "M.diagonal().sum()", "a.roll(1).sum()", "a.clone().fill_(3).sum()",
+         "a.unfold(0, 2, 1).sum()", "a.as_strided((2,), (1,)).sum()", "a.float().sum()", "z.conj().real.sum()", "a.ceil().sum()", "a.split(1)[0].sum()",
+         "a.unbind()[0].sum()", "F.pad(a, (1, 1)).sum()", "F.interpolate(a[None, None], scale_factor=2).sum()", "torch.trace(M)", "a.lerp(a, .5).sum()", "(1 - a).sum()",
+         "F.dropout(a, 0.).sum()", "torch.addmm(M, M.detach(), M.detach()).sum()", "M.rot90().sum()", "a.frac().sum()", "a.fmod(2).sum()",
+         # these keep a tensor, if only a number
+         "(a * 2).sum()", "(a / 2).sum()", "(a * a).sum()", "a.norm()", "a.var()", "a.exp().sum()", "F.relu(a).sum()", "(a @ a)", "a.index_select(0, i).sum()",
+         "a.gather(0, i).sum()", "a.sort()[0].sum()", "a.masked_fill(a > 0, 1).sum()", "torch.where(a > 0, a, a).sum()", "a.nansum()", "F.linear(M, M.detach()).sum()",
+         "a.renorm(2, 0, 1.).sum() if a.dim() > 1 else M.renorm(2, 0, 1.).sum()", "a.scatter(0, i, 2.).sum()"]
+
+
+@pytest.mark.parametrize("made", TWICE)
+def test_backward_twice_where_no_tensor_was_kept(made):
+    same(f"y = {made}\ny.backward()\ny.backward()\na.grad, z.grad, M.grad", SETUP)
+
+
+COUNTS = ["M.cummax(0)[0]", "M.max(0)[0]", "M.topk(1)[0]", "M.sort()[0]", "torch.frexp(M)[0]", "F.layer_norm(M, (2,))", "F.batch_norm(M, None, None, training=True)",
+          "F.group_norm(M, 1)", "F.max_pool2d(M[None], 1)", "torch.linalg.slogdet(M)[1]", "torch.linalg.qr(M)[1]", "torch.linalg.svd(M)[1]", "torch.linalg.eigh(M)[0]", "M.unbind()[0]",
+          "M.kthvalue(1)[0]", "F.nll_loss(M, torch.tensor([0, 1]))", "torch.linalg.lu_factor(M)[0]", "torch.linalg.inv_ex(M)[0]", "torch.linalg.cholesky_ex(M @ M.T)[0]",
+          "F.rms_norm(M, (2,))", "torch.std_mean(M)[0]", "M.mode(0)[0]", "F.dropout(M, .5)", "M.exp()"]
+
+
+@pytest.mark.parametrize("made", COUNTS)
+def test_gradients_that_a_prehook_sees(made):
+    same(f"x = {made}\nlog = []\nx.grad_fn.register_prehook(lambda g: log.append(len(g)))\nx.sum().backward()\nlog, x.output_nr", SETUP)
+
+
+# What is written to shares memory with what is read, or with itself.
+SHARED = [f"v = torch.ones(4)\n{line}\nv" for line in
+          ["v.index_copy_(0, torch.arange(4), v)", "v[:3].index_copy_(0, i, v[1:])", "v.index_add_(0, torch.arange(4), v)", "v.scatter_(0, i, v)", "v.scatter_add_(0, i, v)",
+           "v.scatter_reduce_(0, i, v, 'sum')", "v.index_reduce_(0, torch.arange(4), v, 'prod')", "v.put_(torch.arange(4), v)", "v[:2].scatter_(0, i[:2], v[1:])", "v[v > 0] = v[:1]",
+           "v[i] = v[1:]", "v.index_put_((i,), v[:3])", "v.index_put_((i,), v[:3], accumulate=True)", "v.masked_scatter_(v > 0, v)", "v[:2].scatter_(0, i[:2], v[2:])",
+           "torch.index_add(v, 0, i, torch.ones(3), out=v)", "torch.scatter(v, 0, i, torch.ones(3), out=v)", "torch.index_copy(v, 0, i, v[1:], out=v)",
+           "w = v.view(2, 2)\nw[:] = w[0]", "w = v.view(2, 2)\nw.copy_(w[0])", "w = v.view(2, 2)\nw[:, :1] = w[:, 1:]", "w = v.view(2, 2)\nw[1] = w[0]"]]
+SHARED += [f"v = torch.ones(3).long()\n{line}\nv" for line in
+           ["v.scatter_(0, v, v * 2)", "v.index_fill_(0, v, 0)", "v.put_(v, v * 2)", "v.index_add_(0, v, v * 2)", "v.index_copy_(0, v, v * 2)", "v.index_put_((v,), torch.tensor(1))", "v[v] = 2"]]
+SHARED += [f"v = torch.ones(1, 2).expand(3, 2)\n{line}\nv" for line in
+           ["v[0] = 2.", "v[:, 0] = 2.", "v[:] = 2", "v[...] = 2", "v[None] = 2", "v[0] = torch.tensor(2.)", "v[:, 0] = torch.tensor(2.)", "v[0].fill_(2.)", "v[:, 0].fill_(2.)", "v.zero_()",
+            "v[:, 0].fill_(torch.tensor(2.))", "v[0, 0] = 2", "v.index_put_((torch.tensor([0]),), torch.tensor(2.))", "v[v > 0] = 2.", "v[torch.tensor([0])] = 2.", "v.fill_diagonal_(3.)"]]
+SHARED += ["u = M + M\ng = torch.autograd.grad(u.sum(), [u])[0]\ng[0] = .5\ng"]
+
+
+@pytest.mark.parametrize("source", SHARED)
+def test_writes_to_memory_that_is_read(source):
+    same(source, SETUP)
+
+
+VIEWS = ["y = a * 1\nwith torch.no_grad(): v = y.detach()\nv[0] = a[0]\nv, v._is_view()", "y = a * 1\nwith torch.no_grad(): v = y[:2].detach()\nv.mul_(a[:2])\nv",
+         "y = a * 1\nwith torch.no_grad(): v = y[...]\nv.mul_(a)", "y = a.split(1)[0].detach()\ny.mul_(a[0])\ny",
+         "y = a * 1\ny.set_(a.detach())\ny.grad_fn is None, y.requires_grad, type(y.grad_fn).__name__", "y = a * 1\ny.set_(a.detach())\ny.sum().backward()", "a.set_(a.detach())",
+         "y = a.detach()\ny.set_(a)\ny.requires_grad", "y = a * 1\nwith torch.no_grad(): y.set_(a.detach())\ny.sum().backward()\na.grad",
+         "with torch.no_grad(): a.resize_(3)", "with torch.no_grad(): a.resize_as_(M)", "(a * 1).resize_(2)",
+         "M.fill_diagonal_(1)", "(M * 1).fill_diagonal_(5)", "x = M * 1\nx.fill_diagonal_(5)\nx.sum().backward()\nM.grad", "x = M.t() * 1\nx.fill_diagonal_(5)\nx.sum().backward()\nx, M.grad",
+         "torch.zeros(7, 3).fill_diagonal_(5, wrap=True)", "torch.zeros(7, 3).fill_diagonal_(5)", "torch.zeros(3, 7).fill_diagonal_(5, True)", "torch.zeros(3, 3, 3).fill_diagonal_(5)",
+         "torch.zeros(3, 2, 3).fill_diagonal_(5)", "torch.zeros(3).fill_diagonal_(5)", "torch.zeros(3, 4, dtype=torch.int64).t().fill_diagonal_(-2)",
+         "u = M.t() * 1\nu.retain_grad()\nu.t().exp().sum().backward()\nu.grad.stride()", "u = M + 1\nu.retain_grad()\nu.sum().backward()\nu.grad.stride(), u.grad",
+         "torch.ones(3)[:2].index_put_((torch.tensor([True, False]),), torch.tensor(2, dtype=torch.int64))", "x = torch.ones(3)\nx[x > 0] = torch.tensor(2)\nx",
+         "(z.conj() * 2).abs().sum().backward()\nz.grad"]
+
+
+@pytest.mark.parametrize("source", VIEWS)
+def test_what_happens_to_views(source):
+    same(source, SETUP)
+
+
+@pytest.mark.parametrize("source", ["torch.autograd.grad(a.sum(), [None])", "torch.autograd.grad(a.sum(), [a, None])", "torch.autograd.grad(a.sum(), [3])",
+                                    "torch.autograd.grad(a.sum(), [[a]])", "a.sum().backward(inputs=[None])", "a.sum().backward(inputs=[3])"])
+def test_inputs_that_are_no_tensors(source):
+    same(source, SETUP)
+
+
+def test_complex_numbers_have_no_order():
+    for call in ["z.abs_()", "z.detach().abs_()", "z.detach()[:2].absolute_()", "F.relu(z)", "torch.maximum(z, z)", "torch.minimum(z, z)", "torch.fmax(z, z)", "torch.fmin(z, z)",
+                 "torch.sign(z)", "torch.signbit(z)"]:
+        same(call, SETUP)
+    for call in ["z.amax()", "z.amin()", "z.max()", "z.min()", "z.max(0)", "z.argmax()", "z.argmin()", "z.sort()", "z.topk(1)", "z.median()", "z.kthvalue(1)", "z.mode()", "z.cummax(0)",
+                 "z.msort()", "z.unique()", "torch.ones(2, 2, dtype=torch.bool) @ torch.ones(2, 2, dtype=torch.bool)"]:
+        same(call, SETUP, message=False)
+
+
+BATCH_NORM = ["M.expand(3, 2, 2).transpose(0, 1)", "torch.ones(2, 3).cumsum(0).t()", "torch.ones(2, 3, 4).cumsum(2).transpose(1, 2)", "torch.ones(2, 3, 4, 4).cumsum(2).to(memory_format=torch.channels_last)",
+              "torch.ones(2, 4, 4, 3).cumsum(2).permute(0, 3, 1, 2)", "torch.ones(4, 3, 2).cumsum(2).permute(2, 1, 0)", "torch.ones(2, 6).cumsum(1)[:, ::2]", "torch.ones(64, 70, 9).cumsum(0).transpose(1, 2)"]
+
+
+@pytest.mark.parametrize("x", BATCH_NORM)
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_gives_rows(x, training):
+    same(f"x = ({x}).detach().requires_grad_()\nn = x.shape[1]\ny = F.batch_norm(x, torch.zeros(n), torch.ones(n), training={training})\n"
+         "g, = torch.autograd.grad((y * y).sum(), [x])\ny.stride(), g.stride()", SETUP)
+
+
+CHECKPOINTS = ["c = checkpoint(lambda x: x.sin() * x, v, use_reentrant=False)\nv.detach().zero_()\nc.sum().backward()",
+               "c = checkpoint(lambda x: x.sin() * x, v, use_reentrant=False)\nwith torch.no_grad(): v.mul_(2)\nc.sum().backward()",
+               "c = checkpoint(lambda x, y: (x + y).sin(), v, b, use_reentrant=False)\nb.mul_(2)\nc.sum().backward()",
+               "c = checkpoint(lambda x, y: x.sin() * y, v, 3, use_reentrant=False)\nc.sum().backward()\na.grad",
+               "c = checkpoint(lambda x: checkpoint(lambda y: y.sin() * y, x.exp(), use_reentrant=False), v, use_reentrant=False)\nc.sum().backward()\na.grad",
+               "c = checkpoint(lambda x: checkpoint(lambda y: y.sin() * y, x.exp(), use_reentrant=False), v, use_reentrant=False)\nc.sum().backward(retain_graph=True)\nc.sum().backward()\na.grad"]
+
+
+@pytest.mark.parametrize("source", CHECKPOINTS)
+def test_checkpoints_keep_their_inputs_as_nodes_do(source):
+    same(source, SETUP + "\nimport importlib\ncheckpoint = importlib.import_module(torch.__name__ + '.utils.checkpoint').checkpoint\nv = a * 1\nb = torch.ones(3)", message=False)
