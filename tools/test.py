@@ -98,7 +98,7 @@ def count(tally, name, report, status):
             passed += number["tests"] - bad - idle
             failed += bad
             skipped += idle
-    if failed == 0 and (status != 0 or passed == 0):
+    if failed == 0 and (status != 0 or passed + skipped == 0):
         failed = 1
     tally.add(name, passed, failed, f"{skipped} skipped" if skipped else "")
 
