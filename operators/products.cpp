@@ -130,6 +130,24 @@ OPERATORS(products) {
         derivative("self", GIVEN(Tensor grad, Tensor mat2) { return bmm(grad, H(mat2)); }),
         derivative("mat2", GIVEN(Tensor grad, Tensor self) { return bmm(H(self), grad); }),
     });
+    declare("_int_mm(Tensor self, Tensor mat2) -> Tensor", {
+        doc("The product of a matrix of int8 or uint8 with one of int8, summed in int32"), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& mat2) {
+            KINDLING_CHECK(Runtime, self.dim() == 2, "_int_mm: Expected self to be of dimension 2 but got %ld", self.dim());
+            KINDLING_CHECK(Runtime, mat2.dim() == 2, "_int_mm: Expected mat2 to be of dimension 2 but got %ld", mat2.dim());
+            KINDLING_CHECK(Runtime, self.size(1) == mat2.size(0), "_int_mm: self.size(1) needs to match mat2.size(0) but got %ld and %ld", self.size(1), mat2.size(0));
+            KINDLING_CHECK(Runtime, self.dtype() == DType::Int8 || self.dtype() == DType::UInt8, "_int_mm: Expected self dtype to be int8 or uint8 but got %s", name(self.dtype()));
+            KINDLING_CHECK(Runtime, mat2.dtype() == DType::Int8, "_int_mm: Expected mat2 dtype to be of type int8 but got %s", name(mat2.dtype()));
+            Tensor out = make_tensor({self.size(0), mat2.size(1)}, DType::Int32, self.device());
+            if (out.is_meta() || !out.numel()) return out;
+            library::Gemm problem{DType::Int8, self.size(0), mat2.size(1), self.size(1), self.data(), self.stride(0), self.stride(1),
+                                  mat2.data(), mat2.stride(0), mat2.stride(1), out.data(), mat2.size(1), 1};
+            Unlocked unlocked(problem.m * problem.n * problem.k > 100000);
+            if (self.dtype() == DType::Int8 && library::gemm_bytes(problem)) return out;
+            return product(to(self, DType::Int32), to(mat2, DType::Int32), Tensor(), 0, 1);
+        }),
+        refuses("torch._int_mm(torch.ones(2, 3), torch.ones(3, 2))", "RuntimeError: _int_mm: Expected self dtype to be int8 or uint8"),
+    });
     declare("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * mat1 @ mat2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {

@@ -393,6 +393,11 @@ void pack_panels(DType dtype, void* to, const void* b, int64_t b_row, int64_t b_
     });
 }
 
+bool gemm_bytes(const Gemm& problem) {
+    return run_tiles({problem.m, problem.n, problem.k, problem.a, problem.a_row, problem.a_column, problem.b, problem.b_row,
+                      problem.b_column, problem.out, problem.out_row, TilesPart::Int32});
+}
+
 void gemm(const Gemm& g) {
     if (g.m == 0 || g.n == 0 || g.batch == 0) return;
     switch (g.dtype) {

@@ -34,6 +34,9 @@ struct Gemm {
 
 /// All dtypes but bool. With beta 0 the values of c are not read.
 void gemm(const Gemm& problem);
+/// a @ b of int8 matrices into int32, by the processor's tiles; false where it has none or they would not pay. Of the problem
+/// only shapes, operands and `out` are read; the columns of `out` lie one after the other.
+bool gemm_bytes(const Gemm& problem);
 
 /// A matrix b of float or double that many products need, in the order in which they read it: panels of so many columns,
 /// with the rows of a panel one after the other, `panel_columns` long; the last panel is filled up with zeros.

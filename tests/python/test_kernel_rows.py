@@ -452,3 +452,19 @@ def test_rows_across_memory_have_the_same_bits(rows, length, dtype):
     want = k._softmax_backward_data(grad, kept, 2, kept.dtype)
     got = k._softmax_backward_data(grad.transpose(1, 2).contiguous(), kept.transpose(1, 2).contiguous(), 1, kept.dtype)
     assert k.equal(want, got.transpose(1, 2))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (20, 33, 24), (64, 64, 64), (17, 200, 90), (100, 1030, 70), (5, 0, 6), (0, 4, 3)], ids=str)
+@pytest.mark.parametrize("first", ["int8", "uint8"])
+def test_products_of_bytes(shape, first):
+    m, n, inner = shape[0], shape[2], shape[1]
+    info = np.iinfo(first)
+    draw = np.random.default_rng(1)
+    a = draw.integers(info.min, info.max, (m, inner), first, endpoint=True)
+    b = draw.integers(-128, 127, (inner, n), "int8", endpoint=True)
+    want = a.astype(np.int32) @ b.astype(np.int32)
+    for left in (k.from_numpy(a), k.from_numpy(a.T.copy()).t()):
+        for right in (k.from_numpy(b), k.from_numpy(b.T.copy()).t()):
+            got = k._int_mm(left, right)
+            assert got.dtype == k.int32 and got.is_contiguous() and np.array_equal(got.numpy(), want)
+    assert np.array_equal(torch._int_mm(torch.from_numpy(a), torch.from_numpy(b)).numpy(), want)
