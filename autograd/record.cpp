@@ -293,7 +293,11 @@ void call_autograd(const Operator& op, Value* arguments, Value* results) {
     const OperatorPlan& plan = plan_of(op);
     if (op.form == Form::Functional) return record_functional(op, plan, arguments, results);
     if (op.form == Form::Inplace) return record_inplace(op, plan, arguments, results);
-    if (any_requires_grad(op, arguments) && plan.kind != OperatorPlan::Kind::None)
+    // Of what has no derivative, only what makes tensors from nothing minds an out= that requires grad.
+    const Operator& functional = *op.functional;
+    const bool factory = functional.tensor_count + functional.list_count == 0;
+    const bool refused = (factory || plan.kind != OperatorPlan::Kind::None) && any_requires_grad(op, arguments);
+    if (refused)
         fail(ErrorKind::Runtime, "%s(): functions with out=... arguments don't support automatic differentiation, but one of the "
              "arguments requires grad.", op.name());
     call_below(op, arguments, results);

@@ -85,10 +85,6 @@ PyObject* run_call(Call& call, Caller caller) {
     Value results[16];
     call_over(op, call.values, results, caller);
     PyObject* result = results_to_python(op, results);
-    if (call.out_given && result && call.out && (PyTuple_Check(call.out) || PyList_Check(call.out)) && op.schema->results.empty()) {
-        Py_DECREF(result);
-        return Py_NewRef(call.out);
-    }
     if (call.requires_grad && result && is_tensor(result)) tensor_of(result).requires_grad_(true);
     return result;
 }

@@ -691,7 +691,6 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
                 return Fit::No;
             }
             call.out_given = true;
-            call.out = object;
             continue;
         }
         if (s.factory || s.factory_out) {

@@ -86,7 +86,6 @@ struct Call {
     bool overloaded = false;     // an argument has __torch_function__
     bool requires_grad = false;
     bool out_given = false;
-    PyObject* out = nullptr;     // borrowed, as given
     union { Value values[40]; };  // as many as the schema has arguments; the rest is never touched
     Arena arena;
     Call() {}

@@ -41,6 +41,7 @@ enum class Promotion : uint8_t {
     TRAIT(NoInplace) \
     TRAIT(Inplace)           /* has an in-place form though it is not pointwise */ \
     TRAIT(NoOut) \
+    TRAIT(Out)               /* has an out= form though its name is private, or though its result is a list */ \
     TRAIT(OutApart)          /* what it writes must not share memory with an argument, but for self in place */ \
     TRAIT(WritesCopy)        /* its body writes to what copy_to_write (operators/forms.h) gives it */ \
     TRAIT(TakesExpanded)     /* its in-place form writes to expanded tensors too, with PyTorch's warning that it will not */ \

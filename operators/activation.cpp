@@ -242,7 +242,7 @@ OPERATORS(activation) {
         }),
     });
     declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
-        doc("exp(x) / sum of exp(x) along dim, without overflow"), in(space::Torch),
+        doc("exp(x) / sum of exp(x) along dim, without overflow"), has_out(), in(space::Torch),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
             KINDLING_CHECK(Runtime, !half_to_float || self.dtype() == DType::Float16, "conversion is supported for Half type only");
             return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
@@ -266,7 +266,7 @@ OPERATORS(activation) {
         }),
     });
     declare("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
-        doc("log(softmax(x)), without overflow"), in(space::Torch),
+        doc("log(softmax(x)), without overflow"), has_out(), in(space::Torch),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
             KINDLING_CHECK(Runtime, !half_to_float || self.dtype() == DType::Float16, "conversion is supported for Half type only");
             return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
@@ -277,7 +277,7 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _log_softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
     });
     declare("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
-        doc("grad - exp(output) * sum(grad)"), in(space::Torch),
+        doc("grad - exp(output) * sum(grad)"), has_out(), in(space::Torch),
         kernel([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
             return soft(grad, dim, input_dtype, [](const Sym& g, const Sym& y) { return g - exp(y) * row_sum(g); }, output);
         }),

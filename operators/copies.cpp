@@ -87,24 +87,13 @@ OPERATORS(copies) {
         doc("view_as_complex, copied"), in(space::Torch),
         composition([](const Tensor& self) { return clone(view_as_complex(self), MemoryFormat::Contiguous); }) });
     declare("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
-        doc("split, copied"), out_castable(), in(space::Torch),
+        doc("split, copied"), in(space::Torch), has_out(), out_castable(),
         composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies(split(self, split_size, dim)); }) });
     declare("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
-        doc("split_with_sizes, copied"), in(space::Torch), no_out(),
+        doc("split_with_sizes, copied"), in(space::Torch), has_out(),
         composition([](const Tensor& self, IntList split_sizes, int64_t dim) { return copies(split_with_sizes(self, split_sizes, dim)); }) });
-    declare("split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()", {
-        doc("split_with_sizes, copied into given tensors"), in(space::Torch),
-        composition([](const Tensor& self, IntList split_sizes, int64_t dim, TensorList out) {
-            std::vector<Tensor> pieces = split_with_sizes(self, split_sizes, dim);
-            KINDLING_CHECK(Runtime, pieces.size() == out.size(), "split_with_sizes_copy_out() expected an out= argument of size %zu, got size %zu", pieces.size(), out.size());
-            for (size_t i = 0; i < pieces.size(); i++) {
-                KINDLING_CHECK(Runtime, out[i].dtype() == self.dtype(), "Expected out tensor to have dtype %s, but got %s instead", name(self.dtype()), name(out[i].dtype()));
-                if (!(out[i].sizes() == pieces[i].sizes())) resize_(out[i], pieces[i].sizes());
-                copy_(out[i], pieces[i]);
-            }
-        }) });
     declare("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", {
-        doc("unbind, copied"), in(space::Torch),
+        doc("unbind, copied"), in(space::Torch), has_out(),
         composition([](const Tensor& self, int64_t dim) { return copies(unbind(self, dim)); }) });
     declare("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", {
         doc("chunk whose pieces may be written to one by one: the same memory, which autograd takes for their own"),
@@ -124,7 +113,7 @@ OPERATORS(copies) {
         kernel([](const Tensor& self, IntList split_sizes, int64_t dim) { return apart(split_with_sizes(self, split_sizes, dim)); }),
         derivative("self", GIVEN(TensorList grads, Tensor self_shape, IntList split_sizes, int64_t dim) { return joined(grads, split_with_sizes(self_shape, split_sizes, dim), dim); }) });
     declare("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", {
-        doc("Each tensor cut in chunks along dim, the last padded with zeros, and chunk i of all laid side by side as row i"), out_castable(), in(space::Torch),
+        doc("Each tensor cut in chunks along dim, the last padded with zeros, and chunk i of all laid side by side as row i"), in(space::Torch), has_out(), out_castable(),
         composition([](TensorList tensors, int64_t dim, int64_t num_chunks) {
             KINDLING_CHECK(Runtime, num_chunks >= 1, "_chunk_cat expects positive num_chunks");
             KINDLING_CHECK(Runtime, !tensors.empty(), "_chunk_cat expects a non-empty input tensor list");

@@ -63,6 +63,7 @@ inline Field no_derivative() { return flags(trait::NoDerivative); }
 inline Field linear() { return flags(trait::Linear); }
 inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
 inline Field no_inplace() { return flags(trait::NoInplace); }
+inline Field has_out() { return flags(trait::Out); }              // for private names, and for lists of results
 inline Field no_out() { return flags(trait::NoOut); }
 /// What dtype out= may have; core/operator.h says what is so without.
 inline Field out_dtype(OutDType rule) { return {Field::Kind::OutDType, static_cast<uint8_t>(rule)}; }

@@ -183,7 +183,8 @@ void view_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
 }
 
 void out_kernel(const Operator& op, Value* arguments, Value* results) {
-    size_t count = op.schema->results.size(), first = op.argument_count() - count;
+    const bool list = op.schema->results.empty();   // one list of tensors
+    size_t count = list ? 1 : op.schema->results.size(), first = op.argument_count() - count;
     TensorImpl* inputs[64];
     int input_count = 0;
     for (int i = 0; i < op.tensor_count; i++) {
@@ -192,7 +193,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     }
     for (int i = 0; i < op.list_count; i++) {
         const Value& v = arguments[op.list_positions[i]];
-        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && j < v.size && input_count < 64; j++)
+        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && op.list_positions[i] < first && j < v.size && input_count < 64; j++)
             if (v.tensors[j].defined()) inputs[input_count++] = v.tensors[j].impl();
     }
     if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, arguments[first].tensor->dtype);
@@ -204,10 +205,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     Value computed[8];
     Owned rest{computed, count}, given{results, count};
     run_functional(op, arguments, computed);
-    for (size_t i = 0; i < count; i++) {
-        Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
-        if (!result.defined()) { results[i] = Value::own(std::move(out)); continue; }
-        if (op.has(trait::OutKeepsShape) && out.numel() == result.numel()) result = view(result, out.sizes());
+    auto write = [&](const Tensor& result, const Tensor& out) {
         check_target(op, result.dtype(), out.dtype());
         check_overlap(out, nullptr, 0);
         fit_out(out, result.sizes(), result.strides());
@@ -216,6 +214,19 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         check_overlap(out, inputs + may_be_self, input_count - may_be_self, apart);
         copy_into(out, result);
         written(out);
+    };
+    if (list) {
+        std::vector<Tensor> made = computed[0].take_list();
+        TensorList outs(arguments[first].tensors, arguments[first].size);
+        KINDLING_CHECK(Runtime, made.size() == outs.size(), "%s_out() expected an out= argument of size %zu, got size %zu", op.functional->name(), made.size(), outs.size());
+        for (size_t i = 0; i < made.size(); i++) write(made[i], outs[i]);
+        given.count = 0;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
+        if (result.defined() && op.has(trait::OutKeepsShape) && out.numel() == result.numel()) result = view(result, out.sizes());
+        if (result.defined()) write(result, out);
         results[i] = Value::own(std::move(out));
     }
     given.count = 0;

@@ -239,12 +239,12 @@ DType frequency_dtype(DType dtype, const char* name) {
 
 OPERATORS(fourier) {
     declare("_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor", {
-        doc("The Fourier transform of complex values over dimensions"), in(space::Torch), linear(),
+        doc("The Fourier transform of complex values over dimensions"), has_out(), in(space::Torch), linear(),
         kernel([](const Tensor& self, IntList dim, int64_t normalization, bool forward) { return complex_transform(self, dim, normalization, forward); }),
         derivative("self", GIVEN(Tensor grad, IntList dim, int64_t normalization, bool forward) { return _fft_c2c(grad, dim, normalization, !forward); }),
     });
     declare("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", {
-        doc("The Fourier transform of real values over dimensions; the last one halved if onesided"), in(space::Torch), linear(),
+        doc("The Fourier transform of real values over dimensions; the last one halved if onesided"), has_out(), in(space::Torch), linear(),
         kernel([](const Tensor& self, IntList dim, int64_t normalization, bool onesided) { return from_real(self, dim, normalization, onesided); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList dim, int64_t normalization, bool onesided) {
             Tensor whole = grad;
@@ -256,7 +256,7 @@ OPERATORS(fourier) {
         }),
     });
     declare("_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor", {
-        doc("The inverse Fourier transform of a half spectrum, to real values"), in(space::Torch), linear(),
+        doc("The inverse Fourier transform of a half spectrum, to real values"), has_out(), in(space::Torch), linear(),
         kernel([](const Tensor& self, IntList dim, int64_t normalization, int64_t n) { return to_real_values(self, dim, normalization, n); }),
         derivative("self", GIVEN(Tensor grad, IntList dim, int64_t normalization, int64_t last_dim_size) {
             return doubled(_fft_r2c(grad, dim, normalization, true), dim.back(), last_dim_size);

@@ -62,22 +62,25 @@ static const char* out_schema(const Schema& schema, bool long_name) {
     size_t open = text.find('('), arrow = text.rfind("->"), close = text.rfind(')', arrow);
     std::string arguments = text.substr(open, close - open);
     bool keywords = false;
-    for (const Argument& argument : schema.arguments) keywords |= argument.keyword_only;
+    size_t mutated = 0;
+    for (const Argument& argument : schema.arguments) keywords |= argument.keyword_only, mutated += argument.mutated;
     arguments += arguments.size() > 1 ? ", " : "";
     if (!keywords) arguments += "*, ";
     std::string results;
-    if (schema.results.size() == 1) { arguments += "Tensor(a!) out"; results = "Tensor(a!)"; }
+    const bool list = schema.results.size() == 1 && schema.results[0].list;
+    if (list) { arguments += "Tensor(a!)[] out"; results = "()"; }
+    else if (schema.results.size() == 1) { arguments += "Tensor(a!) out"; results = "Tensor(a!)"; }
     else {
         results = "(";
         for (size_t i = 0; i < schema.results.size(); i++) {
-            std::string letter(1, static_cast<char>('a' + i)), name = schema.results[i].name;
+            std::string letter(1, static_cast<char>('a' + mutated + i)), name = schema.results[i].name;
             if (name.empty()) name = "out" + std::to_string(i);
             arguments += (i ? ", " : "") + ("Tensor(" + letter + "!) " + name);
             results += (i ? ", " : "") + ("Tensor(" + letter + "!)") + (schema.results[i].name[0] ? " " + name : "");
         }
         results += ")";
     }
-    std::string form = !long_name && (overload.empty() || overload == "Tensor") ? "out" : overload + "_out";
+    std::string form = overload.empty() || (!list && !long_name && overload == "Tensor") ? "out" : overload + "_out";
     return strdup((std::string(schema.name) + "." + form + arguments + ") -> " + results).c_str());
 }
 

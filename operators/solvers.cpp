@@ -141,7 +141,7 @@ OPERATORS(solvers) {
     });
     // ---- systems
     declare("_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)", {
-        doc("The solution of A X = B (X A = B if not left), with the factors it was found by"), in(space::Torch),
+        doc("The solution of A X = B (X A = B if not left), with the factors it was found by"), has_out(), in(space::Torch),
         kernel([](const Tensor& A, const Tensor& B, bool left, bool check_errors) {
             need_square(A, "linalg.solve");
             need_field(A, "linalg.solve");
@@ -231,7 +231,7 @@ OPERATORS(solvers) {
     });
     // ---- determinants
     declare("_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)", {
-        doc("Determinants, with the factors they were found by"), in(space::Torch),
+        doc("Determinants, with the factors they were found by"), has_out(), in(space::Torch),
         kernel([](const Tensor& A) {
             need_square(A, "linalg.det");
             need_field(A, "linalg.det");
@@ -259,7 +259,7 @@ OPERATORS(solvers) {
         composition([](const Tensor& self) { return linalg_det(self); }),
     });
     declare("_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)", {
-        doc("Signs and logarithms of absolute values of determinants, with the factors they were found by"), in(space::Torch),
+        doc("Signs and logarithms of absolute values of determinants, with the factors they were found by"), has_out(), in(space::Torch),
         kernel([](const Tensor& A) {
             need_square(A, "linalg.slogdet");
             need_field(A, "linalg.slogdet");

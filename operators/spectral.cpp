@@ -225,7 +225,7 @@ void need_pinv(const Tensor& self) {
 
 OPERATORS(spectral) {
     declare("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", {
-        doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices of which one triangle is read"), in(space::Torch),
+        doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices of which one triangle is read"), has_out(), in(space::Torch),
         kernel([](const Tensor& A, Text UPLO, bool compute_v) { return eigh(A, UPLO, compute_v); }),
         derivative("A", GIVEN(TensorList grads, Tensor result0, Tensor result1) { return eigh_gradient(grads[0], grads[1], result0, result1); }),
     });
@@ -253,7 +253,7 @@ OPERATORS(spectral) {
         composition([](const Tensor& self) { return records(self) ? std::get<0>(linalg_eig(self)) : _linalg_eigvals(self); }),
     });
     declare("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
-        doc("A = U diag(S) Vh, singular values in falling order"), in(space::Torch),
+        doc("A = U diag(S) Vh, singular values in falling order"), has_out(), in(space::Torch),
         kernel([](const Tensor& A, bool full_matrices, bool compute_uv, std::optional<Text> driver) { return svd_of(A, full_matrices, compute_uv, driver); }),
         derivative("A", GIVEN(TensorList grads, bool full_matrices, bool compute_uv, Tensor result0, Tensor result1, Tensor result2) {
             KINDLING_CHECK(Runtime, compute_uv, "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, and hence we cannot compute backward. Please use torch.svd(compute_uv=True)");

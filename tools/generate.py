@@ -180,8 +180,10 @@ class Declaration:
         self.has_inplace = functional and len(self.results) == 1 and self_first and (
             self.pointwise and "no_inplace" not in names and "NoInplace" not in flags
             or "has_inplace" in names or "Inplace" in flags.replace("NoInplace", ""))
-        self.has_out = (functional and tensors_only and not self.view and "no_out" not in names
-                        and "NoOut" not in flags and self.spaces != SPACES["Hidden"] and not self.name.startswith("_"))
+        self.lists = self.results == ["Tensor[]"]
+        self.has_out = "has_out" in names or (
+            functional and tensors_only and not self.view and "no_out" not in names and "NoOut" not in flags
+            and self.spaces != SPACES["Hidden"] and not self.name.startswith("_"))
 
     def find_spaces(self, given):
         if given is not None:
@@ -202,7 +204,10 @@ class Declaration:
         if self.has_inplace:
             first = dict(self.arguments[0], type="Tensor(a!)")
             yield 1, self.name + "_", self.overload, [first, *self.arguments[1:]], ["Tensor(a!)"]
-        if self.has_out:
+        if self.has_out and self.lists:
+            out = {"type": "Tensor(a!)[]", "keyword_only": True, "default": None, "name": "out"}
+            yield 2, self.name, f"{self.overload}_out".lstrip("_"), [*self.arguments, out], [""]
+        elif self.has_out:
             overload = "out" if self.overload in ("", "Tensor") and not self.long_out else self.overload + "_out"
             outs = [{"type": f"Tensor({chr(97 + i)}!)", "keyword_only": True, "default": None,
                      "name": "out" if len(self.results) == 1 else (result.split(" ")[1] if " " in result else f"out{i}")}

@@ -1,4 +1,6 @@
-"""Rules that hold across operators, each tried on all that it holds for, beside PyTorch: the dtype of what is written to."""
+"""Rules that hold across operators, each tried on all that it holds for, beside PyTorch: the dtypes of what is written to
+and of statistics, whole numbers in convolutions."""
+
 import pytest
 
 from both import module, same
@@ -30,8 +32,9 @@ def exact_and_cast():
                  "mv(x, x[0])", "where(x > 0, x, x)", "quantile(x, 0.5, 0)", "histc(x)", "renorm(x, 2, 0, 1)", "logspace(0, 1, 4)", "linspace(0, 1, 4)", "arange(4)",
                  "arange(0.5, 4)", "zeros(4)", "ones(4)", "full((4,), 1.5)", "eye(2)", "rand(4)", "nn.functional.softplus(x)", "nn.functional.gelu(x)",
                  "nn.functional.logsigmoid(x)", "fft.fft(x)", "fft.rfft(x)", "linalg.inv(x)", "linalg.det(x)", "cholesky_inverse(x)", "linalg.matrix_power(x, 2)",
-                 "aminmax(x, dim=0)", "frexp(x)", "max(x, 0)",
-                 "sort(x)", "topk(x, 2)", "kthvalue(x, 1)", "mode(x)", "median(x, 0)", "linalg.slogdet(x)", "linalg.eigh(x)", "triangular_solve(x, x)"):
+                 "split_copy(x, 2)", "unbind_copy(x)", "split_with_sizes_copy(x, [1, 3])", "_chunk_cat([x, x], 0, 2)", "aminmax(x, dim=0)", "frexp(x)", "max(x, 0)",
+                 "sort(x)", "topk(x, 2)", "kthvalue(x, 1)", "mode(x)", "median(x, 0)", "linalg.slogdet(x)", "linalg.eigh(x)", "triangular_solve(x, x)",
+                 "_native_batch_norm_legit(x, None, None, x[0].clone(), x[1].clone(), True, 0.1, 1e-5)"):
         yield call
 
 
@@ -64,6 +67,14 @@ def test_dtypes_of_out(dtype):
     cat = ("cat(", "stack(", "_chunk_cat(", "split_copy(")
     skip = {"int64": cat, "int32": cat, "bool": (*cat, "linspace", "logspace", "arange"), "uint8": cat, "complex64": ("eye", "arange", "rand(", "std(", "var(")}.get(dtype, ())
     check([s for s in sources if not any(f"torch.{word}" in s or f"h{word}" in s for word in skip)], SETUP)
+
+
+def test_lists_of_results_go_to_lists_of_outs():
+    setup = "x = torch.arange(12.).reshape(3, 4)"
+    check(["o = [torch.zeros(2, 4), torch.zeros(1, 4)]\nr = torch.split_copy(x, 2, out=o)\nr, o", "o = [torch.zeros(4) for _ in range(3)]\ntorch.unbind_copy(x, out=o), o",
+           "o = (torch.zeros(0), torch.zeros(0))\ntorch.split_with_sizes_copy(x, [1, 3], 1, out=o), o", "torch.unbind_copy(x, out=[torch.zeros(4)])",
+           "o = torch.zeros(0)\ntorch._chunk_cat([x, x], 0, 2, out=o), o", "torch.ops.aten.unbind_copy.int_out(x, 0, out=[torch.zeros(4) for _ in range(3)])",
+           "torch.unbind_copy(x, out=torch.zeros(4))"], setup)
 
 
 def test_an_out_that_is_resized_is_told():
