@@ -48,6 +48,22 @@ Tensor scaled(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Ten
     return result;
 }
 
+/// torch's rule for parameters and statistics: of the input's dtype, or, with an input of half a type, all of float32 (the
+/// first that is given decides). The dtype of the mean and 1 / deviation that are given back.
+DType statistics_type(const Tensor& input, std::initializer_list<const Tensor*> parameters) {
+    DType first = DType::None;
+    for (const Tensor* each : parameters)
+        if (each->defined() && first == DType::None) first = each->dtype();
+    const bool mixed = first != DType::None && first != input.dtype();
+    for (const Tensor* each : parameters) {
+        if (!each->defined()) continue;
+        KINDLING_CHECK(Runtime, !mixed || each->dtype() == DType::Float32, "mixed dtype (CPU): expect parameter to have scalar type of Float");
+        KINDLING_CHECK(Runtime, mixed || each->dtype() == first, "expected scalar type %s but found %s", scalar_type_name(first), scalar_type_name(each->dtype()));
+    }
+    KINDLING_CHECK(Runtime, !mixed || is_half(input.dtype()), "mixed dtype (CPU): all inputs must share same datatype.");
+    return mixed ? first : input.dtype();
+}
+
 struct Normalized { Tensor result, mean, rstd, variance; };
 
 /// (x - mean) / sqrt(var + eps) * weight + bias, rows along the dimensions in `mask`, as one row kernel; also the first
@@ -165,6 +181,7 @@ void check_normalized(const Tensor& input, IntList shape, const Tensor& weight, 
 Normalized layer_normalized(const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias, double eps, int numbers) {
     check_normalized(input, shape, weight, bias);
     KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"LayerNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
+    statistics_type(input, {&weight, &bias});
     return normalized(contiguous(input), last_dims(input.dim(), shape.size()), weight, bias, eps, numbers);
 }
 
@@ -237,11 +254,8 @@ struct Backward {
 };
 
 /// Mean and 1 / deviation made anew, for a second derivative: there they must be part of the graph.
-std::tuple<Tensor, Tensor> statistics_again(const Tensor& x, const Sizes& dims, const Tensor& rstd) {
-    Tensor spread = var(x, IntList(dims), Scalar(0), true);
-    // What was saved includes eps.
-    Tensor eps = detach(sub(reciprocal(square(rstd)), spread));
-    return {mean(x, IntList(dims), true), rsqrt(add(spread, eps))};
+std::tuple<Tensor, Tensor> statistics_again(const Tensor& x, const Sizes& dims, double eps) {
+    return {mean(x, IntList(dims), true), rsqrt(add(var(x, IntList(dims), Scalar(0), true), number(eps)))};
 }
 
 /// What calls of the hidden operators by hand could get wrong: floating numbers that broadcast to the input.
@@ -338,14 +352,15 @@ OPERATORS(normalization) {
         doc("Normalised over the last dimensions (Ba et al., 2016); also mean and 1 / deviation"), in(space::Torch), no_out(),
         kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
             Normalized all = layer_normalized(input, normalized_shape, weight, bias, eps, 2);
-            return std::tuple<Tensor, Tensor, Tensor>(all.result, all.mean, all.rstd);
+            const DType type = statistics_type(input, {&weight, &bias});
+            return std::tuple<Tensor, Tensor, Tensor>(all.result, to(all.mean, type), to(all.rstd, type));
         }),
-        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, Tensor result1, Tensor result2, Wanted wanted) {
+        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, double eps, Tensor result1, Tensor result2, Wanted wanted) {
             Tensor gi, gw, gb, g = grad;
             if (!g.defined()) return std::tuple<Tensor, Tensor, Tensor>();
             uint64_t mask = last_dims(input.dim(), normalized_shape.size());
-            Tensor mean_ = result1, rstd = result2;
-            if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(input, mask_dims(mask, input.dim()), result2);
+            Tensor mean_ = to(result1, value_type(input.dtype())), rstd = to(result2, value_type(input.dtype()));
+            if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(input, mask_dims(mask, input.dim()), eps);
             if (wanted[0]) gi = through_statistics(g, input, mean_, rstd, weight, mask);
             Sizes lead = mask_dims(~mask, input.dim());
             std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, lead, wanted[1], wanted[2]);
@@ -369,14 +384,12 @@ OPERATORS(normalization) {
             Normalized all = normalized(contiguous(input), last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps), 2, false);
             return std::tuple<Tensor, Tensor>(all.result, all.rstd);
         }),
-        derivative("input, weight", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, Tensor result1, Wanted wanted) {
+        derivative("input, weight", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, std::optional<double> eps, Tensor result1, Wanted wanted) {
             if (!grad.defined()) return std::tuple<Tensor, Tensor>();
             uint64_t mask = last_dims(input.dim(), normalized_shape.size());
             Tensor rstd = result1, gi;
-            if (thread_state.grad_mode) {  // made anew, as a part of the graph; what was saved includes eps
-                Tensor squares = mean(square(input), IntList(mask_dims(mask, input.dim())), true);
-                rstd = rsqrt(add(squares, detach(sub(reciprocal(square(rstd)), squares))));
-            }
+            if (thread_state.grad_mode)  // made anew, as a part of the graph
+                rstd = rsqrt(add(mean(square(input), IntList(mask_dims(mask, input.dim())), true), number(rms_eps(input, eps))));
             if (wanted[0]) gi = through_statistics(grad, input, Tensor(), rstd, weight, mask);
             Sizes lead = mask_dims(~mask, input.dim());
             return std::tuple<Tensor, Tensor>(gi, std::get<0>(through_parameters(grad, input, Tensor(), rstd, lead, wanted[1], false)));
@@ -408,6 +421,7 @@ OPERATORS(normalization) {
             KINDLING_CHECK(Runtime, training || (running_mean.defined() && running_var.defined()), "Expected running_mean and running_var to be defined when training is False");
             for (const Tensor* each : {&weight, &bias, &running_mean, &running_var})
                 KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == input.size(1) && is_floating(each->dtype())), "batch_norm: expected floating weight, bias and statistics of %ld elements, got %s of %ld", input.size(1), kindling::name(each->dtype()), each->numel());
+            const DType type = statistics_type(input, {&weight, &bias, &running_mean, &running_var}), inside = value_type(input.dtype());
             Tensor mean_, rstd;
             if (training) {
                 KINDLING_CHECK(Runtime, input.numel(), "input tensor must have at least one element, but got input_sizes = %s", str(input.sizes()).c_str());
@@ -425,12 +439,12 @@ OPERATORS(normalization) {
                 };
                 keep(running_mean, mean_, momentum);
                 keep(running_var, spread, momentum * (count / (count - 1)));
-                return std::tuple<Tensor, Tensor, Tensor>(contiguous(all.result, input.suggest_memory_format()), mean_, rstd);
+                return std::tuple<Tensor, Tensor, Tensor>(contiguous(all.result, input.suggest_memory_format()), to(mean_, type), to(rstd, type));
             }
             mean_ = running_mean;
-            rstd = rsqrt(add(running_var, number(eps)));
+            rstd = rsqrt(add(to(running_var, inside), number(eps)));
             Tensor result = scaled(input, along(mean_, n, 1), along(rstd, n, 1), along(weight, n, 1), along(bias, n, 1));
-            Tensor none = empty({0}, value_type(input.dtype()));
+            Tensor none = empty({0}, type);
             return std::tuple<Tensor, Tensor, Tensor>(contiguous(result, input.suggest_memory_format()), none, none);
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2, Wanted wanted) {
@@ -439,7 +453,8 @@ OPERATORS(normalization) {
             int64_t n = input.dim();
             uint64_t mask = dim_mask({}, n) & ~uint64_t{2};
             Sizes dims = all_but(n, 1);
-            Tensor mean_ = training ? result1 : running_mean, rstd = training ? result2 : rsqrt(add(running_var, number(eps)));
+            const DType inside = value_type(input.dtype());
+            Tensor mean_ = to(training ? result1 : running_mean, inside), rstd = training ? to(result2, inside) : rsqrt(add(to(running_var, value_type(input.dtype())), number(eps)));
             mean_ = along(mean_, n, 1);
             rstd = along(rstd, n, 1);
             if (training && thread_state.grad_mode) {
@@ -502,10 +517,11 @@ OPERATORS(normalization) {
             for (const Tensor* each : {&weight, &bias})
                 KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == C && is_floating(each->dtype())), "native_group_norm: expected floating weight and bias of %ld elements, got %s of %ld", C, kindling::name(each->dtype()), each->numel());
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"GroupNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
+            const DType type = statistics_type(input, {&weight, &bias});
             Tensor x = contiguous(input);
             if (!weight.defined() && !bias.defined()) {
                 Normalized all = normalized(view(x, {N, group, C / group * HxW}), last_dims(3, 1), weight, bias, eps, 2);
-                return std::tuple<Tensor, Tensor, Tensor>(view(all.result, input.sizes()), view(all.mean, {N, group}), view(all.rstd, {N, group}));
+                return std::tuple<Tensor, Tensor, Tensor>(view(all.result, input.sizes()), view(to(all.mean, type), {N, group}), view(to(all.rstd, type), {N, group}));
             }
             // The numbers of rows first, then x * scale + offset by channel: weights that change within a row would cost more.
             auto [mean_, rstd] = statistics(view(x, {N, group, C / group * HxW}), last_dims(3, 1), eps);
@@ -515,16 +531,17 @@ OPERATORS(normalization) {
             Tensor offset = neg(mul(mean_, scale));
             if (bias.defined()) offset = add(offset, to(reshape(bias, own), inside));
             Tensor result = scaled_by_channel(view(x, {N, C, HxW}), reshape(scale, {N, C, 1}), reshape(offset, {N, C, 1}));
-            return std::tuple<Tensor, Tensor, Tensor>(view(result, input.sizes()), view(mean_, {N, group}), view(rstd, {N, group}));
+            return std::tuple<Tensor, Tensor, Tensor>(view(result, input.sizes()), view(to(mean_, type), {N, group}), view(to(rstd, type), {N, group}));
         }),
-        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, int64_t N, int64_t C, int64_t HxW, int64_t group, Tensor result1, Tensor result2, Tensor grad1, Tensor grad2, Wanted wanted) {
+        derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps, Tensor result1, Tensor result2, Tensor grad1, Tensor grad2, Wanted wanted) {
             Sizes grouped = {N, group, C / group, HxW}, one = {N, group, 1, 1}, apart = {2, 3};
-            Tensor x = reshape(input, grouped), mean_ = view(result1, one), rstd = view(result2, one);
+            const DType inside = value_type(input.dtype());
+            Tensor x = reshape(input, grouped), mean_ = to(view(result1, one), inside), rstd = to(view(result2, one), inside);
             Tensor by_statistics;                    // what the gradients of mean and 1 / deviation give the input
             if (wanted[0] && (grad1.defined() || grad2.defined())) {
-                if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(x, apart, rstd);
+                if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(x, apart, eps);
                 Tensor share = number(1 / static_cast<double>(std::max<int64_t>(C / group * HxW, 1)));
-                by_statistics = grad1.defined() ? mul(reshape(grad1, one), share) : zeros(one, input.dtype());
+                by_statistics = grad1.defined() ? mul(reshape(grad1, one), share) : zeros(one, inside);
                 if (grad2.defined()) by_statistics = sub(by_statistics, mul(mul(mul(reshape(grad2, one), share), pow(rstd, Scalar(3))), sub(x, mean_)));
                 by_statistics = reshape(expand(by_statistics, grouped), input.sizes());
             }
@@ -537,7 +554,7 @@ OPERATORS(normalization) {
                 std::tie(gi, gw, gb) = through_groups(contiguous(g), contiguous(x), mean_, rstd, weight);
                 return std::tuple<Tensor, Tensor, Tensor>(all_of(reshape(gi, input.sizes())), wanted[1] ? flat(gw) : Tensor(), wanted[2] ? flat(gb) : Tensor());
             }
-            if (thread_state.grad_mode && !by_statistics.defined()) std::tie(mean_, rstd) = statistics_again(x, apart, rstd);
+            if (thread_state.grad_mode && !by_statistics.defined()) std::tie(mean_, rstd) = statistics_again(x, apart, eps);
             if (wanted[0]) gi = all_of(reshape(through_statistics(g, x, mean_, rstd, weight.defined() ? reshape(weight, {1, group, C / group, 1}) : weight, last_dims(4, 2)), input.sizes()));
             std::tie(gw, gb) = through_parameters(g, x, mean_, rstd, {0, 3}, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, flat(gw), flat(gb));

@@ -1,5 +1,6 @@
 """Rules that hold across operators, each tried on all that it holds for, beside PyTorch: the dtypes of what is written to
 and of statistics, whole numbers in convolutions."""
+import itertools
 
 import pytest
 
@@ -97,3 +98,72 @@ def test_an_out_that_is_resized_is_told():
 
 def test_an_out_is_looked_at_before_it_is_resized():
     check(["torch.index_select(x, 1, i[0, :2], out=torch.zeros(1).expand(2, 6))", "torch.abs(x, out=torch.zeros(1).expand(3))"], SETUP)
+
+
+# ---- statistics: of the input's dtype; of float32 beside an input of half a type with such parameters
+
+def test_dtypes_of_statistics():
+    setup = """
+def t(dtype, *sizes):
+    return (torch.arange(float(torch.Size(sizes).numel())).reshape(sizes) / 7).to(getattr(torch, dtype))
+def show(results):
+    return [(str(r.dtype).rsplit('.', 1)[-1], tuple(r.shape), [round(v, 1) for v in r.flatten()[:2].tolist()]) for r in results]
+"""
+    sources = []
+    for d in ("bfloat16", "float16", "float32", "float64"):
+        for w in ("None", f"t('{d}', 4)", "t('float32', 4)", "t('float64', 4)"):
+            sources += [f"show(torch.native_layer_norm(t('{d}', 3, 4), (4,), {w}, {w}, 1e-5))", f"show(torch._fused_rms_norm(t('{d}', 3, 4), (4,), {w}, 1e-5))",
+                        f"show(torch.native_group_norm(t('{d}', 2, 4, 3), {w}, {w}, 2, 4, 3, 2, 1e-5))",
+                        f"show([F.layer_norm(t('{d}', 3, 4), (4,), {w}, {w}), F.group_norm(t('{d}', 2, 4, 3), 2, {w}, {w})])",
+                        f"show(torch.native_batch_norm(t('{d}', 2, 4, 3), {w}, {w}, None, None, True, 0.1, 1e-5))"]
+            for running, training in itertools.product((f"t('{d}', 4) + 1", "t('float32', 4) + 1", "t('float64', 4) + 1"), (True, False)):
+                call = f"(t('{d}', 2, 4, 3), {w}, {w}, {running}, {running}, {training}, 0.1, 1e-5"
+                sources += [f"show(torch.native_batch_norm{call}))", f"show(torch._native_batch_norm_legit{call}))", f"show([torch.batch_norm{call}, False)])"]
+    check(sources, setup)
+
+
+def test_means_and_deviations_of_groups_have_gradients():
+    """First ones beside PyTorch, and all beside those of the parts (torch's second ones leave the deviation out)."""
+    import kindling
+
+    same("[[round(v, 9) for v in g.flatten().tolist()] for g in torch.autograd.grad(y.sin().sum() + (m * k).sum() + (r * k).sin().sum(), [x, w])]", """
+x = (torch.arange(24., dtype=torch.float64).reshape(2, 4, 3) / 7).sin().requires_grad_(); w = torch.tensor([1., 2, 3, 4], dtype=torch.float64, requires_grad=True)
+y, m, r = torch.native_group_norm(x, w, w, 2, 4, 3, 2, 1e-5)
+k = torch.arange(4., dtype=torch.float64).reshape(2, 2)
+""")
+
+    def parts(x, w):
+        grouped = x.reshape(2, 2, 6)
+        m, r = grouped.mean(2), (grouped.var(2, unbiased=False) + 1e-5).rsqrt()
+        return ((grouped - m[..., None]) * r[..., None]).reshape(2, 4, 3) * w[None, :, None] + w[None, :, None], m, r
+
+    k = kindling.arange(4., dtype=kindling.float64).reshape(2, 2)
+    for weights in ((1, 1, 1), (0, 1, 0), (0, 0, 1), (1, 0, 1)):
+        found = []
+        for norm in (parts, lambda x, w: kindling.native_group_norm(x, w, w, 2, 4, 3, 2, 1e-5)):
+            x = (kindling.arange(24., dtype=kindling.float64).reshape(2, 4, 3) / 7).sin().requires_grad_()
+            w = kindling.tensor([1., 2, 3, 4], dtype=kindling.float64, requires_grad=True)
+            y, m, r = norm(x, w)
+            terms = [y.sin().sum(), (m * k).sin().sum(), (r * k).sin().sum()]
+            g, = kindling.autograd.grad(sum(t for t, wanted in zip(terms, weights) if wanted), [x], create_graph=True)
+            found.append([g, *kindling.autograd.grad(g.pow(2).sum(), [x])])
+        for a, b in zip(*found):
+            assert kindling.allclose(a, b, rtol=1e-9, atol=1e-9), weights
+
+
+@pytest.mark.parametrize("norm", ["F.layer_norm(x, (4,), w, w)", "F.group_norm(x.reshape(2, 4, 3), 2, w, w)", "F.batch_norm(x.reshape(2, 4, 3), None, None, w, w, True)",
+                                  "F.rms_norm(x, (4,), w)"])
+def test_second_derivatives_of_half_types_know_eps(norm):
+    """eps is given, not read off a rounded deviation."""
+    setup = f"""
+x = (torch.arange(24.).reshape(6, 4) / 7).sin().to(torch.bfloat16).requires_grad_(); w = torch.tensor([1., 2, 3, 4], dtype=torch.bfloat16)
+g, = torch.autograd.grad(({norm}).float().sin().sum(), [x], create_graph=True)
+h, = torch.autograd.grad(g.float().pow(2).sum(), [x])
+"""
+    scope = {}
+    for name in ("torch", "kindling"):
+        torch = module(name)
+        scope[name] = {"torch": torch, "F": torch.nn.functional}
+        exec(setup, scope[name])
+    a, b = (module("torch").tensor(scope[name]["h"].float().tolist()) for name in ("torch", "kindling"))
+    assert (a - b).abs().max() <= 0.05 * a.abs().max()
