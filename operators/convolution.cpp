@@ -103,11 +103,60 @@ Tensor in_format(const Tensor& result, bool last) {
     return last && result.dim() >= 4 ? contiguous(result, result.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d) : result;
 }
 
+/// Of whole numbers: a product over all windows of the input. The transpose is one over the input with zeros between its
+/// elements, with the weight turned round.
+Tensor of_integers(const Shape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, bool transposed) {
+    const library::Convolution& c = shape.c;
+    bool spread = false;
+    for (int d = 0; d < c.dims; d++) spread |= c.dilation[d] > 1;
+    KINDLING_CHECK(NotImplemented, input.dtype() == DType::Int64 || !(transposed || spread), "\"%s\" not implemented for '%s'", transposed ? "slow_conv_transpose2d_out_cpu" : "slow_conv_dilated<>", scalar_type_name(input.dtype()));
+    const int64_t batch = input.size(0), channels = input.size(1) / c.groups, out_channels = shape.out[1] / c.groups;
+    Tensor x = input, w = weight;
+    Sizes pad, turned;
+    for (int d = 0; d < c.dims; d++) {
+        if (transposed && c.stride[d] > 1) {
+            Sizes wider = x.sizes();
+            wider[static_cast<size_t>(d + 2)] = (x.size(d + 2) - 1) * c.stride[d] + 1;
+            Tensor spread = zeros(wider, x.dtype());
+            copy_(slice(spread, d + 2, std::nullopt, std::nullopt, c.stride[d]), x);
+            x = spread;
+        }
+        turned.push_back(d + 3);
+    }
+    for (int d = static_cast<int>(c.dims); d-- > 0;) {
+        const int64_t reach = c.dilation[d] * (c.kernel[d] - 1), low = transposed ? reach - c.padding[d] : c.padding[d];
+        pad.push_back(low);
+        pad.push_back(transposed ? c.in[d] + reach - low - x.size(d + 2) : low);
+    }
+    x = contiguous(constant_pad_nd(x, pad, Scalar(0)));
+    if (transposed) {
+        Sizes split = {c.groups, channels, out_channels};
+        for (int d = 0; d < c.dims; d++) split.push_back(weight.size(d + 2));
+        w = flip(transpose(reshape(weight, split), 1, 2), turned);
+    }
+    // Windows: groups, channels, taps, samples, places.
+    Sizes sizes = {c.groups, channels}, strides = {channels * x.stride(1), x.stride(1)}, result = {c.groups, out_channels, batch};
+    for (int d = 0; d < c.dims; d++) sizes.push_back(c.kernel[d]), strides.push_back(x.stride(d + 2) * c.dilation[d]);
+    sizes.push_back(batch), strides.push_back(x.stride(0));
+    for (int d = 0; d < c.dims; d++) {
+        sizes.push_back(shape.out[static_cast<size_t>(d + 2)]), strides.push_back(x.stride(d + 2) * (transposed ? 1 : c.stride[d]));
+        result.push_back(sizes.back());
+    }
+    const int64_t taps = w.numel() / std::max<int64_t>(c.groups * out_channels, 1);
+    Tensor product = bmm(reshape(w, {c.groups, out_channels, taps}), reshape(make_view(x, sizes, strides, x.storage_offset()), {c.groups, taps, -1}));
+    Tensor out = reshape(movedim(reshape(product, result), {2}, {0}), shape.out);
+    if (!bias.defined()) return out;
+    Sizes along(shape.out.size(), 1);
+    along[1] = shape.out[1];
+    return add(out, reshape(bias, along));
+}
+
 Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed,
                  IntList output_padding, int64_t groups) {
     Shape shape = check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
     Tensor result = make_tensor(shape.out, input.dtype(), input.device());
     if (result.is_meta() || !result.numel()) return result;
+    if (is_integral(input.dtype())) return in_format(of_integers(shape, input, weight, bias, transposed), channels_last(input, weight));
     Tensor x = contiguous(input), w = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
     {
         Unlocked unlocked(true);

@@ -167,3 +167,27 @@ h, = torch.autograd.grad(g.float().pow(2).sum(), [x])
         exec(setup, scope[name])
     a, b = (module("torch").tensor(scope[name]["h"].float().tolist()) for name in ("torch", "kindling"))
     assert (a - b).abs().max() <= 0.05 * a.abs().max()
+
+
+# ---- products of whole numbers in convolutions
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_convolutions_of_whole_numbers(dims):
+    shape = (7, 6, 5)[:dims]
+    setup = f"""
+def t(dtype, *sizes):
+    return (torch.arange(torch.Size(sizes).numel()).reshape(sizes) * 7 % 11 - 5).to(getattr(torch, dtype))
+"""
+    sources = []
+    for dtype in ("int8", "uint8", "int16", "int32", "int64"):
+        for kwargs in ("", "stride=2", "padding=1", "stride=2, padding=1, dilation=2", "groups=2", "padding=1, groups=2, stride=3"):
+            bias = f"t('{dtype}', 4)" if "groups" in kwargs else "None"
+            channels = 2 if "groups" in kwargs else 4
+            sources.append(f"F.conv{dims}d(t('{dtype}', 2, 4, *{shape}), t('{dtype}', 4, {channels}, *[2] * {dims}), {bias}, {kwargs})")
+            more = kwargs + (", output_padding=1" if "stride" in kwargs else "")
+            sources.append(f"F.conv_transpose{dims}d(t('{dtype}', 2, 4, *{shape}), t('{dtype}', 4, {channels}, *[2] * {dims}), "
+                           f"{f't({dtype!r}, {4 * channels // 4 * (2 if channels == 2 else 1)})' if bias != 'None' else 'None'}, {more})")
+        sources += [f"F.conv{dims}d(t('{dtype}', 4, *{shape}), t('{dtype}', 3, 4, *[3] * {dims}), padding='same')",
+                    f"F.conv{dims}d(t('{dtype}', 0, 4, *{shape}), t('{dtype}', 3, 4, *[3] * {dims}))",
+                    f"F.conv{dims}d(t('{dtype}', 2, 4, *{shape}).transpose(0, 1), t('{dtype}', 3, 2, *[3] * {dims}).flip(0))"]
+    check(sources, setup)
