@@ -31,19 +31,23 @@ public:
     DType dtype() const {
         return is_bool() ? DType::Bool : kind_ == Kind::UInt ? DType::UInt64 : is_integral() ? DType::Int64 : is_float() ? DType::Float64 : DType::Complex128;
     }
-    double to_double() const {
+    /// RuntimeError for a complex number that is not real.
+    double to_double() const;
+    int64_t to_int() const { return kind_ >= Kind::Float ? static_cast<int64_t>(to_double()) : int_; }
+    bool to_bool() const { return kind_ >= Kind::Float ? real_ != 0 || imag_ != 0 : int_ != 0; }
+    /// The number, or its real part.
+    double real() const {
         if (kind_ == Kind::UInt) return static_cast<double>(static_cast<uint64_t>(int_));
         return kind_ >= Kind::Float ? real_ : static_cast<double>(int_);
     }
-    int64_t to_int() const { return kind_ >= Kind::Float ? static_cast<int64_t>(real_) : int_; }
-    bool to_bool() const { return kind_ >= Kind::Float ? real_ != 0 || imag_ != 0 : int_ != 0; }
-    std::complex<double> to_complex() const { return {to_double(), kind_ == Kind::Complex ? imag_ : 0.0}; }
+    std::complex<double> to_complex() const { return {real(), kind_ == Kind::Complex ? imag_ : 0.0}; }
+    bool is_real() const { return kind_ != Kind::Complex || imag_ == 0; }
     template <class T> T to() const;
     Scalar operator-() const {
         if (is_complex()) return Scalar(-to_complex());
         return is_float() ? Scalar(-real_) : Scalar(-int_);
     }
-    bool equals(double value) const { return (kind_ != Kind::Complex || imag_ == 0) && to_double() == value; }
+    bool equals(double value) const { return is_real() && real() == value; }
 
 private:
     Kind kind_;

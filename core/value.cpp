@@ -51,6 +51,11 @@ void Value::discard() {
     tag = Tag::None;
 }
 
+double Scalar::to_double() const {
+    KINDLING_CHECK(Runtime, is_real(), "value cannot be converted to type double without overflow");
+    return real();
+}
+
 void check_fits(const Scalar& value, DType dtype, const char* called) {
     auto fits = [&](double x) {
         if (dtype == DType::Float64 || dtype == DType::Complex128) return true;

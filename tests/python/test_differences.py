@@ -77,3 +77,25 @@ def test_strides_of_arrays(array):
                                   "xlog1py", "legendre_polynomial_p"])
 def test_number_first_and_meta(name):
     same(f"torch.special.{name}(1, torch.ones(2, 2, device='meta'))")
+
+
+# A complex number where a real one belongs: refused, and never its real part.
+COMPLEX = [
+    f"F.{call}" for call in ("leaky_relu(torch.ones(2), 1 + 2j)", "leaky_relu(torch.ones(2), 1 + 0j)", "celu(-torch.ones(2), 1 + 2j)", "elu(-torch.ones(2), 1 + 2j)",
+                             "elu(-torch.ones(2), 1 + 0j)", "threshold(torch.ones(2), 1j, 2)", "softplus(torch.ones(2), 1j)", "hardshrink(torch.ones(2), 1j)",
+                             "softshrink(torch.ones(2), 1j)")
+] + [
+    f"torch.{call}" for call in ("ops.aten.rrelu(torch.ones(2), 0.1 + 1j, 0.2)", "addcmul(torch.ones(2), torch.ones(2), torch.ones(2), value=1j)",
+                                 "addcdiv(torch.ones(2), torch.ones(2), torch.ones(2), value=1j)", "std(torch.ones(3), correction=1j)",
+                                 "ops.aten.var.correction(torch.ones(3), correction=1j)", "ops.aten.var.correction(torch.ones(3), correction=1 + 0j)", "histc(torch.ones(3), 5, 1j, 2)",
+                                 "ops.aten.trapezoid.dx(torch.ones(3), dx=1j)", "ops.aten.cumulative_trapezoid.dx(torch.ones(3), dx=1j)", "linalg.cond(torch.ones(2, 2), 1j)",
+                                 "linalg.vector_norm(torch.ones(2), 1j)", "norm(torch.ones(2), 1j)", "full((2,), 1j, dtype=torch.float32)", "full((2,), 1 + 0j, dtype=torch.float32)",
+                                 "ones(2).fill_(1j)", "ones(2).masked_fill(torch.ones(2) > 0, 1j)", "ops.aten.elu(torch.ones(2), 1, 1, 2j)",
+                                 "ops.aten.softplus_backward(torch.ones(2), torch.ones(2), 1j, 20)", "ops.aten.threshold_backward(torch.ones(2), torch.ones(2), 1j)",
+                                 "ops.aten.hardtanh_backward(torch.ones(2), torch.ones(2), 1j, 2)", "renorm(torch.ones(2, 2), 1j, 0, 1)")
+]
+
+
+@pytest.mark.parametrize("source", COMPLEX)
+def test_complex_numbers_for_real_ones(source):
+    same(source, message=False)
