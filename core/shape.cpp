@@ -44,6 +44,7 @@ int64_t wrap_dim(int64_t dim, int64_t ndim) {
 uint64_t dim_mask(IntList dims, int64_t ndim, bool empty_is_all) {
     if (dims.empty() && empty_is_all) return ndim >= 64 ? ~uint64_t{0} : (uint64_t{1} << ndim) - 1;
     uint64_t mask = 0;
+    for (int64_t dim : dims) wrap_dim(dim, ndim);  // all of them before one that is there twice
     for (int64_t dim : dims) {
         uint64_t bit = uint64_t{1} << wrap_dim(dim, ndim);
         KINDLING_CHECK(Runtime, !(mask & bit), "dim %ld appears multiple times in the list of dims", wrap_dim(dim, ndim));

@@ -115,6 +115,12 @@ def _like(tensor):
     return repr(tensor)
 
 
+def _need_tensors(tensors):
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(tensor).__name__}")
+
+
 def _atleast(function, tensors, grow):
     if has_torch_function(tensors if not isinstance(tensors[0], (list, tuple)) else tensors[0]) if tensors else False:
         return _ask(function, tensors, *tensors)
@@ -122,6 +128,7 @@ def _atleast(function, tensors, grow):
         tensors = tensors[0]
     if isinstance(tensors, Tensor):
         return grow(tensors)
+    _need_tensors(tensors)
     return tuple(grow(tensor) for tensor in tensors)
 
 
@@ -147,6 +154,7 @@ def block_diag(*tensors):
         return _ask(block_diag, tensors, *tensors)
     if not tensors:
         return torch.empty(1, 0)
+    _need_tensors(tensors)
     blocks = []
     for i, tensor in enumerate(tensors):
         if tensor.dim() > 2:
@@ -168,6 +176,7 @@ def cartesian_prod(*tensors):
     """All combinations of elements of 1-D tensors, one in each row."""
     if has_torch_function(tensors):
         return _ask(cartesian_prod, tensors, *tensors)
+    _need_tensors(tensors)
     for tensor in tensors:
         if tensor.dim() != 1:
             raise RuntimeError("Expect a 1D vector, but got shape " + str(list(tensor.shape)))

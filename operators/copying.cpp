@@ -56,8 +56,8 @@ OPERATORS(copying) {
     declare("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", {
         doc("The tensor itself if its memory is in order, else a copy that is"), in(space::Method), no_out(),
         composition([](const Tensor& self, MemoryFormat memory_format) {
+            if (self.is_contiguous(memory_format == MemoryFormat::Preserve ? MemoryFormat::Contiguous : memory_format)) return self;
             KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
-            if (self.is_contiguous(memory_format)) return self;
             return clone(self, memory_format);
         }),
     });
@@ -203,6 +203,7 @@ OPERATORS(copying) {
     declare("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
         doc("Makes self look into a storage"), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
+            KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)", size.size(), stride.size());
             Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
             KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
             KINDLING_CHECK(Runtime, source->device == self.device(), "Attempted to set the storage of a tensor on device \"%s\" to a storage on different device \"%s\".  This is no longer allowed; the devices must match.",

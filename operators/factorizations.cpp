@@ -493,7 +493,12 @@ OPERATORS(factorizations) {
         composition([](const Tensor& self, bool some) { return linalg_qr(self, some ? "reduced" : "complete"); }),
     });
     declare("geqrf(Tensor self) -> (Tensor a, Tensor tau)", {
-        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), out_castable(), flags(trait::AutocastFloat), no_derivative(),
+        doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), out_castable(), flags(trait::AutocastFloat),
+        derivative("self", GIVEN(Tensor grad) {
+            (void)grad;
+            fail(ErrorKind::NotImplemented, "the derivative for 'geqrf' is not implemented.");
+            return Tensor();
+        }),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
             need_field(self, "torch.geqrf");

@@ -20,6 +20,11 @@ void written(const Tensor& tensor) {
     tensor.bump_version();
 }
 
+void check_device(const Tensor& out, bool meta) {
+    KINDLING_CHECK(Runtime, out.is_meta() == meta, "Attempting to copy from device %s to device %s, but cross-device copies are not allowed!",
+                   meta ? "meta" : "cpu", meta ? "cpu" : "meta");
+}
+
 void fit_out(const Tensor& out, IntList sizes, IntList strides) {
     if (out.sizes() == sizes) return;
     if (out.numel() != 0 && warn)
@@ -207,6 +212,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     run_functional(op, arguments, computed);
     auto write = [&](const Tensor& result, const Tensor& out) {
         check_target(op, result.dtype(), out.dtype());
+        check_device(out, result.is_meta());
         check_overlap(out, nullptr, 0);
         fit_out(out, result.sizes(), result.strides());
         const bool apart = op.functional->has(trait::OutApart), may_be_self = op.functional->has(trait::Inplace) && input_count;

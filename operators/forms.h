@@ -48,6 +48,8 @@ inline void check_target(const Operator& op, DType result, DType target) {
 }
 /// Makes an out= tensor fit: resizes it, with torch's warning when it was neither empty nor of that size.
 void fit_out(const Tensor& out, IntList sizes, IntList strides);
+/// RuntimeError for a target without memory of a result that has some, and the reverse: neither can be written.
+void check_device(const Tensor& out, bool meta);
 
 /// How one call of a scalar body reads its arguments.
 struct PointwisePlan : RefCounted {

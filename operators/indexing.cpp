@@ -395,6 +395,12 @@ Tensor number_like(const Tensor& index, const Scalar& value, const Tensor& self)
     return expand(full({}, value, self.dtype()), index.dim() ? index.sizes() : IntList({1}));
 }
 
+/// self, of which no place is written: the dimension is still looked at.
+Tensor untouched(const Tensor& self, int64_t dim) {
+    wrap_dim(dim, std::max<int64_t>(self.dim(), 1));
+    return copy_to_write(self, {});
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -402,6 +408,7 @@ OPERATORS(indexing) {
     declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
         doc("Elements at places given by index tensors or masks, as self[indices]"), in(space::Hidden),
         kernel([](const Tensor& self, TensorList indices) {
+            KINDLING_CHECK(Index, !indices.empty(), "at least one index must be provided");
             if (chooses_elements(self, indices)) return chosen_elements(self, indices[0]);
             Places places = prepare(self, indices);
             Tensor result = make_tensor(places.result, self.dtype(), self.device());
@@ -488,7 +495,10 @@ OPERATORS(indexing) {
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             KINDLING_CHECK(Index, index.dim() <= 1, "Index has to be a vector/scalar");
             KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
-            if (self.dim() == 0) return index.numel() ? fill_(clone(self), value) : clone(self);
+            if (self.dim() == 0) {
+                wrap_dim(dim, 1);
+                return index.numel() ? fill_(clone(self), value) : clone(self);
+            }
             Sizes sizes = self.sizes();
             sizes[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
             int64_t size = self.size(dim);
@@ -560,7 +570,7 @@ OPERATORS(indexing) {
     declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
         doc("self with a number written at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-            if (!index.numel()) return copy_to_write(self, {});
+            if (!index.numel()) return untouched(self, dim);
             return scattered(self, dim, index, number_like(index, value, self), Write::Set, "scatter");
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
@@ -576,7 +586,7 @@ OPERATORS(indexing) {
         doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
-            if (!index.numel()) return copy_to_write(self, {});
+            if (!index.numel()) return untouched(self, dim);
             return scattered(self, dim, index, number_like(index, value, self), reduce_mode(reduce, "scatter"), "scatter");
         }),
     });
@@ -592,7 +602,7 @@ OPERATORS(indexing) {
         doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
             Write write = reduce_mode(reduce, "scatter_reduce");
-            if (!index.numel()) return copy_to_write(self, {});
+            if (!index.numel()) return untouched(self, dim);
             Tensor result;
             if (include_self) {
                 result = scattered(self, dim, index, src, write, "scatter_reduce");

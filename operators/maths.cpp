@@ -159,8 +159,14 @@ OPERATORS(maths) {
             return mul(grad, conj(where(eq(self, Scalar(0)), wrap_number(Scalar(0)), slope)));
         }),
     });
-    declare("deg2rad(Tensor self) -> Tensor", { doc("Degrees to radians"), int_to_float(), checks([](const Tensor& self) { check_real("deg2rad", self); }), pointwise([](auto x) { return x * like(x, 0.017453292519943295769); }) });
-    declare("rad2deg(Tensor self) -> Tensor", { doc("Radians to degrees"), int_to_float(), checks([](const Tensor& self) { check_real("rad2deg", self); }), pointwise([](auto x) { return x * like(x, 57.295779513082320877); }) });
+    declare("deg2rad(Tensor self) -> Tensor", { doc("Degrees to radians"), int_to_float(), checks([](const Tensor& self) { check_real("deg2rad", self); }), pointwise([](auto x) {
+        if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "deg2rad is not supported for complex tensors.");
+        return x * like(x, 0.017453292519943295769);
+    }) });
+    declare("rad2deg(Tensor self) -> Tensor", { doc("Radians to degrees"), int_to_float(), checks([](const Tensor& self) { check_real("rad2deg", self); }), pointwise([](auto x) {
+        if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "rad2deg is not supported for complex tensors.");
+        return x * like(x, 57.295779513082320877);
+    }) });
     declare("angle(Tensor self) -> Tensor", {
         doc("The angle of complex numbers; 0 or pi of real ones"), int_to_float(), no_inplace(),
         pointwise([](auto x) {

@@ -575,7 +575,10 @@ OPERATORS(normalization) {
     });
     declare("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", {
         doc("v scaled to norm g along a dimension (Salimans and Kingma, 2016)"), in(space::Torch), no_out(),
-        composition([](const Tensor& v, const Tensor& g, int64_t dim) { return mul(v, div(g, norm_except_dim(v, 2, dim))); }),
+        composition([](const Tensor& v, const Tensor& g, int64_t dim) {
+            KINDLING_CHECK(NotImplemented, is_differentiable(v.dtype()), "\"weight_norm_kernel\" not implemented for '%s'", scalar_type_name(v.dtype()));
+            return mul(v, div(g, norm_except_dim(v, 2, dim)));
+        }),
     });
     declare("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", {
         doc("Norms over all dimensions but one"), in(space::Torch), no_out(),

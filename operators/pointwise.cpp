@@ -323,6 +323,7 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) 
     for (int i = 0; i < count; i++) {
         Tensor out = Tensor::share(arguments[first + i].tensor);
         check_target(op, call.plan->expression.output_type(i), out.dtype());
+        check_device(out, device_of(call).type == DeviceType::Meta);
         check_overlap(out, call.inputs, call.plan->input_count);
         fit_out(out, sizes, strides);
         headers[i] = out.impl();

@@ -182,7 +182,7 @@ OPERATORS(random) {
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
         doc("1 with its own probability, else 0, in place"), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, const Tensor& p, Generator* generator) {
-            KINDLING_CHECK(Runtime, is_floating(p.dtype()), "expected probabilities tensor to have floating type, got %s", scalar_type_name(p.dtype()));
+            KINDLING_CHECK(NotImplemented, is_floating(p.dtype()), "\"bernoulli_tensor_cpu_p_\" not implemented for '%s'", scalar_type_name(p.dtype()));
             KINDLING_CHECK(Runtime, !p.numel() || all(logical_and(ge(p, Scalar(0)), le(p, Scalar(1)))).item<bool>(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
             Tensor wide = contiguous(expand(p, self.sizes())), target = self.is_contiguous() ? self : empty(self.sizes(), self.dtype());
             library::RandomOut out{target.data(), target.dtype(), target.numel()};
@@ -323,10 +323,11 @@ OPERATORS(random) {
         doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"),
         in(space::Torch), not_differentiable(),
         kernel([](const Tensor& x, const Tensor& alpha, const Tensor& total) {
-            KINDLING_CHECK(Runtime, x.dtype() == alpha.dtype() && x.dtype() == total.dtype() && x.sizes() == alpha.sizes() && x.sizes() == total.sizes(),
-                           "_dirichlet_grad: x, alpha and total must have one shape and one dtype");
-            Tensor points = contiguous(x), shape = contiguous(alpha), sum = contiguous(total), result = make_tensor(x.sizes(), x.dtype());
-            library::dirichlet_gradient(result.data(), points.data(), shape.data(), sum.data(), x.dtype(), x.numel());
+            for (const Tensor* each : {&alpha, &total})
+                KINDLING_CHECK(Runtime, each->dtype() == x.dtype(), "Found dtype %s but expected %s", scalar_type_name(each->dtype()), scalar_type_name(x.dtype()));
+            Sizes sizes = broadcast_sizes(broadcast_sizes(x.sizes(), alpha.sizes(), "_dirichlet_grad"), total.sizes(), "_dirichlet_grad");
+            Tensor points = contiguous(expand(x, sizes)), shape = contiguous(expand(alpha, sizes)), sum = contiguous(expand(total, sizes)), result = make_tensor(sizes, x.dtype());
+            library::dirichlet_gradient(result.data(), points.data(), shape.data(), sum.data(), x.dtype(), result.numel());
             return result;
         }),
     });

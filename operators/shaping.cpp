@@ -335,8 +335,9 @@ OPERATORS(shaping) {
     declare("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor", {
         doc("0 repeated repeats[0] times, 1 repeats[1] times, and so on"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
         kernel([](const Tensor& repeats, std::optional<int64_t>) {
+            KINDLING_CHECK(NotImplemented, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "\"repeat_interleave_cpu\" not implemented for '%s'",
+                           scalar_type_name(repeats.dtype()));
             KINDLING_CHECK(Runtime, repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-            KINDLING_CHECK(Runtime, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "repeats has to be Long or Int tensor");
             Tensor counts = contiguous(to(repeats, DType::Int64));
             const int64_t* values = counts.data_ptr<int64_t>();
             int64_t total = 0;

@@ -8,6 +8,18 @@
 namespace kindling {
 namespace {
 
+Tensor no_slope(const Tensor& grad, const char* name) {
+    fail(ErrorKind::NotImplemented, "the derivative for '%s' is not implemented.", name);
+    return grad;
+}
+
+/// The median of no numbers: NaN, and for integers what the processor makes of it.
+Tensor of_nothing(DType dtype) {
+    if (dtype == DType::Int32) return full({}, Scalar(int64_t{INT32_MIN}), dtype);
+    if (dtype == DType::Int64) return full({}, Scalar(INT64_MIN), dtype);
+    return full({}, is_differentiable(dtype) ? Scalar(__builtin_nan("")) : Scalar(0), dtype);
+}
+
 /// A contiguous tensor seen as [outer, n, inner] around `dim`.
 library::Rows rows_of(const Tensor& self, int64_t dim) {
     library::Rows rows{self.dtype(), 1, 1, 1};
@@ -162,7 +174,7 @@ OPERATORS(sorting) {
         doc("The lower median of all elements"), no_out(),
         kernel([](const Tensor& self) {
             need_order(self, "median", false);
-            if (self.numel() == 0) return full({}, Scalar(__builtin_nan("")), self.dtype());
+            if (self.numel() == 0) return of_nothing(self.dtype());
             Tensor flat = reshape(contiguous(self), {-1});
             return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), false, values, indices); }));
         }),
@@ -185,7 +197,7 @@ OPERATORS(sorting) {
         doc("The lower median of what is not NaN"), no_out(),
         kernel([](const Tensor& self) {
             need_order(self, "nanmedian", false);
-            if (self.numel() == 0) return full({}, Scalar(__builtin_nan("")), self.dtype());
+            if (self.numel() == 0) return of_nothing(self.dtype());
             Tensor flat = reshape(contiguous(self), {-1});
             return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), true, values, indices); }));
         }),
@@ -215,19 +227,22 @@ OPERATORS(sorting) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });
     declare("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
-        doc("The distinct values in order; where each element's value is; how often each occurs"), in(space::Torch), no_derivative(), shape_by_value(),
+        doc("The distinct values in order; where each element's value is; how often each occurs"), in(space::Torch), shape_by_value(),
+        derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "_unique2"); }),
         kernel([](const Tensor& self, bool, bool return_inverse, bool return_counts) {
             auto [values, inverse, counts] = distinct(self, false);
-            if (!return_inverse && !return_counts) inverse = make_tensor({0}, DType::Int64);
+            if (!return_inverse) inverse = make_tensor({0}, DType::Int64);
             return std::tuple<Tensor, Tensor, Tensor>(values, inverse, return_counts ? counts : make_tensor({0}, DType::Int64));
         }),
     });
     declare("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
-        doc("The distinct slices along a dimension, in order"), in(space::Torch), no_derivative(), shape_by_value(), no_out(),
+        doc("The distinct slices along a dimension, in order"), in(space::Torch), shape_by_value(), no_out(),
+        derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "unique_dim"); }),
         kernel([](const Tensor& self, int64_t dim, bool, bool, bool) { return distinct_slices(self, dim, false); }),
     });
     declare("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)", {
-        doc("Runs of equal neighbours as one"), in(space::Torch), no_derivative(), shape_by_value(), no_out(),
+        doc("Runs of equal neighbours as one"), in(space::Torch), shape_by_value(), no_out(),
+        derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "unique_consecutive"); }),
         kernel([](const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
             auto [values, inverse, counts] = dim ? distinct_slices(self, *dim, true) : distinct(self, true);
             return std::tuple<Tensor, Tensor, Tensor>(values, return_inverse ? inverse : make_tensor({0}, DType::Int64), return_counts ? counts : make_tensor({0}, DType::Int64));

@@ -26,16 +26,24 @@ template <class T, class F> void fill(const Tensor& out, F value) {
     });
 }
 
+/// A contiguous result as PyTorch's iterator lays it out for these operands.
+Tensor laid_out(const Tensor& out, std::initializer_list<TensorImpl*> operands) {
+    Sizes strides = output_strides(out.sizes(), operands.begin(), static_cast<int>(operands.size()));
+    if (IntList(strides) == out.strides()) return out;
+    Tensor result = make_tensor(out.sizes(), strides, out.dtype(), out.device());
+    return out.is_meta() ? result : copy_(result, out);
+}
+
 using One = double (*)(double);
 Tensor each(const Tensor& self, const char* name, One f) {
     DType dtype = real_dtype(self.dtype(), name, false);
     Tensor out = make_tensor(self.sizes(), dtype, self.device());
-    if (out.is_meta() || !out.numel()) return out;
+    if (out.is_meta() || !out.numel()) return laid_out(out, {self.impl()});
     Tensor x = contiguous(to(self, dtype));
     Unlocked unlocked(out.numel() > 1024);
     if (dtype == DType::Float32) fill<float>(out, [&, data = x.data_ptr<float>()](int64_t i) { return f(static_cast<double>(data[i])); });
     else fill<double>(out, [&, data = x.data_ptr<double>()](int64_t i) { return f(data[i]); });
-    return out;
+    return laid_out(out, {self.impl()});
 }
 
 using Two = double (*)(double, double);
@@ -53,7 +61,7 @@ Tensor each(const Tensor& a, const Tensor& b, const char* name, Two f, bool only
             fill<float>(out, [&, p = x.data_ptr<float>(), q = y.data_ptr<float>()](int64_t i) { return f(static_cast<double>(p[i]), static_cast<double>(q[i])); });
         else fill<double>(out, [&, p = x.data_ptr<double>(), q = y.data_ptr<double>()](int64_t i) { return f(p[i], q[i]); });
     }
-    return inside == dtype ? out : to(out, dtype);
+    return laid_out(inside == dtype ? out : to(out, dtype), {a.impl(), b.impl()});
 }
 
 /// The derivative of the lower incomplete gamma function: x^(a - 1) e^-x / gamma(a).

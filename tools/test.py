@@ -264,6 +264,8 @@ def sanitized(tally):
             status = call(python, ROOT / "tests" / "fuzz" / "arguments.py", "--count", "60000", "--calls", CALLS,
                           "--isas", ",".join(ISAS), cwd=BUILD, env=env)
             tally.add("random arguments under sanitizers", int(not status), int(bool(status)))
+        status = call(python, ROOT / "tests" / "fuzz" / "arguments.py", "--empty", "--count", "10000", "--isas", ",".join(ISAS), cwd=BUILD, env=env)
+        tally.add("random empty tensors under sanitizers", int(not status), int(bool(status)))
     threads(tally)
 
 
@@ -321,6 +323,9 @@ def fuzz(tally):
     for words in (("first_calls.py", "--names"), ("imports.py", "--count", "2000"), ("imports.py", "--graph")):
         status = call(sys.executable, ROOT / "tests" / "fuzz" / words[0], *words[1:], cwd=BUILD)
         tally.add(" ".join(words), int(not status), int(bool(status)))
+    for name in ("differences.py", "empties.py"):
+        status = call(sys.executable, ROOT / "tests" / "fuzz" / name, "--count", "100000", "--seed", str(int(time.time())), cwd=BUILD)
+        tally.add(name, int(not status), int(bool(status)))
     # The program built along with the wheel, where the ordinary tests take three thousand kernels.
     status = call(next((BUILD / WHEEL).rglob("test_native_fuzz")), "300000", str(int(time.time())), cwd=BUILD)
     tally.add("native kernels against tiles", int(not status), int(bool(status)))

@@ -2,6 +2,7 @@
 
     python tests/fuzz/arguments.py --count 20000 --seed 1
     python tests/fuzz/arguments.py --count 20000 --calls calls.pickle     # half of them changes of recorded calls
+    python tests/fuzz/arguments.py --count 20000 --empty                   # with tensors that have no elements
 
 Call number N is made from the seed and N alone and goes to operator N modulo their number, so every overload, in-place
 and out form has its turn and `--only N` repeats one call. Shapes, dtypes, strides, overlaps, conj and neg bits, devices,
@@ -20,7 +21,8 @@ import kindling as t
 
 import children
 from children import Fault
-from draw import changed, drawn, operators, place, tell, tensors_of
+from draw import Draw, changed, drawn, operators, place, tell, tensors_of
+from hollow import Empty
 
 FAULTS = ("SystemError", "InternalError", "NameError", "UnboundLocalError", "RecursionError")
 
@@ -66,9 +68,10 @@ class Caller:
     def options(parser):
         parser.add_argument("--operators", default="", metavar="REGEX", help="only those whose name.overload it finds")
         parser.add_argument("--calls", metavar="FILE", help="what tests/conformance/record.py wrote: half of the calls are changes of those")
+        parser.add_argument("--empty", action="store_true", help="with tensors that have no elements")
 
     def __init__(self, args):
-        self.seed = args.seed
+        self.seed, self.drawing = args.seed, Empty if args.empty else Draw
         self.operators = [entry for entry in operators() if re.search(args.operators, entry.name)]
         self.records = None
         if args.calls:
@@ -79,9 +82,9 @@ class Caller:
         rng = random.Random(self.seed * 1_000_003 + number)
         t.manual_seed(number)
         if self.records and rng.random() < 0.5:
-            return rng, changed(rng, self.player, rng.choice(self.records))[:3]
+            return rng, changed(rng, self.player, rng.choice(self.records), self.drawing)[:3]
         entry = self.operators[number % len(self.operators)]
-        return rng, drawn(rng, entry, t, place(rng, entry, [t]))[:3]
+        return rng, drawn(rng, entry, t, place(rng, entry, [t]), self.drawing)[:3]
 
     def call(self, number, report=None):
         try:

@@ -18,7 +18,7 @@ import torch
 import children
 from beside import FINER, Difference, compare, gist, observe, scale, seed
 from children import Fault
-from draw import Draw, changed, drawn, operators, place, tell, tensors_of
+from draw import Draw, changed, drawn, operators, place, tell, tensors_of, word_of
 from arguments import recorded
 from known import known
 
@@ -26,6 +26,11 @@ from known import known
 UNSPECIFIED = re.compile(r"(new_)?empty(_like|_strided|_permuted)?|_?resize(_as)?_|resize(_as)?|set_|_efficientzerotensor")
 # Another order of reading, or a free choice of sign and phase: values are compared through what is made of them (linalg tests).
 FREE = re.compile(r"(linalg_|_linalg_)?(svd|eigh?|qr|lobpcg|svd_lowrank|pca_lowrank|geqrf|householder_product)|linalg_lu\w*|ormqr|orgqr")
+
+
+NO_MEMORY = re.compile("allocate memory|out of memory|MemoryError|bad_alloc|Storage size calculation overflowed")
+# Those that write to an argument. Where its elements share memory, which of two writes is the last is nobody's.
+WRITES = re.compile(r"\w+_\.\w+|.*out|\[\]=")
 
 
 class Finer(Draw):
@@ -75,6 +80,8 @@ class Comparer:
         if report:
             report(f"{t.__name__}: {self.told}")
         twice = rng.random() < 0.3
+        if t is torch:
+            self.shared = bool(WRITES.fullmatch(name)) and any(torch._debug_has_internal_overlap(x) for x in tensors_of([args, kwargs], t) if word_of(x.layout) == "strided")
         self.size = max([scale(x, 1e6) for x in tensors_of([args, kwargs], t) if x.device.type == "cpu" and x.numel()], default=0) if t is torch else 0
         return observe(t, function, args, kwargs, draw.leaves, number, twice=twice)
 
@@ -106,6 +113,8 @@ class Comparer:
         if isinstance(ours, str) or isinstance(theirs, str):
             if isinstance(ours, str) and isinstance(theirs, str):
                 return "no call"
+            if NO_MEMORY.search(str(ours) + str(theirs)):
+                return "no memory"
             raise Difference("its arguments cannot be made " + ("here" if isinstance(ours, str) else "there"), str((theirs, ours))[:300])
         if no_memory(ours) or no_memory(theirs):
             return "no memory"
@@ -132,7 +141,7 @@ class Comparer:
     def values(self, name, operator, ours, theirs, finer):
         def pair(what):
             mine, his = getattr(ours, what), getattr(theirs, what)
-            if UNSPECIFIED.fullmatch(operator) or FREE.fullmatch(operator):
+            if UNSPECIFIED.fullmatch(operator) or FREE.fullmatch(operator) or self.shared:
                 mine, his = blank(mine), blank(his)
             return his, mine
 
@@ -160,7 +169,7 @@ def told(seen):
 
 
 def no_memory(seen):
-    return bool(seen.error) and bool(re.search("allocate memory|out of memory|MemoryError|bad_alloc|Storage size calculation overflowed", seen.message))
+    return bool(seen.error) and bool(NO_MEMORY.search(seen.message))
 
 
 def main(file=None, comparer=Comparer, doc=__doc__):

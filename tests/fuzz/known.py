@@ -56,6 +56,10 @@ def without_values(kind, theirs, ours, call):
     return bool(re.search(r"<\w+ \[(\d+, )*0[,\]]|<[^<>]* meta\b", call))
 
 
+def on_meta(kind, theirs, ours, call):
+    return bool(re.search(r"<[^<>]* meta\b|device='meta'", call))
+
+
 def some_without_grad(kind, theirs, ours, call):
     """Whether some tensors of the call require grad, and some do not."""
     marks = re.findall(r"<\w+ \[[^<>]*>", call)
@@ -78,9 +82,9 @@ KNOWN = [
           "A generator is taken wherever random numbers are drawn.", "`generator=` is taken"),
     Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Tensor|number|Optional\[Tensor\])' for argument '\w+' but instead found type '(int|float|bool|complex|Tensor)'",
           r"^an answer", "A number and a tensor of no dimension stand for one another in torch.ops as they do in functions.", "a number where its declaration has a tensor"),
-    Known(r".*out", r"^RuntimeError in the gradient there, RuntimeError here", r"derivative for aten::\w+ is not implemented \(gradient\)|CopySlices|fn_edge.is_valid",
+    Known(r".*out", r"^(RuntimeError in the gradient|an answer) there, RuntimeError here", r"derivative for aten::\w+ is not implemented \(gradient\)|CopySlices|fn_edge.is_valid|^an answer",
           r"functions with out=\.\.\. arguments don't support automatic differentiation.*\(call\)",
-          "PyTorch's generated out forms notice it in backward only.", "`out=` together with an argument that requires grad"),
+          "PyTorch's generated out forms notice it in backward only, or not at all.", "`out=` together with an argument that requires grad"),
     Known(r".*", r"^(RuntimeError|NotImplementedError) in the (second )?gradient there, an answer here",
           r"[Tt]he derivative for .* is not implemented|derivative for \S+ is not implemented|\"\w+_backward\" not implemented for '\w+'", r"^an answer",
           "Formulas are there for more operators and dtypes, each checked against finite differences by the tests of derivatives.", "More has a derivative than in PyTorch"),
@@ -92,6 +96,13 @@ KNOWN = [
           "A defect of PyTorch's, which says so.", "stops with an internal assertion"),
     Known(r".*", r"^NotImplementedError there, RuntimeError here", r"attempted to run this operator with Meta tensors, but there was no fake impl|Could not run '\S+' with arguments from the 'Meta' backend",
           r"Expected all tensors to be on the same device", "Meta tensors beside others: here that is what is told.", "wrong in two ways"),
+    Known(r".*", r"^RuntimeError there, NotImplementedError here", r"^RuntimeError: .*\(call\)$", r"^NotImplementedError: .*\(call\)$",
+          "Whoever catches the one catches the other.", "NotImplementedError, which is a RuntimeError"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"argument '(input|self)' \(position 1\) must be Tensor, not (int|float|bool|complex)\.|"
+          r"invalid combination of arguments - got \((int|float|bool|complex)\b.*\), but expected one of",
+          "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone"),
+    Known(r".*", r"^RuntimeError there, AssertionError here", r"does not match device type of out parameter", r"Torch not compiled with CUDA enabled",
+          "There is no such device, whatever out is on.", "wrong in two ways"),
     Known(r".*", r"stride of no elements$", r"", r"", "They lead nowhere; they are computed, where they are not kept, without the care for each operator that PyTorch's have.",
           "The strides of a tensor without elements"),
     Known(r"(nonzero|nonzero_numpy|argwhere|where)\.(default|out)", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer",
@@ -135,6 +146,32 @@ KNOWN = [
           "The same dtype is no change.", "More has a derivative than in PyTorch"),
     Known(r"_local_scalar_dense\.default", r"^an answer there, RuntimeError here", r"^an answer", r"elements cannot be converted to Scalar",
           "The check is item()'s there, and here that of what item() calls.", "`_local_scalar_dense` of more than one element"),
+    Known(r".*", r"^NotImplementedError there, an answer here", r"not implemented for '(Half|BFloat16)'", r"^an answer",
+          "They are computed in float32 and rounded, as where PyTorch has kernels of them.", "float16 and bfloat16 work in more operators"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be (Tensor|Number|int|bool|float|tuple of ints), not (torch|kindling)\.dtype|got \(.*(torch|kindling)\.dtype.*\), but expected one of",
+          "In PyTorch's schemas a dtype is an integer.", "a dtype where a number belongs"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be bool, not (int|float)\.|must be int, not (bool|Tensor)\.|must be tuple of ints, not dict|must be float, not Tensor\.",
+          "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag"),
+    Known(r".*", r"^\w+ in the (second )?gradient there, \w+ here", r"\((second )?gradient\)$", r"\(call\)$",
+          "What cannot be differentiated, or has another fault, is refused at once.", "refused in the call that PyTorch refuses in backward"),
+    Known(r".*out", r"^RuntimeError there, \w+ in the (second )?gradient here", r"expected at most \d+ argument|takes \d+ positional argument|match any schema|"
+          r"unexpected keyword argument|invalid combination of arguments|missing value for argument", r"gradient\)$",
+          "The call is one that PyTorch has no overload for.", "Overloads with `out=`"),
+    Known(r"linalg_lu\w*\.\w+|_lu_with_info\.\w+|lu\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"LU without pivoting is not implemented",
+          "PyTorch's for empty and meta tensors.", "needs row exchanges"),
+    Known(r".*", r"^RuntimeError there, an answer here", r"does not support automatic differentiation for outputs with complex dtype", r"^an answer",
+          "The formulas hold for complex numbers.", "More has a derivative than in PyTorch"),
+    Known(r".*", r"^(ValueError|AssertionError|KeyError|AttributeError|TypeError|NotImplementedError) there, (RuntimeError|NotImplementedError|IndexError) here", r"\(call\)$", r"\(call\)$",
+          "Both refuse.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"conj_physical\.default", r"^result: shares", r"^an answer", r"^an answer", "A copy, as of complex numbers.", "`conj_physical` of real numbers gives a copy"),
+    Known(r"(linalg_svd|_linalg_svd|linalg_svdvals|svd|pinverse|linalg_cond|linalg_matrix_rank|linalg_pinv|nuclear_norm)\.\w+", r"^an answer there, RuntimeError here", r"^an answer",
+          r"keyword argument `driver=` is only supported", "The argument is wrong whatever the tensor is.", "of empty and of meta tensors is refused", without_values),
+    Known(r".*", r"^an answer there, (RuntimeError|NotImplementedError) here", r"^an answer", r"which Meta tensors do not have|Tensor.item\(\) cannot be called on meta|must have at least [12] dimensions",
+          "There is no shape to give.", "of empty and of meta tensors is refused", without_values),
+    Known(r"geqrf\.out|\w+\.out", r"^an answer there, RuntimeError here", r"^an answer", r"got multiple values for argument",
+          "PyTorch's schemas name an input and an output alike.", "Overloads with `out=`"),
+    Known(r"(rand|randn|randint|randperm)\.\w+", r"^RuntimeError there, an answer here", r"Unknown keyword argument 'generator'|match any schema", r"^an answer",
+          "A generator is taken wherever random numbers are drawn.", "`generator=` is taken"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 

@@ -99,3 +99,54 @@ COMPLEX = [
 @pytest.mark.parametrize("source", COMPLEX)
 def test_complex_numbers_for_real_ones(source):
     same(source, message=False)
+
+
+# What a call of any operator with random arguments came out as otherwise than in PyTorch.
+FOUND = [
+    "torch.ops.aten._unique2(torch.tensor([1., 2, 1]), return_counts=True)",
+    "F.bilinear(torch.ones(2, 2, 2, dtype=torch.int8), torch.ones(2, 2, 2, dtype=torch.int8), torch.ones(2, 2, 2, dtype=torch.int8))",
+    "torch.ops.aten.contiguous(torch.ones(2), memory_format=torch.preserve_format)",
+    "torch.ones(2, 2).t().contiguous(memory_format=torch.preserve_format)",
+    "torch.ops.aten.index.Tensor(torch.ones(2), [])",
+    "torch.deg2rad(torch.ones(2) + 0j)",
+    "torch.rad2deg(torch.ones(2) + 0j)",
+    "torch.median(torch.zeros(0, dtype=torch.int32))",
+    "torch.nanmedian(torch.zeros(0, dtype=torch.int64))",
+    "torch.median(torch.zeros(0, dtype=torch.uint8))",
+    "torch.ops.aten._dirichlet_grad(torch.full((3, 2), 0.5), torch.ones(2), torch.full((3, 2), 2.)).shape",
+    "torch.ops.aten._dirichlet_grad(torch.ones(3, 2, dtype=torch.int64), torch.ones(2), torch.ones(3, 2))",
+    "torch.ones(3).repeat_interleave(torch.ones(3))",
+    "torch.ones(3).repeat_interleave(torch.ones(3) > 0)",
+    "torch.ops.aten.repeat_interleave.Tensor(torch.ones(3, 3))",
+    "torch.bernoulli(torch.ones(2, dtype=torch.int16))",
+    "torch.ones(2).bernoulli_(torch.ones(2, dtype=torch.int16))",
+    "torch.ops.aten._weight_norm(torch.ones(2, 2, dtype=torch.int64), torch.ones(2, 1))",
+    "torch.block_diag([torch.ones(2)])",
+    "torch.cartesian_prod([torch.ones(2)])",
+    "torch.atleast_1d([torch.ones(2), 1.0])",
+    "torch.geqrf(torch.ones(2, 2, requires_grad=True))[0].sum().backward()",
+    "torch.unique(torch.ones(2, requires_grad=True)).sum().backward()",
+    "torch.unique(torch.ones(2, 2, requires_grad=True), dim=0).sum().backward()",
+    "torch.unique_consecutive(torch.ones(2, requires_grad=True)).sum().backward()",
+    "torch.ones(2).set_(torch.ones(8).untyped_storage(), 2, [4], [0, 1])",
+    "torch.ones(()).index_fill(2, torch.tensor([0]), 4)",
+    "torch.ones(2, 2).scatter(5, torch.zeros(0, 2, dtype=torch.int64), 4.)",
+    'torch.ones(2, 2).scatter_reduce(5, torch.zeros(0, 2, dtype=torch.int64), torch.ones(2, 2), "sum")',
+    "torch.ones(2, 2).amin([1, 1, 4])",
+    'torch.abs(torch.ones(2), out=torch.ones(2, device="meta"))',
+    'torch.abs(torch.ones(2, device="meta"), out=torch.ones(2))',
+    'torch.aminmax(torch.ones(2, device="meta"), min=torch.ones(()), max=torch.ones(()))',
+    'torch.mm(torch.ones(2, 2), torch.ones(2, 2), out=torch.ones(2, 2, device="meta"))',
+    'torch.mm(torch.ones(2, 2, device="meta"), torch.ones(2, 2, device="meta"), out=torch.ones(2, 2))',
+    "torch.special.scaled_modified_bessel_k0(torch.ones(3, 4).t()).stride()",
+    "torch.special.chebyshev_polynomial_t(torch.ones(3, 4).t(), 2).stride()",
+    "torch.special.gammainc(torch.ones(2, 3, 4).permute(2, 0, 1), torch.ones(4, 2, 3)).stride()",
+    "torch.ops.aten.alias_copy(torch.ones(3, 4).t()).stride()",
+    "torch.ops.aten.split_copy(torch.ones(3, 4).t(), 2)[0].stride()",
+    "torch.zeros(0, 3, 2, 2).contiguous(memory_format=torch.channels_last).stride()",
+]
+
+
+@pytest.mark.parametrize("source", FOUND)
+def test_found(source):
+    same(source, message=False)
