@@ -105,7 +105,9 @@ OPERATORS(activation) {
     declare("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", {
         doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto alpha, auto scale, auto input_scale) {
-            return where(x > zero_like(x), x * scale, expm1(x * input_scale) * (alpha * scale));
+            // The branch that is not taken gets a number without overflow: 0 times the slope of one that has is NaN in backward.
+            Sym below = x <= zero_like(x);
+            return where(below, expm1(where(below, x, zero_like(x)) * input_scale) * (alpha * scale), x * scale);
         }),
     });
     declare("celu(Tensor self, Scalar alpha=1.0) -> Tensor", {

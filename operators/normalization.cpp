@@ -584,6 +584,8 @@ OPERATORS(normalization) {
         doc("Norms over all dimensions but one"), in(space::Torch), no_out(),
         composition([](const Tensor& v, int64_t pow, int64_t dim) {
             if (dim == -1) return linalg_vector_norm(v, Scalar(pow));
+            KINDLING_CHECK(Index, v.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
+            if (v.dim() == 1) return wrap_dim(dim, 1), abs(v);  // over no dimension, and not over all
             return linalg_vector_norm(v, Scalar(pow), IntList(all_but(v.dim(), wrap_dim(dim, v.dim()))), true);
         }),
     });

@@ -170,6 +170,12 @@ Tensor evenly(const Tensor& grad, const Tensor& self, const Tensor& result, uint
     return mul(div(g, sum(hit, IntList(dims), true)), hit);
 }
 
+/// The same of all elements, where NaN is an extreme as well.
+Tensor to_extremes(const Tensor& grad, const Tensor& self, const Tensor& result) {
+    Tensor hit = logical_or(eq(self, result), logical_and(isnan(self), isnan(result)));
+    return mul(div(grad, sum(hit)), hit);
+}
+
 Tensor at_index(const Tensor& grad, const Tensor& shape, const Tensor& indices, int64_t dim, bool keepdim) {
     return value_selecting_reduction_backward(grad, dim, indices, shape.sizes(), keepdim);
 }
@@ -333,7 +339,7 @@ OPERATORS(reductions) {
             KINDLING_CHECK(Runtime, self.numel() > 0, "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             return extreme_value(self, all_dims(self), false, Combine::Max, "max");
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return evenly(grad, self, result, all_dims(self), false); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_extremes(grad, self, result); }),
     });
     declare("min(Tensor self) -> Tensor", {
         doc("The smallest element; NaN wins"), out_castable(),
@@ -341,7 +347,7 @@ OPERATORS(reductions) {
             KINDLING_CHECK(Runtime, self.numel() > 0, "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             return extreme_value(self, all_dims(self), false, Combine::Min, "min");
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return evenly(grad, self, result, all_dims(self), false); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_extremes(grad, self, result); }),
     });
     declare("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The greatest elements along a dimension, and where they are"),

@@ -150,3 +150,10 @@ FOUND = [
 @pytest.mark.parametrize("source", FOUND)
 def test_found(source):
     same(source, message=False)
+
+
+# Norms over no dimension: of a vector, each element's own.
+@pytest.mark.parametrize("source", ["torch.norm_except_dim(torch.tensor([3., -4.]), 2, 0)", "torch._weight_norm(torch.tensor([3., -4.]), torch.tensor([1., 2.]), 0)",
+                                    "torch.norm_except_dim(torch.tensor(3.), 2, 0)", "torch.norm_except_dim(torch.tensor([3., -4.]), 2, -1)"])
+def test_norm_of_vectors(source):
+    same(source, message=False)
