@@ -195,7 +195,7 @@ def unravel_index(indices, shape):
     if has_torch_function_unary(indices):
         return _ask(unravel_index, (indices,), indices, shape=shape)
     if indices.is_complex() or indices.is_floating_point() or indices.dtype is torch.bool:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if isinstance(shape, int):
         shape = (shape,)
     if not isinstance(shape, (tuple, list)):
@@ -205,11 +205,13 @@ def unravel_index(indices, shape):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
-    result, step = [], 1
+    steps, step = [], 1
     for size in reversed(shape):
-        result.append(indices.div(step, rounding_mode="floor") % size)
+        steps.append(step)
         step *= size
-    return tuple(reversed(result))
+    whole = torch.tensor(steps[::-1], device=indices.device, dtype=torch.int64)
+    sizes = torch.tensor(shape, device=indices.device, dtype=torch.int64)
+    return (indices.unsqueeze(-1).div(whole, rounding_mode="floor") % sizes).unbind(-1)
 
 
 # ---- products

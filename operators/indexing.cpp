@@ -148,6 +148,19 @@ library::Indexed describe(const Tensor& self, int first, int count, const Offset
     return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.values, offsets.count, offsets.scale};
 }
 
+/// A copy with self's strides and offset: a place in the one is the same place in the other.
+Tensor clone_with_strides(const Tensor& self) {
+    for (int64_t d = 0; d < self.dim(); d++)
+        if (self.size(d) > 1 && self.stride(d) == 0) return clone(self);
+    int64_t needed = self.storage_offset() + (self.numel() ? 1 : 0);
+    for (int64_t d = 0; d < self.dim() && self.numel(); d++) needed += (self.size(d) - 1) * self.stride(d);
+    Tensor result = make_tensor({needed}, self.dtype(), self.device());
+    result.impl()->set_shape(self.sizes(), self.strides());
+    result.impl()->offset = self.storage_offset();
+    copy_(result, self);
+    return result;
+}
+
 /// Whether self[indices] is a choice of elements in the order in which they lie.
 bool chooses_elements(const Tensor& self, TensorList indices) {
     if (indices.size() != 1 || !indices[0].defined() || !self.dim() || !self.is_contiguous()) return false;
@@ -291,12 +304,19 @@ Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Te
         Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
         AlongCall call(result, dim, expand(reshape(index, {-1}), source.sizes()), source);
         Unlocked unlocked(source.numel() > 65536);
-        KINDLING_CHECK(Index, !call.write(result, source, write, one_pass ? &self : nullptr), "index out of range in self");
+        const int64_t* bad = call.write(result, source, write, one_pass ? &self : nullptr);
+        if (write == Write::Add && self.dim() == 2) call.check(bad);   // as torch: by way of scatter_add
+        KINDLING_CHECK(Index, !bad, "index out of range in self");
         return result;
     }
     Tensor values = contiguous(source);
     const bool one_pass = !in_place && write == Write::Add && self.dim() && copies_as_it_lies(self);
     Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
+    if (write == Write::Add && self.dim() == 2) {   // as torch: by way of scatter_add
+        Tensor places = contiguous(to(index, DType::Int64));
+        const int64_t* bad = library::find_outside(places.data_ptr<int64_t>(), places.numel(), self.size(dim));
+        KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, dim, self.size(dim));
+    }
     Offsets offsets(result, dim, index, operation);
     if (result.dim() == 0) {
         Tensor flat = make_view(result, {1}, {1}, result.storage_offset());
@@ -314,8 +334,8 @@ Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Te
 }
 
 void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Tensor* source, const char* operation) {
-    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int64 for index", operation);
-    if (index.numel() == 0) return;
+    if (index.numel() == 0) return;   // of any dtype
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index", operation);
     auto dims = [](const Tensor& t) { return std::max<int64_t>(t.dim(), 1); };
     auto size = [](const Tensor& t, int64_t d) { return t.dim() ? t.size(d) : 1; };
     KINDLING_CHECK(Runtime, dims(self) == dims(index), "Index tensor must have the same number of dimensions as %s tensor", source ? "self" : "input");
@@ -392,6 +412,7 @@ Write reduce_mode(Text reduce, const char* operation) {
 }
 
 Tensor number_like(const Tensor& index, const Scalar& value, const Tensor& self) {
+    check_fits(value, self.dtype());
     return expand(full({}, value, self.dtype()), index.dim() ? index.sizes() : IntList({1}));
 }
 
@@ -470,8 +491,8 @@ OPERATORS(indexing) {
     declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
         doc("self with alpha * source added at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
-            check_fits(alpha, value_type(self.dtype()));
-            Tensor values = alpha.equals(1) ? source : mul(source, wrap_number(alpha));
+            check_fits(alpha, value_type(source.dtype()));
+            Tensor values = alpha.equals(1) ? source : to(mul(source, wrap_number(is_differentiable(source.dtype()) ? alpha : source.dtype() == DType::Bool ? Scalar(alpha.to_bool()) : Scalar(alpha.to_int()))), source.dtype());
             return write_rows(self, dim, index, values, Write::Add, "index_add_");
         }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
@@ -483,6 +504,7 @@ OPERATORS(indexing) {
     declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
         doc("self with source written at the given places along a dimension"), flags(trait::AutocastPromote | trait::WritesCopy | trait::OutApart), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+            KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "index_copy_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             return write_rows(self, dim, index, source, Write::Set, "index_copy_");
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
@@ -495,6 +517,8 @@ OPERATORS(indexing) {
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             KINDLING_CHECK(Index, index.dim() <= 1, "Index has to be a vector/scalar");
             KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
+            KINDLING_CHECK(Runtime, self.is_complex() || !value.is_complex(), "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+            check_fits(value, self.dtype());
             if (self.dim() == 0) {
                 wrap_dim(dim, 1);
                 return index.numel() ? fill_(clone(self), value) : clone(self);
@@ -691,8 +715,8 @@ OPERATORS(indexing) {
     declare("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", {
         doc("gather, with self and indices broadcast together"),
         composition([](const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
-            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "torch.take_along_dim(): dtype of indices should be Long but got %s", scalar_type_name(indices.dtype()));
             if (!dim) return gather(reshape(self, {-1}), 0, reshape(indices, {-1}));
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "torch.take_along_dim(): dtype of indices should be Long but got %s", scalar_type_name(indices.dtype()));
             KINDLING_CHECK(Runtime, self.dim() == indices.dim(), "torch.take_along_dim(): input and indices should have the same number of dimensions, but got %ld dimensions for input, and %ld dimensions for indices", self.dim(), indices.dim());
             int64_t d = wrap_dim(*dim, self.dim());
             Sizes mine = self.sizes(), theirs = indices.sizes();
@@ -701,7 +725,8 @@ OPERATORS(indexing) {
             both[static_cast<size_t>(d)] = self.size(d);
             Tensor wide = expand(self, both);
             both[static_cast<size_t>(d)] = indices.size(d);
-            return gather(wide, d, expand(indices, both));
+            Tensor places = self.size(d) ? remainder(indices, wrap_number(Scalar(self.size(d)))) : indices;   // as torch: they go round
+            return gather(wide, d, expand(places, both));
         }),
     });
     declare("masked_select(Tensor self, Tensor mask) -> Tensor", {
@@ -765,7 +790,7 @@ OPERATORS(indexing) {
     declare("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", {
         doc("self with src on a diagonal"),
         composition([](const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
-            Tensor result = clone(self), part = diagonal(result, offset, dim1, dim2);
+            Tensor result = clone_with_strides(self), part = diagonal(result, offset, dim1, dim2);
             KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;
@@ -774,7 +799,7 @@ OPERATORS(indexing) {
     declare("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", {
         doc("self with src in place of one slice"),
         composition([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
-            Tensor result = clone(self), part = select(result, dim, index);
+            Tensor result = clone_with_strides(self), part = select(result, dim, index);
             KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;
@@ -792,7 +817,8 @@ OPERATORS(indexing) {
     declare("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", {
         doc("self with src under a strided view of it"),
         composition([](const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
-            Tensor result = clone(self);
+            KINDLING_CHECK(Runtime, !self.requires_grad() || self.is_contiguous(), "as_strided_scatter is currently only supported for contiguous inputs");
+            Tensor result = clone_with_strides(self);
             copy_(as_strided(result, size, stride, storage_offset), src);
             return result;
         }),

@@ -287,7 +287,6 @@ struct Alignment {
 Alignment alignment(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank) {
     KINDLING_CHECK(Runtime, log_probs.dim() == 3 && log_probs.numel() > 0, "log_probs tensor must not be empty");
     KINDLING_CHECK(NotImplemented, log_probs.dtype() == DType::Float32 || log_probs.dtype() == DType::Float64, "\"ctc_loss_cpu\" not implemented for '%s'", scalar_type_name(log_probs.dtype()));
-    KINDLING_CHECK(Runtime, targets.dtype() == DType::Int64 || targets.dtype() == DType::Int32, "ctc_loss: expected targets of int32 or int64, got %s", name(targets.dtype()));
     Alignment a{log_probs.size(0), log_probs.size(1), log_probs.size(2), 0, blank, 0, input_lengths.vec(), target_lengths.vec(), {}, 1, contiguous(to(targets, DType::Int64))};
     KINDLING_CHECK(Runtime, blank >= 0 && blank < a.classes, "blank must be in label range");
     KINDLING_CHECK(Runtime, static_cast<int64_t>(a.inputs.size()) == a.batch, "input_lengths must be of size batch_size");

@@ -324,6 +324,8 @@ OPERATORS(statistics) {
             KINDLING_CHECK(Runtime, reduce == "max" || reduce == "mean" || reduce == "min" || reduce == "sum" || reduce == "prod", "unsupported reduction given! %s", std::string(reduce).c_str());
             int64_t d = wrap_dim(axis, data.dim());
             const Tensor& given = lengths.defined() ? lengths : offsets;
+            KINDLING_CHECK(NotImplemented, is_floating(data.dtype()), "\"_segment_reduce_cpu\" not implemented for '%s'", scalar_type_name(data.dtype()));
+            KINDLING_CHECK(NotImplemented, given.dtype() == DType::Int64 || given.dtype() == DType::Int32, "\"_segment_reduce_%s_cpu_kernel1\" not implemented for '%s'", lengths.defined() ? "lengths" : "offsets", scalar_type_name(given.dtype()));
             KINDLING_CHECK(Runtime, given.dim() == d + 1, "segment_reduce(): Expected axis to be the last dimension of lengths or offsets but got %ld.", d);
             Tensor counts = lengths.defined() ? lengths : diff(offsets);
             int64_t segments = counts.size(-1), outer = 1;

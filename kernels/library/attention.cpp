@@ -39,6 +39,7 @@ template <class T> struct Scores {
     TileFunction multiply = find_tile(Primitive::Mul, type).function, exponential = find_tile(Primitive::Exp, type).function;
     TileFunction logarithm = find_tile(Primitive::Log, type).function;
     RowFold largest = find_row_fold(Combine::Max, type), sum = find_row_fold(Combine::Sum, type);
+    TileFunction round = a.weights == DType::BFloat16 ? find_move(TileMove::RoundBFloat16) : a.weights == DType::Float16 ? find_move(TileMove::RoundHalf) : nullptr;
     PlaneCopy copy = find_plane_copy(sizeof(T));
     TileFunction widen = find_move(TileMove::BFloat16ToFloat);
     T mask_row[key_block];
@@ -140,6 +141,7 @@ template <class T> void forward(const Attention& a) {
                         scores.apply(scores.subtract, line, most, n);
                         scores.exponential(line, line, nullptr, nullptr, n, 0);
                         scores.sum(&fresh[r], line, 1, n);
+                        if (scores.round) scores.round(line, line, nullptr, nullptr, n, 0);
                     }
                     for (int64_t i = n; i < keys; i++) line[i] = 0;
                 }

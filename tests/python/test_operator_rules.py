@@ -1,5 +1,5 @@
-"""Rules that hold across operators, each tried on all that it holds for, beside PyTorch: the dtypes of what is written to
-and of statistics, whole numbers in convolutions."""
+"""Rules that hold across operators, each tried on all that it holds for: numbers beside tensors, dtypes of indices, of
+statistics and of out=, evenly spaced numbers, whole numbers in convolutions. Beside PyTorch."""
 import itertools
 
 import pytest
@@ -18,6 +18,43 @@ def check(sources, setup, message=False):
         except AssertionError as error:
             wrong.append(str(error))
     assert not wrong, f"{len(wrong)} of {len(sources)}\n" + "\n".join(wrong[:20])
+
+
+# ---- what indices may be
+
+INDEXED = ["torch.gather(x, 0, p)", "x.scatter(0, p, s)", "x.scatter(0, p, 1.5)", "x.scatter(0, p, s, reduce='add')", "x.scatter_add(0, p, s)",
+           "x.scatter_reduce(0, p, s, 'amax')", "x.index_select(0, i)", "x.index_add(0, i, s)", "x.index_copy(0, i, s)", "x.index_fill(0, i, 2.)",
+           "x.index_fill(0, i, torch.tensor(2.))", "x.index_reduce(0, i, s, 'amax')", "torch.take(x, i)", "x.put(i, torch.ones(2))",
+           "torch.take_along_dim(x, p, 0)", "torch.take_along_dim(x, i)", "x[i]", "x[:, i]", "x[i, i]", "x.index_put((i,), torch.tensor(5.))",
+           "F.embedding(i, x)", "F.embedding_bag(p, x)", "F.embedding_bag(i, x, torch.tensor([0]).to(i.dtype))", "F.one_hot(i, 4)",
+           "torch.bincount(i)", "torch.repeat_interleave(x, r, dim=0)", "torch.repeat_interleave(r)", "torch.unravel_index(i, (2, 2))",
+           "F.nll_loss(x, t)", "F.cross_entropy(x, t)", "F.max_unpool1d(x[None], torch.tensor([[[0, 2, 4, 6]] * 3]).to(i.dtype), 2)",
+           "F.ctc_loss(torch.zeros(4, 1, 3), torch.tensor([[1, 2]]).to(i.dtype), torch.tensor([4]), torch.tensor([2]))",
+           "torch.segment_reduce(x[:, 0].contiguous(), 'sum', lengths=torch.tensor([1, 2]).to(i.dtype))",
+           "torch.segment_reduce(x[:, 0].contiguous(), 'sum', offsets=torch.tensor([0, 1, 3]).to(i.dtype))"]
+EMPTY = ["torch.gather(x, 0, e)", "x.scatter(0, e, s)", "x.scatter_add(0, e, s)", "x.scatter_reduce(0, e, s, 'amax')", "torch.take_along_dim(x, e)"]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32"])
+def test_dtypes_of_indices(dtype):
+    setup = f"""
+x = torch.arange(12.).reshape(3, 4); s = torch.ones(2, 4); i = torch.tensor([0, 1]).to(torch.{dtype})
+p = torch.tensor([[0, 1, 1, 0], [1, 0, 0, 1]]).to(torch.{dtype}); t = torch.tensor([0, 1, 1]).to(torch.{dtype})
+r = torch.tensor([1, 0, 2]).to(torch.{dtype}); e = torch.empty(0, 4).to(torch.{dtype})
+"""
+    # Of bool, torch's answers come from the minimum and the range that it works out on the way.
+    check([s for s in INDEXED + EMPTY if dtype != "bool" or "bag(p" not in s and "lengths" not in s], setup)
+
+
+def test_indices_below_zero_and_beyond():
+    setup = """
+x = torch.arange(12.).reshape(3, 4); s = torch.ones(2, 4); i = torch.tensor([0, -1]); p = torch.tensor([[0, -1, 1, 0], [1, 0, -3, 2]])
+n = torch.tensor([0, 5])
+"""
+    check(["torch.take_along_dim(x, p, 0)", "torch.take_along_dim(x, p - 3, 0)", "torch.take_along_dim(x, p + 7, 0)", "torch.gather(x, 0, p)",
+           "torch.take_along_dim(x, p, 1)", "x.index_add(0, i, s)", "x.index_add(1, i, torch.ones(3, 2))", "x[0].index_add(0, n, torch.ones(2))",
+           "torch.ones(3, 4, 5).index_add(1, n, torch.ones(3, 2, 5))", "x.index_copy(0, i, s)", "x.index_fill(0, i, 2.)", "torch.take(x, i)",
+           "x.put(i, torch.ones(2))", "x.scatter(0, p, 1.)", "torch.take_along_dim(torch.ones(0, 4), p[:0], 0)"], setup)
 
 
 # ---- out=
@@ -190,4 +227,20 @@ def t(dtype, *sizes):
         sources += [f"F.conv{dims}d(t('{dtype}', 4, *{shape}), t('{dtype}', 3, 4, *[3] * {dims}), padding='same')",
                     f"F.conv{dims}d(t('{dtype}', 0, 4, *{shape}), t('{dtype}', 3, 4, *[3] * {dims}))",
                     f"F.conv{dims}d(t('{dtype}', 2, 4, *{shape}).transpose(0, 1), t('{dtype}', 3, 2, *[3] * {dims}).flip(0))"]
+    check(sources, setup)
+
+
+# ---- the strides of what is written into
+
+def test_scattered_slices_lie_as_the_input_does():
+    setup = "x = torch.arange(40.).reshape(5, 8)\nshow = lambda r: (r.tolist(), r.stride(), r.storage_offset())"
+    views = ["x", "x.t()", "x[:, ::2]", "x[1:, ::2]", "x.t()[:3, :3]", "x[:1].expand(3, 8)", "x[1:, 1:]"]
+    sources = []
+    for view in views:
+        sources += [f"v = {view}\nshow(torch.select_scatter(v, torch.full((v.shape[1],), -1.), 0, 1 if v.shape[0] > 1 else 0))",
+                    f"v = {view}\nshow(torch.diagonal_scatter(v, torch.full((min(v.shape),), -1.)))",
+                    f"v = {view}\nshow(torch.as_strided_scatter(v, torch.full((2, 2), -1.), (2, 2), (1, 8), 1))",
+                    f"v = {view}\nshow(torch.as_strided_scatter(v, torch.full((2, 2), -1.), (2, 2), (2, 8)))",
+                    f"v = {view}\nshow(torch.as_strided_scatter(v, torch.full((2, 2), -1.), (2, 2), (2, 8), 100))",
+                    f"v = {view}.detach().requires_grad_()\ntorch.as_strided_scatter(v, torch.full((2, 2), -1.), (2, 2), (1, 2), 0).sum().backward()\nv.grad"]
     check(sources, setup)
