@@ -229,10 +229,12 @@ static void write(const Tensor& target, PyObject* value) {
     Scalar scalar;
     check_item(value);
     if (!is_tensor(value) && scalar_of_object(value, scalar)) {
-        if (category(target.dtype()) < 3 && scalar.is_complex())
+        if (target.dtype() != DType::Bool && category(target.dtype()) < 3 && scalar.is_complex() && scalar.to_complex().imag() != 0)
             fail(ErrorKind::Runtime, "value cannot be converted to type %s without overflow", c_type_name(target.dtype()));
-        if (target.impl()->non_overlapping_dense) op_fill_number(target, scalar);
-        else op_fill_tensor(target, wrap_number(scalar));   // refuses an expanded one
+        // As a tensor: what lies expanded, to be refused, and what is infinite in half types, as torch makes it.
+        const bool beyond = is_half(target.dtype()) && !scalar.is_complex() && std::abs(scalar.to_double()) > 65504;
+        if (target.impl()->non_overlapping_dense && !beyond) op_fill_number(target, scalar);
+        else op_fill_tensor(target, wrap_number(scalar));
         return;
     }
     if (!is_tensor(value)) {
@@ -259,8 +261,8 @@ static Tensor value_tensor(const Tensor& self, PyObject* value) {
     check_item(value);
     Scalar scalar;
     if (scalar_of_object(value, scalar)) {
-        static constinit Known full{"full", "", nullptr};
-        return full(IntList(), scalar, self.dtype(), Value(), self.device());
+        static constinit Known scalar_tensor{"scalar_tensor", "", nullptr};
+        return scalar_tensor(scalar, self.dtype(), Value(), self.device());
     }
     fail(ErrorKind::Type, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, old_type_name(self.dtype()));
 }

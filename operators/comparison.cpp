@@ -189,6 +189,7 @@ OPERATORS(comparison) {
         doc("A 0-d tensor's number where the mask is set, self elsewhere"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %ld dimension(s).", value.dim());
+            if (!value.is_meta()) check_fits(value.item_scalar(), self.dtype());
             return filled(self, mask, to(value, self.dtype()));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),

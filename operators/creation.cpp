@@ -26,10 +26,27 @@ void check_strides(IntList size, IntList stride) {
     for (int64_t step : stride) KINDLING_CHECK(Runtime, step >= 0, "Negative strides are not supported at the moment, got strides: %s", str(stride).c_str());
 }
 
+/// A number as a dtype holds it.
+std::complex<double> as_held(const Scalar& number, DType dtype) {
+    const double x = number.to_double();
+    switch (dtype) {
+        case DType::Float16: return to_float(to_half(static_cast<float>(x)));
+        case DType::BFloat16: return to_float(to_bfloat16(static_cast<float>(x)));
+        case DType::Float32: return static_cast<float>(x);
+        case DType::Complex64: return std::complex<float>(number.to_complex());
+        default: return is_integral(dtype) ? static_cast<double>(number.to_int()) : is_complex(dtype) ? number.to_complex() : x;
+    }
+}
+
 Tensor filled(Tensor tensor, const Scalar& value) {
     if (!tensor.is_meta()) fill_(tensor, value);
     tensor.storage()->version.store(0);   // a fresh tensor has not been written to yet
     return tensor;
+}
+
+/// As torch fills single numbers: beyond the range of half types they become infinite.
+Tensor filled_rounding(Tensor tensor, const Scalar& value) {
+    return filled(tensor, is_half(tensor.dtype()) && !value.is_complex() ? Scalar(as_held(value, tensor.dtype()).real()) : value);
 }
 
 /// Zeros, in whatever tensor; says nothing to its version counter where memory is dense.
@@ -56,8 +73,37 @@ template <class F> Tensor by_index(int64_t count, DType dtype, Device device, F 
     return result;
 }
 
+/// a, a + by, a + 2 by, ... up to the middle, and from there on ..., b - by, b, as torch: the last number is exactly `b`. In
+/// half types each step rounds, in others product and sum together, if they are `fused`.
+Tensor spaced(std::complex<double> a, std::complex<double> b, std::complex<double> by, int64_t steps, DType inner, DType dtype, Device device, bool fused = true) {
+    Tensor result = make_tensor({steps}, dtype, device);
+    if (result.is_meta() || !steps) return result;
+    const DType value = value_type(to_real(inner));
+    const Expression& expression = cached_expression(key_of(dtype, inner, fused), [&](ExpressionBuilder& builder) {
+        auto round = [&](const Sym& x) { return is_half(inner) ? cast(cast(x, inner), value) : x; };
+        auto part = [&] {
+            Sym i = builder.index(0), first = builder.scalar(value), end = builder.scalar(value), step = builder.scalar(value);
+            Sym last = builder.scalar(DType::Int64), half = builder.scalar(DType::Int64);
+            auto from = [&](const Sym& start, const Sym& by, const Sym& count) {
+                return is_half(inner) || !fused ? start + round(by * round(cast(count, value))) : fma(by, cast(count, value), start);
+            };
+            return where(i < half, from(first, step, i), from(end, -step, last - i));
+        };
+        Sym real = part();
+        builder.output(cast(is_complex(inner) ? make_complex(real, part()) : real, dtype));
+    });
+    auto number = [&](double x) { return Immediate::of(value, x); };
+    const Immediate last = Immediate::of(DType::Int64, steps - 1), half = Immediate::of(DType::Int64, steps / 2);
+    const Immediate numbers[] = {number(a.real()), number(b.real()), number(by.real()), last, half,
+                                 number(a.imag()), number(b.imag()), number(by.imag()), last, half};
+    TensorImpl* header = result.impl();
+    run_loop(expression, result.sizes(), &header, 1, nullptr, 0, numbers);
+    return result;
+}
+
 Tensor arange_into(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device) {
     KINDLING_CHECK(Runtime, step.to_double() != 0, "step must be nonzero");
+    KINDLING_CHECK(Value, !is_integral(dtype) || step.to_int() != 0, "step must be nonzero");
     double first = start.to_double(), last = end.to_double(), stride = step.to_double();
     KINDLING_CHECK(Runtime, std::isfinite(first) && std::isfinite(last), "unsupported range: %g -> %g", first, last);
     KINDLING_CHECK(Runtime, (stride > 0 && last >= first) || (stride < 0 && last <= first),
@@ -199,13 +245,13 @@ OPERATORS(creation) {
     declare("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("One number everywhere, of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
         kernel([](const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return filled(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), fill_value);
+            return filled_rounding(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), fill_value);
         }),
     });
     declare("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("A 0-d tensor"), not_differentiable(), no_out(),
         kernel([](const Scalar& s, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return filled(make_tensor({}, or_default(dtype), or_default(device)), s);
+            return filled_rounding(make_tensor({}, or_default(dtype), or_default(device)), s);
         }),
     });
     declare("arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
@@ -237,24 +283,12 @@ OPERATORS(creation) {
             check_fits(end, dtype);
             if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), start);
             KINDLING_CHECK(NotImplemented, dtype != DType::Bool || !steps, "\"linspace_cpu\" not implemented for 'Bool'");
-            // From both ends towards the middle, as torch: the last number is exactly `end`.
-            DType inner = is_complex(dtype) ? dtype : dtype == DType::Float64 || is_integral(dtype) ? DType::Float64 : DType::Float32;
-            Tensor result = make_tensor({steps}, dtype, or_default(device));
-            if (result.is_meta() || !steps) return result;
-            const Expression& expression = cached_expression(key_of(dtype, inner), [&](ExpressionBuilder& builder) {
-                Sym i = builder.index(0), a = builder.scalar(inner), b = builder.scalar(inner), by = builder.scalar(inner);
-                Sym last = builder.scalar(DType::Int64), half = builder.scalar(DType::Int64);
-                builder.output(cast(where(i < half, a + by * cast(i, inner), b - by * cast(last - i, inner)), dtype));
-            });
-            const bool whole = is_integral(dtype);
-            std::complex<double> a = whole ? std::complex<double>(static_cast<double>(start.to_int())) : start.to_complex();
-            std::complex<double> b = whole ? std::complex<double>(static_cast<double>(end.to_int())) : end.to_complex(), by = (b - a) / static_cast<double>(steps - 1);
-            if (inner == DType::Float32) by = (static_cast<float>(b.real()) - static_cast<float>(a.real())) / static_cast<float>(steps - 1);
-            auto number = [&](std::complex<double> value) { return is_complex(inner) ? Immediate::of(inner, value) : Immediate::of(inner, value.real()); };
-            const Immediate numbers[] = {number(a), number(b), number(by), Immediate::of(DType::Int64, steps - 1), Immediate::of(DType::Int64, steps / 2)};
-            TensorImpl* header = result.impl();
-            run_loop(expression, result.sizes(), &header, 1, nullptr, 0, numbers);
-            return result;
+            // The ends are numbers of the result's dtype, and so is the step, but for whole numbers.
+            const std::complex<double> a = as_held(start, dtype), b = as_held(end, dtype);
+            const DType inner = is_integral(dtype) ? DType::Float64 : dtype;
+            auto round = [&](std::complex<double> x) { return as_held(is_complex(inner) ? Scalar(x) : Scalar(x.real()), inner); };
+            const std::complex<double> by = round(b - a) / round(static_cast<double>(steps - 1)).real();
+            return spaced(a, b, round(by), steps, inner, dtype, or_default(device));
         }),
     });
     declare("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
@@ -262,48 +296,53 @@ OPERATORS(creation) {
         kernel([](const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
             if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
-            DType inner = is_complex(dtype) ? DType::Complex128 : DType::Float64;
-            Tensor exponents = linspace(start, end, steps, inner, std::nullopt, device);
+            if (is_complex(dtype)) return to(pow(Scalar(base), linspace(start, end, steps, DType::Complex128, std::nullopt, device)), dtype);
+            if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), std::pow(base, start.to_double()));
+            check_fits(start, dtype);
+            check_fits(end, dtype);
+            // The ends are numbers of the result's dtype, all between them is computed in double.
+            const double a = as_held(start, dtype).real(), b = as_held(end, dtype).real(), apart = as_held(Scalar(b - a), is_integral(dtype) ? DType::Float64 : dtype).real();
+            Tensor exponents = spaced(a, b, apart / static_cast<double>(steps - 1), steps, DType::Float64, DType::Float64, or_default(device), false);
             return to(pow(Scalar(base), exponents), dtype);
         }),
     });
     declare("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Tensor& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0 && end.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start.item_scalar(), end.item_scalar(), steps, dtype, layout, device, pin);
         }),
     });
     declare("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Scalar& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start.item_scalar(), end, steps, dtype, layout, device, pin);
         }),
     });
     declare("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Scalar& start, const Tensor& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, end.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start, end.item_scalar(), steps, dtype, layout, device, pin);
         }),
     });
     declare("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Powers of base between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
+        doc("Powers of base between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Tensor& end, int64_t steps, double base, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0 && end.dim() == 0, "logspace only supports 0-dimensional start and end tensors");
             return logspace(start.item_scalar(), end.item_scalar(), steps, base, dtype, layout, device, pin);
         }),
     });
     declare("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Powers of base between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
+        doc("Powers of base between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Scalar& end, int64_t steps, double base, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0, "logspace only supports 0-dimensional start and end tensors");
             return logspace(start.item_scalar(), end, steps, base, dtype, layout, device, pin);
         }),
     });
     declare("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Powers of base between 0-d tensors"), out_decides(), in(space::Torch), not_differentiable(),
+        doc("Powers of base between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Scalar& start, const Tensor& end, int64_t steps, double base, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, end.dim() == 0, "logspace only supports 0-dimensional start and end tensors");
             return logspace(start, end.item_scalar(), steps, base, dtype, layout, device, pin);

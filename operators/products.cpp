@@ -50,6 +50,8 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& 
         problem.c_column = added.stride(rows + 1);
         if (batched) problem.c_batch = added.stride(0);
     }
+    check_fits(alpha, value_type(a.dtype()));
+    check_fits(beta, value_type(a.dtype()));
     problem.alpha = alpha.to_complex().real();
     problem.alpha_imaginary = alpha.to_complex().imag();
     problem.beta = beta.to_complex().real();
@@ -99,12 +101,14 @@ Tensor right_gradient(const Tensor& grad, const Tensor& left, const Tensor& righ
     return by_columns(right_shape) ? t(mm(t(grad), conj(left))) : mm(H(left), grad);
 }
 
-void check_scalars(const Tensor& self, const Scalar& beta, const Scalar& alpha) {
-    if (category(self.dtype()) < 2) {
-        KINDLING_CHECK(Runtime, !beta.is_float() && !beta.is_complex(), "For integral input tensors, argument beta must not be a floating point number.");
-        KINDLING_CHECK(Runtime, !alpha.is_float() && !alpha.is_complex(), "For integral input tensors, argument alpha must not be a floating point number.");
-    }
-    for (const Scalar& number : {beta, alpha}) check_fits(number, value_type(self.dtype()));
+/// The vector as a matrix of one column.
+Tensor as_column(const Tensor& vec) { return make_view(vec, {vec.size(0), 1}, {vec.stride(0), 1}, vec.storage_offset()); }
+
+/// As torch's addr: numbers of the result's own kind, or of a lower one.
+void check_scalar(const Scalar& number, DType result, const char* name) {
+    KINDLING_CHECK(Runtime, !number.is_bool() || result == DType::Bool, "Boolean %s only supported for Boolean results.", name);
+    KINDLING_CHECK(Runtime, category(result) >= 2 || !(number.is_float() || number.is_complex()), "For integral input tensors, argument %s must not be a floating point number.", name);
+    check_fits(number, result);
 }
 
 }  // namespace
@@ -153,7 +157,6 @@ OPERATORS(products) {
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got %s and %s", scalar_type_name(mat1.dtype()), scalar_type_name(mat2.dtype()));
             check_mm(mat1, mat2);
-            check_scalars(self, beta, alpha);
             KINDLING_CHECK(Runtime, self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(mat2.dtype()));
             expanded_strides(self.sizes(), self.strides(), {mat1.size(0), mat2.size(1)});
             return product(plain(mat1), plain(mat2), self, beta, alpha);
@@ -166,7 +169,6 @@ OPERATORS(products) {
         doc("beta * self + alpha * batch1 @ batch2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
             check_bmm(batch1, batch2);
-            check_scalars(self, beta, alpha);
             KINDLING_CHECK(Runtime, self.dtype() == batch1.dtype(), "Input dtypes must be the same, got: input: %s, batch1: %s, batch2: %s", name(self.dtype()), name(batch1.dtype()), name(batch2.dtype()));
             expanded_strides(self.sizes(), self.strides(), {batch1.size(0), batch1.size(1), batch2.size(2)});
             return product(plain(batch1), plain(batch2), self, beta, alpha);
@@ -189,9 +191,7 @@ OPERATORS(products) {
             KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", int64_t{1}, self.dim(), vec.dim());
             KINDLING_CHECK(Runtime, self.size(1) == vec.size(0), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.size(0), self.size(0), self.size(1), vec.size(0));
             same_dtype(self, vec, "mv");
-            Tensor right = plain(vec);
-            Tensor column = make_view(right, {right.size(0), 1}, {right.stride(0), 1}, right.storage_offset());
-            Tensor result = product(plain(self), column, Tensor(), 0, 1);
+            Tensor result = product(plain(self), as_column(plain(vec)), Tensor(), 0, 1);
             result.impl()->set_shape({self.size(0)});
             return result;
         }),
@@ -199,15 +199,20 @@ OPERATORS(products) {
         derivative("vec", GIVEN(Tensor grad, Tensor self) { return mv(H(self), grad); }),
     });
     declare("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * mat @ vec"), has_inplace(),
-        composition([](const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
+        doc("beta * self + alpha * mat @ vec"), has_inplace(), keeps_conj(),
+        kernel([](const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", self.dim(), mat.dim(), vec.dim());
-            KINDLING_CHECK(Runtime, mat.size(1) == vec.size(0), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.numel(), mat.size(0), mat.size(1), vec.size(0));
-            Tensor product = mv(mat, vec);
-            if (!alpha.equals(1)) product = mul(product, wrap_number(alpha));
-            if (beta.equals(0)) return product;
-            return add(beta.equals(1) ? self : mul(self, wrap_number(beta)), product);
+            KINDLING_CHECK(Runtime, mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.numel(), mat.size(0), mat.size(1), vec.size(0));
+            same_dtype(mat, vec, "addmv");
+            KINDLING_CHECK(Runtime, self.dtype() == mat.dtype(), "addmv: expected self and mat to have the same dtype, but got: %s != %s", name(self.dtype()), name(mat.dtype()));
+            Tensor added = self.dim() ? unsqueeze(self, 1) : self;
+            Tensor result = product(plain(mat), as_column(plain(vec)), added, beta, alpha);
+            result.impl()->set_shape({mat.size(0)});
+            return result;
         }),
+        derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
+        derivative("mat", GIVEN(Tensor grad, Tensor vec, Scalar alpha) { return scaled(mul(unsqueeze(grad, 1), conj(unsqueeze(vec, 0))), alpha); }),
+        derivative("vec", GIVEN(Tensor grad, Tensor mat, Scalar alpha) { return scaled(mv(H(mat), grad), alpha); }),
     });
     declare("outer(Tensor self, Tensor vec2) -> Tensor", {
         doc("All products of two vectors' elements"), out_castable(), alias("ger"),
@@ -222,15 +227,20 @@ OPERATORS(products) {
         composition([](const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got %ld-D", vec1.dim());
             KINDLING_CHECK(Runtime, vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got %ld-D", vec2.dim());
-            Tensor product = outer(vec1, vec2);
-            expanded_strides(self.sizes(), self.strides(), product.sizes());
-            if (product.dtype() == DType::Bool) {
+            ResultType promoted;
+            for (const Tensor* each : {&self, &vec1, &vec2}) promoted.add(*each->impl());
+            check_scalar(beta, promoted.get(), "beta");
+            check_scalar(alpha, promoted.get(), "alpha");
+            auto number = [&](const Scalar& s) { return wrap_number(s.is_complex() && !is_complex(promoted.get()) ? Scalar(s.to_double()) : s); };
+            expanded_strides(self.sizes(), self.strides(), {vec1.size(0), vec2.size(0)});
+            if (promoted.get() == DType::Bool) {
+                Tensor product = outer(vec1, vec2);
                 if (!alpha.to_bool()) product = zeros_like(product);
                 return beta.to_bool() ? logical_or(self, product) : product;
             }
-            if (!alpha.equals(1)) product = mul(product, wrap_number(alpha));
-            if (beta.equals(0)) return product;
-            return add(beta.equals(1) ? self : mul(self, wrap_number(beta)), product);
+            Tensor product = outer(alpha.equals(1) ? vec1 : mul(vec1, number(alpha)), vec2);
+            if (beta.equals(0)) return to(product, promoted.get());
+            return add(beta.equals(1) ? self : mul(self, number(beta)), product);
         }),
     });
     declare("dot(Tensor self, Tensor tensor) -> Tensor", {
@@ -241,8 +251,7 @@ OPERATORS(products) {
             KINDLING_CHECK(Runtime, self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [%ld] and src [%ld] to have the same number of elements, but got %ld and %ld elements respectively", self.numel(), tensor.numel(), self.numel(), tensor.numel());
             Tensor a = plain(self), b = plain(tensor);
             Tensor row = make_view(a, {1, a.size(0)}, {1, a.stride(0)}, a.storage_offset());
-            Tensor column = make_view(b, {b.size(0), 1}, {b.stride(0), 1}, b.storage_offset());
-            Tensor result = product(row, column, Tensor(), 0, 1);
+            Tensor result = product(row, as_column(b), Tensor(), 0, 1);
             if (!a.numel() && !result.is_meta()) zero_(result);
             result.impl()->set_shape({});
             return result;

@@ -20,6 +20,58 @@ def check(sources, setup, message=False):
     assert not wrong, f"{len(wrong)} of {len(sources)}\n" + "\n".join(wrong[:20])
 
 
+# ---- beta and alpha of products: turned into numbers of the tensors' dtype, or refused
+
+PRODUCTS = ["torch.addmm(M, M, M, beta={b}, alpha={a})", "torch.addmv(v, M, v, beta={b}, alpha={a})", "torch.addr(M, v, v, beta={b}, alpha={a})",
+            "torch.baddbmm(B, B, B, beta={b}, alpha={a})", "torch.addbmm(M, B, B, beta={b}, alpha={a})",
+            "M.clone().addmm_(M, M, beta={b}, alpha={a})", "v.clone().addmv_(M, v, beta={b}, alpha={a})", "M.clone().addr_(v, v, beta={b}, alpha={a})",
+            "B.clone().baddbmm_(B, B, beta={b}, alpha={a})", "M.clone().addbmm_(B, B, beta={b}, alpha={a})",
+            "torch.index_add(v, 0, torch.tensor([0, 0]), v, alpha={a})", "torch.addmv(M[0, 0], M, v, beta={b}, alpha={a})"]
+NUMBERS = [("1", "1"), ("2", "3"), ("0", "1"), ("1.5", "1"), ("1", "1.5"), ("0.5", "0.25"), ("0.5 + 0.25j", "1"), ("1", "1 + 2j"),
+           ("2 + 0j", "1"), ("True", "False"), ("False", "True"), ("2.0", "1"), ("1e300", "1"), ("300", "1"), ("float('nan')", "1")]
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_numbers_of_products(dtype):
+    setup = f"""
+M = torch.tensor([[1, 2], [3, 4]]).to(torch.{dtype}); v = torch.tensor([1, 2]).to(torch.{dtype})
+B = torch.stack([M, M + M])
+"""
+    sources = [call.format(a=a, b=b) for call in PRODUCTS for b, a in NUMBERS]
+    # Beyond a dtype's range an integer's value is nobody's; what a real number turns into among complex ones, torch computes.
+    check([s for s in sources if not ("nan" in s and "complex" in dtype)], setup)
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_numbers_without_a_place_in_the_dtype(dtype):
+    z = f"torch.zeros(2, dtype=torch.{dtype})"
+    values = ["300", "-1", "-300", "2**40", "1e30", "1e10", "70000.", "float('nan')", "float('inf')", "1.5", "1j", "1+0j", "True", "-2**63", "65519.", "1e300"]
+    calls = ["torch.full((2,), {v}, dtype=torch.%s)" % dtype, "torch.scalar_tensor({v}, dtype=torch.%s)" % dtype, z + ".fill_({v})",
+             z + ".new_full((1,), {v})", "torch.full_like(" + z + ", {v})", z + ".masked_fill(torch.tensor([True, False]), {v})",
+             z + ".index_fill(0, torch.tensor([0]), {v})", z + ".scatter(0, torch.tensor([0]), {v})", "F.pad(" + z + ", (1, 0), value={v})",
+             "x = " + z + "\nx[0] = {v}\nx", "x = " + z + "\nx[x == 0] = {v}\nx", "x = " + z + "\nx[:] = {v}\nx",
+             "x = " + z + "\nx[torch.tensor([1])] = {v}\nx"]
+    check([call.format(v=v) for call in calls for v in values], "")
+
+
+# ---- evenly spaced numbers: the ends are numbers of the dtype, each step rounds as torch's does
+
+def test_evenly_spaced_numbers_are_pytorchs_to_the_last_bit():
+    wrong = []
+    for dtype in ("int8", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64", "complex64"):
+        for start, end, steps in ((0.1, 3.3, 7), (0, 20, 50), (0.37, 91.3, 128), (9.7, 1.3, 33), (2, 5.9, 4), (3.9, 7, 1), (1, 2, 0)):
+            for call in (f"torch.linspace({start}, {end}, {steps}, dtype=torch.{dtype})",
+                         f"torch.linspace(torch.tensor({start}), {end}, {steps}, dtype=torch.{dtype})",
+                         f"torch.logspace({start / 10}, {end / 50}, {steps}, dtype=torch.{dtype})",
+                         f"torch.logspace({start}, {end / 30}, {steps}, base=1.5, dtype=torch.{dtype})"):
+                if dtype in ("complex64", "float64") and "logspace" in call:
+                    continue               # powers are good to rounding only, which shows in these
+                got, expected = (eval(call, {"torch": module(name)}).tolist() for name in ("kindling", "torch"))
+                if got != expected:
+                    wrong.append(f"{call}: {sum(a != b for a, b in zip(got, expected))} of {steps}")
+    assert not wrong, "\n".join(wrong)
+
+
 # ---- what indices may be
 
 INDEXED = ["torch.gather(x, 0, p)", "x.scatter(0, p, s)", "x.scatter(0, p, 1.5)", "x.scatter(0, p, s, reduce='add')", "x.scatter_add(0, p, s)",
