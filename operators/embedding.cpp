@@ -33,7 +33,7 @@ void attend(const Tensor& query, const Tensor& key, const Tensor& value, const T
     if (m.defined()) m = expand(m, {q.size(0), q.size(1), q.size(2), k.size(2)});
     library::Attention problem{wide, q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), plane_of(q), plane_of(k), plane_of(v),
                                m.defined() ? plane_of(m) : library::Plane4(), scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))),
-                               causal, plane_of(out), logs.data(), narrow};
+                               causal, plane_of(out), narrow ? wide : query.dtype(), logs.data(), narrow};
     Unlocked unlocked(q.numel() > 4096);
     if (grads) library::attention_backward(problem, plane_of(g), plane_of(grads[0]), plane_of(grads[1]), plane_of(grads[2]));
     else library::attention(problem);
@@ -122,6 +122,8 @@ OPERATORS(embedding) {
         doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets"), in(space::Torch), no_out(),
         composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding) {
             KINDLING_CHECK(Runtime, indices.dim() == 1 && offsets.dim() == 1, "input and offsets have to be 1D Tensors");
+            for (const Tensor* each : {&indices, &offsets})
+                KINDLING_CHECK(Runtime, each->dtype() == DType::Int64 || each->dtype() == DType::Int32, "Expected tensor for argument #1 '%s' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding_bag)", each == &indices ? "indices" : "offsets", scalar_type_name(each->dtype()));
             int64_t padding_idx = padding ? (*padding < 0 ? *padding + weight.size(0) : *padding) : -1;
             int64_t count = offsets.numel() - (include_last_offset ? 1 : 0);
             if (count > 0) {
@@ -223,9 +225,10 @@ OPERATORS(embedding) {
                 }
                 return std::get<0>(_scaled_dot_product_flash_attention_for_cpu(query, k, v, 0.0, is_causal, mask, scale));
             }
-            // As torch: the square root of the scale goes on both factors, which keeps half types in range.
-            double root = std::sqrt(scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1)))));
-            Tensor scores = matmul(mul(query, number(root)), mul(transpose(k, -2, -1), number(root)));
+            // As torch: the square root of the scale goes on both factors, and half types are computed in float.
+            const DType dtype = query.dtype(), inside = value_type(dtype);
+            const double given = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1)))), root = std::sqrt(std::abs(given));
+            Tensor scores = matmul(mul(to(query, inside), number(given < 0 ? -root : root)), mul(to(transpose(k, -2, -1), inside), number(root)));
             if (is_causal) {
                 Tensor allowed = tril(ones({query.size(-2), key.size(-2)}, DType::Bool));
                 scores = masked_fill(scores, logical_not(allowed), Scalar(-__builtin_inf()));
@@ -240,7 +243,7 @@ OPERATORS(embedding) {
             Tensor weights = softmax(scores, -1, DType::None);
             if (dead.defined()) weights = masked_fill(weights, dead, Scalar(0));   // a row with nothing to attend to gives zeros
             if (dropout_p > 0) weights = dropout(weights, dropout_p, true);
-            return matmul(weights, v);
+            return to(matmul(weights, to(v, inside)), dtype);
         }),
     });
     declare("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", {

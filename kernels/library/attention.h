@@ -23,7 +23,7 @@ struct Attention {
     double scale;
     bool causal;  // query i sees keys 0 to i
     Plane4 out;
-    DType weights;    // the products with values read the weights rounded to this
+    DType weights;  // products with values read the weights rounded to this half type, if it is one
     void* logsumexp;  // of each row of scores, batch x heads x queries; -infinity where nothing is attended to
     // query, key, value and the gradient of `out` are bfloat16, the rest is float32: weights are rounded for the products
     // with them. Only where has_tiles(); the gradients' last dimension has stride 1.

@@ -296,3 +296,18 @@ def test_scattered_slices_lie_as_the_input_does():
                     f"v = {view}\nshow(torch.as_strided_scatter(v, torch.full((2, 2), -1.), (2, 2), (2, 8), 100))",
                     f"v = {view}.detach().requires_grad_()\ntorch.as_strided_scatter(v, torch.full((2, 2), -1.), (2, 2), (1, 2), 0).sum().backward()\nv.grad"]
     check(sources, setup)
+
+
+# ---- attention: half types in float, the weights of a block rounded before they meet the values
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_attention_of_half_types_to_the_last_bit(dtype):
+    setup = f"""
+torch.manual_seed(0)
+q, k, v = (torch.randn(2, 3, 5, 8).to(torch.{dtype}) for _ in range(3))
+m = torch.randn(5, 5).to(torch.{dtype})
+"""
+    check(["F.scaled_dot_product_attention(q, k, v)", "F.scaled_dot_product_attention(q[0], k[0], v[0])", "F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+           "F.scaled_dot_product_attention(q[0], k[0], v[0], is_causal=True)", "F.scaled_dot_product_attention(q, k, v, attn_mask=m)",
+           "F.scaled_dot_product_attention(q[0], k[0], v[0], attn_mask=m > 0)", "F.scaled_dot_product_attention(q[0], k[0], v[0], scale=-0.7)",
+           "F.scaled_dot_product_attention(q[0, 0], k[0, 0], v[0, 0], scale=0.3)"], setup)
