@@ -92,12 +92,12 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 def cumsum(input, dim, *, dtype=None, mask=None):
     """Running sums along a dimension, to which only selected elements add."""
-    return torch.cumsum(_filled(input, mask, 0), dim, dtype=_sum_dtype(input, dtype))
+    return torch.cumsum(_filled(input, mask, 0), dim, dtype=dtype or input.dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
     """Running products along a dimension, of selected elements only."""
-    return torch.cumprod(_filled(input, mask, 1), dim, dtype=_sum_dtype(input, dtype))
+    return torch.cumprod(_filled(input, mask, 1), dim, dtype=dtype or input.dtype)
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):

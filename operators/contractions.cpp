@@ -18,8 +18,8 @@ Tensor contracted(const Tensor& self, const Tensor& other, IntList dims_self, In
     int64_t inner = 1, rows = 1, columns = 1;
     for (size_t i = 0; i < dims_self.size(); i++) {
         int64_t d = wrap_dim(dims_self[i], a.dim()), e = wrap_dim(dims_other[i], b.dim());
-        if (a.size(d) == 1 && b.size(e) != 1) b = sum(b, IntList({e}), true);
-        else if (b.size(e) == 1 && a.size(d) != 1) a = sum(a, IntList({d}), true);
+        if (a.size(d) == 1 && b.size(e) != 1) b = sum(b, IntList({e}), true, b.dtype());
+        else if (b.size(e) == 1 && a.size(d) != 1) a = sum(a, IntList({d}), true, a.dtype());
         KINDLING_CHECK(Runtime, a.size(d) == b.size(e), "contracted dimensions need to match, but first has size %ld in dim %ld and second has size %ld in dim %ld", a.size(d), d, b.size(e), e);
         first.push_back(d);
         second.push_back(e);

@@ -175,13 +175,13 @@ OPERATORS(maths) {
         }),
     });
     declare("complex(Tensor real, Tensor imag) -> Tensor", {
-        doc("Complex numbers from two real tensors"), out_same(), in(space::Torch), promotes(Promotion::Same),
+        doc("Complex numbers from two real tensors"), out_same(), in(space::Torch), promotes(Promotion::Free),
         pointwise([](auto a, auto b) { return make_complex(a, b); }), checks([](const Tensor& real, const Tensor& imag) { check_pair(real, imag); }),
         derivative("real", GIVEN(Tensor grad) { return real(grad); }),
         derivative("imag", GIVEN(Tensor grad) { return imag(grad); }),
     });
     declare("polar(Tensor abs, Tensor angle) -> Tensor", {
-        doc("Complex numbers from modulus and angle"), out_same(), flags(trait::AutocastFloat), in(space::Torch), promotes(Promotion::Same),
+        doc("Complex numbers from modulus and angle"), out_same(), flags(trait::AutocastFloat), in(space::Torch), promotes(Promotion::Free),
         pointwise([](auto r, auto t) { return make_complex(r * cos(t), r * sin(t)); }),
         checks([](const Tensor& abs, const Tensor& angle) { check_pair(abs, angle); }), takes(kind::Float),
         derivative("abs", GIVEN(Tensor grad, Tensor angle) { return add(mul(real(grad), cos(angle)), mul(imag(grad), sin(angle))); }),

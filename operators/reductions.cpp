@@ -241,6 +241,7 @@ OPERATORS(reductions) {
     declare("sum_to_size(Tensor self, SymInt[] size) -> Tensor", {
         doc("The sum over those dimensions in which `size` was broadcast"), in(space::Method), no_out(),
         composition([](const Tensor& self, IntList size) {
+            if (size.empty()) return sum(self);
             Sizes dims;
             int64_t lead = self.dim() - static_cast<int64_t>(size.size());
             KINDLING_CHECK(Runtime, lead >= 0, "size {%s} is not expandable to size {%s}.", str(size).c_str(), str(self.sizes()).c_str());

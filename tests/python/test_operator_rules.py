@@ -311,3 +311,16 @@ m = torch.randn(5, 5).to(torch.{dtype})
            "F.scaled_dot_product_attention(q[0], k[0], v[0], is_causal=True)", "F.scaled_dot_product_attention(q, k, v, attn_mask=m)",
            "F.scaled_dot_product_attention(q[0], k[0], v[0], attn_mask=m > 0)", "F.scaled_dot_product_attention(q[0], k[0], v[0], scale=-0.7)",
            "F.scaled_dot_product_attention(q[0, 0], k[0, 0], v[0, 0], scale=0.3)"], setup)
+
+
+# ---- dtypes of results
+
+def test_dtypes_of_results():
+    sources = []
+    for d in KINDS:
+        z = f"torch.tensor([1, 0, 1]).to(torch.{d})"
+        sources += [f"{z}.sum_to_size(1)", f"{z}.sum_to_size(3)", f"{z}[0].sum_to_size()", f"torch.frexp({z})",
+                    f"torch.tensordot({z}[:1], {z}, dims=([0], [0]))", f"F.bilinear({z}[None], {z}[None], {z}.expand(2, 3, 3))",
+                    f"torch.masked.cumsum({z}, 0)", f"torch.masked.cumprod({z}, 0)", f"torch.masked_select({z}[0], torch.tensor(True))",
+                    f"torch.unravel_index({z}, (2, 3))"]
+    check(sources, "")
