@@ -28,7 +28,7 @@ void check_strides(IntList size, IntList stride) {
 
 /// A number as a dtype holds it.
 std::complex<double> as_held(const Scalar& number, DType dtype) {
-    const double x = number.to_double();
+    const double x = number.real();
     switch (dtype) {
         case DType::Float16: return to_float(to_half(static_cast<float>(x)));
         case DType::BFloat16: return to_float(to_bfloat16(static_cast<float>(x)));

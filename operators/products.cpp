@@ -56,8 +56,10 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& 
     problem.alpha_imaginary = alpha.to_complex().imag();
     problem.beta = beta.to_complex().real();
     problem.beta_imaginary = beta.to_complex().imag();
-    problem.integer_alpha = alpha.to_int();
-    problem.integer_beta = beta.to_int();
+    if (is_integral(a.dtype())) {
+        problem.integer_alpha = alpha.to_int();
+        problem.integer_beta = beta.to_int();
+    }
     Unlocked unlocked(problem.m * problem.n * problem.k * problem.batch > 100000);
     library::gemm(problem);
     return out;
