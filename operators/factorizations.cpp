@@ -12,7 +12,7 @@ Tensor empty_infos(const Tensor& A) { return zeros(batch_of(A), DType::Int32, st
 
 std::tuple<Tensor, Tensor> cholesky_factor(const Tensor& self, bool upper, const char* name) {
     need_square(self, name);
-    need_field(self, name);
+    need_field(self, name, "cholesky_cpu");
     Tensor L = by_columns(self), info = empty_infos(self);
     if (L.is_meta() || !L.numel()) return {L, info};
     int64_t n = L.size(-1), count = count_of(L);
@@ -35,7 +35,7 @@ Tensor cholesky_gradient(const Tensor& given, bool upper, const Tensor& factor) 
 
 std::tuple<Tensor, Tensor, Tensor> lu_factor(const Tensor& A, bool pivot, const char* name) {
     need_matrix(A, name);
-    need_field(A, name);
+    need_kernel(A, "lu_cpu");
     KINDLING_CHECK(Runtime, pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
     int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
     Tensor LU = by_columns(A), info = empty_infos(A), pivots = make_tensor(with(batch_of(A), {k}), DType::Int32, A.device());
@@ -125,7 +125,7 @@ void need_places(const Tensor& pivots, int64_t n, const char* name, bool pairs =
 
 Tensor lu_solved(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) {
     need_square(LU, "torch.linalg.lu_solve", "LU");
-    need_field(LU, "torch.linalg.lu_solve");
+    need_field(LU, "torch.linalg.lu_solve", "linalg.lu_solve_cpu");
     KINDLING_CHECK(Runtime, B.dtype() == LU.dtype(), "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type %s and B of type %s instead",
                    scalar_type_name(LU.dtype()), scalar_type_name(B.dtype()));
     KINDLING_CHECK(Runtime, pivots.dtype() == DType::Int32, "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32");
@@ -154,7 +154,7 @@ Tensor lu_solved(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool l
 
 std::tuple<Tensor, Tensor> qr_factor(const Tensor& A, Text mode) {
     need_matrix(A, "linalg.qr");
-    need_field(A, "linalg.qr");
+    need_field(A, "linalg.qr", "geqrf_cpu");
     KINDLING_CHECK(Runtime, mode == "reduced" || mode == "r" || mode == "complete",
                    "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or 'complete'", std::string(mode).c_str());
     int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n), width = mode == "complete" ? m : k;
@@ -303,6 +303,7 @@ OPERATORS(factorizations) {
         doc("The Cholesky factor; new programs call linalg.cholesky"), out_castable(), flags(trait::AutocastFloat), raises_by_value(),
         composition([](const Tensor& self, bool upper) {
             need_square(self, "cholesky");
+            need_kernel(self, "cholesky_cpu");
             auto [L, info] = linalg_cholesky_ex(self, upper);
             raise_on(info, "cholesky", Failure::NotPositive);
             return L;
@@ -312,7 +313,7 @@ OPERATORS(factorizations) {
         doc("The inverse of the matrix whose Cholesky factor is given"), out_castable(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, bool upper) {
             need_square(self, "cholesky_inverse");
-            need_field(self, "cholesky_inverse");
+            need_kernel(self, "cholesky_inverse_out_cpu");
             Tensor X = by_columns(self);
             if (X.is_meta() || !X.numel()) return X;
             int64_t n = X.size(-1), count = count_of(X);
@@ -337,7 +338,7 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, input2.size(-1) == input2.size(-2), "A must be batches of square matrices, but they are %ld by %ld matrices", input2.size(-2), input2.size(-1));
             KINDLING_CHECK(Runtime, input2.size(-1) == self.size(-2), "Incompatible matrix sizes for cholesky_solve: each A matrix is %ld by %ld but each b matrix is %ld by %ld",
                            input2.size(-2), input2.size(-1), self.size(-2), self.size(-1));
-            need_field(self, "cholesky_solve");
+            need_kernel(self, "cholesky_solve_cpu");
             Sizes batch = broadcast_sizes(batch_of(self), batch_of(input2));
             Tensor X = by_columns(self, batch, self.dtype()), A = by_columns(input2, batch, self.dtype());
             if (X.is_meta() || !X.numel()) return X;
@@ -411,7 +412,7 @@ OPERATORS(factorizations) {
         doc("A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle"),
         composition([](const Tensor& A, bool pivot) {
             need_matrix(A, "torch.linalg.lu");
-            need_field(A, "torch.linalg.lu");
+            need_kernel(A, "lu_cpu");
             KINDLING_CHECK(Runtime, pivot, "linalg.lu: LU without pivoting is not implemented on the CPU");
             auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot);
             return lu_unpack(LU, pivots);
@@ -441,7 +442,7 @@ OPERATORS(factorizations) {
         doc("The LDL factors of symmetric (or Hermitian) matrices, packed; the exchanges; LAPACK's answer for each"), no_derivative(),
         kernel([](const Tensor& self, bool hermitian, bool check_errors) {
             need_square(self, "torch.linalg.ldl_factor_ex");
-            need_field(self, "torch.linalg.ldl_factor_ex");
+            need_field(self, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu");
             Tensor LD = by_columns(self), info = empty_infos(self), pivots = make_tensor(batch_of(self, 1), DType::Int32, self.device());
             if (LD.is_meta() || !LD.numel()) return std::make_tuple(LD, pivots, info);
             LD.tril_();
@@ -464,7 +465,7 @@ OPERATORS(factorizations) {
         doc("The solution of A X = B, with A as ldl_factor gave it"), no_derivative(),
         kernel([](const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
             need_square(LD, "torch.linalg.ldl_solve", "LD");
-            need_field(LD, "torch.linalg.ldl_solve");
+            need_field(LD, "torch.linalg.ldl_solve", "ldl_solve_kernel_cpu");
             KINDLING_CHECK(Runtime, B.dim() >= 2, "torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has %ld dimensions instead", B.dim());
             KINDLING_CHECK(Runtime, LD.size(-1) == B.size(-2), "linalg.ldl_solve: Incompatible shapes of A and B for the equation AX = B (%ldx%ld and %ldx%ld)", LD.size(-2), LD.size(-1), B.size(-2), B.size(-1));
             KINDLING_CHECK(Runtime, pivots.sizes() == batch_of(LD, 1), "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape %s instead", str(pivots.sizes()).c_str());
@@ -501,7 +502,7 @@ OPERATORS(factorizations) {
         }),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
-            need_field(self, "torch.geqrf");
+            need_kernel(self, "geqrf_cpu");
             Tensor a = by_columns(self), tau = make_tensor(with(batch_of(self), {eye_size(self)}), self.dtype(), self.device());
             if (a.is_meta() || !a.numel()) return std::make_tuple(a, tau);
             int64_t m = a.size(-2), n = a.size(-1), count = count_of(a);
@@ -518,7 +519,7 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, input.dim() - tau.dim() == 1, "torch.linalg.householder_product: Expected tau to have one dimension less than input, but got tau.ndim equal to %ld and input.ndim is equal to %ld", tau.dim(), input.dim());
             KINDLING_CHECK(Runtime, batch_of(tau, 1) == batch_of(input), "torch.linalg.householder_product: Expected batch dimensions of tau to be equal to input.shape[:-2], but got %s", str(batch_of(tau, 1)).c_str());
             KINDLING_CHECK(Runtime, tau.dtype() == input.dtype(), "torch.linalg.householder_product: tau dtype %s does not match input dtype %s", scalar_type_name(tau.dtype()), scalar_type_name(input.dtype()));
-            need_field(input, "torch.linalg.householder_product");
+            need_kernel(input, "orgqr_cpu");
             Tensor Q = by_columns(input);
             if (Q.is_meta() || !Q.numel()) return Q;
             Tensor factors = contiguous(tau);
@@ -551,7 +552,7 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, batch_of(other) == batch_of(self), "torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got %s", str(batch_of(other)).c_str());
             KINDLING_CHECK(Runtime, tau.dtype() == self.dtype(), "torch.ormqr: Expected input and tau to have the same dtype, but input has dtype %s and tau has dtype %s", scalar_type_name(self.dtype()), scalar_type_name(tau.dtype()));
             KINDLING_CHECK(Runtime, other.dtype() == self.dtype(), "torch.ormqr: Expected input and other to have the same dtype, but input has dtype %s and other has dtype %s", scalar_type_name(self.dtype()), scalar_type_name(other.dtype()));
-            need_field(self, "torch.ormqr");
+            need_kernel(self, "ormqr_cpu");
             Tensor C = by_columns(other);
             if (C.is_meta() || !C.numel() || tau.size(-1) == 0) return C;
             Tensor A = by_columns(self), factors = contiguous(tau);

@@ -30,7 +30,10 @@ Tensor in_dtype(const Tensor& self, DType dtype) {
 }
 
 /// The singular values of the matrices that lie along two dimensions.
-Tensor values_along(const Tensor& self, Pair dims) { return linalg_svdvals(movedim(self, {dims.rows, dims.columns}, {-2, -1})); }
+Tensor values_along(const Tensor& self, Pair dims) {
+    need_field(self, "linalg.matrix_norm");
+    return linalg_svdvals(movedim(self, {dims.rows, dims.columns}, {-2, -1}));
+}
 Tensor kept(const Tensor& folded, Pair dims, bool keepdim) {
     if (!keepdim) return folded;
     return unsqueeze(unsqueeze(folded, std::min(dims.rows, dims.columns)), std::max(dims.rows, dims.columns));
@@ -74,9 +77,9 @@ template <class Norm> Tensor condition(const Tensor& self, Norm norm) {
     Tensor result = mul(norm(self), norm(inverse));
     return where(gt(info, Scalar(0)), number(__builtin_inf()), result);
 }
-void need_condition(const Tensor& self, const char* name) {
+void need_condition(const Tensor& self, const char* name, bool by_values) {
     need_matrix(self, name);
-    need_field(self, name);
+    need_field(self, name, by_values ? "linalg_svd_cpu" : nullptr);
 }
 
 // ---- powers
@@ -232,8 +235,8 @@ OPERATORS(linalg) {
     declare("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", {
         doc("The condition number: by singular values (p None, 2 or -2), else the norm times the norm of the inverse"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<Scalar> p) {
-            need_condition(self, "linalg.cond");
             double order = p ? p->to_double() : 2;
+            need_condition(self, "linalg.cond", std::fabs(order) == 2);
             if (std::fabs(order) == 2) {
                 Tensor S = linalg_svdvals(self);
                 if (self.numel() == 0) return zeros(batch_of(self), to_real(self.dtype()));
@@ -248,7 +251,7 @@ OPERATORS(linalg) {
     declare("linalg_cond.p_str(Tensor self, str p) -> Tensor", {
         doc("The condition number by the norm 'fro' or 'nuc'"), out_castable(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, Text p) {
-            need_condition(self, "linalg.cond");
+            need_condition(self, "linalg.cond", p == "nuc");
             KINDLING_CHECK(Runtime, p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: %s", std::string(p).c_str());
             need_square(self, p == "fro" ? "linalg.cond(ord=fro)" : "linalg.cond(ord=nuc)");
             if (self.numel() == 0) return zeros(batch_of(self), to_real(self.dtype()));

@@ -66,8 +66,14 @@ inline void need_square(const Tensor& t, const char* name, const char* argument 
     KINDLING_CHECK(Runtime, t.size(-1) == t.size(-2), "%s: %s must be batches of square matrices, but they are %ld by %ld matrices",
                    name, argument, t.size(-2), t.size(-1));
 }
-inline void need_field(const Tensor& t, const char* name) {
+/// NotImplementedError for what LAPACK has no routine for.
+inline void need_kernel(const Tensor& t, const char* kernel) {
+    KINDLING_CHECK(NotImplemented, is_differentiable(t.dtype()) && !is_half(t.dtype()), "\"%s\" not implemented for '%s'", kernel, scalar_type_name(t.dtype()));
+}
+/// Half types have no `kernel`, or, if that is null, are refused by the operator.
+inline void need_field(const Tensor& t, const char* name, const char* kernel = nullptr) {
     KINDLING_CHECK(Runtime, is_differentiable(t.dtype()), "%s: Expected a floating point or complex tensor as input. Got %s", name, scalar_type_name(t.dtype()));
+    if (kernel) return need_kernel(t, kernel);
     KINDLING_CHECK(Runtime, !is_half(t.dtype()), "%s: Low precision dtypes not supported. Got %s", name, scalar_type_name(t.dtype()));
 }
 inline void need_same(const Tensor& a, const Tensor& b, const char* name) {

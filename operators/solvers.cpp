@@ -35,7 +35,7 @@ Tensor triangular(const Tensor& A, const Tensor& B, bool upper, bool left, bool 
     need_matrix(B, "linalg.solve_triangular", "B");
     need_same(A, B, "linalg.solve_triangular");
     need_fitting(A, B, left, "linalg.solve_triangular");
-    need_field(A, "linalg.solve_triangular");
+    need_kernel(A, "triangular_solve_cpu");
     Sizes batch = broadcast_sizes(batch_of(A), batch_of(B));
     Tensor X = by_columns(B, batch, B.dtype());
     if (X.is_meta() || !X.numel()) return X;
@@ -144,7 +144,7 @@ OPERATORS(solvers) {
         doc("The solution of A X = B (X A = B if not left), with the factors it was found by"), has_out(), in(space::Torch),
         kernel([](const Tensor& A, const Tensor& B, bool left, bool check_errors) {
             need_square(A, "linalg.solve");
-            need_field(A, "linalg.solve");
+            need_field(A, "linalg.solve", "lu_cpu");
             need_same(A, B, "linalg.solve");
             bool vector = is_vector(A, B);
             KINDLING_CHECK(Runtime, left || !vector, "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)");
@@ -234,7 +234,7 @@ OPERATORS(solvers) {
         doc("Determinants, with the factors they were found by"), has_out(), in(space::Torch),
         kernel([](const Tensor& A) {
             need_square(A, "linalg.det");
-            need_field(A, "linalg.det");
+            need_field(A, "linalg.det", "lu_cpu");
             auto [LU, pivots, info] = linalg_lu_factor_ex(A);
             Tensor result = mul(prod(diagonals(LU), -1), exchange_sign(pivots, A.dtype()));
             return std::make_tuple(result, LU, pivots);

@@ -31,7 +31,7 @@ void need_phase_free(const Tensor& part, const char* message) {
 
 std::tuple<Tensor, Tensor> eigh(const Tensor& A, Text UPLO, bool vectors) {
     need_square(A, "linalg.eigh");
-    need_field(A, "linalg.eigh");
+    need_kernel(A, "linalg_eigh_cpu");
     char uplo = UPLO.empty() ? 0 : static_cast<char>(UPLO[0] & ~32);
     KINDLING_CHECK(Runtime, UPLO.size() == 1 && (uplo == 'L' || uplo == 'U'), "Expected UPLO argument to be 'L' or 'U', but got %s", std::string(UPLO).c_str());
     Tensor V = by_columns(A), w = make_tensor(batch_of(A, 1), to_real(A.dtype()), A.device());
@@ -64,7 +64,7 @@ Tensor eigh_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const 
 
 std::tuple<Tensor, Tensor> eig(const Tensor& self, bool vectors, const char* name) {
     need_square(self, name);
-    need_field(self, name);
+    need_field(self, name, "linalg_eig_out_cpu");
     DType wide = to_complex(self.dtype());
     Tensor w = make_tensor(batch_of(self, 1), wide, self.device());
     Tensor V = vectors ? empty_by_columns(batch_of(self), self.size(-1), self.size(-1), wide, self.device()) : Tensor();
@@ -103,7 +103,7 @@ Tensor eig_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const T
 
 std::tuple<Tensor, Tensor, Tensor> svd_of(const Tensor& A, bool full, bool vectors, std::optional<Text> driver) {
     need_matrix(A, "linalg.svd");
-    need_field(A, "linalg.svd");
+    need_field(A, "linalg.svd", "linalg_svd_cpu");
     KINDLING_CHECK(Runtime, !driver, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
     int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
     IntList batch = batch_of(A);
@@ -191,6 +191,7 @@ Tensor optional_number(std::optional<double> value, const Tensor& like) {
 
 Tensor rank_of(const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
     need_matrix(self, "torch.linalg.matrix_rank", "input");
+    need_field(self, "linalg.matrix_rank");
     if (hermitian) need_square(self, "linalg.matrix_rank");
     if (self.numel() == 0) return zeros(batch_of(self), DType::Int64);
     Tensor S = hermitian ? abs(linalg_eigvalsh(self, "L")) : linalg_svdvals(self);
