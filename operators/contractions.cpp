@@ -98,7 +98,7 @@ OPERATORS(contractions) {
         composition([](const Tensor& self, const Tensor& other) { return kronecker(self, other); }),
     });
     declare("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", {
-        doc("The cross product of vectors of three elements"),
+        doc("The cross product of vectors of three elements"), takes(kind::All & ~(kind::Bool | kind::Unsigned)),
         composition([](const Tensor& self, const Tensor& other, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions.");
             KINDLING_CHECK(Runtime, self.size(dim) == 3 && other.size(dim) == 3, "linalg.cross: inputs dimension %ld must have length 3. Got %ld and %ld", dim, self.size(dim), other.size(dim));
@@ -137,7 +137,7 @@ OPERATORS(contractions) {
     declare("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", {
         doc("Powers of vectors' elements: 1, x, x**2, ..."), no_out(),
         composition([](const Tensor& x, std::optional<int64_t> n) {
-            KINDLING_CHECK(Runtime, x.dtype() != DType::Bool, "linalg.vander supports floating point, complex, and integer tensors, but got %s", scalar_type_name(x.dtype()));
+            KINDLING_CHECK(Runtime, x.dtype() != DType::Bool && !is_half(x.dtype()), "linalg.vander supports floating point, complex, and integer tensors, but got %s", scalar_type_name(x.dtype()));
             Tensor rows = x.dim() ? x : unsqueeze(x, -1);
             int64_t count = n.value_or(rows.size(-1));
             KINDLING_CHECK(Runtime, count > 1, "N must be greater than 1.");

@@ -256,7 +256,7 @@ OPERATORS(embedding) {
             Tensor a = reshape(input1, {-1, input1.size(-1)}), b = reshape(input2, {-1, input2.size(-1)});
             // [n, i] x [k, i, j] -> [k, n, j], times [n, j], summed over j.
             Tensor left = matmul(unsqueeze(a, 0), weight);
-            Tensor y = t(sum(mul(left, unsqueeze(b, 0)), generated::ints<2>(), false, left.dtype()));
+            Tensor y = contiguous(t(sum(mul(left, unsqueeze(b, 0)), generated::ints<2>(), false, category(left.dtype()) < 2 ? left.dtype() : DType::None)));
             if (bias.defined()) y = add(y, bias);
             Sizes sizes = input1.sizes();
             sizes[sizes.size() - 1] = weight.size(0);

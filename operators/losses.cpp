@@ -20,6 +20,15 @@ Tensor single(double value, DType dtype) {
 }
 Tensor one() { return number(1); }
 
+/// In PyTorch these are written to a tensor of self's dtype.
+Tensor as_self(const Tensor& self, const Tensor& loss) {
+    return loss.dtype() == self.dtype() ? loss : to(loss, self.dtype());
+}
+void need_room(const Tensor& self, const Tensor& target) {
+    DType dtype = promote(self.dtype(), target.dtype());
+    KINDLING_CHECK(Runtime, can_cast(dtype, self.dtype()), "result type %s can't be cast to the desired output type %s", scalar_type_name(dtype), scalar_type_name(self.dtype()));
+}
+
 void need_floats(const Tensor& self, const Tensor& target, const char* name) {
     DType dtype = promote(self.dtype(), target.dtype());
     KINDLING_CHECK(NotImplemented, is_floating(dtype), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
@@ -82,9 +91,9 @@ template <class T> void nll_loops(const Nll& n, const T* x, const int64_t* t, co
 }
 
 std::tuple<Tensor, Tensor> nll(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore) {
+    Nll n = view_of(self, target, weight);
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"nll_loss_out_frame\" not implemented for '%s'", scalar_type_name(self.dtype()));
     KINDLING_CHECK(Runtime, !weight.defined() || weight.dtype() == self.dtype(), "expected scalar type %s but found %s", scalar_type_name(self.dtype()), weight.defined() ? scalar_type_name(weight.dtype()) : "");
-    Nll n = view_of(self, target, weight);
     if (self.is_meta()) return {empty(reduction == 0 && self.dim() > 1 ? target.sizes() : IntList(), self.dtype()), empty({}, self.dtype())};
     DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
     Tensor x = contiguous(to(n.input, wide)), t = contiguous(to(n.target, DType::Int64)), w = weight.defined() ? contiguous(to(weight, wide)) : Tensor();
@@ -249,6 +258,8 @@ OPERATORS(losses) {
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, double label_smoothing) {
             KINDLING_CHECK(Runtime, label_smoothing >= 0 && label_smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: %g", label_smoothing);
             int64_t dim = self.dim() == 1 ? 0 : 1;
+            const bool probabilities = self.sizes() == target.sizes();
+            KINDLING_CHECK(Runtime, !probabilities || is_floating(target.dtype()), "Expected floating point type for target with class probabilities, got %s", scalar_type_name(target.dtype()));
             bool single = self.dtype() == DType::Float32 || self.dtype() == DType::Float64;
             if (single && self.dim() == 2 && target.dim() == 1 && self.size(0) == target.size(0) && self.size(1) && !weight.defined() && label_smoothing == 0 &&
                 (target.dtype() == DType::Int64 || target.dtype() == DType::UInt8) && !self.is_meta())
@@ -261,8 +272,7 @@ OPERATORS(losses) {
                 shape[static_cast<size_t>(dim)] = weight.numel();
                 w = reshape(weight, shape);
             }
-            if (self.sizes() == target.sizes()) {       // probabilities
-                KINDLING_CHECK(Runtime, is_floating(target.dtype()), "Expected floating point type for target with class probabilities, got %s", scalar_type_name(target.dtype()));
+            if (probabilities) {
                 KINDLING_CHECK(Runtime, ignore_index < 0, "ignore_index is not supported for floating point target");
                 Tensor p = label_smoothing > 0 ? add(mul(target, number(1 - label_smoothing)), number(label_smoothing / static_cast<double>(classes))) : target;
                 Tensor each = mul(log_p, p);
@@ -340,14 +350,16 @@ OPERATORS(losses) {
     declare("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor", {
         doc("Quadratic where abs(self - target) <= delta, linear elsewhere (Huber, 1964)"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+            need_room(self, target);
             need_floats(self, target, "huber_cpu");
             KINDLING_CHECK(Runtime, delta > 0, "huber_loss does not support non-positive values for delta.");
-            return reduced(_huber(self, target, delta), reduction);
+            return reduced(as_self(self, _huber(self, target, delta)), reduction);
         }),
     });
     declare("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor", {
         doc("-(t * log(p) + (1 - t) * log(1 - p)), logarithms at least -100"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
+            KINDLING_CHECK(Runtime, self.dtype() == target.dtype(), "Found dtype %s but expected %s", scalar_type_name(target.dtype()), scalar_type_name(self.dtype()));
             need_floats(self, self, "binary_cross_entropy");
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.", str(target.sizes()).c_str(), str(self.sizes()).c_str());
             KINDLING_CHECK(Runtime, self.is_meta() || !self.numel() || all(logical_and(ge(self, Scalar(0)), le(self, Scalar(1)))).item<bool>(), "all elements of input should be between 0 and 1");
@@ -409,7 +421,8 @@ OPERATORS(losses) {
         doc("log(1 + exp(-target * self))"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
             KINDLING_CHECK(Runtime, category(self.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(self.dtype()));
-            return reduced(log1p(exp(mul(neg(target), self))), reduction);
+            need_room(self, target);
+            return reduced(as_self(self, log1p(exp(neg(mul(target, self))))), reduction);
         }),
     });
     declare("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor", {
@@ -433,7 +446,8 @@ OPERATORS(losses) {
         composition([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
             KINDLING_CHECK(Runtime, is_floating(promote(x1.dtype(), x2.dtype())), "expected common dtype to be floating point, yet common dtype is %s", scalar_type_name(x1.dtype()));
             Sizes sizes = broadcast_sizes(x1.sizes(), x2.sizes(), "cosine_similarity");
-            Tensor a = expand(x1, sizes), b = expand(x2, sizes);
+            const DType dtype = promote(x1.dtype(), x2.dtype());
+            Tensor a = expand(to(x1, dtype), sizes), b = expand(to(x2, dtype), sizes);
             Tensor na = clamp_min(linalg_vector_norm(a, Scalar(2), IntList({dim}), true), Scalar(eps)), nb = clamp_min(linalg_vector_norm(b, Scalar(2), IntList({dim}), true), Scalar(eps));
             return sum(mul(div(a, na), div(b, nb)), IntList({dim}));
         }),
@@ -474,6 +488,7 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, p.equals(1) || p.equals(2), "multi_margin_loss: Invalid p, expected 1 or 2 but got %g", p.to_double());
             KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
             bool single = self.dim() < 2;
+            KINDLING_CHECK(Runtime, target.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
             Tensor x = single ? reshape(self, {1, -1}) : self, t = reshape(target, {-1});
             KINDLING_CHECK(Runtime, t.numel() == x.size(0), "inconsistent target size, got: %s", str(target.sizes()).c_str());
             int64_t classes = x.size(1);
@@ -492,6 +507,9 @@ OPERATORS(losses) {
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
             KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "inconsistent target size: %s for input size: %s", str(target.sizes()).c_str(), str(self.sizes()).c_str());
+            KINDLING_CHECK(NotImplemented, kind_of(self.dtype()) == kind::Float, "\"multilabel_margin_loss_forward_out_frame\" not implemented for '%s'", scalar_type_name(self.dtype()));
+            KINDLING_CHECK(NotImplemented, !target.is_complex(), "\"min_all\" not implemented for '%s'", scalar_type_name(target.dtype()));
+            KINDLING_CHECK(Runtime, target.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
             Tensor x = self.dim() < 2 ? reshape(self, {1, -1}) : self, t = self.dim() < 2 ? reshape(target, {1, -1}) : target;
             int64_t n = x.size(1);
             Tensor valid = eq(cumsum(to(lt(t, Scalar(0)), DType::Int64), 1), Scalar(0));
@@ -508,6 +526,7 @@ OPERATORS(losses) {
         doc("Distances between all rows of two batches of matrices"), in(space::Torch), no_out(),
         composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
             KINDLING_CHECK(Runtime, is_floating(x1.dtype()), "cdist only supports floating-point dtypes, X1 got: %s", scalar_type_name(x1.dtype()));
+            KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
             KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
             int64_t mode = compute_mode.value_or(0);
             bool by_product = p == 2 && (mode == 1 || (mode == 0 && (x1.size(-2) > 25 || x2.size(-2) > 25)));
@@ -530,6 +549,7 @@ OPERATORS(losses) {
         composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
             KINDLING_CHECK(Runtime, x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: %ldD", x1.dim());
             KINDLING_CHECK(Runtime, x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: %ldD", x2.dim());
+            KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
             KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
             KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");
             return _cdist_forward(x1, x2, p, compute_mode);

@@ -399,6 +399,7 @@ OPERATORS(normalization) {
         doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
             check_normalized(input, normalized_shape, weight, Tensor());
+            KINDLING_CHECK(NotImplemented, category(input.dtype()) >= 2, "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype())) {
                 // Where nobody sees the parts, the numbers for a gradient need not be made.
                 if (!runs_plainly({&input, &weight})) return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));

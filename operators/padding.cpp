@@ -404,32 +404,32 @@ OPERATORS(padding) {
         refuses("torch.nn.functional.pad(torch.ones(2, 3), (1, 1), mode='mirror')", "NotImplementedError: Unrecognised padding mode"),
     });
     declare("reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
-        doc("Padding mirrored at the edges, of the last dimension"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding mirrored at the edges, of the last dimension"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 1); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
-        doc("Padding mirrored at the edges, of the last two dimensions"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding mirrored at the edges, of the last two dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 2); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
-        doc("Padding mirrored at the edges, of the last three dimensions"), in(space::Nn),
+        doc("Padding mirrored at the edges, of the last three dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 3); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last dimension"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding with the edges' elements, of the last dimension"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 1); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last two dimensions"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding with the edges' elements, of the last two dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 2); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last three dimensions"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding with the edges' elements, of the last three dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 3); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
@@ -467,7 +467,7 @@ OPERATORS(padding) {
         }),
     });
     declare("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", {
-        doc("The sliding blocks of an image, each a column"), in(space::Nn),
+        doc("The sliding blocks of an image, each a column"), takes(kind::Bool | kind::Floats | kind::Complex), in(space::Nn),
         kernel([](const Tensor& self, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
             KINDLING_CHECK(Runtime, (self.dim() == 3 || self.dim() == 4) && self.size(-1) && self.size(-2) && self.size(-3),
                            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", str(self.sizes()).c_str());

@@ -128,7 +128,7 @@ Tensor max_second(const Tensor& grad, const Tensor& indices, int dims) {
 
 Tensor average(const Tensor& self, Window w, bool count_include_pad, std::optional<int64_t> divisor_override) {
     KINDLING_CHECK(Runtime, !divisor_override || *divisor_override != 0, "divisor must be not zero");
-    KINDLING_CHECK(NotImplemented, !self.is_complex() && self.dtype() != DType::Bool, "\"avg_pool\" not implemented for '%s'", scalar_type_name(self.dtype()));
+    KINDLING_CHECK(NotImplemented, self.dtype() == DType::Int64 || (is_floating(self.dtype()) && (w.p.dims < 3 || !is_half(self.dtype()))), "\"avg_pool\" not implemented for '%s'", scalar_type_name(self.dtype()));
     w.p.count_include_pad = count_include_pad;
     w.p.divisor_override = divisor_override.value_or(0);
     Tensor result = make_tensor(w.out, self.dtype(), self.device());
@@ -232,7 +232,7 @@ OPERATORS(pooling) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 1); }),
     });
     declare("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor", {
-        doc("The maximum of each window"), in(space::Torch), no_out(),
+        doc("The maximum of each window"), takes(kind::Floats), in(space::Torch), no_out(),
         composition([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
             return std::get<0>(max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
         }),
@@ -337,17 +337,17 @@ OPERATORS(pooling) {
         }),
     });
     declare("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)", {
-        doc("The maximum of windows that divide the plane into output_size, and where it is"), in(space::Nn),
+        doc("The maximum of windows that divide the plane into output_size, and where it is"), takes(kind::Floats), in(space::Nn),
         kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 2, "adaptive_max_pool2d"), true); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 2); }),
     });
     declare("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", {
-        doc("The maximum of windows that divide the volume into output_size, and where it is"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("The maximum of windows that divide the volume into output_size, and where it is"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 3, "adaptive_max_pool3d"), true); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 3); }),
     });
     declare("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", {
-        doc("Values put back where max_pool2d found them, zeros elsewhere"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Values put back where max_pool2d found them, zeros elsewhere"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& indices, IntList output_size) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64 but got: %s", scalar_type_name(indices.dtype()));
             KINDLING_CHECK(Runtime, output_size.size() == 2, "There should be exactly two elements (height, width) in output_size, but got %zu elements.", output_size.size());
@@ -363,7 +363,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", {
-        doc("Values put back where max_pool3d found them, zeros elsewhere"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Values put back where max_pool3d found them, zeros elsewhere"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& indices, IntList output_size, IntList, IntList) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64");
             KINDLING_CHECK(Runtime, output_size.size() == 3, "There should be exactly three elements (depth, height, width) in output_size, but got %zu elements.", output_size.size());

@@ -453,7 +453,7 @@ OPERATORS(shaping) {
         composition([](const Tensor& self, int64_t offset) { return diag_embed(reshape(self, {-1}), offset); }),
     });
     declare("trace(Tensor self) -> Tensor", {
-        doc("The sum of a matrix's diagonal"), flags(trait::AutocastFloat),
+        doc("The sum of a matrix's diagonal"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "trace: expected a matrix, but got tensor with dim %ld", self.dim());
             return sum(diagonal(self));
