@@ -102,6 +102,8 @@ Tensor spaced(std::complex<double> a, std::complex<double> b, std::complex<doubl
 }
 
 Tensor arange_into(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device) {
+    KINDLING_CHECK(NotImplemented, !is_complex(dtype) && dtype != DType::Bool, "\"arange_cpu\" not implemented for '%s'", scalar_type_name(dtype));
+    for (const Scalar& number : {start, end, step}) check_fits(number, DType::Float64);
     KINDLING_CHECK(Runtime, step.to_double() != 0, "step must be nonzero");
     KINDLING_CHECK(Value, !is_integral(dtype) || step.to_int() != 0, "step must be nonzero");
     double first = start.to_double(), last = end.to_double(), stride = step.to_double();
@@ -110,8 +112,9 @@ Tensor arange_into(const Scalar& start, const Scalar& end, const Scalar& step, D
                    "upper bound and lower bound inconsistent with step sign");
     if (is_integral(dtype))
         for (const Scalar& number : {start, end, step}) check_fits(number, DType::Int64);
+    KINDLING_CHECK(Value, !is_integral(dtype) || step.to_int() != 0, "step must be nonzero");
     int64_t count;
-    if (is_integral(dtype) && start.is_integral() && end.is_integral() && step.is_integral()) {
+    if (dtype == DType::Int64 || (is_integral(dtype) && start.is_integral() && end.is_integral() && step.is_integral())) {
         int64_t s = step.to_int(), sign = s > 0 ? 1 : -1;
         __int128 whole = (static_cast<__int128>(end.to_int()) - start.to_int() + s - sign) / s;
         KINDLING_CHECK(Runtime, whole <= INT64_MAX, "invalid size, possible overflow?");
@@ -127,6 +130,31 @@ Tensor arange_into(const Scalar& start, const Scalar& end, const Scalar& step, D
     }
     int64_t from = start.to_int(), by = step.to_int();
     return by_index(count, dtype, device, [&](Sym i) { return Sym(from) + Sym(by) * i; });
+}
+
+/// start, start + step, ... up to end, which is one of them if it is met.
+Tensor range_into(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device) {
+    if (warn)
+        warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+             "builtin. Instead, use torch.arange, which produces values in [start, end).");
+    KINDLING_CHECK(NotImplemented, !is_complex(dtype) && dtype != DType::Bool, "\"range_cpu\" not implemented for '%s'", scalar_type_name(dtype));
+    for (const Scalar& number : {start, end, step}) check_fits(number, DType::Float64);
+    const bool whole = is_integral(dtype);
+    double first = start.to_double(), last = end.to_double(), stride = step.to_double();
+    KINDLING_CHECK(Runtime, std::isfinite(first) && std::isfinite(last), "unsupported range: %g -> %g", first, last);
+    if (whole) {
+        for (const Scalar& number : {start, end, step}) check_fits(number, DType::Int64);
+        first = static_cast<double>(start.to_int());
+        last = static_cast<double>(end.to_int());
+        stride = static_cast<double>(step.to_int());
+    }
+    KINDLING_CHECK(Runtime, stride != 0, "step must be nonzero");
+    KINDLING_CHECK(Runtime, (stride > 0 && last >= first) || (stride < 0 && last <= first), "upper bound and lower bound inconsistent with step sign");
+    double size = (last - first) / stride + 1;
+    KINDLING_CHECK(Runtime, size >= 0 && size <= 9.2e18, "invalid size, possible overflow?");
+    int64_t count = static_cast<int64_t>(size);
+    if (whole) return by_index(count, dtype, device, [&](Sym i) { return Sym(start.to_int()) + Sym(step.to_int()) * i; });
+    return by_index(count, dtype, device, [&](Sym i) { return Sym(first) + Sym(stride) * cast(i, DType::Float64); });
 }
 
 DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c) {
@@ -273,6 +301,12 @@ OPERATORS(creation) {
             return arange_into(start, end, step, range_dtype(dtype, start, end, step), or_default(device));
         }),
         refuses("torch.arange(0, 5, 0)", "RuntimeError: step must be nonzero"),
+    });
+    declare("range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
+        doc("start, start + step, ... to end; new programs call arange"), flags(trait::OutKeepsShape), not_differentiable(),
+        kernel([](const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return range_into(start, end, step, or_default(dtype), or_default(device));
+        }),
     });
     declare("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("steps numbers from start to end, evenly spaced"), flags(trait::OutKeepsShape), not_differentiable(),

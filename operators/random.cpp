@@ -1,4 +1,6 @@
 // operators/random.cpp: what draws from a generator; torch's numbers for the same seed.
+#include <algorithm>
+
 #include "core/dispatch.h"
 #include "core/thread_state.h"
 #include "generated/functions.h"
@@ -68,15 +70,53 @@ Tensor integers(int64_t low, int64_t high, IntList size, Generator* generator, D
     return random_(result, low, high, generator);
 }
 
-void check_random_range(const Tensor& self, int64_t from, int64_t to) {
+/// How many bits the whole numbers of a floating dtype have.
+int digits(DType dtype) { return dtype == DType::Float16 ? 11 : dtype == DType::BFloat16 ? 8 : dtype == DType::Float32 ? 24 : 53; }
+int64_t rounded(int64_t value, DType dtype) {
+    double x = static_cast<double>(value);
+    if (dtype != DType::Float64) {
+        float narrow = static_cast<float>(value);
+        x = dtype == DType::Float16 ? to_float(to_half(narrow)) : dtype == DType::BFloat16 ? to_float(to_bfloat16(narrow)) : narrow;
+    }
+    return x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : static_cast<int64_t>(x);
+}
+/// Limits between which every number, rounded to the dtype, stays.
+void narrow_random_range(DType dtype, int64_t& from, int64_t& to) {
+    auto step = [&](int64_t value) {
+        uint64_t size = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+        int n = 63 - __builtin_clzll(size | 1);
+        return int64_t{1} << std::clamp(n - digits(dtype) + 1, 0, 62);
+    };
+    const int64_t low = rounded(from + 1, dtype), high = rounded(to - 1, dtype);
+    if (low < from) from = low + step(from + 1);
+    if (high >= to) to = high - step(to - 1);
+    KINDLING_CHECK(Runtime, from < to, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=%ld >= to=%ld", from, to);
+}
+
+/// The last of the numbers that random_ draws from without a limit: up to it a dtype has all whole numbers.
+int64_t last_random(DType dtype) {
+    KINDLING_CHECK(Runtime, !is_complex(dtype), "random_from_to_impl handles only integral, floating-point and boolean types");
+    switch (dtype) {
+        case DType::Float16: case DType::BFloat16: case DType::Float32: case DType::Float64: return int64_t{1} << digits(dtype);
+        case DType::Bool: return 1;
+        default: return item_size(dtype) == 8 ? INT64_MAX : (int64_t{1} << (8 * item_size(dtype) - !is_unsigned(dtype))) - 1;
+    }
+}
+
+void check_random_range(const Tensor& self, int64_t& from, int64_t& to) {
     KINDLING_CHECK(Runtime, from < to, "random_ expects 'from' to be less than 'to', but got from=%ld >= to=%ld", from, to);
     DType dtype = self.dtype();
-    KINDLING_CHECK(NotImplemented, !is_complex(dtype), "\"random_from_to\" not implemented for '%s'", scalar_type_name(dtype));
-    if (is_floating(dtype) || dtype == DType::Int64 || dtype == DType::UInt64) return;
+    KINDLING_CHECK(Runtime, !is_complex(dtype), "check_random_bounds handles only integral, floating-point and boolean types");
+    auto check = [&](int64_t bottom, int64_t top) {
+        KINDLING_CHECK(Runtime, from >= bottom && from <= top, "from is out of bounds for %s", name(dtype));
+        KINDLING_CHECK(Runtime, to - 1 >= bottom && to - 1 <= top, "to - 1 is out of bounds for %s", name(dtype));
+    };
+    if (dtype == DType::Float16) check(-65504, 65504);
+    if (is_floating(dtype)) return narrow_random_range(dtype, from, to);
+    if (dtype == DType::Int64 || dtype == DType::UInt64) return;
     int bits = static_cast<int>(8 * item_size(dtype));
     int64_t top = dtype == DType::Bool ? 1 : (int64_t{1} << (bits - !is_unsigned(dtype))) - 1, bottom = is_unsigned(dtype) || dtype == DType::Bool ? 0 : -top - 1;
-    KINDLING_CHECK(Runtime, from >= bottom && from <= top, "from is out of bounds for %s", name(dtype));
-    KINDLING_CHECK(Runtime, to - 1 >= bottom && to - 1 <= top, "to - 1 is out of bounds for %s", name(dtype));
+    check(bottom, top);
 }
 
 Tensor weights_sampled(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {
@@ -165,8 +205,29 @@ OPERATORS(random) {
     declare("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Integers in [from, to), in place"), in(space::Method), random_numbers(), not_differentiable(),
         kernel([](const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
-            if (to) check_random_range(self, from, *to);
-            uint64_t range = to ? static_cast<uint64_t>(*to) - static_cast<uint64_t>(from) : 0;
+            uint64_t range = 0;                              // all 64 bits
+            if (to) {
+                check_random_range(self, from, *to);
+                range = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
+            } else if (from != INT64_MIN) {
+                int64_t last = last_random(self.dtype());
+                KINDLING_CHECK(Runtime, from <= last, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=%ld > to_inc=%ld", from, last);
+                if (is_floating(self.dtype())) {
+                    KINDLING_CHECK(Runtime, self.dtype() != DType::Float16 || from >= -65504, "from is out of bounds for %s", name(self.dtype()));
+                    int64_t all = INT64_MAX;
+                    narrow_random_range(self.dtype(), from, all);
+                    KINDLING_CHECK(Runtime, from < last, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=%ld > to_inc=%ld", from, last);
+                } else if (item_size(self.dtype()) < 8) {
+                    int64_t first = from, past = last + 1;
+                    check_random_range(self, first, past);
+                }
+                range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
+            } else {
+                KINDLING_CHECK(NotImplemented, !is_complex(self.dtype()) && self.dtype() != DType::Bool && self.dtype() != DType::Float16,
+                               "\"random_full_64_bits_range_kernel_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
+                KINDLING_CHECK(Runtime, self.dtype() == DType::Int64 || is_floating(self.dtype()),
+                               "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16");
+            }
             return fill_with(self, [&](library::RandomOut out) { library::fill_random(out, from, range, chosen(generator)); });
         }),
         refuses("torch.empty(2).random_(3, 1)", "RuntimeError: random_ expects 'from' to be less than 'to'"),
@@ -182,7 +243,7 @@ OPERATORS(random) {
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
         doc("1 with its own probability, else 0, in place"), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, const Tensor& p, Generator* generator) {
-            KINDLING_CHECK(NotImplemented, is_floating(p.dtype()), "\"bernoulli_tensor_cpu_p_\" not implemented for '%s'", scalar_type_name(p.dtype()));
+            need_float(p, "bernoulli_tensor_cpu_p_");
             KINDLING_CHECK(Runtime, !p.numel() || all(logical_and(ge(p, Scalar(0)), le(p, Scalar(1)))).item<bool>(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
             Tensor wide = contiguous(expand(p, self.sizes())), target = self.is_contiguous() ? self : empty(self.sizes(), self.dtype());
             library::RandomOut out{target.data(), target.dtype(), target.numel()};
@@ -277,6 +338,7 @@ OPERATORS(random) {
     declare("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", {
         doc("Normal numbers, each with its own deviation"), out_castable(), in(space::Torch), random_numbers(),
         composition([](double mean, const Tensor& std, Generator* generator) {
+            KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
             return add(mul(normal_(empty_like(std, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), std), wrap_number(Scalar(mean)));
         }),
@@ -285,6 +347,7 @@ OPERATORS(random) {
     declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {
         doc("Normal numbers, each with its own mean and deviation"), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
+            KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
             Tensor shape = empty(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype());
             return add(mul(normal_(shape, 0, 1, generator), std), mean);

@@ -27,7 +27,8 @@ LEFT_OUT = re.compile(
 KNOWN = re.compile(r"complex32|"                       # a dtype that tensors here do not have
                    r"[( ]input=(True|-?\d)|"           # a number goes by the name of what it stands for, too
                    r"copy_\(.*src=|to\(.*other=|"      # and what torch renames in Python, by the schema's name
-                   r"(ldexp|hinge_embedding_loss|binary_cross_entropy_with_logits|margin_ranking_loss|trapezoid|trapz|kl_div|Tensor\.addr|Tensor\.dist|torch\.dist|torch\.addr)\(|"
+                   r"torch\.range\(.*(layout|pin_memory)=None|"  # which torch takes everywhere else
+                   r"(Tensor\.addr|Tensor\.dist|torch\.dist|torch\.addr)\(|"
                    r"\b(mm|bmm|addmm|baddbmm)\(.*'float64'")   # overloads with a dtype, which the CPU refuses
 NUMBERS = [True, 3, 1.5, 2j, 2, -1, 0, 1]
 
