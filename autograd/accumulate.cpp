@@ -18,11 +18,23 @@ static bool layout_fits(const Tensor& grad, const Tensor& variable) {
     return true;
 }
 
-static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable, bool differentiable) {
-    if (differentiable || (grad.impl()->key & key::Dispatch) || !variable.impl()->non_overlapping_dense) return tape::clone(grad);
+static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable) {
+    if ((grad.impl()->key & key::Dispatch) || !variable.impl()->non_overlapping_dense) return tape::contiguous_clone(grad);
     Tensor fresh = make_tensor(grad.sizes(), variable.strides(), grad.dtype(), grad.device());
     tape::copy_(fresh, grad);
     return fresh;
+}
+
+constexpr uint32_t lazy_bits = key::Conj | key::Neg;
+
+/// A copy of what lies in memory, conjugated and negated as lazily as it was.
+static Tensor copy_with_bits(const Tensor& grad) {
+    Tensor plain = detached(grad);
+    const uint32_t bits = plain.impl()->key & lazy_bits;
+    plain.impl()->key &= ~bits;
+    Tensor copy = tape::clone(plain);
+    copy.impl()->key |= bits;
+    return copy;
 }
 
 void AccumulateGrad::apply(Backward& b) {
@@ -39,7 +51,7 @@ void AccumulateGrad::apply(Backward& b) {
     }
     if (meta.grad_dtype_set && meta.grad_dtype != DType::None && fresh.dtype() != meta.grad_dtype) fresh = tape::cast(fresh, meta.grad_dtype);
     if (b.differentiable) {
-        Tensor sum = old.defined() ? tape::add(old, fresh) : copy_to_fit(fresh, variable, true);
+        Tensor sum = old.defined() ? tape::add(old, fresh) : copy_to_fit(fresh, variable);
         SpinGuard guard(meta.lock);
         std::swap(meta.grad, sum);
         return;
@@ -48,8 +60,8 @@ void AccumulateGrad::apply(Backward& b) {
     bool fits = layout_fits(fresh, variable) && fresh.impl()->use_count() == 1;
     Tensor keep;
     if (fits && fresh.storage()->use_count() == 1) keep = requires_grad(fresh.impl()) ? detached(fresh) : std::move(fresh);
-    else if (fits && (fresh.impl()->key & (key::Conj | key::Neg))) keep = tape::clone(fresh);   // keeps the bits
-    else keep = copy_to_fit(fresh, variable, false);
+    else if (fits && (fresh.impl()->key & lazy_bits)) keep = copy_with_bits(fresh);
+    else keep = copy_to_fit(fresh, variable);
     if (requires_grad(keep.impl())) keep = detached(keep);
     SpinGuard guard(meta.lock);
     std::swap(meta.grad, keep);

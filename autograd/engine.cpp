@@ -373,9 +373,10 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
     }
     task.plan(roots, count);
     if (task.selective && options.accumulate) {
-        // backward(inputs=...): leaves take their gradient as always, results keep theirs where they were captured.
+        // backward(inputs=...): leaves take their gradient as always, results keep theirs by retain_grad. As in torch their
+        // nodes run, hooks and all, though nothing may need what they give.
         for (auto& entry : task.entries)
-            if (entry.captured && entry.node->kind == GradNode::Kind::Accumulate) { entry.needed = true; entry.captured = false; }
+            if (entry.captured) { entry.needed = true; entry.captured = false; }
     }
     {
         GradMode mode(options.create_graph);

@@ -22,6 +22,7 @@ struct OperatorPlan::Computation {
     Expression loop;                 // inputs: those of `reads`; one output per wanted input
     /// What the loop reads, in order: 0 is the gradient, then the inputs of the forward expression, then its result.
     std::vector<uint8_t> reads;
+    std::vector<DType> read_types;   // as it wants them: hooks may give back another dtype
     std::vector<uint8_t> inputs;     // the wanted ones
     /// Output k is the gradient itself: always (-1), if this scalar is one (0..), or not (-2).
     std::vector<int8_t> passes;
@@ -85,6 +86,7 @@ std::unique_ptr<OperatorPlan::Computation> compute(const PlanRef& plan, uint32_t
         if (i != 0 && !full.uses_input(i)) continue;
         inputs[static_cast<size_t>(i)] = builder.input(static_cast<int>(made->reads.size()), type);
         made->reads.push_back(static_cast<uint8_t>(i));
+        made->read_types.push_back(type);
         if (i == forward.input_count + 1) made->reads_result = true;
     }
     for (const Sym& output : builder.append(full, inputs.data(), scalars.data())) builder.output(output);
@@ -153,7 +155,7 @@ constexpr Spelled spelled[] = {
     {Primitive::Logaddexp, "logaddexp", ""}, {Primitive::Logaddexp2, "logaddexp2", ""}, {Primitive::Floor, "floor", ""},
     {Primitive::Ceil, "ceil", ""}, {Primitive::Round, "round", ""}, {Primitive::Trunc, "trunc", ""},
     {Primitive::Frac, "frac", ""}, {Primitive::Gcd, "gcd", ""}, {Primitive::Lcm, "lcm", ""}, {Primitive::Real, "real", ""},
-    {Primitive::Imag, "imag", ""}, {Primitive::Conj, "_conj", ""}, {Primitive::Angle, "angle", ""},
+    {Primitive::Imag, "imag", ""}, {Primitive::Conj, "conj_physical", ""}, {Primitive::Angle, "angle", ""},
     {Primitive::MakeComplex, "complex", ""},
 };
 
@@ -213,11 +215,19 @@ Term evaluate_node(const Node& node, const Term* terms) {
         bool all_numbers = true;
         for (int i = 0; i < count; i++) all_numbers &= terms[node.operands[i]].is_number();
         for (int i = 0; i < count; i++) {
-            bool as_tensor = all_numbers || i == 0 || node.primitive == Primitive::Select || !terms[node.operands[i]].is_number();
-            if (as_tensor) { held[i] = tensor(i); given[i] = held[i]; }
+            bool as_tensor = all_numbers || i == 0 || node.primitive == Primitive::Select || node.primitive == Primitive::MakeComplex || !terms[node.operands[i]].is_number();
+            if (as_tensor) {
+                held[i] = tensor(i);
+                // complex() wants two tensors of one dtype, of which one may be a number here.
+                if (all_numbers && is_differentiable(held[i].dtype())) held[i] = tape::cast(held[i], held[i].is_complex() ? DType::Complex128 : DType::Float64);
+                else if (node.primitive == Primitive::MakeComplex && held[i].dtype() != to_real(node.type)) held[i] = tape::cast(held[i], to_real(node.type));
+                given[i] = held[i];
+            }
             else { given[i] = either(i); given[i].wrapped = true; }
         }
-        return {apply(each.name, each.overload, given, static_cast<size_t>(count)), {}};
+        Tensor result = apply(each.name, each.overload, given, static_cast<size_t>(count));
+        // What comes of numbers alone is one, and not of the default dtype.
+        return all_numbers ? Term{{}, result.item_scalar()} : Term{std::move(result), {}};
     }
     fail(ErrorKind::NotImplemented, "a second derivative through '%s' is not implemented", name(node.primitive));
 }
@@ -304,7 +314,7 @@ void PointwiseNode::run(Backward& b) {
     uint32_t word = key_of(held[0].impl());
     for (size_t i = 1; i < c.reads.size(); i++) {
         Tensor value = saved[i - 1].unpack(self, b.differentiable, b.slices);
-        DType type = DType::None;
+        DType type = c.read_types[i];
         if (c.reads_result && i + 1 == c.reads.size()) type = c.result_type;
         if (type != DType::None && value.dtype() != type) value = tape::cast(value, type);
         word |= key_of(value.impl());

@@ -143,9 +143,12 @@ Sizes expanded_strides(IntList sizes, IntList strides, IntList target) {
                    "expand(Tensor{%s}, size=%s): the number of sizes provided (%zu) must be greater or equal to the number of "
                    "dimensions in the tensor (%zu)", str(sizes).c_str(), str(target).c_str(), target.size(), sizes.size());
     Sizes result(target.size());
-    for (size_t i = 0; i < target.size(); i++) {
+    for (size_t i = target.size(); i-- > 0;) {
         size_t from_end = target.size() - 1 - i;
-        if (from_end >= sizes.size()) { result[i] = 0; continue; }
+        if (from_end >= sizes.size()) {   // a new dimension of one steps over all that follows it
+            result[i] = target[i] == 1 && i + 1 < target.size() ? target[i + 1] * result[i + 1] : 0;
+            continue;
+        }
         size_t j = sizes.size() - 1 - from_end;
         if (sizes[j] == target[i]) result[i] = strides[j];
         else {

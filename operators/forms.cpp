@@ -113,7 +113,7 @@ bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads) {
 }
 
 Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads) {
-    return writes_in_place(self, reads) ? self : clone(self);
+    return writes_in_place(self, reads) ? self : clone(self, MemoryFormat::Contiguous);
 }
 
 void refuse_target(const Operator& op, DType result, DType target) {

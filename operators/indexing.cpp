@@ -291,17 +291,18 @@ void check_copied(const Tensor& self, int64_t dim, const Tensor& index, const Te
 }
 
 /// index_add, index_copy, index_fill: self (or a copy) with `source` written to the places of `index` along `dim`.
-Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
+Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation,
+                  MemoryFormat format = MemoryFormat::Contiguous) {
     dim = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "%s(): self (%s) and source (%s) must have the same scalar type", operation,
                    scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
     if (write == Write::Add) check_added(self, dim, index, source, operation);
     else check_copied(self, dim, index, source, operation);
-    if (self.is_meta() || !source.numel()) return copy_to_write(self, {});
     const bool in_place = writes_in_place(self, {source, index});
+    if (self.is_meta() || !source.numel()) return in_place ? self : clone(self, format);
     if (dim == self.dim() - 1 && source.dim() == self.dim() && !(write == Write::Add && is_half(self.dtype()))) {   // rows of one element
         const bool one_pass = !in_place && dim > 0 && copies_as_it_lies(self);
-        Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
+        Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self, format);
         AlongCall call(result, dim, expand(reshape(index, {-1}), source.sizes()), source);
         Unlocked unlocked(source.numel() > 65536);
         const int64_t* bad = call.write(result, source, write, one_pass ? &self : nullptr);
@@ -311,7 +312,7 @@ Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Te
     }
     Tensor values = contiguous(source);
     const bool one_pass = !in_place && write == Write::Add && self.dim() && copies_as_it_lies(self);
-    Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
+    Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self, format);
     if (write == Write::Add && self.dim() == 2) {   // as torch: by way of scatter_add
         Tensor places = contiguous(to(index, DType::Int64));
         const int64_t* bad = library::find_outside(places.data_ptr<int64_t>(), places.numel(), self.size(dim));
@@ -396,7 +397,7 @@ Tensor scattered(const Tensor& self, int64_t dim, const Tensor& index, const Ten
     check_scatter(self, dim, index, source, operation);
     if (self.is_meta() || !index.numel()) return copy_to_write(self, {});
     const bool in_place = writes_in_place(self, {index, source}), one_pass = !in_place && dim > 0 && copies_as_it_lies(self);
-    Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self);
+    Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self, MemoryFormat::Contiguous);
     scatter_into(result, dim, index, source, write, one_pass ? &self : nullptr);
     return result;
 }
@@ -527,7 +528,7 @@ OPERATORS(indexing) {
             sizes[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
             int64_t size = self.size(dim);
             Tensor places = where(lt(index, Scalar(0)), add(index, wrap_number(Scalar(size))), index);
-            return write_rows(self, dim, places, full(sizes, value, self.dtype()), Write::Set, "index_fill_");
+            return write_rows(self, dim, places, full(sizes, value, self.dtype()), Write::Set, "index_fill_", MemoryFormat::Preserve);
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
     });

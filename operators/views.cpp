@@ -159,7 +159,7 @@ Tensor as_strided_gradient(const Tensor& grad, const Tensor& self, IntList size,
     storage = index_add(storage, 0, places, grad.reshape({-1}));
     if (!self.impl()->non_overlapping_dense) {          // an input cell seen more than once shares its gradient
         Tensor own = as_strided(numbers, self.sizes(), self.strides(), self.storage_offset() - low).reshape({-1});
-        Tensor times = index_add(zeros({cells}, grad.dtype()), 0, own, ones({own.numel()}, grad.dtype()));
+        Tensor times = index_add(zeros({cells}, DType::Int64), 0, own, ones({own.numel()}, DType::Int64));
         storage = div(storage, times.clamp_min(Scalar(1)));
     }
     return as_strided(storage, self.sizes(), self.strides(), self.storage_offset() - low);

@@ -168,8 +168,8 @@ def gist(message):
 
 
 class Difference(Exception):
-    def __init__(self, kind, text=""):
-        self.kind, self.text = kind, text
+    def __init__(self, kind, text="", theirs="", ours=""):
+        self.kind, self.text, self.theirs, self.ours = kind, text, theirs or "an answer", ours or "an answer"
 
 
 ASPECTS = ("dtype", "shape", "layout", "device", "requires_grad", "lazy", "shares", "inference", "stride")

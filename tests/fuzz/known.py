@@ -66,7 +66,51 @@ def some_without_grad(kind, theirs, ours, call):
     return 0 < sum(" grad" in each for each in marks) < len(marks)
 
 
+def reads_its_target(kind, theirs, ours, call):
+    """Whether a program writes to a tensor in place with that same tensor among the operands."""
+    return bool(re.search(r"\b(v\d+)\.\w+_\(.*\b\1\b", call))
+
+
+def takes_from_its_base(kind, theirs, ours, call):
+    """Whether a program's base of views stops requiring grad in place."""
+    return bool(re.search(r"\.detach_\(\)|\.requires_grad_\(False\)", call))
+
+
+def calls(names):
+    """Whether a program calls one of these."""
+    return lambda kind, theirs, ours, call: bool(re.search(rf"\b({names})\(", call))
+
+
+# Of programs (programs.py), whose name is "program": `call` is the whole program.
+PROGRAMS = [
+    Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer",
+          "The old value is kept where the derivative needs it.", "keeps a copy of the old value", reads_its_target),
+    Known(r"program", r"^RuntimeError there, an answer here", r"does not support automatic differentiation for outputs with complex dtype", r"^an answer",
+          "Their formulas hold for complex numbers too.", "More has a derivative than in PyTorch"),
+    Known(r"program", r"^RuntimeError there, an answer here", r"Trying to backward through the graph a second time", r"^an answer",
+          "What keeps no tensor may be gone through again.", "keeps fewer tensors for backward"),
+    Known(r"program", r"^RuntimeError there, an answer here", r"ZeroTensors are immutable|Expected isTensorSubclassLike", r"^an answer",
+          "A gradient that is zero everywhere is a tensor like others; PyTorch's own representation of it gets in the way of sums in place.", "stops with an internal assertion"),
+    Known(r"program", r"(grad|what hooks saw) (after|before) an error in backward", r"", r"",
+          "What was reached before the error depends on the order in which nodes run, which nobody can rely on.", "What an error in the middle of a backward pass"),
+    Known(r"program", r": (value|nan or infinity) of memory read and written at once", r"", r"",
+          "PyTorch does not define in which order elements are read and written; it refuses the cases that it can tell.", "meets the elements in an order of its own"),
+    Known(r"program", r"^is_leaf (False|RuntimeError) there, True here|^RuntimeError there, an answer here: leaf variable has been moved", r"", r"",
+          "Views of what no longer requires grad.", "A view whose base", takes_from_its_base),
+    Known(r"program", r"^is_leaf RuntimeError there, True here", r"", r"",
+          "A tensor whose data was set has a version of its own.", "`x.data = y`", lambda kind, theirs, ours, call: ".data = " in call),
+    Known(r"program", r"(value|nan or infinity) decided by rounding", r"", r"",
+          "PyTorch's own answer changes as much when the program's numbers change in their last digit.", "Where a result is zero but for rounding"),
+    Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer",
+          "The derivative is zero whatever the input was, so that is not kept.", "keeps fewer tensors for backward", calls("sgn")),
+    Known(r"program", r"^variable: stride$", r"", r"", "They keep the strides of their input, as other operators do element by element.",
+          "The strides of what `angle`", calls("angle|masked_fill|put|renorm|sort")),
+    Known(r"program", r"^RuntimeError there, IndexError here", r"out of bounds for dimension", r"out of range",
+          "One of PyTorch's two ways to add rows has another class.", "`index_add` beyond the end is an IndexError", calls("index_add")),
+]
+
 KNOWN = [
+    *PROGRAMS,
     Known(r".*", r"^\w+ there, \w+ here", r"^\w+: .*\(call\)$", r"^\w+: .*\(call\)$",
           "A call with two faults: which of them is told, and with what class, depends on the order in which they are looked for, "
           "which in PyTorch differs from operator to operator.", "wrong in two ways", two_faults),

@@ -110,3 +110,39 @@ CHECKPOINTS = ["c = checkpoint(lambda x: x.sin() * x, v, use_reentrant=False)\nv
 @pytest.mark.parametrize("source", CHECKPOINTS)
 def test_checkpoints_keep_their_inputs_as_nodes_do(source):
     same(source, SETUP + "\nimport importlib\ncheckpoint = importlib.import_module(torch.__name__ + '.utils.checkpoint').checkpoint\nv = a * 1\nb = torch.ones(3)", message=False)
+
+
+def test_hooks_that_give_back_another_dtype():
+    """`x * 1` of a mask is int64."""
+    for made in "a.nansum()", "a.clamp(0, 1).sum()":
+        same(f"with torch.autograd.graph.saved_tensors_hooks(lambda x: x.detach() * 1, lambda x: x):\n    y = {made}\ny.backward()\na.grad", SETUP)
+
+
+GRADIENTS = ["y = z.conj()\ny.backward(torch.ones(3, dtype=z.dtype))\nz.grad.is_conj(), z.grad", "y = z.conj()\n(y * y.conj()).real.sum().backward()\nz.grad.is_conj(), z.grad",
+             "g, = torch.autograd.grad(z.conj_physical().abs().sum(), [z], create_graph=True)\ng.is_conj(), g.abs()", "g, = torch.autograd.grad((z * z.conj()).abs().sum(), [z], create_graph=True)\ng.is_conj(), g",
+             "v = z[::2]\nw = v.as_strided((2,), v.stride())\n(w * w.conj()).real.sum().backward(inputs=[v])\nv.grad", "v = z.expand(2, 3)\nw = v.as_strided((2, 2), v.stride())\nw.abs().sum().backward()\nz.grad",
+             "x = M.t().flatten()\n(x + x).exp().sum().backward(create_graph=True)\nM.grad.stride(), M.grad", "x = M.t() * 1\nx.exp().sum().backward(create_graph=True)\nM.grad.stride()"]
+
+
+@pytest.mark.parametrize("source", GRADIENTS)
+def test_how_gradients_lie(source):
+    same(source, SETUP)
+
+
+@pytest.mark.parametrize("inputs", ["[v]", "[v, a]", "[w]", "[w, v]", "[a]", "[M, v]"])
+@pytest.mark.parametrize("create", [False, True])
+def test_nodes_of_inputs_run(inputs, create):
+    same("log = []\nv = a[...]\nw = v * 2\nv.grad_fn.register_prehook(lambda g: log.append('before v'))\nv.grad_fn.register_hook(lambda *g: log.append('after v'))\n"
+         f"w.grad_fn.register_hook(lambda *g: log.append('after w'))\n(a.sum() + w.exp().sum() + M.sum()).backward(inputs={inputs}, create_graph={create})\n"
+         "log, a.grad, v.grad if v.retains_grad else None, w.grad if w.retains_grad else None", SETUP)
+
+
+STRIDES = ["p.scatter(0, k, p)", "p.scatter(0, k, 2.)", "p.scatter_add(0, k, p)", "p.scatter_reduce(0, k, p, 'sum')", "p.scatter_reduce(0, k, p, 'amax', include_self=False)", "p.index_add(0, j, p[:2])",
+           "p.index_copy(0, j, p[:2])", "p.index_fill(0, j, 1.)", "p.index_put((j,), p[:2])", "p.masked_scatter(p > 0, p)", "p.scatter(0, k, p, reduce='add')", "p.scatter(0, k[:0], p)", "p.scatter(0, k[:0], 2.)"]
+STRIDES += [f"torch.ones({shape}).expand({target})" for shape, target in
+            [("()", "1"), ("()", "1, 1"), ("()", "2, 1"), ("3", "1, 3"), ("3", "2, 1, 3"), ("3, 0", "1, 3, 0"), ("2, 3).t(", "1, 1, 3, 2"), ("1, 3", "1, 3"), ("3, 1", "1, 1, 3, 2"), ("1", "2, 1, 1")]]
+
+
+@pytest.mark.parametrize("made", STRIDES)
+def test_strides(made):
+    same(f"p = torch.arange(12.).reshape(3, 4).t()\nj = torch.tensor([0, 1])\nk = torch.zeros(4, 3, dtype=torch.int64)\nr = {made}\nr.stride(), r")
