@@ -329,7 +329,7 @@ OPERATORS(arithmetic) {
     declare("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", {
         doc("Limited to [min, max], element by element; NaN wins"), checks([](const Tensor& self, const Tensor&, const Tensor&) {
             KINDLING_CHECK(NotImplemented, !self.is_complex(), "clamp is not supported for complex types");
-        }), alias("clip"), takes(kind::Integers | kind::Floats),
+        }), alias("clip"), takes(kind::Integers | kind::Floats | kind::Bool),
         pointwise([](auto x, auto low, auto high) {
             if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
             Sym y = low.is_none() ? x : max(x, low);

@@ -32,6 +32,7 @@ Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat fo
 /// A size that is there already leaves the strides alone, unless a format asks for others.
 void resized(const Tensor& self, IntList size, std::optional<MemoryFormat> format) {
     KINDLING_CHECK(Runtime, format != MemoryFormat::Preserve, "Unsupported memory format Preserve");
+    if (self.sizes() != size && !self.impl()->inference) self.bump_version();
     if (format || self.sizes() != size) resize_tensor(self, size, format_strides(size, format.value_or(MemoryFormat::Contiguous)));
 }
 

@@ -159,7 +159,8 @@ Tensor range_into(const Scalar& start, const Scalar& end, const Scalar& step, DT
 
 DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c) {
     if (dtype != DType::None) return dtype;
-    bool whole = !a.is_float() && !b.is_float() && !c.is_float();
+    auto real = [](const Scalar& x) { return !x.is_float() && !x.is_complex(); };
+    bool whole = real(a) && real(b) && real(c);
     return whole ? DType::Int64 : default_dtype();
 }
 

@@ -516,7 +516,7 @@ OPERATORS(indexing) {
     declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
         doc("self with a number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded | trait::OutApart), no_out(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-            KINDLING_CHECK(Index, index.dim() <= 1, "Index has to be a vector/scalar");
+            KINDLING_CHECK(Runtime, index.dim() <= 1, "Index has to be a vector/scalar");
             KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
             KINDLING_CHECK(Runtime, self.is_complex() || !value.is_complex(), "index_fill_(): Converting complex Scalar to non-complex type is not supported");
             check_fits(value, self.dtype());

@@ -270,7 +270,12 @@ OPERATORS(products) {
         composition([](const Tensor& self, const Tensor& other) {
             if (self.dim() == 0 || other.dim() == 0) return mul(self, other);
             KINDLING_CHECK(Runtime, self.size(-1) == other.size(-1), "inner() the last dimension must match on both input tensors but got shapes %s and %s", str(self.sizes()).c_str(), str(other.sizes()).c_str());
-            Tensor product = mm(reshape(self, {-1, self.size(-1)}), t(reshape(other, {-1, other.size(-1)})));
+            auto rows = [](const Tensor& x) {
+                int64_t count = 1;
+                for (int64_t i = 0; i + 1 < x.dim(); i++) count *= x.size(i);
+                return reshape(x, {count, x.size(-1)});
+            };
+            Tensor product = mm(rows(self), t(rows(other)));
             Sizes sizes = self.sizes();
             sizes.pop_back();
             for (int64_t i = 0; i + 1 < other.dim(); i++) sizes.push_back(other.size(i));

@@ -419,6 +419,8 @@ OPERATORS(random) {
         doc("Binomial numbers"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
         kernel([](const Tensor& count, const Tensor& prob, Generator* generator) {
             Sizes sizes = broadcast_sizes(count.sizes(), prob.sizes(), "binomial");
+            for (const Tensor* each : {&count, &prob})
+                KINDLING_CHECK(Value, is_floating(each->dtype()), "binomial only supports floating-point dtypes for %s, got: %s", each == &count ? "count" : "prob", scalar_type_name(each->dtype()));
             KINDLING_CHECK(Runtime, count.dtype() == prob.dtype(), "binomial: expected count and prob of one dtype, got %s and %s", scalar_type_name(count.dtype()), scalar_type_name(prob.dtype()));
             Tensor n = contiguous(expand(count, sizes)), p = contiguous(expand(prob, sizes)), result = make_tensor(sizes, count.dtype(), count.device());
             if (result.is_meta()) return result;

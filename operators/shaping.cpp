@@ -397,9 +397,9 @@ OPERATORS(shaping) {
             KINDLING_CHECK(Runtime, dims[0] != dims[1] && std::abs(dims[0] - dims[1]) != self.dim(), "expected rotation dims to be different, but got dim0 = %ld and dim1 = %ld", dims[0], dims[1]);
             wrap_dim(dims[0], self.dim()); wrap_dim(dims[1], self.dim());
             int64_t turns = ((k % 4) + 4) % 4;
-            if (turns == 1) return transpose(flip(self, {dims[1]}), dims[0], dims[1]).clone(MemoryFormat::Contiguous);
+            if (turns == 1) return untied(transpose(flip(self, {dims[1]}), dims[0], dims[1]));
             if (turns == 2) return flip(self, dims);
-            if (turns == 3) return transpose(flip(self, {dims[0]}), dims[0], dims[1]).clone(MemoryFormat::Contiguous);
+            if (turns == 3) return untied(transpose(flip(self, {dims[0]}), dims[0], dims[1]));
             return clone(self, MemoryFormat::Contiguous);
         }),
     });

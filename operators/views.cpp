@@ -95,7 +95,7 @@ void clamp_slice(int64_t size, int64_t& start, int64_t& end) {
 }
 
 Tensor sliced(const Tensor& self, int64_t dim, int64_t start, int64_t end, int64_t step) {
-    KINDLING_CHECK(Runtime, self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
+    KINDLING_CHECK(Index, self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
     dim = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Runtime, step > 0, "slice step must be positive");
     clamp_slice(self.size(dim), start, end);

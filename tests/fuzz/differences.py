@@ -103,8 +103,12 @@ class Comparer:
         name = self.make(number, torch, self.drawing)[0] if not isinstance(theirs, str) else self.operators[number % len(self.operators)].name
         try:
             return self.judge(number, name, ours, theirs)
+        except (RuntimeError, MemoryError) as problem:
+            if not NO_MEMORY.search(f"{type(problem).__name__}: {problem}"):
+                raise
+            return "no memory"
         except Difference as difference:
-            if not self.all and known(name, difference.kind, told(theirs), told(ours), self.told):
+            if not self.all and known(name, difference.kind, told(theirs), told(ours), f"{self.told}\n{difference.text}"):
                 return "known"
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
             return Fault(difference.kind, text.replace("\n  \n", "\n"), name)

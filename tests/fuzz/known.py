@@ -18,16 +18,17 @@ COMPLAINTS = [
                  r"positional argument|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|got multiple values|"
                  r"does not accept|must be real number|cannot be interpreted as|can't assign|Could not infer dtype|in refs|invalid literal|"
                  r"only integer tensors of a single element|unhashable|too many values|object cannot be|expected .* but got .*object"),
-    ("memory", r"allocate memory|out of memory|std::vector larger|Storage size calculation|bytes of memory"),
+    ("memory", r"SmallVector unable|allocate memory|out of memory|std::vector larger|Storage size calculation|bytes of memory"),
     ("a device", r"same device|cross-device|CUDA|cuda|Meta tensors|meta tensor|backend|device type|on meta|fake impl|expected device|Expected one of cpu|must be on|"
                  r"Cannot copy out of meta|no data!|pin_memory|pinned|no tensor arguments to this function"),
+    ("a dimension twice", r"appears multiple times|appears twice|repeated dim|dim(ension)?s? .*(unique|duplicate|identical)"),
     ("a dimension", r"Dimension out of range|Dimension specified as|tuple index out of range|too many indices|Index has to be a vector/scalar|to have non-zero size|"
                     r"reduction dim|[Dd]im(ension)? .* (appears|repeated)|dims? .* (unique|appears)|list index out of range|index out of range|out of bounds|"
                     r"out of range for tensor|empty tensor|dims? must be (distinct|unique|different)|same dimension|duplicate dim"),
     ("the target", r"can't be cast|Found dtype|Expected out tensor|output tensor|out= ?argument|functions with out=|out tensor|non-boolean outputs|for result, got|and out|dtype of out|"
                    r"Expected result|doesn't match the broadcast shape|Bad in-place|in-place|single memory location|overlap|in.?place|Inplace|result dtype|result type|"
                    r"desired output|expected out"),
-    ("a dtype", r"not implemented for|not supported for|dtype|complex|Complex|floating|integral|[Bb]oolean|scalar type|scalar_type|input type|expects? .*(float|bool|int)|"
+    ("a dtype", r"not implemented for|conversion is supported for|not supported for|dtype|complex|Complex|floating|integral|[Bb]oolean|scalar type|scalar_type|input type|expects? .*(float|bool|int)|"
                 r"Low precision|Promotion|same type|index type|indices must be|tensors used as indices|Expected .*(Long|Int|Float|Double|Half|Byte)|expected T|to have type|"
                 r"not applicable|LongTensor|types? other than|expects .* type|overflow|unsupported|should be Long|must be (long|int|bool|float)|only supports?|probabilities tensor"),
     ("autograd", r"requires grad|requires_grad|not differentiable|derivative|autograd|[Ii]nference|leaf|inference"),
@@ -54,6 +55,17 @@ def two_faults(kind, theirs, ours, call):
 def without_values(kind, theirs, ours, call):
     """Whether the call has a tensor that is empty or on no device."""
     return bool(re.search(r"<\w+ \[(\d+, )*0[,\]]|<[^<>]* meta\b", call))
+
+
+def complex_nan(kind, theirs, ours, call):
+    """Complex numbers, of which PyTorch has NaN."""
+    return "complex" in call and bool(re.search(r"nan\S* there", call))
+
+
+def beyond(kind, theirs, ours, call):
+    """Whether an integer beyond 64 bits is what one side tells."""
+    words = [bool(re.search(r"Overflow when unpacking|int too (big|large)|can't convert negative int", told)) for told in (theirs, ours)]
+    return any(words) and not all(words)
 
 
 def on_meta(kind, theirs, ours, call):
@@ -216,6 +228,29 @@ KNOWN = [
           "PyTorch's schemas name an input and an output alike.", "Overloads with `out=`"),
     Known(r"(rand|randn|randint|randperm)\.\w+", r"^RuntimeError there, an answer here", r"Unknown keyword argument 'generator'|match any schema", r"^an answer",
           "A generator is taken wherever random numbers are drawn.", "`generator=` is taken"),
+    Known(r"(any|all)\.\w*out", r"^RuntimeError there, an answer here", r"only supports bool tensor for result", r"^an answer",
+          "0 and 1 have a place in each dtype.", "`any` and `all` write to `out=` of any dtype"),
+    Known(r".*", r"^(result|arguments after the call|gradient|second gradient): nan or infinity", r"^an answer", r"^an answer",
+          "Annex G of the C standard, as far as it goes.", "Complex functions have the C standard's values", complex_nan),
+    Known(r"_?fft_\w+\.\w+|i?stft\.\w+", r"^(result|arguments after the call): (stride$|lazy|shares)", r"^an answer", r"^an answer",
+          "They follow the order in which MKL's passes go.", "Fourier transforms and of some linear algebra"),
+    Known(r"(matrix_exp|linalg_matrix_exp|triangular_solve|linalg_lstsq|unique_dim|float_power|pow)\.\w+", r"^(result|arguments after the call): (stride$|lazy)", r"^an answer", r"^an answer",
+          "LAPACK's columns, a unary operator's number.", "Fourier transforms and of some linear algebra"),
+    Known(r"(hardshrink|leaky_relu|cummin|cummax)\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer",
+          "Their second derivative is 0 everywhere.", "A second derivative that is 0 everywhere"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"pin_memory=True requires a CUDA", "There is none.", "`pin_memory=True` is refused"),
+    Known(r".*", r"^(RuntimeError|TypeError) there, (OverflowError|ValueError) here|^(OverflowError|ValueError) there, (RuntimeError|TypeError) here",
+          r"^\w+: .*\(call\)$", r"^\w+: .*\(call\)$", "An integer beyond 64 bits beside another fault.", "wrong in two ways", beyond),
+    Known(r".*", r"^AttributeError there, TypeError here", r"object has no attribute", r"must be \w+, not|invalid combination", "PyTorch's functions in Python do not look at types.",
+          "a TypeError where PyTorch's Python code"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be Tensor, not NoneType", "PyTorch's undefined tensor.", "None where a tensor belongs"),
+    Known(r".*out", r"^RuntimeError there, an answer here", r"Expected a proper Tensor but got None|on undefined tensor|on an undefined Tensor", r"^an answer",
+          "As in functions.", "`out=None` is no `out`"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"more than one element of the written-to tensor", "Some of PyTorch's operators do not look.",
+          "whose elements share memory is refused"),
+    Known(r"view_as_complex(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only supported for half, float and double|float16", "complex32 is not there.", "complex32"),
+    Known(r"linalg_inv_ex\.\w+|linalg_solve_ex\.\w+", r"^result: (nan or infinity|value)", r"^an answer", r"^an answer", "What is left in a singular matrix is LAPACK's.",
+          "`inv_ex` of a singular matrix"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 

@@ -144,6 +144,20 @@ FOUND = [
     "torch.ops.aten.alias_copy(torch.ones(3, 4).t()).stride()",
     "torch.ops.aten.split_copy(torch.ones(3, 4).t(), 2)[0].stride()",
     "torch.zeros(0, 3, 2, 2).contiguous(memory_format=torch.channels_last).stride()",
+    "torch.channel_shuffle(x := torch.ones(3, 2, 5, 5), 2).data_ptr() == x.data_ptr()",
+    "torch.channel_shuffle(x := torch.ones(3, 2, 5, 5), 1).add_(1) is None or x.sum()",
+    "torch.channel_shuffle(torch.ones(3, 4, 0, 5), 2).shape",
+    "torch.inner(torch.ones(2, 0), torch.ones(3, 0))",
+    "torch.inner(torch.ones(0), torch.ones(0))",
+    "torch.rot90(torch.ones(2, 3, 4), 1).stride()",
+    "torch.rot90(torch.ones(2, 3, 4), 3)._is_view()",
+    "torch.ops.aten.arange(1 + 0j)",
+    "torch.clamp(torch.tensor([True, False]), torch.tensor(True))",
+    "torch.binomial(torch.tensor([1, 2]), torch.tensor([0.5, 0.5]))",
+    "torch.ones(2).index_fill(0, torch.zeros(1, 1, dtype=torch.int64), 1.)",
+    "torch.ops.aten.slice.Tensor(torch.tensor(1.), 0, 0)",
+    "[x.resize_(4)._version for x in (torch.ones(3), torch.ones(4), torch.ones(2, 2))]",
+    "[x.resize_as_(torch.ones(4))._version for x in (torch.ones(3), torch.ones(4), torch.ones(2, 2))]",
 ]
 
 
