@@ -48,8 +48,8 @@ Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
     c.dims = static_cast<int>(dims);
     c.batch = input.size(0);
     c.groups = groups;
+    KINDLING_CHECK(Runtime, weight.size(0) >= groups, "Given groups=%ld, expected weight to be at least %ld at dimension 0, but got weight of size %s instead", groups, groups, str(weight.sizes()).c_str());
     if (!transposed) {
-        KINDLING_CHECK(Runtime, weight.size(0) >= groups, "Given groups=%ld, expected weight to be at least %ld at dimension 0, but got weight of size %s instead", groups, groups, str(weight.sizes()).c_str());
         KINDLING_CHECK(Runtime, weight.size(0) % groups == 0, "Given groups=%ld, expected weight to be divisible by %ld at dimension 0, but got weight of size %s instead", groups, groups, str(weight.sizes()).c_str());
         KINDLING_CHECK(Runtime, input.size(1) == weight.size(1) * groups, "Given groups=%ld, weight of size %s, expected input%s to have %ld channels, but got %ld channels instead",
                        groups, str(weight.sizes()).c_str(), str(input.sizes()).c_str(), weight.size(1) * groups, input.size(1));
@@ -67,7 +67,7 @@ Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
         c.out_channels = weight.size(0);
     }
     shape.out.push_back(input.size(0));
-    shape.out.push_back(transposed ? c.in_channels : c.out_channels);
+    shape.out.push_back(!input.size(1) ? 0 : transposed ? c.in_channels : c.out_channels);   // of no channels none come, as in torch
     for (int i = 0; i < dims; i++) {
         int64_t kernel = weight.size(i + 2), size = input.size(i + 2);
         c.kernel[i] = kernel;
@@ -242,8 +242,8 @@ OPERATORS(convolution) {
             }
             if (output_mask[2]) {
                 int64_t channels = g.size(1), space = g.numel() / std::max<int64_t>(g.size(0) * channels, 1);
-                gb = make_tensor({channels}, dtype, input.device());
-                if (!gb.is_meta()) library::convolution_bias_gradient(dtype, g.size(0), channels, space, g.data(), gb.data());
+                gb = input.size(1) ? make_tensor({channels}, dtype, input.device()) : zeros({transposed ? shape.c.in_channels : shape.c.out_channels}, dtype);
+                if (input.size(1) && !gb.is_meta()) library::convolution_bias_gradient(dtype, g.size(0), channels, space, g.data(), gb.data());
             }
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),

@@ -280,7 +280,12 @@ def t(dtype, *sizes):
                            f"{f't({dtype!r}, {4 * channels // 4 * (2 if channels == 2 else 1)})' if bias != 'None' else 'None'}, {more})")
         sources += [f"F.conv{dims}d(t('{dtype}', 4, *{shape}), t('{dtype}', 3, 4, *[3] * {dims}), padding='same')",
                     f"F.conv{dims}d(t('{dtype}', 0, 4, *{shape}), t('{dtype}', 3, 4, *[3] * {dims}))",
+                    f"F.conv{dims}d(t('{dtype}', 2, 0, *{shape}), t('{dtype}', 3, 0, *[3] * {dims}), t('{dtype}', 3))",
+                    f"F.conv_transpose{dims}d(t('{dtype}', 2, 0, *{shape}), t('{dtype}', 0, 3, *[3] * {dims}))",
                     f"F.conv{dims}d(t('{dtype}', 2, 4, *{shape}).transpose(0, 1), t('{dtype}', 3, 2, *[3] * {dims}).flip(0))"]
+    call = f"F.conv{dims}d(x, w, b)\ny.sum().backward()\ny.shape, x.grad.shape, w.grad.shape, b.grad"
+    sources.append(f"x, w, b = torch.ones(2, 0, *{shape}, requires_grad=True), torch.ones(3, 0, *[2] * {dims}, requires_grad=True), "
+                   f"torch.ones(3, requires_grad=True)\ny = {call}")
     check(sources, setup)
 
 
