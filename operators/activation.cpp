@@ -239,8 +239,13 @@ OPERATORS(activation) {
         composition([](const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, Generator* generator) {
             KINDLING_CHECK(Runtime, lower.to_double() <= upper.to_double(), "Lower bound should be less than or equal to the upper bound");
             if (!training) return leaky_relu(self, Scalar((lower.to_double() + upper.to_double()) / 2));
-            Tensor slopes = uniform_(empty_like(self), lower.to_double(), upper.to_double(), generator);
-            return where(le(self, Scalar(0)), mul(self, slopes), self);
+            // One number in double precision for each element below or at zero, in their order, as PyTorch draws them.
+            Tensor x = contiguous(self), below = le(x, Scalar(0)), slopes = ones(x.sizes(), DType::Float64, std::nullopt, x.device());
+            if (!x.is_meta()) {
+                Tensor drawn = uniform_(empty({sum(below).item<int64_t>()}, DType::Float64), lower.to_double(), upper.to_double(), generator);
+                slopes = masked_scatter(slopes, below, drawn);
+            }
+            return where(below, to(mul(to(x, DType::Float64), slopes), x.dtype()), x);
         }),
     });
     declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {

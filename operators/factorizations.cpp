@@ -495,8 +495,8 @@ OPERATORS(factorizations) {
     });
     declare("geqrf(Tensor self) -> (Tensor a, Tensor tau)", {
         doc("The QR factorisation as LAPACK packs it: R above, reflectors below, and their factors"), out_castable(), flags(trait::AutocastFloat),
-        derivative("self", GIVEN(Tensor grad) {
-            (void)grad;
+        derivative("self", GIVEN(TensorList grads) {
+            (void)grads;
             fail(ErrorKind::NotImplemented, "the derivative for 'geqrf' is not implemented.");
             return Tensor();
         }),

@@ -17,6 +17,7 @@ Tensor no_slope(const Tensor& grad, const char* name) {
 Tensor of_nothing(DType dtype) {
     if (dtype == DType::Int32) return full({}, Scalar(int64_t{INT32_MIN}), dtype);
     if (dtype == DType::Int64) return full({}, Scalar(INT64_MIN), dtype);
+    if (dtype == DType::UInt64) return full({}, Scalar(uint64_t{1} << 63), dtype);
     return full({}, is_differentiable(dtype) ? Scalar(__builtin_nan("")) : Scalar(0), dtype);
 }
 
@@ -244,7 +245,8 @@ OPERATORS(sorting) {
         doc("Runs of equal neighbours as one"), in(space::Torch), shape_by_value(), no_out(),
         derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "unique_consecutive"); }),
         kernel([](const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
-            auto [values, inverse, counts] = dim ? distinct_slices(self, *dim, true) : distinct(self, true);
+            if (dim) return distinct_slices(self, *dim, true);  // all three, as PyTorch's
+            auto [values, inverse, counts] = distinct(self, true);
             return std::tuple<Tensor, Tensor, Tensor>(values, return_inverse ? inverse : make_tensor({0}, DType::Int64), return_counts ? counts : make_tensor({0}, DType::Int64));
         }),
     });

@@ -25,7 +25,7 @@ from known import known
 # What these leave in memory is whatever was there.
 UNSPECIFIED = re.compile(r"(new_)?empty(_like|_strided|_permuted)?|_?resize(_as)?_|resize(_as)?|set_|_efficientzerotensor")
 # Another order of reading, or a free choice of sign and phase: values are compared through what is made of them (linalg tests).
-FREE = re.compile(r"(linalg_|_linalg_)?(svd|eigh?|qr|lobpcg|svd_lowrank|pca_lowrank|geqrf|householder_product)|linalg_lu\w*|ormqr|orgqr")
+FREE = re.compile(r"_linalg_det|_linalg_slogdet|_lu_with_info|(linalg_|_linalg_)?(svd|eigh?|qr|lobpcg|svd_lowrank|pca_lowrank|geqrf|householder_product)|linalg_lu\w*|ormqr|orgqr")
 
 
 NO_MEMORY = re.compile("allocate memory|out of memory|MemoryError|bad_alloc|Storage size calculation overflowed")

@@ -28,8 +28,9 @@ COMPLAINTS = [
     ("the target", r"can't be cast|Found dtype|Expected out tensor|output tensor|out= ?argument|functions with out=|out tensor|non-boolean outputs|for result, got|and out|dtype of out|"
                    r"Expected result|doesn't match the broadcast shape|Bad in-place|in-place|single memory location|overlap|in.?place|Inplace|result dtype|result type|"
                    r"desired output|expected out"),
-    ("a dtype", r"not implemented for|conversion is supported for|not supported for|dtype|complex|Complex|floating|integral|[Bb]oolean|scalar type|scalar_type|input type|expects? .*(float|bool|int)|"
-                r"Low precision|Promotion|same type|index type|indices must be|tensors used as indices|Expected .*(Long|Int|Float|Double|Half|Byte)|expected T|to have type|"
+    ("an index", r"tensors used as indices|unexpected index type"),
+    ("a dtype", r"does not support bool|not implemented for|conversion is supported for|not supported for|dtype|complex|Complex|floating|integral|[Bb]oolean|scalar type|scalar_type|input type|expects? .*(float|bool|int)|"
+                r"Low precision|Promotion|same type|indices must be|Expected .*(Long|Int|Float|Double|Half|Byte)|expected T|to have type|"
                 r"not applicable|LongTensor|types? other than|expects .* type|overflow|unsupported|should be Long|must be (long|int|bool|float)|only supports?|probabilities tensor"),
     ("autograd", r"requires grad|requires_grad|not differentiable|derivative|autograd|[Ii]nference|leaf|inference"),
     ("a word", r"Invalid (normalization )?mode|Expected one of|must be (one of|either)|should be|possible modes|reduction|[Rr]educe argument|expected .* to be one of|"
@@ -60,6 +61,20 @@ def without_values(kind, theirs, ours, call):
 def complex_nan(kind, theirs, ours, call):
     """Complex numbers, of which PyTorch has NaN."""
     return "complex" in call and bool(re.search(r"nan\S* there", call))
+
+
+def expanded(kind, theirs, ours, call):
+    return bool(re.search(r"<\w+ \[[^]]*\] by \[(\d+, )*0[,\]]", call))
+
+
+def huge(kind, theirs, ours, call):
+    """A complex number of more than 1e15."""
+    return bool(re.search(r"[(,= ]\(?[-+.\d]*e?[-+]?\d*[-+][.\d]+e\+(1[6-9]|[2-9]\d|\d{3})j\)", call))
+
+
+def unstable(kind, theirs, ours, call):
+    """Whether places (whole numbers) differ, and no stable order was asked for."""
+    return "stable=True" not in call and bool(re.search(r"\n\d+ there, \d+ here", call))
 
 
 def beyond(kind, theirs, ours, call):
@@ -251,6 +266,26 @@ KNOWN = [
     Known(r"view_as_complex(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only supported for half, float and double|float16", "complex32 is not there.", "complex32"),
     Known(r"linalg_inv_ex\.\w+|linalg_solve_ex\.\w+", r"^result: (nan or infinity|value)", r"^an answer", r"^an answer", "What is left in a singular matrix is LAPACK's.",
           "`inv_ex` of a singular matrix"),
+    Known(r"mse_loss\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer",
+          "Of shapes that are broadcast: PyTorch divides by the number of the input's elements, not of the loss's.", "`torch.ops.aten.mse_loss` of shapes that are broadcast"),
+    Known(r"(arg)?sort\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two equal elements comes first is open.",
+          "of equal elements is open", unstable),
+    Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor)'", r"^an answer",
+          "One for a list of one.", "one integer or tensor where its declaration has a list"),
+    Known(r"logical_\w+_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"a leaf Variable that requires grad is being used in an in-place operation",
+          "A leaf is not to be overwritten, by whatever.", "refuse a leaf that requires grad"),
+    Known(r"(any|all)\.\w*out", r"^RuntimeError there, \w+ in the gradient here", r"only supports bool tensor for result", r"", "0 and 1 have a place in each dtype.",
+          "`any` and `all` write to `out=` of any dtype"),
+    Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"padding size is expected to be", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
+    Known(r"(max|min|amax|amin|aminmax|median|_native_batch_norm_legit|native_batch_norm|batch_norm)\.\w+", r"^an answer there, RuntimeError here", r"^an answer",
+          r"Expected reduction dim to be specified|to be defined when training is False|expected floating weight, bias and statistics", "Wrong whatever the number of elements.",
+          "of empty and of meta tensors is refused", without_values),
+    Known(r"put_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Without accumulate, which of two writes to one place is the last is open.",
+          "two writes to one place"),
+    Known(r"(nan)?median\.\w+", r"^(result|arguments after the call|gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
+          "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", expanded),
+    Known(r"(_foreach_)?(float_)?pow_?\.\w+", r"^(result|arguments after the call|gradient): value", r"^an answer", r"^an answer",
+          "The phase of a power with so large an exponent is that of its rounding.", "Powers of complex numbers with exponents", huge),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 

@@ -171,3 +171,13 @@ def test_found(source):
                                     "torch.norm_except_dim(torch.tensor(3.), 2, 0)", "torch.norm_except_dim(torch.tensor([3., -4.]), 2, -1)"])
 def test_norm_of_vectors(source):
     same(source, message=False)
+
+
+# The slopes that rrelu draws are PyTorch's for the same seed, one for each element below zero.
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_rrelu_draws(dtype):
+    setup = f"x = (torch.arange(40) - 20.0).to(torch.{dtype}).view(5, 8).t()\ntorch.manual_seed(3)"
+    same("torch.rrelu(x, 0.1, 0.3, True)", setup)
+    same("torch.rrelu(x, 0.1, 0.3, True).stride()", setup)
+    same("torch.rrelu_(x.clone(), 0.1, 0.3, True)", setup)
+    same("F.rrelu(x.contiguous().requires_grad_(), 0.1, 0.3, True).sum().backward() or torch.rand(2)", setup)

@@ -1,5 +1,7 @@
 """tests/fuzz/known.py leaves out what users are told of, and nothing else."""
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -52,3 +54,13 @@ def test_one_fault_has_one_class():
         assert known("add.Tensor", kind, theirs + " (call)", ours + " (call)") is None
         assert known("add.Tensor", kind, pairs[0][0] + " (call)", pairs[1][0] + " (call)") is not None
         assert known("add.Tensor", kind, pairs[0][0] + " (gradient)", pairs[1][0] + " (call)") is None
+
+
+@pytest.mark.parametrize("tool", ["differences.py", "empties.py"])
+def test_few_calls_differ(tool):
+    """A short run beside PyTorch: no call ends the process or hangs, and of 800 at most 12 differ that are not known (six to eight in a thousand
+    did when this was written; the run tells them)."""
+    done = subprocess.run([sys.executable, ROOT / "tests" / "fuzz" / tool, "--count", "800", "--seed", "20261123", "--jobs", "1"], capture_output=True, text=True)
+    counts = re.search(r"800 calls in .* (\d+) faults", done.stdout)
+    assert counts and "ended the process" not in done.stdout and "took too long" not in done.stdout, done.stdout[-6000:] + done.stderr[-2000:]
+    assert int(counts[1]) <= 12, done.stdout[-6000:]
