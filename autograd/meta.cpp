@@ -204,8 +204,7 @@ void detach_in_place(const Tensor& tensor) {
     impl->key &= ~static_cast<uint32_t>(key::Autograd);
     impl->requires_grad = false;
     if (!impl->autograd) return;
-    if (impl->autograd->retains_grad) forget_retain(impl->autograd);
-    impl->autograd->retains_grad = false;
+    if (impl->autograd->retains_grad) forget_retain(impl->autograd);   // it still says that it retains, as torch's does
     impl->autograd->grad_fn = nullptr;
     impl->autograd->output = 0;
 }

@@ -67,7 +67,8 @@ OPERATORS(copying) {
         kernel([](const Tensor& self, const Tensor& src, bool) {
             KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
             TensorImpl *from = src.impl(), *to = self.impl();
-            if (from->storage == to->storage && from->offset == to->offset && from->dtype == to->dtype && from->key == to->key &&
+            if (from->storage == to->storage && from->offset == to->offset && from->dtype == to->dtype &&
+                !((from->key ^ to->key) & (key::Conj | key::Neg)) &&
                 src.sizes() == self.sizes() && src.strides() == self.strides() && !self.is_meta()) {
                 written(self);       // it is there already
                 return self;

@@ -322,8 +322,8 @@ def fuzz(tally):
     for words in (("first_calls.py", "--names"), ("imports.py", "--count", "2000"), ("imports.py", "--graph")):
         status = call(sys.executable, ROOT / "tests" / "fuzz" / words[0], *words[1:], cwd=BUILD)
         tally.add(" ".join(words), int(not status), int(bool(status)))
-    for name in ("differences.py", "empties.py"):
-        status = call(sys.executable, ROOT / "tests" / "fuzz" / name, "--count", "100000", "--seed", str(int(time.time())), cwd=BUILD)
+    for name, count in (("differences.py", "100000"), ("empties.py", "100000"), ("programs.py", "10000")):
+        status = call(sys.executable, ROOT / "tests" / "fuzz" / name, "--count", count, "--seed", str(int(time.time())), cwd=BUILD)
         tally.add(name, int(not status), int(bool(status)))
     # The program built along with the wheel, where the ordinary tests take three thousand kernels.
     status = call(next((BUILD / WHEEL).rglob("test_native_fuzz")), "300000", str(int(time.time())), cwd=BUILD)

@@ -103,6 +103,11 @@ def takes_from_its_base(kind, theirs, ours, call):
     return bool(re.search(r"\.detach_\(\)|\.requires_grad_\(False\)", call))
 
 
+def made_by_grad(kind, theirs, ours, call):
+    """Whether what differs came out of autograd.grad."""
+    return bool(re.search(r"\A(v\d+): .*\n(.*\n)*\s*\1 = torch\.autograd\.grad\(", call))
+
+
 def calls(names):
     """Whether a program calls one of these."""
     return lambda kind, theirs, ours, call: bool(re.search(rf"\b({names})\(", call))
@@ -129,9 +134,21 @@ PROGRAMS = [
     Known(r"program", r"(value|nan or infinity) decided by rounding", r"", r"",
           "PyTorch's own answer changes as much when the program's numbers change in their last digit.", "Where a result is zero but for rounding"),
     Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer",
-          "The derivative is zero whatever the input was, so that is not kept.", "keeps fewer tensors for backward", calls("sgn")),
+          "The derivative is zero whatever the input was, so that is not kept.", "keeps fewer tensors for backward", calls("sgn|round|frac|sign|gather")),
+    Known(r"program", r"^RuntimeError there, an answer here", r"Trying to use a saved tensor that has been detached in-place|where expected condition to be a boolean tensor", r"^an answer",
+          "What was saved is as it was, whatever became of the tensor, and has the dtype that it had.", "is read as it was saved"),
+    Known(r"program", r"^variable: stride$", r"", r"", "PyTorch's gradient is expanded or permuted where ours is not, or the reverse.", "The strides of a gradient", made_by_grad),
+    Known(r"program", r"^variable: shares$", r"", r"", "Whether a gradient's strides let it be flattened without a copy.", "The strides of a gradient", calls("autograd.grad")),
+    Known(r"program", r"^an answer there, RuntimeError here", r"", r"Inplace update to inference tensor", "What .data of an inference tensor is.", "`.data` of an inference tensor",
+          lambda kind, theirs, ours, call: "inference_mode" in call and ".data" in call),
+    Known(r"program", r"^(_is_view|base) ", r"", r"", "Whether a derivative is a view of another one.", "is a view or a copy", made_by_grad),
+    Known(r"program", r"^what hooks saw: int 2 there, int 1 here$", r"", r"", "A number is no tensor here.", "`x[...] = number`", lambda kind, theirs, ours, call: bool(re.search(r"\] = -?\d", call))),
+    Known(r"program", r"^(variable|grad): nan or infinity$", r"", r"", "Which part of a complex number is NaN depends on the order of its products.", "part of a complex number",
+          lambda kind, theirs, ours, call: bool(re.search(r"(nan|inf)\S* there, \S*(nan|inf)\S* here", call)) and "complex128" in call),
+    Known(r"program", r"^grad: shape$", r"", r"", "A leaf whose shape was changed after a graph was made of it.", "A leaf whose shape is changed",
+          lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"(squeeze|t)_\(", call))),
     Known(r"program", r"^variable: stride$", r"", r"", "They keep the strides of their input, as other operators do element by element.",
-          "The strides of what `angle`", calls("angle|masked_fill|put|renorm|sort")),
+          "The strides of what `angle`", calls("angle|masked_fill|put|renorm|sort|rrelu")),
     Known(r"program", r"^RuntimeError there, IndexError here", r"out of bounds for dimension", r"out of range",
           "One of PyTorch's two ways to add rows has another class.", "`index_add` beyond the end is an IndexError", calls("index_add")),
 ]

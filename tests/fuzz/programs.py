@@ -214,7 +214,7 @@ class Programs:
             lines = shrink(lines, still)
             found = difference(lines, number, self.strict)
         text = text_of(lines)
-        if not self.all and known("program", found.kind, found.theirs, found.ours, "\n".join(lines)):
+        if not self.all and known("program", found.kind, found.theirs, found.ours, f"{found.text}\n" + "\n".join(lines)):
             return "known"
         return Fault(found.kind, f"{found.text}\n{text}\n")
 

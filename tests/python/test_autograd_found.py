@@ -65,6 +65,8 @@ VIEWS = ["y = a * 1\nwith torch.no_grad(): v = y.detach()\nv[0] = a[0]\nv, v._is
          "torch.zeros(3, 2, 3).fill_diagonal_(5)", "torch.zeros(3).fill_diagonal_(5)", "torch.zeros(3, 4, dtype=torch.int64).t().fill_diagonal_(-2)",
          "u = M.t() * 1\nu.retain_grad()\nu.t().exp().sum().backward()\nu.grad.stride()", "u = M + 1\nu.retain_grad()\nu.sum().backward()\nu.grad.stride(), u.grad",
          "torch.ones(3)[:2].index_put_((torch.tensor([True, False]),), torch.tensor(2, dtype=torch.int64))", "x = torch.ones(3)\nx[x > 0] = torch.tensor(2)\nx",
+         "x = a * 1\nx.retain_grad()\nx.detach_()\nx.retains_grad, x.requires_grad, x.is_leaf",
+         "v = M.expand(2, 2, 2)\nv.data.copy_(v)\nv", "v = M.detach().expand(2, 2, 2)\nv.copy_(v)\nv._version", "v = torch.ones(1).expand(4)\nw = v[None]\nw[:1] = v\nw", "M.copy_(M)", "v = M.detach()\nv.t().copy_(v)\nv",
          "(z.conj() * 2).abs().sum().backward()\nz.grad"]
 
 

@@ -43,6 +43,12 @@ def test_differences(tmp_path):
         assert words in text, words + "\n" + text[-3000:]
 
 
+def test_programs_come_out_as_in_pytorch():
+    """Of one seed; ./test --fuzz makes ten thousand of another each time."""
+    done = subprocess.run([sys.executable, FUZZ / "programs.py", "--jobs", "1", "--count", "300", "--seed", "508"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_programs(tmp_path):
     patch = """
 import kindling, torch

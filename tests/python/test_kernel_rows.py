@@ -468,3 +468,14 @@ def test_products_of_bytes(shape, first):
             got = k._int_mm(left, right)
             assert got.dtype == k.int32 and got.is_contiguous() and np.array_equal(got.numpy(), want)
     assert np.array_equal(torch._int_mm(torch.from_numpy(a), torch.from_numpy(b)).numpy(), want)
+
+
+def test_rows_of_what_does_not_vary_along_them():
+    """One number for all elements of a row, as expanded tensors and gradients of sums have; every row's result is written."""
+    from both import same
+    for shape in ("2, 3", "4, 3", "5, 2", "1, 3", "70, 90"):
+        for x in (f"torch.full((), .5).double().expand({shape})", f"torch.arange({shape.split(', ')[1]}.).double().expand({shape})",
+                  f"torch.arange({shape.split(', ')[0]}.).double()[:, None].expand({shape})"):
+            same(f"x = {x}\n[[round(v, 6) for v in r.flatten().tolist()] for r in (x.logsumexp(0), x.logsumexp(1), x.logsumexp((0, 1)), x.var(0), x.std(1))]")
+            same(f"x = {x}[None].expand(2, {shape})\nb = nn.BatchNorm1d(x.shape[1], dtype=torch.float64)\nb(x)\n[[round(v, 6) for v in r.tolist()] for r in b.buffers()]")
+            same(f"x = {x}\n[r.shape for r in torch.native_layer_norm(x, x.shape[1:], None, None, 1e-5)], [round(v, 6) for v in torch.native_layer_norm(x, x.shape[1:], None, None, 1e-5)[1].flatten().tolist()]")
