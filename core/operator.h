@@ -90,6 +90,9 @@ constexpr uint32_t kind_of(DType dtype) {
 /// scalar body, Same with any other, Decides where it makes tensors from nothing.
 enum class OutDType : uint8_t {
     Castable,  // any that the result can be cast to: no complex into real, no float into integral, nothing but bool into bool
+    Joined,    // the same, but what it cannot be cast to is a TypeError (cat)
+    Floats,    // any that is floating (irfft)
+    Truth,     // bool or uint8 (all, any)
     Same,      // the result's very dtype
     Decides,   // the same; and where the call names no dtype, this is the one that it computes in (sum, cumsum, zeros)
 };

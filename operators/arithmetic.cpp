@@ -232,7 +232,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"), out_same(), checks([](const Tensor& self, const Tensor& end, const Scalar&) { check_lerp(self, end); }),
+        doc("self + weight * (end - self), worked from the nearer end"), checks([](const Tensor& self, const Tensor& end, const Scalar&) { check_lerp(self, end); }),
         promotes(Promotion::Same), takes(kind::Floats | kind::Complex),
         pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
         derivative("self", GIVEN(Tensor grad, Scalar weight) {

@@ -113,7 +113,7 @@ OPERATORS(copies) {
         kernel([](const Tensor& self, IntList split_sizes, int64_t dim) { return apart(split_with_sizes(self, split_sizes, dim)); }),
         derivative("self", GIVEN(TensorList grads, Tensor self_shape, IntList split_sizes, int64_t dim) { return joined(grads, split_with_sizes(self_shape, split_sizes, dim), dim); }) });
     declare("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", {
-        doc("Each tensor cut in chunks along dim, the last padded with zeros, and chunk i of all laid side by side as row i"), in(space::Torch), has_out(), out_castable(),
+        doc("Each tensor cut in chunks along dim, the last padded with zeros, and chunk i of all laid side by side as row i"), in(space::Torch), has_out(), out_joined(),
         composition([](TensorList tensors, int64_t dim, int64_t num_chunks) {
             KINDLING_CHECK(Runtime, num_chunks >= 1, "_chunk_cat expects positive num_chunks");
             KINDLING_CHECK(Runtime, !tensors.empty(), "_chunk_cat expects a non-empty input tensor list");

@@ -68,6 +68,9 @@ inline Field no_out() { return flags(trait::NoOut); }
 /// What dtype out= may have; core/operator.h says what is so without.
 inline Field out_dtype(OutDType rule) { return {Field::Kind::OutDType, static_cast<uint8_t>(rule)}; }
 inline Field out_castable() { return out_dtype(OutDType::Castable); }
+inline Field out_joined() { return out_dtype(OutDType::Joined); }
+inline Field out_floats() { return out_dtype(OutDType::Floats); }
+inline Field out_truth() { return out_dtype(OutDType::Truth); }
 inline Field out_same() { return out_dtype(OutDType::Same); }
 inline Field out_decides() { return out_dtype(OutDType::Decides); }
 /// The kinds of dtype that it has kernels for, before integers become floats: takes(kind::Floats | kind::Complex). Others are

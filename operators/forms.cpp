@@ -117,13 +117,24 @@ Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads) {
 }
 
 void refuse_target(const Operator& op, DType result, DType target) {
-    if (op.out_dtype == OutDType::Castable) {
-        KINDLING_CHECK(Runtime, can_cast(result, target), "result type %s can't be cast to the desired output type %s", scalar_type_name(result), scalar_type_name(target));
-        return;
+    const char *made = scalar_type_name(result), *given = scalar_type_name(target);
+    switch (op.out_dtype) {
+        case OutDType::Castable:
+            KINDLING_CHECK(Runtime, can_cast(result, target), "result type %s can't be cast to the desired output type %s", made, given);
+            return;
+        case OutDType::Joined:
+            KINDLING_CHECK(Type, can_cast(result, target), "torch.cat(): input types can't be cast to the desired output type %s", given);
+            return;
+        case OutDType::Floats:
+            KINDLING_CHECK(Runtime, is_floating(target), "%s expects a floating point output tensor, but got %s", op.name(), given);
+            return;
+        case OutDType::Truth:
+            KINDLING_CHECK(Runtime, target == DType::Bool || target == DType::UInt8, "%s only supports bool tensor for result, got: %s", op.name(), given);
+            return;
+        default: break;
     }
-    if (op.form == Form::Inplace)
-        fail(ErrorKind::Runtime, "the base given to %s has dtype %s but the operation's result requires dtype %s", op.name(), scalar_type_name(target), scalar_type_name(result));
-    if (op.body == Body::Pointwise) fail(ErrorKind::Runtime, "Found dtype %s but expected %s", scalar_type_name(target), scalar_type_name(result));
+    if (op.form == Form::Inplace) fail(ErrorKind::Runtime, "the base given to %s has dtype %s but the operation's result requires dtype %s", op.name(), given, made);
+    if (op.body == Body::Pointwise) fail(ErrorKind::Runtime, "Found dtype %s but expected %s", given, made);
     fail(ErrorKind::Runtime, "Expected out tensor to have dtype %s, but got %s instead", c_type_name(result), c_type_name(target));
 }
 

@@ -277,11 +277,11 @@ OPERATORS(fourier) {
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_from_real("rfft", self, n, dim, norm, true); }),
     });
     declare("fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse of rfft"), out_castable(), flags(trait::AutocastFloat),
+        doc("The inverse of rfft"), out_floats(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, false); }),
     });
     declare("fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The Fourier transform of values with conjugate symmetry, of which half are given"), out_castable(), flags(trait::AutocastFloat),
+        doc("The Fourier transform of values with conjugate symmetry, of which half are given"), out_floats(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, true); }),
     });
     declare("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
@@ -302,11 +302,11 @@ OPERATORS(fourier) {
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_from_real("rfftn", self, s, dim, norm, true); }),
     });
     declare("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The inverse of rfftn"), out_castable(), flags(trait::AutocastFloat),
+        doc("The inverse of rfftn"), out_floats(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_to_real("irfftn", self, s, dim, norm, false); }),
     });
     declare("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
-        doc("The Fourier transform, over dimensions, of values with conjugate symmetry"), out_castable(),
+        doc("The Fourier transform, over dimensions, of values with conjugate symmetry"), out_floats(),
         composition([](const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm) { return transform_to_real("hfftn", self, s, dim, norm, true); }),
     });
     declare("fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", {
@@ -326,11 +326,11 @@ OPERATORS(fourier) {
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_from_real("rfftn", self, s, dim, norm, true); }),
     });
     declare("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The inverse of rfft2"), out_castable(), flags(trait::AutocastFloat),
+        doc("The inverse of rfft2"), out_floats(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_to_real("irfftn", self, s, dim, norm, false); }),
     });
     declare("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {
-        doc("The Fourier transform, over two dimensions, of values with conjugate symmetry"), out_castable(),
+        doc("The Fourier transform, over two dimensions, of values with conjugate symmetry"), out_floats(),
         composition([](const Tensor& self, std::optional<IntList> s, IntList dim, std::optional<Text> norm) { return transform_to_real("hfftn", self, s, dim, norm, true); }),
     });
     declare("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", {

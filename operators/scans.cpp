@@ -166,7 +166,7 @@ OPERATORS(scans) {
         }),
     });
     declare("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", {
-        doc("Differences of neighbours along a dimension, n times"),
+        doc("Differences of neighbours along a dimension, n times"), out_castable(),
         composition([](const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) {
             KINDLING_CHECK(Runtime, self.dim() >= 1, "diff expects input to be at least one-dimensional");
             KINDLING_CHECK(Runtime, n >= 0, "order must be non-negative but got %ld", n);

@@ -191,7 +191,7 @@ Tensor flipped(const Tensor& self, IntList dims) {
 
 OPERATORS(shaping) {
     declare("cat(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors joined along a dimension"), out_castable(), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
+        doc("Tensors joined along a dimension"), out_joined(), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
         kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
         derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
             std::vector<Tensor> parts = parted(grad, tensors_shape, dim);
@@ -205,7 +205,7 @@ OPERATORS(shaping) {
         refuses("torch.cat([torch.ones(2, 2), torch.ones(3, 3)])", "RuntimeError: Sizes of tensors must match except in dimension 0"),
     });
     declare("stack(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors of one shape joined along a new dimension"), out_castable(), flags(trait::AutocastPromote),
+        doc("Tensors of one shape joined along a new dimension"), out_joined(), flags(trait::AutocastPromote),
         composition([](TensorList tensors, int64_t dim) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "stack expects a non-empty TensorList");
             int64_t d = wrap_dim(dim, tensors[0].dim() + 1);
@@ -219,7 +219,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("hstack(Tensor[] tensors) -> Tensor", {
-        doc("Tensors joined along the second dimension (vectors along the first)"), out_castable(),
+        doc("Tensors joined along the second dimension (vectors along the first)"), out_joined(),
         composition([](TensorList tensors) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "hstack expects a non-empty TensorList");
             std::vector<Tensor> list;
@@ -228,7 +228,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("vstack(Tensor[] tensors) -> Tensor", {
-        doc("Tensors joined along the first dimension, vectors as rows"), out_castable(), alias("row_stack"),
+        doc("Tensors joined along the first dimension, vectors as rows"), out_joined(), alias("row_stack"),
         composition([](TensorList tensors) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "vstack expects a non-empty TensorList");
             std::vector<Tensor> list;
@@ -237,7 +237,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("dstack(Tensor[] tensors) -> Tensor", {
-        doc("Tensors joined along the third dimension"), out_castable(),
+        doc("Tensors joined along the third dimension"), out_joined(),
         composition([](TensorList tensors) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "dstack expects a non-empty TensorList");
             std::vector<Tensor> list;
@@ -247,7 +247,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("column_stack(Tensor[] tensors) -> Tensor", {
-        doc("Vectors as columns, joined"), out_castable(),
+        doc("Vectors as columns, joined"), out_joined(),
         composition([](TensorList tensors) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "column_stack expects a non-empty TensorList");
             std::vector<Tensor> list;
