@@ -188,7 +188,9 @@ bool is_masked_fill(TensorList indices, const Tensor& values) {
 
 Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& values) {
     if (!is_masked_fill(indices, values) || values.is_meta() || self.is_meta()) return values;
-    return full({}, values.item_scalar(), self.dtype());
+    const Scalar number = values.item_scalar();
+    check_fits(number, self.dtype());
+    return full({}, number, self.dtype());
 }
 
 void put(const Tensor& self, TensorList indices, const Tensor& given, Write write) {

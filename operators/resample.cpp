@@ -333,7 +333,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor", {
-        doc("Linear interpolation"), in(space::Nn),
+        doc("Linear interpolation"), takes(kind::Floats), in(space::Nn),
         kernel([](const Tensor& self, IntList output_size, bool align_corners, Scale scales) {
             return resampled("upsample_linear1d", self, output_size, Interpolation::Linear, align_corners, {scales});
         }),
@@ -365,7 +365,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("Linear interpolation in three dimensions"), in(space::Nn),
+        doc("Linear interpolation in three dimensions"), takes(kind::Floats), in(space::Nn),
         kernel([](const Tensor& self, IntList output_size, bool align_corners, Scale scales_d, Scale scales_h, Scale scales_w) {
             return resampled("upsample_trilinear3d", self, output_size, Interpolation::Linear, align_corners, {scales_d, scales_h, scales_w});
         }),

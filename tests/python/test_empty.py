@@ -235,3 +235,18 @@ def test_shifts_of_nothing(shape, way):
         dim = shape.index(3)
         ours, theirs = (library.linalg.cross(*[made(library, shape, "float32", way)] * 2, dim=dim) for library in (kindling, torch))
         assert tuple(ours.shape) == tuple(theirs.shape)
+
+
+@pytest.mark.parametrize("shapes", [((2, 0, 5, 5), (3, 0, 2, 2)), ((1, 0, 3), (2, 0, 3)), ((0, 0, 3, 4), (2, 0, 3, 4)), ((2, 0, 3, 4, 5), (4, 0, 2, 2, 2)), ((0, 3, 4), (2, 0, 3, 4)),
+                                    ((0, 2, 3, 4), (2, 2, 3, 4))])  # fmt: skip
+def test_convolutions_of_no_channels(shapes):
+    """In PyTorch they have none themselves, and the gradient of the bias is 0; a transposed one of no channels is refused."""
+    answers = []
+    for T in (torch, kindling):
+        x, w, b = T.zeros(shapes[0], requires_grad=True), T.zeros(shapes[1], requires_grad=True), T.ones(shapes[1][0], requires_grad=True)
+        result = getattr(T, f"conv{w.dim() - 2}d")(x, w, b)
+        result.sum().backward()
+        answers.append([tuple(result.shape)] + [(tuple(t.grad.shape), t.grad.tolist()) for t in (x, w, b)])
+        with pytest.raises(RuntimeError, match="expected weight to be at least 1 at dimension 0"):
+            T.conv_transpose2d(T.zeros(2, 0, 3, 4), T.zeros(0, 3, 2, 2))
+    assert answers[0] == answers[1]
