@@ -79,7 +79,7 @@ OPERATORS(activation) {
         refuses("torch.nn.functional.gelu(torch.ones(2), approximate='cubic')", "RuntimeError: approximate argument must be either none or tanh"),
     });
     declare("silu(Tensor self) -> Tensor", {
-        doc("x * sigmoid(x) (Elfwing et al., 2017)"), takes(kind::Floats | kind::Complex), in(space::Nn),
+        doc("x * sigmoid(x) (Elfwing et al., 2017)"), out_same(), takes(kind::Floats | kind::Complex), in(space::Nn),
         pointwise([](auto x) { return x / (one_like(x) + exp(-x)); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return silu_backward(grad, self); }),
     });
@@ -91,7 +91,7 @@ OPERATORS(activation) {
         }),
     });
     declare("mish(Tensor self) -> Tensor", {
-        doc("x * tanh(softplus(x)) (Misra, 2019)"), takes(kind::Floats), in(space::Nn),
+        doc("x * tanh(softplus(x)) (Misra, 2019)"), out_same(), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x) { return x * tanh(log1p(exp(x))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mish_backward(grad, self); }),
     });
@@ -103,7 +103,7 @@ OPERATORS(activation) {
         }),
     });
     declare("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", {
-        doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), takes(kind::Floats), in(space::Nn),
+        doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), out_same(), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto alpha, auto scale, auto input_scale) {
             // The branch that is not taken gets a number without overflow: 0 times the slope of one that has is NaN in backward.
             Sym below = x <= zero_like(x);
@@ -122,11 +122,11 @@ OPERATORS(activation) {
         composition([](const Tensor& self) { return elu(self, Scalar(1.6732632423543772848170429916717), Scalar(1.0507009873554804934193349852946), Scalar(1.0)); }),
     });
     declare("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", {
-        doc("x above 0, negative_slope * x below"), takes(kind::Floats), in(space::Nn),
+        doc("x above 0, negative_slope * x below"), out_same(), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto slope) { return where(x > zero_like(x), x, x * slope); }),
     });
     declare("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", {
-        doc("Limited to [min_val, max_val]"), in(space::Nn), flags(trait::OwnNumbers),
+        doc("Limited to [min_val, max_val]"), out_same(), in(space::Nn), flags(trait::OwnNumbers),
         pointwise([](auto x, auto low, auto high) {
             if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Bool inputs not supported for hardtanh");
             return min(max(x, low), high);
@@ -140,7 +140,7 @@ OPERATORS(activation) {
         pointwise([](auto grad, auto x, auto low, auto high) { return where((x <= low) | (x >= high), zero_like(grad), grad); }),
     });
     declare("hardsigmoid(Tensor self) -> Tensor", {
-        doc("min(max(x + 3, 0), 6) / 6"), takes(kind::Floats), in(space::Nn),
+        doc("min(max(x + 3, 0), 6) / 6"), out_same(), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x) { return min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return hardsigmoid_backward(grad, self); }),
     });
@@ -149,7 +149,7 @@ OPERATORS(activation) {
         pointwise([](auto grad, auto x) { return where((x > like(x, -3)) & (x < like(x, 3)), grad * like(grad, 1.0 / 6), zero_like(grad)); }),
     });
     declare("hardswish(Tensor self) -> Tensor", {
-        doc("x * min(max(x + 3, 0), 6) / 6 (Howard et al., 2019)"), takes(kind::Floats), in(space::Nn),
+        doc("x * min(max(x + 3, 0), 6) / 6 (Howard et al., 2019)"), out_same(), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x) { return x * min(max(x + like(x, 3), zero_like(x)), like(x, 6)) / like(x, 6); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return hardswish_backward(grad, self); }),
     });
@@ -202,7 +202,7 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mul(grad, sigmoid(neg(self))); }),
     });
     declare("glu(Tensor self, int dim=-1) -> Tensor", {
-        doc("The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016)"), takes(kind::Floats), in(space::Nn),
+        doc("The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016)"), out_castable(), takes(kind::Floats), in(space::Nn),
         composition([](const Tensor& self, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "glu does not support 0-dimensional tensors");
             KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));

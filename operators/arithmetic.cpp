@@ -308,7 +308,7 @@ OPERATORS(arithmetic) {
         composition([](const Tensor& self, const Tensor& other) { return minimum(self, other); }),
     });
     declare("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", {
-        doc("Limited to [min, max]; NaN stays"), alias("clip"), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers), checks([](const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+        doc("Limited to [min, max]; NaN stays"), out_same(), alias("clip"), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers), checks([](const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
             KINDLING_CHECK(NotImplemented, !self.is_complex() && (is_floating(self.dtype()) || !((min && min->is_complex()) || (max && max->is_complex()))),
                            "clamp is not supported for complex types");
             for (const auto& limit : {min, max})
@@ -327,8 +327,11 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", {
-        doc("Limited to [min, max], element by element; NaN wins"), checks([](const Tensor& self, const Tensor&, const Tensor&) {
+        doc("Limited to [min, max], element by element; NaN wins"), checks([](const Tensor& self, const Tensor& min, const Tensor& max) {
             KINDLING_CHECK(NotImplemented, !self.is_complex(), "clamp is not supported for complex types");
+            // One limit is maximum or minimum, which bools have.
+            KINDLING_CHECK(NotImplemented, self.dtype() != DType::Bool || !min.defined() || !max.defined() || min.dtype() != DType::Bool || max.dtype() != DType::Bool,
+                           "\"clamp_cpu\" not implemented for 'Bool'");
         }), alias("clip"), takes(kind::Integers | kind::Floats | kind::Bool),
         pointwise([](auto x, auto low, auto high) {
             if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
@@ -353,7 +356,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("clamp_min(Tensor self, Scalar min) -> Tensor", {
-        doc("At least min"), checks([](const Tensor& self, const Scalar& min) {
+        doc("At least min"), out_same(), checks([](const Tensor& self, const Scalar& min) {
             KINDLING_CHECK(NotImplemented, !self.is_complex() && !min.is_complex(), "clamp is not supported for complex types");
         }), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers),
         pointwise([](auto x, auto low) { return max(low, x); }),
@@ -368,7 +371,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("clamp_max(Tensor self, Scalar max) -> Tensor", {
-        doc("At most max"), checks([](const Tensor& self, const Scalar& max) {
+        doc("At most max"), out_same(), checks([](const Tensor& self, const Scalar& max) {
             KINDLING_CHECK(NotImplemented, !self.is_complex() && !max.is_complex(), "clamp is not supported for complex types");
         }), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers),
         pointwise([](auto x, auto high) { return min(high, x); }),

@@ -3,6 +3,7 @@
 #include "generated/functions.h"
 #include "kernels/library/sorting.h"
 #include "operators/declare.h"
+#include "operators/forms.h"
 #include "operators/loops.h"
 
 namespace kindling {
@@ -53,7 +54,14 @@ template <class F> std::tuple<Tensor, Tensor> chosen(const Tensor& self, IntList
 std::tuple<Tensor, Tensor> sorted(const Tensor& self, int64_t dim, bool descending) {
     KINDLING_CHECK(Runtime, !self.is_complex(), "sort(): complex dtypes are not supported");
     int64_t d = wrap_dim(dim, self.dim());
-    return chosen(self, self.sizes(), [&](const Tensor& x, void* values, int64_t* indices) { library::sort(rows_of(x, d), x.data(), values, indices, descending); });
+    auto both = chosen(self, self.sizes(), [&](const Tensor& x, void* values, int64_t* indices) { library::sort(rows_of(x, d), x.data(), values, indices, descending); });
+    if (std::get<0>(both).strides() == self.strides()) return both;
+    auto as_self = [&](const Tensor& result) {       // they lie as the input does
+        Tensor copy = empty_like(self, result.dtype());
+        copy_into(copy, result);
+        return copy;
+    };
+    return {as_self(std::get<0>(both)), as_self(std::get<1>(both))};
 }
 
 Tensor back_to_places(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& indices, bool keepdim) {

@@ -11,7 +11,7 @@ DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 com
 LINALG = """linalg.cholesky(a)|linalg.cholesky_ex(a)|cholesky(a)|cholesky_inverse(a)|cholesky_solve(a, a)|linalg.inv(a)|linalg.inv_ex(a)|linalg.det(a)|logdet(a)
 linalg.slogdet(a)|linalg.svd(a)|linalg.svdvals(a)|linalg.qr(a)|linalg.eig(a)|linalg.eigh(a)|linalg.eigvals(a)|linalg.eigvalsh(a)|linalg.solve(a, a)
 linalg.solve_ex(a, a)|linalg.lstsq(a, a)|linalg.lu(a)|linalg.lu_factor(a)|linalg.lu_factor_ex(a)|lu_solve(a, a, p)|linalg.lu_solve(a, p, a)|linalg.matrix_exp(a)
-linalg.matrix_power(a, 2)|linalg.matrix_power(a, -1)|linalg.matrix_rank(a)|linalg.pinv(a)|linalg.norm(a)|linalg.matrix_norm(a)|linalg.matrix_norm(a, 'nuc')
+linalg.matrix_power(a, 2)|linalg.matrix_power(a, -1)|linalg.matrix_rank(a)|linalg.matrix_rank(a, atol=0.1)|linalg.matrix_rank(a, hermitian=True)|linalg.matrix_rank(a, 0.1, True)|linalg.pinv(a)|linalg.norm(a)|linalg.matrix_norm(a)|linalg.matrix_norm(a, 'nuc')
 linalg.matrix_norm(a, 2)|linalg.vector_norm(a)|linalg.cond(a)|linalg.cond(a, 1)|linalg.householder_product(a, a[0])|ormqr(a, a[0], a)|geqrf(a)
 linalg.ldl_factor(a)|linalg.ldl_solve(a, p, a)|linalg.solve_triangular(a, a, upper=True)|triangular_solve(a, a)|linalg.tensorinv(a.reshape(2, 2), ind=1)
 linalg.tensorsolve(a, a[0])|linalg.multi_dot([a, a])|linalg.vander(a[0])|linalg.cross(b, b)|trace(a)|cdist(a, a)|mm(a, a)|bmm(a[None], a[None])"""
@@ -89,3 +89,20 @@ def test_losses_by_their_operators_names(call, reduction):
     for first in ("float32", "float64", "bfloat16", "int64"):
         for second in ("float32", "int64", "bfloat16"):
             check(f"T.{call[:-1]}{reduction})", x=([[1, 0, 1], [0, 1, 1]], first), y=([[1, 1, 0], [0, 1, 1]], second))
+
+
+@pytest.mark.parametrize("call", ["T.clamp(x, 0, out=o)", "T.clamp(x, x, out=o)", "T.clamp_min(x, 0, out=o)", "T.clamp_max(x, 0, out=o)", "T.clamp_min(x, x, out=o)", "T.clip(x, 0, 2, out=o)",
+                                  "T.clamp_max(x, x, out=o)", "N.hardtanh(x, 0, 1, out=o)", "T.threshold(x, 0, 1, out=o)", "N.elu(x, out=o)", "N.leaky_relu(x, out=o)", "N.silu(x, out=o)",
+                                  "N.mish(x, out=o)", "N.hardsigmoid(x, out=o)", "N.hardswish(x, out=o)", "N.gelu(x, out=o)", "N.softplus(x, out=o)", "T.hardshrink(x, out=o)",
+                                  "N.softshrink(x, out=o)", "N.glu(x, out=o)"])  # fmt: skip
+def test_out_of_limits_and_activations(call):
+    """Of the result's dtype or refused; integers beyond may be refused for either reason."""
+    for first, second in (("float32", "float64"), ("float32", "float16"), ("float32", "float32"), ("float16", "float32"), ("int64", "int32"), ("int64", "float32"), ("int64", "int64")):
+        answers = []
+        for T in (torch, kindling):
+            x, o = T.tensor([1, 2]).to(getattr(T, first)), T.empty(1 if "glu" in call else 2, dtype=getattr(T, second))
+            try:
+                answers.append(seen(eval(call, {"T": T, "N": T._C._nn, "x": x, "o": o})))
+            except RuntimeError:        # NotImplementedError is one
+                answers.append("refused")
+        assert close(*answers), (call, first, second, *answers)

@@ -128,3 +128,15 @@ def test_fill_writes_each_element_and_no_other(dtype):
             assert base.tolist() == wanted
     one = kindling.tensor(-7 if dtype[0] in "fic" else 1).to(module_dtype)
     assert (one.expand(5001).contiguous() == one).all() and (kindling.full((5, 1001), 2).to(module_dtype) == 2 - (dtype == "bool")).all()
+
+
+@pytest.mark.parametrize("view", ["y", "y[::2]", "y.expand(2, 4, 5, 3, 2)", "y[:, :1]", "y.contiguous()", "y.reshape(4, 30).t()", "y[:1].transpose(0, 1)", "y[:, :, :0]"])
+def test_sorted_tensors_lie_as_they_did(view):
+    torch = pytest.importorskip("torch")
+    answers = []
+    for T in (torch, kindling):
+        y = eval(view, {"y": (T.arange(120) * 7919 % 100).reshape(2, 3, 4, 5).permute(2, 3, 1, 0)})
+        for dim in range(y.dim()):
+            answers += [(t.stride(), t.tolist()) for t in (*y.sort(stable=True, dim=dim), y.argsort(dim=dim, stable=True))]
+        answers += [T.msort(y).stride(), T.argsort(y).stride()]
+    assert answers[:len(answers) // 2] == answers[len(answers) // 2:]
