@@ -275,8 +275,12 @@ def chain_matmul(*matrices, out=None):
         return _ask(chain_matmul, matrices, *matrices)
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    _need_tensors(matrices)
+    for matrix in matrices:
+        if matrix.dim() != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
     if len(matrices) == 1:
-        return matrices[0]
+        return matrices[0] if out is None else out.resize_(matrices[0].shape).copy_(matrices[0])
     return torch.linalg.multi_dot(matrices) if out is None else torch.linalg.multi_dot(matrices, out=out)
 
 

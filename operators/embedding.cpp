@@ -302,6 +302,7 @@ OPERATORS(embedding) {
             KINDLING_CHECK(Runtime, groups > 0, "Number of groups to divide channels in must be positive. Value of groups:%ld", groups);
             int64_t c = self.size(1);
             KINDLING_CHECK(Runtime, c % groups == 0, "Number of channels must be divisible by groups. Got %ld channels and %ld groups.", c, groups);
+            if (!self.numel()) return view(self, self.sizes());
             int64_t rest = 1;
             for (int64_t i = 2; i < self.dim(); i++) rest *= self.size(i);
             return _unsafe_view(clone(transpose(reshape(self, {self.size(0), groups, c / groups, rest}), 1, 2), MemoryFormat::Contiguous), self.sizes());

@@ -323,6 +323,8 @@ OPERATORS(products) {
         doc("The product of several matrices"), in(space::Torch),
         composition([](TensorList matrices) {
             KINDLING_CHECK(Runtime, !matrices.empty(), "chain_matmul(): Expected one or more matrices");
+            for (size_t i = 0; i < matrices.size(); i++)
+                KINDLING_CHECK(Runtime, matrices[i].dim() == 2, "Tensor dimension is %ld, expected 2 instead.", matrices[i].dim());
             Tensor result = matrices[0];
             for (size_t i = 1; i < matrices.size(); i++) result = mm(result, matrices[i]);
             return result;

@@ -305,7 +305,7 @@ OPERATORS(shaping) {
     });
     declare("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor", {
         doc("Each element repeated"), no_out(),
-        composition([](const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
+        composition([](const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
             KINDLING_CHECK(Runtime, repeats >= 0, "Repeats must be non-negative");
             Tensor source = dim ? self : reshape(self, {-1});
             if (source.dim() == 0) source = reshape(source, {1});
@@ -316,6 +316,8 @@ OPERATORS(shaping) {
             wide[static_cast<size_t>(d + 1)] = repeats;
             KINDLING_CHECK(Runtime, !__builtin_mul_overflow(sizes[static_cast<size_t>(d)], repeats, &sizes[static_cast<size_t>(d)]),
                            "repeat_interleave: dimension %ld of size %ld repeated %ld times has no size that fits 64 bits", d, source.size(d), repeats);
+            KINDLING_CHECK(Runtime, !output_size || *output_size == sizes[static_cast<size_t>(d)], "repeat_interleave: Invalid output_size, expected %ld but got %ld",
+                           sizes[static_cast<size_t>(d)], output_size.value_or(0));
             return reshape(clone(expand(open, wide), MemoryFormat::Contiguous), sizes);
         }),
     });
@@ -334,7 +336,7 @@ OPERATORS(shaping) {
     });
     declare("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor", {
         doc("0 repeated repeats[0] times, 1 repeats[1] times, and so on"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
-        kernel([](const Tensor& repeats, std::optional<int64_t>) {
+        kernel([](const Tensor& repeats, std::optional<int64_t> output_size) {
             KINDLING_CHECK(NotImplemented, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "\"repeat_interleave_cpu\" not implemented for '%s'",
                            scalar_type_name(repeats.dtype()));
             KINDLING_CHECK(Runtime, repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
@@ -345,6 +347,7 @@ OPERATORS(shaping) {
                 KINDLING_CHECK(Runtime, values[i] >= 0, "repeats can not be negative");
                 KINDLING_CHECK(Runtime, !__builtin_add_overflow(total, values[i], &total), "repeat_interleave: the repeats add up to more than 64 bits hold");
             }
+            KINDLING_CHECK(Runtime, !output_size || *output_size == total, "allocated size does not match required size");
             Tensor result = make_tensor({total}, DType::Int64);
             int64_t* out = result.data_ptr<int64_t>();
             for (int64_t i = 0; i < counts.numel(); i++)

@@ -22,13 +22,14 @@ COMPLAINTS = [
     ("a device", r"same device|cross-device|CUDA|cuda|Meta tensors|meta tensor|backend|device type|on meta|fake impl|expected device|Expected one of cpu|must be on|"
                  r"Cannot copy out of meta|no data!|pin_memory|pinned|no tensor arguments to this function"),
     ("a dimension twice", r"appears multiple times|appears twice|repeated dim|dim(ension)?s? .*(unique|duplicate|identical)"),
-    ("a dimension", r"Dimension out of range|Dimension specified as|tuple index out of range|too many indices|Index has to be a vector/scalar|to have non-zero size|"
+    ("a dimension", r"Dimension out of range|Dimension specified as|tuple index out of range|too many indices|to have non-zero size|"
                     r"reduction dim|[Dd]im(ension)? .* (appears|repeated)|dims? .* (unique|appears)|list index out of range|index out of range|out of bounds|"
                     r"out of range for tensor|empty tensor|dims? must be (distinct|unique|different)|same dimension|duplicate dim"),
     ("the target", r"can't be cast|Found dtype|Expected out tensor|output tensor|out= ?argument|functions with out=|out tensor|non-boolean outputs|for result, got|and out|dtype of out|"
                    r"Expected result|doesn't match the broadcast shape|Bad in-place|in-place|single memory location|overlap|in.?place|Inplace|result dtype|result type|"
                    r"desired output|expected out"),
-    ("an index", r"tensors used as indices|unexpected index type"),
+    ("a value", r"value cannot be converted|sections are too many"),
+    ("an index", r"Index has to be a vector/scalar|tensors used as indices|unexpected index type"),
     ("a dtype", r"does not support bool|not implemented for|conversion is supported for|not supported for|dtype|complex|Complex|floating|integral|[Bb]oolean|scalar type|scalar_type|input type|expects? .*(float|bool|int)|"
                 r"Low precision|Promotion|same type|indices must be|Expected .*(Long|Int|Float|Double|Half|Byte)|expected T|to have type|"
                 r"not applicable|LongTensor|types? other than|expects .* type|overflow|unsupported|should be Long|must be (long|int|bool|float)|only supports?|probabilities tensor"),
@@ -204,8 +205,8 @@ KNOWN = [
           "What is wrong with a call does not depend on how many elements there are.", "of empty and of meta tensors is refused", without_values),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"Expected all tensors to be on the same device, but found at least two devices, meta and cpu",
           "A result without values would come of values without a word.", "Meta tensors together with tensors that have values"),
-    Known(r"(broadcast_tensors|chain_matmul)\.\w+", r"^TypeError there, an answer here",
-          r"expected Tensor as element \d+ in argument 0, but got list", r"^an answer", "A list is as clear as several arguments.", "take their tensors in a list as well"),
+    Known(r"broadcast_tensors\.\w+", r"^TypeError there, an answer here",
+          r"expected Tensor as element \d+ in argument 0, but got list", r"^an answer", "A list is as clear as several arguments.", "takes its tensors in a list as well"),
     Known(r".*", r"^RuntimeError there, an answer here", r"Inference tensors cannot be saved for backward", r"^an answer",
           "What is not needed is not kept, so it may be an inference tensor.", "keeps fewer tensors for backward"),
     Known(r"_foreach_\w+\.\w+", r"^RuntimeError there, an answer here", r"Autograd not support dtype", r"^an answer",
@@ -230,15 +231,15 @@ KNOWN = [
           "Every list operator is.", "Lists of different lengths are refused"),
     Known(r"isin\.\w+", r"^RuntimeError there, an answer here", r"Unsupported input type encountered for isin", r"^an answer",
           "Both can be compared.", "`isin` takes booleans and complex numbers"),
-    Known(r"view_copy\.dtype", r"^result: requires_grad False there, True here", r"^an answer", r"^an answer",
+    Known(r"view(_copy)?\.dtype", r"^result: requires_grad False there, True here", r"^an answer", r"^an answer",
           "The same dtype is no change.", "More has a derivative than in PyTorch"),
     Known(r"_local_scalar_dense\.default", r"^an answer there, RuntimeError here", r"^an answer", r"elements cannot be converted to Scalar",
           "The check is item()'s there, and here that of what item() calls.", "`_local_scalar_dense` of more than one element"),
-    Known(r".*", r"^NotImplementedError there, an answer here", r"not implemented for '(Half|BFloat16)'", r"^an answer",
+    Known(r".*", r"^NotImplementedError there, an answer here", r"not implemented for '(Half|BFloat16|ComplexHalf)'", r"^an answer",
           "They are computed in float32 and rounded, as where PyTorch has kernels of them.", "float16 and bfloat16 work in more operators"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be (Tensor|Number|int|bool|float|tuple of ints), not (torch|kindling)\.dtype|got \(.*(torch|kindling)\.dtype.*\), but expected one of",
           "In PyTorch's schemas a dtype is an integer.", "a dtype where a number belongs"),
-    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be bool, not (int|float)\.|must be int, not (bool|Tensor)\.|must be tuple of ints, not dict|must be float, not Tensor\.",
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be bool, not (int|float)\.|must be int, not (bool|Tensor)\.|must be tuple of ints, not (dict|Tensor|bool|list)\b|must be float, not Tensor\.",
           "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag"),
     Known(r".*", r"^\w+ in the (second )?gradient there, \w+ here", r"\((second )?gradient\)$", r"\(call\)$",
           "What cannot be differentiated, or has another fault, is refused at once.", "refused in the call that PyTorch refuses in backward"),
@@ -268,7 +269,7 @@ KNOWN = [
           "They follow the order in which MKL's passes go.", "Fourier transforms and of some linear algebra"),
     Known(r"(matrix_exp|linalg_matrix_exp|triangular_solve|linalg_lstsq|unique_dim|float_power|pow)\.\w+", r"^(result|arguments after the call): (stride$|lazy)", r"^an answer", r"^an answer",
           "LAPACK's columns, a unary operator's number.", "Fourier transforms and of some linear algebra"),
-    Known(r"(hardshrink|leaky_relu|cummin|cummax)\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer",
+    Known(r"(hardshrink|softshrink|leaky_relu|rrelu|_prelu_kernel|prelu|hardtanh_backward|cummin|cummax)\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer",
           "Their second derivative is 0 everywhere.", "A second derivative that is 0 everywhere"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"pin_memory=True requires a CUDA", "There is none.", "`pin_memory=True` is refused"),
     Known(r".*", r"^(RuntimeError|TypeError) there, (OverflowError|ValueError) here|^(OverflowError|ValueError) there, (RuntimeError|TypeError) here",
@@ -303,6 +304,18 @@ KNOWN = [
           "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", expanded),
     Known(r"(_foreach_)?(float_)?pow_?\.\w+", r"^(result|arguments after the call|gradient): value", r"^an answer", r"^an answer",
           "The phase of a power with so large an exponent is that of its rounding.", "Powers of complex numbers with exponents", huge),
+    Known(r".*", r"^NotImplementedError there, \w+ here", r"not implemented for 'UInt(16|32|64)'", r"\(call\)$",
+          "These dtypes are no fault here, so the call's other one is told.", "uint16, uint32 and uint64 work wherever"),
+    Known(r".*", r"^an answer there, IndexError here", r"^an answer", r"Dimension out of range", "Wrong whatever the number of elements.",
+          "of empty and of meta tensors is refused", without_values),
+    Known(r"nll_loss2d\.\w+", r"^RuntimeError there, ValueError here", r"\(call\)$", r"\(call\)$", "The checks are those of the function.", "`torch.ops.aten.nll_loss2d` refuses sizes"),
+    Known(r"fft_i?fftshift\.\w+", r"^RuntimeError there, an answer here", r"`shifts` required", r"^an answer", "Nothing to shift.", "`fftshift` over no dimension"),
+    Known(r"norm_except_dim\.\w+|_weight_norm\.\w+|_fft_\w+\.\w+|unique_dim\.\w+|unique_consecutive\.\w+", r"^RuntimeError there, an answer here",
+          r"because the unspecified dimension size -1 can be any value|Number of zero sized dimensions is more than one", r"^an answer", "Of tensors without elements.",
+          "answer for tensors without elements"),
+    Known(r"m[TH]\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only supported on matrices or batches of matrices", "A number is no matrix.", "`mT` and `mH` of a number"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"is not differentiable with respect to argument", "An index that requires grad is a mistake.",
+          "refused in the call that PyTorch refuses in backward"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 

@@ -158,6 +158,16 @@ FOUND = [
     "torch.ops.aten.slice.Tensor(torch.tensor(1.), 0, 0)",
     "[x.resize_(4)._version for x in (torch.ones(3), torch.ones(4), torch.ones(2, 2))]",
     "[x.resize_as_(torch.ones(4))._version for x in (torch.ones(3), torch.ones(4), torch.ones(2, 2))]",
+    "torch.chain_matmul(torch.ones(3))",
+    "torch.chain_matmul([torch.ones(3, 3), torch.ones(3, 3)])",
+    "torch.chain_matmul(torch.ones(2, 2), out=(out := torch.zeros(2, 2))) is None or out",
+    "torch.ones(3).repeat_interleave(2, output_size=5)",
+    "torch.ones(3).repeat_interleave(2, output_size=6)",
+    "torch.ones(2).repeat_interleave(torch.tensor([1, 2]), output_size=4)",
+    "torch.ones(2).repeat_interleave(torch.tensor([1, 2]), output_size=3)",
+    "torch.ops.aten.unique_consecutive(torch.ones(3, 3), dim=0)",
+    "torch.geqrf(torch.ones(2, 2, requires_grad=True))[1].requires_grad",
+    "torch.nanmedian(torch.zeros(0, dtype=torch.uint64)).item()",
 ]
 
 
