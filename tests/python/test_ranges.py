@@ -1,7 +1,7 @@
 """Even spaces, integrals by trapezoids, places among boundaries and logit, with limits, small integers, nothing, and out= of every shape."""
 import pytest
 
-from both import same
+from both import module, same
 from test_refused_dtypes import DTYPES, check
 
 OUTS = ["torch.empty(0)", "torch.empty(2, 3)", "torch.empty(3, 2).t()", "torch.empty(5)", "torch.empty(12)[::2]", "torch.empty(2, 6)[:, ::2]",
@@ -61,3 +61,13 @@ def test_random_whole_numbers(dtype):
     for limits in ("", "5", "1", "0", "1, None", "-3, None", "0, None", "1, 5", "200, 300", "255, None", "256, None", "257, None", "2048, None", "2049, None",
                    "2**24, None", "2**24 + 1, None", "2**53, None", "-2**63, None", "0, 2**33"):  # fmt: skip
         check(f"T.empty_like(x).random_({limits})", x=([1, 2, 3, 4, 5], dtype))
+
+
+def test_ranges_that_torch_has_not():
+    """docs/differences.md: frequencies in an out= of another shape, and steps that are 0 as integers."""
+    k = module("kindling")
+    out = k.empty(2, 3)
+    assert k.fft.fftfreq(6, out=out) is out and out.flatten().tolist() == k.fft.fftfreq(6).tolist()
+    for name in ("range", "arange"):
+        with pytest.raises((RuntimeError, ValueError), match="step must be nonzero"):
+            getattr(k, name)(0, 5, .5, dtype=k.int64)
