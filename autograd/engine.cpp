@@ -75,9 +75,11 @@ struct GraphTask {
     }
 
     void plan(const Edge* roots, size_t count);
+    /// Leaves are all as late as can be; among equals the order is that of torch's queue, which hooks show.
+    static bool earlier(const std::pair<uint64_t, uint32_t>& a, const std::pair<uint64_t, uint32_t>& b) { return a.first < b.first; }
     void push(uint32_t at) {
         ready.emplace_back(entries[at].node->sequence, at);
-        std::push_heap(ready.begin(), ready.end());
+        std::push_heap(ready.begin(), ready.end(), earlier);
     }
     void deliver(uint32_t at, uint32_t input, Tensor&& gradient);
     void run();
@@ -175,8 +177,7 @@ template <class T> static std::vector<T> copied(const std::vector<T>& list, Spin
 
 /// Hooks of the node's results, in the order they were made; then retain_grad.
 static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
-    auto apply = [&](GradHook* hook, Tensor& gradient) {
-        if (!gradient.defined()) return;
+    auto apply = [&](GradHook* hook, Tensor& gradient) {   // also of a result that got no gradient: told as None
         Tensor changed = hook->on_tensor(gradient);
         if (changed.defined()) gradient = std::move(changed);
     };
@@ -339,7 +340,7 @@ void GraphTask::run() {
     autograd_thread.task = this;
     outer = before;
     while (!ready.empty()) {
-        std::pop_heap(ready.begin(), ready.end());
+        std::pop_heap(ready.begin(), ready.end(), earlier);
         uint32_t at = ready.back().second;
         ready.pop_back();
         autograd_thread.running = entries[at].node;

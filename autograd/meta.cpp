@@ -281,7 +281,7 @@ Ref<GradHook> add_tensor_hook(const Tensor& tensor, Ref<GradHook> hook) {
 struct Tensor::GradHookOf final : GradHook {
     explicit GradHookOf(Hook* given) : hook(given) {}
     ~GradHookOf() override { delete hook; }
-    Tensor on_tensor(const Tensor& gradient) override { return hook->call(gradient); }
+    Tensor on_tensor(const Tensor& gradient) override { return gradient.defined() ? hook->call(gradient) : Tensor(); }
     Hook* hook;
 };
 

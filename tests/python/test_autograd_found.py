@@ -139,6 +139,20 @@ def test_nodes_of_inputs_run(inputs, create):
          "log, a.grad, v.grad if v.retains_grad else None, w.grad if w.retains_grad else None", SETUP)
 
 
+PAIR = ("log = []\nb, c = (torch.ones(3, requires_grad=True, dtype=a.dtype) for _ in range(2))\nclass P(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x): return x * 1, x * 2\n"
+        "    @staticmethod\n    def backward(ctx, g, h): return g + h\n")
+ORDERS = ["p, q = P.apply(a)\nq.register_hook(lambda g: log.append(g))\np.sum().backward()\nlog", "p, q = P.apply(a)\np.register_hook(lambda g: log.append(g))\nq.sum().backward()\nlog",
+          "p, q = a.split([1, 2])\np.register_hook(lambda g: log.append(g))\nq.sum().backward()\nlog, a.grad", "p, q, s = a.unbind()\np.register_hook(lambda g: log.append(g))\np.retain_grad()\nq.sum().backward()\nlog, p.grad",
+          "p, q = torch.std_mean(a)\np.register_hook(lambda g: torch.ones(()))\nq.sum().backward()"]
+ORDERS += [f"for name, x in zip('abc', (a, b, c)): x.register_hook(lambda g, name=name: log.append(name))\n{made}.sum().backward()\nlog"
+           for made in ["(a - b)", "(b - a)", "(a * b - c)", "(torch.addcmul(c, a, b) + a)", "torch.addcmul(a, b, c)", "torch.where(a > 0, b, c)", "(b + (a + c).exp())"]]
+
+
+@pytest.mark.parametrize("source", ORDERS)
+def test_which_hooks_are_called_and_when(source):
+    same(PAIR + source, SETUP)
+
+
 STRIDES = ["p.scatter(0, k, p)", "p.scatter(0, k, 2.)", "p.scatter_add(0, k, p)", "p.scatter_reduce(0, k, p, 'sum')", "p.scatter_reduce(0, k, p, 'amax', include_self=False)", "p.index_add(0, j, p[:2])",
            "p.index_copy(0, j, p[:2])", "p.index_fill(0, j, 1.)", "p.index_put((j,), p[:2])", "p.masked_scatter(p > 0, p)", "p.scatter(0, k, p, reduce='add')", "p.scatter(0, k[:0], p)", "p.scatter(0, k[:0], 2.)"]
 STRIDES += [f"torch.ones({shape}).expand({target})" for shape, target in
