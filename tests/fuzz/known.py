@@ -118,6 +118,8 @@ def calls(names):
 PROGRAMS = [
     Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer",
           "The old value is kept where the derivative needs it.", "keeps a copy of the old value", reads_its_target),
+    Known(r"program", r"^grad: value$", r"", r"", "With hooks that pack saved tensors PyTorch takes the new value for the old one, and the gradient is wrong.",
+          "keeps a copy of the old value", lambda kind, theirs, ours, call: bool(re.search(r"saved_tensors_hooks|save_on_cpu", call)) and reads_its_target(kind, theirs, ours, call)),
     Known(r"program", r"^RuntimeError there, an answer here", r"does not support automatic differentiation for outputs with complex dtype", r"^an answer",
           "Their formulas hold for complex numbers too.", "More has a derivative than in PyTorch"),
     Known(r"program", r"^RuntimeError there, an answer here", r"Trying to backward through the graph a second time", r"^an answer",
@@ -128,7 +130,8 @@ PROGRAMS = [
           "What was reached before the error depends on the order in which nodes run, which nobody can rely on.", "What an error in the middle of a backward pass"),
     Known(r"program", r": (value|nan or infinity) of memory read and written at once", r"", r"",
           "PyTorch does not define in which order elements are read and written; it refuses the cases that it can tell.", "meets the elements in an order of its own"),
-    Known(r"program", r"^is_leaf (False|RuntimeError) there, True here|^RuntimeError there, an answer here: leaf variable has been moved", r"", r"",
+    Known(r"program", r"^is_leaf (False|RuntimeError) there, True here|^RuntimeError there, an answer here: leaf variable has been moved|"
+          r"^an answer there, AttributeError here", r"", r"",
           "Views of what no longer requires grad.", "A view whose base", takes_from_its_base),
     Known(r"program", r"^is_leaf RuntimeError there, True here|^variable: str 'RuntimeError' there", r"", r"",
           "A tensor whose data was set has a version of its own.", "`x.data = y`", lambda kind, theirs, ours, call: bool(re.search(r"\.data = |\.set_\(", call))),
