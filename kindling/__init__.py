@@ -6,12 +6,13 @@ core's index, submodules and Python functions from their files.
 """
 __version__ = "2.13.0+kindling.0.1.0"
 
-import os as _os
+# Modules off the start-up path lie in an archive, see tools/stage_python.py. bindings/package has added it; an installation
+# in place has neither.
+if len(__path__) == 1:
+    __path__.append(__path__[0] + "/_archive.zip")
+
 import sys as _sys
 from _frozen_importlib_external import PathFinder as _PathFinder
-
-# Modules off the start-up path lie in an archive, see tools/stage_python.py.
-__path__.append(__path__[0] + "/_archive.zip")
 
 
 def _with_archive(folders):
@@ -38,6 +39,8 @@ def _find_spec(name, path=None, target=None):
 
 
 _sys.meta_path.insert(0, type(_sys.implementation)(find_spec=_find_spec))
+
+import os as _os
 
 
 def _native():

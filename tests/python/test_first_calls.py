@@ -124,6 +124,10 @@ def test_no_modules_wait_for_one_another():
     run(FUZZ / "imports.py", "--graph")
 
 
+def test_threads_that_import_while_the_package_itself_is_imported():
+    run(FUZZ / "imports.py", "--count", 40, "--first")
+
+
 def test_packages_have_the_archive_before_they_run():
     """Another thread may look for a module while the package's own lines are under way."""
     assert run("-c", """
