@@ -130,23 +130,25 @@ double digamma(double x) {
 /// Sum over k >= 0 of (k + q)^-x, by Euler and Maclaurin.
 double zeta(double x, double q) {
     if (x == 1) return infinity;
-    if (x < 1 || x != x || q != q) return not_a_number;
+    if (x < 1) return not_a_number;
     if (q <= 0) {
         if (q == std::floor(q)) return infinity;
         if (x != std::floor(x)) return not_a_number;
+        if (x == infinity) return infinity;
         if (q < -1) { // the sum over all whole k depends on the fraction alone; what lies before q is taken off
             double fraction = q - std::floor(q), before = zeta(x, 1 - fraction) - zeta(x, 1 - q);
             return zeta(x, fraction) + (std::fmod(x, 2) == 0 ? before : -before);
         }
     }
+    if (x != x || q != q || q == infinity) return not_a_number;
     double sum = 0, at = q;
     for (int i = 0; i < 12 || at <= 9; i++, at += 1) {
         double term = scalar_pow(at, -x);
         sum += term;
         if (std::fabs(term) < 1e-17 * std::fabs(sum)) return sum;
     }
-    double power = scalar_pow(at, -x);
-    sum += power * at / (x - 1) + 0.5 * power;
+    double power = scalar_pow(at, 1 - x);
+    sum += power / (x - 1) + 0.5 * power / at;
     // B(2j) / (2j)! x (x + 1) ... (x + 2j - 2) at^(-x - 2j + 1)
     constexpr double bernoulli[] = {1.0 / 12,
                                     -1.0 / 720,
@@ -156,7 +158,7 @@ double zeta(double x, double q) {
                                     -691.0 / 1307674368000.0,
                                     1.0 / 74724249600.0,
                                     -3617.0 / 10670622842880000.0};
-    double factor = x * power / at;
+    double factor = x * power / at / at;
     for (int j = 0; j < 8; j++) {
         double term = bernoulli[j] * factor;
         sum += term;
@@ -175,7 +177,7 @@ double bessel_i1e(double x) {
     double a = std::fabs(x);
     double value = a <= 8 ? a * evaluate(0.25 * a - 1, coefficients::i1_small)
                           : evaluate(16 / a - 1, coefficients::i1_large) / root(a);
-    return std::copysign(value, x);
+    return x < 0 ? -value : value;
 }
 double with_growth(double scaled, double x) {  // scaled e^|x| without overflow on the way
     double half = scalar_exp(0.5 * std::fabs(x));

@@ -339,8 +339,9 @@ Expression ExpressionBuilder::finish() {
 }
 
 Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
-                            DType result, bool mask) {
+                            DType result, bool mask, uint32_t narrow) {
     ExpressionBuilder builder;
+    builder.computed = compute;
     DType inner = value_type(compute);
     std::vector<Sym> values;
     for (int i = 0; i < body.arity; i++) {
@@ -350,6 +351,7 @@ Expression build_expression(const ScalarBody& body, const Sym* arguments, const 
         }
         Sym value = arguments[i].kind() == Sym::Kind::Literal ? builder.scalar(types[i]) : builder.input(types[i]);
         DType to = mask && i > 0 ? result : compute == DType::None ? DType::None : inner;
+        if (narrow >> i & 1) value = Sym::convert(value, compute);
         values.push_back(to == DType::None ? value : Sym::convert(value, to));
     }
     body.build(builder, values.data());

@@ -124,6 +124,9 @@ public:
     ExpressionBuilder() = default;
     ExpressionBuilder(const ExpressionBuilder&) = delete;
 
+    /// Set while a body is built: the dtype that it computes in, where its values are floats for a half type.
+    DType computed = DType::None;
+
     /// The next input, or run-time scalar slot (two calls in one C++ expression come in any order). In a body for a
     /// half type, give the half type here and compute over cast(input, Float32): the result is then rounded once, at
     /// its cast back.
@@ -188,9 +191,9 @@ template <class F> constexpr ScalarBody scalar_body(F) { return {&detail::build<
 /// means float), and casts every output to `result` (DType::None leaves it as it comes). Arguments that are Kind::None
 /// with a dtype given in `types` become inputs in order; DType::None in `types` passes the argument through; a Literal
 /// with a dtype becomes a run-time scalar slot of that dtype. With a `mask`, the first argument is left as it is and the
-/// others become `result`s.
+/// others become `result`s. `narrow`: a bit for each argument that is rounded to `compute`, a half type, beforehand.
 Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
-                            DType result, bool mask = false);
+                            DType result, bool mask = false, uint32_t narrow = 0);
 
 /// Reverse-mode derivative of an expression with one output. Inputs of the new expression: the gradient, the original
 /// inputs, the result; scalars as before; one output per wanted input, in order. What it does not use

@@ -129,7 +129,7 @@ OPERATORS(activation) {
         doc("Limited to [min_val, max_val]"), out_same(), in(space::Nn), flags(trait::OwnNumbers),
         pointwise([](auto x, auto low, auto high) {
             if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Bool inputs not supported for hardtanh");
-            return min(max(x, low), high);
+            return min(high, max(low, x));  // of two zeros the second, as clamp
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) {
             return hardtanh_backward(grad, self, min_val, max_val);

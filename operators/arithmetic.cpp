@@ -48,6 +48,11 @@ Tensor rounded_div(const Tensor& self, const Tensor& other, std::optional<Text> 
     return *mode == "trunc" ? _div_trunc(self, other) : _div_floor(self, other);
 }
 
+/// The greatest finite number of a floating dtype.
+double greatest(DType dtype) {
+    return dtype == DType::Float16 ? 65504 : dtype == DType::BFloat16 ? 0x1.fep127 : dtype == DType::Float32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -77,11 +82,11 @@ OPERATORS(arithmetic) {
     });
     declare("mul.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * other; the logical and for bool"), alias("multiply"),
-        pointwise([](auto x, auto y) { return x.dtype() == DType::Bool ? x & y : x * y; }),
+        pointwise([](auto x, auto y) { return x.dtype() == DType::Bool ? x & y : x * y; }), flags(trait::WideSecond),
     });
     declare("div.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self / other; integers are divided as floating point numbers"), alias("divide"), alias("true_divide"), int_to_float(),
-        pointwise([](auto x, auto y) { return x / y; }),
+        pointwise([](auto x, auto y) { return x / y; }), flags(trait::WideSecond),
     });
     declare("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", {
         doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), out_castable(), alias("divide"), has_inplace(),
@@ -90,21 +95,21 @@ OPERATORS(arithmetic) {
     });
     declare("_div_trunc(Tensor self, Tensor other) -> Tensor", {
         doc("self / other rounded towards zero"), in(space::Hidden), takes(kind::Integers | kind::Floats),
-        pointwise([](auto x, auto y) { return divided(x, y, Sym("trunc")); }),
+        pointwise([](auto x, auto y) { return divided(x, y, Sym("trunc")); }), flags(trait::WideSecond),
         derivative("self, other", GIVEN(Tensor grad, IntList self_sizes, IntList other_sizes) {
             return std::tuple(zeros(self_sizes, grad.dtype()), zeros(other_sizes, grad.dtype()));
         }),
     });
     declare("_div_floor(Tensor self, Tensor other) -> Tensor", {
         doc("self / other rounded down"), in(space::Hidden), takes(kind::Integers | kind::Floats),
-        pointwise([](auto x, auto y) { return divided(x, y, Sym("floor")); }),
+        pointwise([](auto x, auto y) { return divided(x, y, Sym("floor")); }), flags(trait::WideSecond),
         derivative("self, other", GIVEN(Tensor grad, IntList self_sizes, IntList other_sizes) {
             return std::tuple(zeros(self_sizes, grad.dtype()), zeros(other_sizes, grad.dtype()));
         }),
     });
     declare("floor_divide(Tensor self, Tensor other) -> Tensor", {
         doc("self / other rounded down"), no_derivative(), takes(kind::Integers | kind::Floats),
-        pointwise([](auto x, auto y) { return floor_div(x, y); }),
+        pointwise([](auto x, auto y) { return floor_div(x, y); }), flags(trait::WideSecond),
     });
     declare("fmod.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("The remainder of self / other rounded towards zero: it has self's sign"), flags(trait::NumberLast), takes(kind::Integers | kind::Floats),
@@ -233,7 +238,7 @@ OPERATORS(arithmetic) {
     });
     declare("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", {
         doc("self + weight * (end - self), worked from the nearer end"), checks([](const Tensor& self, const Tensor& end, const Scalar&) { check_lerp(self, end); }),
-        promotes(Promotion::Same), takes(kind::Floats | kind::Complex),
+        promotes(Promotion::Same), takes(kind::Floats | kind::Complex), flags(trait::WideSecond),
         pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
         derivative("self", GIVEN(Tensor grad, Scalar weight) {
             return weight.is_complex() ? mul(grad, wrap_number(Scalar(std::conj(1.0 - weight.to_complex())))) : mul(grad, wrap_number(Scalar(1.0 - weight.to_double())));
@@ -335,8 +340,8 @@ OPERATORS(arithmetic) {
         }), alias("clip"), takes(kind::Integers | kind::Floats | kind::Bool),
         pointwise([](auto x, auto low, auto high) {
             if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
-            Sym y = low.is_none() ? x : max(x, low);
-            return high.is_none() ? y : min(y, high);
+            Sym y = low.is_none() ? x : max(low, x);
+            return high.is_none() ? y : min(high, y);
         }),
         derivative("self, min, max", GIVEN(Tensor grad, Tensor self, Tensor min, Tensor max) {
             Tensor zero = wrap_number(Scalar(0)), inside, below, above;
@@ -391,7 +396,7 @@ OPERATORS(arithmetic) {
             if (category(x.dtype()) < 2) return x;
             auto fix = [&](Sym v) {
                 DType dtype = v.dtype();
-                double largest = dtype == DType::Float64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
+                double largest = greatest(v.builder()->computed == DType::None ? dtype : v.builder()->computed);
                 Sym top = posinf.is_none() ? like(v, largest) : cast(posinf, dtype), bottom = neginf.is_none() ? like(v, -largest) : cast(neginf, dtype);
                 Sym zero = nan.is_none() ? like(v, 0) : cast(nan, dtype);
                 return where(isnan(v), zero, where(isinf(v), where(v > like(v, 0), top, bottom), v));
@@ -415,7 +420,15 @@ OPERATORS(arithmetic) {
     });
     declare("nextafter(Tensor self, Tensor other) -> Tensor", {
         doc("The next representable number towards other"), takes(kind::Floats),
-        pointwise([](auto x, auto y) { return nextafter(x, y); }),
+        pointwise([](auto x, auto y) {
+            Sym next = nextafter(x, y);
+            const DType half = x.builder()->computed;
+            if (!is_half(half)) return next;
+            // The next float's neighbour among the half type's numbers, up or down as that lies beside x.
+            const double digits = half == DType::Float16 ? 11 : 8, lowest = half == DType::Float16 ? -24 : -133;
+            Sym size = abs(next), unit = exp2(max(cast(frexp_exponent(next), DType::Float32) - like(x, digits), like(x, lowest))), units = size / unit;
+            return copysign(where((size > abs(x)) | isinf(next), -floor(-units) * unit, min(floor(units) * unit, like(x, greatest(half)))), next);
+        }),
     });
     declare("hypot(Tensor self, Tensor other) -> Tensor", {
         doc("sqrt(self**2 + other**2) without overflow"), takes(kind::Floats),

@@ -1,4 +1,6 @@
 // operators/comparison.cpp: comparisons, logic, bits and choice.
+#include <utility>
+
 #include "generated/functions.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
@@ -157,6 +159,9 @@ OPERATORS(comparison) {
         pointwise([](auto c, auto x, auto y) {
             if (c.dtype() != DType::Bool && c.dtype() != DType::UInt8)
                 fail(ErrorKind::Runtime, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", scalar_type_name(c.dtype()));
+            static constinit bool warned = false;
+            if (c.dtype() == DType::UInt8 && warn && !std::exchange(warned, true))
+                warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. Use a boolean condition instead.");
             return where(truth(c), x, y);
         }),
         example("torch.where(torch.tensor([True, False]), torch.tensor([1, 2]), 0)"),

@@ -23,18 +23,29 @@ struct Places {
     Sizes result;                     // before, shape, after
 };
 
+bool is_mask(const Tensor& index) { return index.dtype() == DType::Bool || index.dtype() == DType::UInt8; }
+void warn_of_bytes(const Tensor& mask) {
+    if (mask.dtype() == DType::UInt8 && warn) warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+}
+
+/// `at`: the first dimension that it covers.
+void check_mask(const Tensor& self, const Tensor& mask, int64_t at) {
+    for (int64_t d = 0; d < mask.dim(); d++)
+        KINDLING_CHECK(Index, at + d < self.dim() && mask.size(d) == self.size(at + d),
+                       "The shape of the mask %s at index %ld does not match the shape of the indexed tensor %s at index %ld",
+                       str(mask.sizes()).c_str(), d, str(self.sizes()).c_str(), at + d);
+}
+
 Places prepare(const Tensor& self, TensorList given) {
     std::vector<Tensor> indices;
     Sizes all_sizes = self.sizes(), all_strides = self.strides();
     int64_t merged = 0;   // dimensions that a mask made one with the next
     for (const Tensor& index : given) {
         if (!index.defined()) { indices.emplace_back(); continue; }
-        if (index.dtype() == DType::Bool || index.dtype() == DType::UInt8) {
+        if (is_mask(index)) {
+            warn_of_bytes(index);
             int64_t at = static_cast<int64_t>(indices.size());
-            for (int64_t d = 0; d < index.dim(); d++)
-                KINDLING_CHECK(Index, at + d + merged < self.dim() && index.size(d) == self.size(at + d + merged),
-                               "The shape of the mask %s at index %ld does not match the shape of the indexed tensor %s at index %ld",
-                               str(index.sizes()).c_str(), d, str(self.sizes()).c_str(), at + d + merged);
+            check_mask(self, index, at + merged);
             // Dimensions that lie as one are indexed as one: a place is one number.
             bool as_one = index.dim() > 1;
             for (auto d = static_cast<size_t>(at); as_one && d + 1 < static_cast<size_t>(at + index.dim()); d++)
@@ -165,11 +176,12 @@ Tensor clone_with_strides(const Tensor& self) {
 bool chooses_elements(const Tensor& self, TensorList indices) {
     if (indices.size() != 1 || !indices[0].defined() || !self.dim() || !self.is_contiguous()) return false;
     const Tensor& mask = indices[0];
-    return (mask.dtype() == DType::Bool || mask.dtype() == DType::UInt8) && mask.sizes() == self.sizes() &&
+    return is_mask(mask) && mask.sizes() == self.sizes() &&
            self.device().type == DeviceType::CPU && mask.device().type == DeviceType::CPU;
 }
 
 Tensor chosen_elements(const Tensor& self, const Tensor& given) {
+    warn_of_bytes(given);
     Tensor mask = contiguous(given);
     library::Mask counted(mask.data(), mask.numel());
     Tensor result = make_tensor({counted.count()}, self.dtype());
@@ -182,19 +194,25 @@ Tensor chosen_elements(const Tensor& self, const Tensor& given) {
 bool is_masked_fill(TensorList indices, const Tensor& values) {
     int masks = 0;
     for (const Tensor& each : indices)
-        if (each.defined()) masks += each.dtype() == DType::Bool || each.dtype() == DType::UInt8 ? 1 : 2;
+        if (each.defined()) masks += is_mask(each) ? 1 : 2;
     return masks == 1 && values.numel() == 1;
 }
 
 Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& values) {
     if (!is_masked_fill(indices, values) || values.is_meta() || self.is_meta()) return values;
+    for (size_t i = 0; i < indices.size(); i++) {
+        if (!indices[i].defined()) continue;
+        check_mask(self, indices[i], static_cast<int64_t>(i));
+        KINDLING_CHECK(Runtime, indices[i].dtype() == DType::Bool, "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char");
+    }
+    if (self.dtype() == values.dtype()) return values;
     const Scalar number = values.item_scalar();
     check_fits(number, self.dtype());
     return full({}, number, self.dtype());
 }
 
 void put(const Tensor& self, TensorList indices, const Tensor& given, Write write) {
-    const Tensor values = write == Write::Set && self.dtype() != given.dtype() ? as_masked_fill(self, indices, given) : given;
+    const Tensor values = write == Write::Set ? as_masked_fill(self, indices, given) : given;
     if (!self.is_meta() && !is_masked_fill(indices, given)) {
         check_apart(self, *given.impl(), true);
         for (const Tensor& each : indices) if (each.defined()) check_apart(self, *each.impl(), true);
@@ -750,6 +768,8 @@ OPERATORS(indexing) {
     declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", {
         doc("self with source's elements, in order, where the mask is set"), has_inplace(), flags(trait::WritesCopy), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Tensor& source) {
+            if (mask.dtype() == DType::UInt8 && warn)
+                warn("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype torch.bool instead.");
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
             KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_scatter");

@@ -81,7 +81,9 @@ OPERATORS(maths) {
             if (order == 0) return digamma(x);
             double factorial = 1;
             for (int64_t i = 2; i <= order && i <= 171; i++) factorial *= static_cast<double>(i);
-            return zeta(like(x, static_cast<double>(order) + 1), x) * like(x, order % 2 ? factorial : -factorial);
+            Sym value = zeta(like(x, static_cast<double>(order) + 1), x) * like(x, order % 2 ? factorial : -factorial);
+            // At infinity zeta itself has NaN, and every whole number below 0 is a pole.
+            return order == 1 ? where(isinf(x), where(x > like(x, 0), like(x, 0), like(x, __builtin_nan(""))), value) : value;
         }),
         derivative("self", GIVEN(Tensor grad, int64_t n, Tensor self) { return mul(grad, polygamma(n == INT64_MAX ? n : n + 1, self)); }),
     });

@@ -97,6 +97,10 @@ void check_defined(const Operator& op, const Expression& expression, DType compu
     }
 }
 
+/// Operands become the dtype that an operator computes in before anything else, so a half type's 0.1 is equal to 0.1; but what a
+/// product or a quotient has for a second one, if a number, stays as precise as it is.
+bool reads_wide(const Operator& op, int argument, int ndim) { return op.has(trait::WideSecond) && argument > 0 && ndim == 0; }
+
 /// The dtype that the operands are promoted to.
 DType compute_type(const Operator& op, const Value* arguments, bool to_run) {
     ResultType result_type;
@@ -125,12 +129,14 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, 
 
     Sym symbols[max_arity];
     DType types[max_arity];
+    uint32_t narrow = 0;
     for (int i = 0; i < op.scalar_arity; i++) {
         const Value& v = arguments[i];
         Type type = op.schema->arguments[static_cast<size_t>(i)].type;
         types[i] = DType::None;
         if (v.is_tensor()) {
             types[i] = v.tensor->dtype;
+            if (is_half(compute) && types[i] != compute && !reads_wide(op, i, v.tensor->ndim)) narrow |= 1u << i;
             plan.input_position[plan.input_count++] = static_cast<uint8_t>(i);
         } else if (v.tag == Value::Tag::Text) symbols[i] = Sym(Text(v.text, v.size));
         else if (v.is_number() && type == Type::Bool) symbols[i] = Sym(v.integer != 0);
@@ -140,7 +146,7 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, 
             symbols[i] = Sym(1.0);
             types[i] = value_type(compute);
             plan.scalar_checked[plan.scalar_count] = type == Type::Scalar && (op.promotion == Promotion::WithScalars || !promotes(op, op.schema->arguments[static_cast<size_t>(i)]));
-            plan.scalar_type[plan.scalar_count] = op.has(trait::OwnNumbers) ? compute : types[i];
+            plan.scalar_type[plan.scalar_count] = op.has(trait::OwnNumbers) || (promotes(op, op.schema->arguments[static_cast<size_t>(i)]) && !reads_wide(op, i, 0)) ? compute : types[i];
             plan.scalar_position[plan.scalar_count++] = static_cast<uint8_t>(i);
         }
     }
@@ -148,9 +154,9 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, 
     ScalarBody body{op.scalar_build, op.scalar_arity};
     DType inner = op.promotion == Promotion::Condition || op.promotion == Promotion::Free ? DType::None : compute;
     DType result = op.promotion == Promotion::Condition ? compute : op.result_dtype;
-    plan.expression = build_expression(body, symbols, types, inner, result, op.promotion == Promotion::Condition);
+    plan.expression = build_expression(body, symbols, types, inner, result, op.promotion == Promotion::Condition, inner == DType::None ? 0 : narrow);
     if (op.result_dtype == DType::None && is_half(compute) && plan.expression.output_type(0) == DType::Float32)
-        plan.expression = build_expression(body, symbols, types, inner, compute);
+        plan.expression = build_expression(body, symbols, types, inner, compute, false, narrow);
     if (to_run) check_defined(op, plan.expression, compute);
 }
 

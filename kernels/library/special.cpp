@@ -12,11 +12,11 @@ using V = isa_once::Vec<double, 2>;
 
 #define KINDLING_SCALAR(NAME) \
     double NAME(double x) { return maths::NAME(V{x, x})[0]; }
-KINDLING_SCALAR(exp) KINDLING_SCALAR(log) KINDLING_SCALAR(sin) KINDLING_SCALAR(cos) KINDLING_SCALAR(acos)
+KINDLING_SCALAR(exp) KINDLING_SCALAR(log) KINDLING_SCALAR(sin) KINDLING_SCALAR(cos) KINDLING_SCALAR(acos) KINDLING_SCALAR(erfc) KINDLING_SCALAR(expm1)
 #undef KINDLING_SCALAR
 
 constexpr double infinity = __builtin_inf(), not_a_number = __builtin_nan("");
-constexpr double pi = 3.14159265358979323846, euler = 0.57721566490153286061, root_half = 0.70710678118654752440;
+constexpr double pi = 3.14159265358979323846, euler = 0.57721566490153286061, root_half = 0.70710678118654752440, log_2 = 0.69314718055994530942;
 
 double size(double x) { return __builtin_fabs(x); }
 double root(double x) { return __builtin_sqrt(x); }
@@ -27,7 +27,7 @@ struct Bessel { double j0, j1, y0, y1; };
 
 /// For 0 < x < 0.001: the first terms of the power series.
 Bessel bessel_near_zero(double x) {
-    double z = 0.25 * x * x, logarithm = log(0.5 * x);
+    double z = 0.25 * x * x, logarithm = log(x) - log_2;
     Bessel b;
     b.j0 = 1 - z + 0.25 * z * z;
     b.j1 = 0.5 * x * (1 - 0.5 * z + z * z / 12);
@@ -82,7 +82,7 @@ Phases hankel(double four_nu_squared, double x) {
     return sum;
 }
 Bessel bessel_far(double x) {
-    double s = sin(x) * root_half, c = cos(x) * root_half, height = root(2 / (pi * x));
+    double s = sin(x) * root_half, c = cos(x) * root_half, height = root(2 / pi / x);
     Phases zero = hankel(0, x), one = hankel(4, x);
     return {height * (zero.p * (c + s) - zero.q * (s - c)), height * (one.p * (s - c) + one.q * (s + c)),
             height * (zero.p * (s - c) + zero.q * (c + s)), height * (-one.p * (s + c) + one.q * (s - c))};
@@ -100,7 +100,7 @@ double scaled_k(double order, double x) {
             if (size(next) > size(term) || size(next) < 1e-18) break;
             sum += term = next;
         }
-        return root(pi / (2 * x)) * sum;
+        return root(pi / 2 / x) * sum;
     }
     constexpr double step = 0.09375;
     double sum = 0.5;
@@ -115,7 +115,7 @@ double scaled_k(double order, double x) {
 struct K { double k0, k1; };
 /// For 0 < x <= 2: the power series.
 K k_near_zero(double x) {
-    double z = 0.25 * x * x, logarithm = log(0.5 * x), term0 = 1, term1 = 1, harmonic = 0;
+    double z = 0.25 * x * x, logarithm = log(x) - log_2, term0 = 1, term1 = 1, harmonic = 0;
     double i0 = 0, i1 = 0, sum0 = 0, sum1 = 0;
     for (int k = 0; k < 30; k++) {
         i0 += term0;
@@ -173,13 +173,49 @@ double gamma_weight(double a, double x) {
     return exp(a * part - stirling) * root(a / (2 * pi));
 }
 double lower_series(double a, double x) {
-    double term = 1 / a, sum = term;
+    double term = 1, sum = term;
     for (int k = 1; k < 100000; k++) {
         term *= x / (a + k);
         sum += term;
         if (term < 1e-17 * sum) break;
     }
-    return sum * gamma_weight(a, x);
+    return sum * (a < 20 ? exp(a * log(x) - x - log_gamma(a + 1)) : gamma_weight(a, x) / a);
+}
+/// For x <= 1.1 and small a, where the upper part is the small one.
+double upper_series(double a, double x) {
+    double factor = 1, sum = 0;
+    for (int k = 1; k < 2000; k++) {
+        factor *= -x / k;
+        double term = factor / (a + k);
+        sum += term;
+        if (size(term) <= 1e-17 * size(sum)) break;
+    }
+    constexpr double zetas[] = {1.6449340668482264, -1.2020569031595943, 1.0823232337111382, -1.0369277551433699, 1.0173430619844491, -1.0083492773819228};
+    double near_one = 0;    // the logarithm of gamma(1 + a)
+    if (a > 0.005) near_one = log_gamma(1 + a);
+    else {
+        for (int k = 7; k >= 2; k--) near_one = (near_one + zetas[k - 2] / k) * a;
+        near_one = (near_one - euler) * a;
+    }
+    double logarithm = log(x);
+    return -expm1(a * logarithm - near_one) - exp(a * logarithm - near_one) * a * sum;
+}
+/// For a beyond 1e8, by the normal distribution: Temme's expansion, of which one term is left.
+struct Parts { double lower, upper; };
+Parts gamma_far(double a, double x) {
+    double d = (x - a) / a;
+    if (!(size(d) < 0.5)) return d < 0 ? Parts{0, 1} : Parts{1, 0};
+    double part = 0;    // log(1 + d) - d
+    if (size(d) < 0.1) {
+        double power = d * d;
+        for (int k = 2; k < 25; k++, power *= -d) part -= power / k;
+    } else {
+        part = log(1 + d) - d;
+    }
+    double eta = d < 0 ? -root(-2 * part) : root(-2 * part);
+    double first = size(d) < 1e-4 ? eta / 12 - 1.0 / 3 : 1 / d - 1 / eta, rest = exp(a * part) / root(2 * pi * a) * first;
+    double at = eta * root(a / 2);
+    return {0.5 * erfc(-at) - rest, 0.5 * erfc(at) + rest};
 }
 double upper_fraction(double a, double x) {   // Lentz
     constexpr double tiny = 1e-300;
@@ -201,15 +237,15 @@ double upper_fraction(double a, double x) {   // Lentz
 
 }  // namespace
 
-double bessel_j0(double x) { return x != x ? x : x == 0 ? 1 : size(x) == infinity ? 0 : bessel(size(x)).j0; }
+double bessel_j0(double x) { return x != x ? x : x == 0 ? 1 : size(x) == infinity ? not_a_number : bessel(size(x)).j0; }
 double bessel_j1(double x) {
     if (x != x || x == 0) return x;
-    if (size(x) == infinity) return 0;
+    if (size(x) == infinity) return not_a_number;
     double value = bessel(size(x)).j1;
     return x < 0 ? -value : value;
 }
-double bessel_y0(double x) { return x == 0 ? -infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : bessel(x).y0; }
-double bessel_y1(double x) { return x == 0 ? -infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : bessel(x).y1; }
+double bessel_y0(double x) { return x == 0 ? -infinity : !(x > 0 && x < infinity) ? not_a_number : bessel(x).y0; }
+double bessel_y1(double x) { return x == 0 ? -infinity : !(x > 0 && x < infinity) ? not_a_number : bessel(x).y1; }
 
 double scaled_bessel_k0(double x) { return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k0 : scaled_k(0, x); }
 double scaled_bessel_k1(double x) { return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k1 : scaled_k(1, x); }
@@ -364,21 +400,28 @@ double shifted_chebyshev_w(double x, double given) {
     return fourth_kind(x + x - 1, n, 4, n % 2 == 0 ? 1 : -1);
 }
 
+// NaN goes as PyTorch's comparisons let it: with infinity, or with x = 0, there is an answer.
 double gamma_lower(double a, double x) {
-    if (x != x || a != a || x < 0 || a < 0) return not_a_number;
+    if (x < 0 || a < 0) return not_a_number;
     if (a == 0) return x > 0 ? 1 : not_a_number;
     if (x == 0) return 0;
     if (a == infinity) return x == infinity ? not_a_number : 0;
     if (x == infinity) return 1;
+    if (x != x || a != a) return not_a_number;
+    if (a > 1e8) return gamma_far(a, x).lower;
     return x > 1 && x > a ? 1 - upper_fraction(a, x) : lower_series(a, x);
 }
 double gamma_upper(double a, double x) {
-    if (x != x || a != a || x < 0 || a < 0) return not_a_number;
+    if (x < 0 || a < 0) return not_a_number;
     if (a == 0) return x > 0 ? 0 : not_a_number;
     if (x == 0) return 1;
     if (a == infinity) return x == infinity ? not_a_number : 1;
     if (x == infinity) return 0;
-    return x > 1 && x > a ? upper_fraction(a, x) : 1 - lower_series(a, x);
+    if (x != x || a != a) return not_a_number;
+    if (a > 1e8) return gamma_far(a, x).upper;
+    if (x > 1.1) return x < a ? 1 - lower_series(a, x) : upper_fraction(a, x);
+    const bool lower = x <= 0.5 ? -0.4 / log(x) < a : x * 1.1 < a;
+    return lower ? 1 - lower_series(a, x) : upper_series(a, x);
 }
 
 }  // namespace kindling::library::special

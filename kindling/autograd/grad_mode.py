@@ -140,6 +140,7 @@ class inference_mode(_DecoratorContextManager):
         return cls()(mode)
 
     def __init__(self, mode=True):
+        super().__init__()
         self.mode = mode
         self._before = []
 

@@ -13,6 +13,7 @@ class ConstraintRegistry:
 
     def __init__(self):
         self._registry = {}
+        super().__init__()
 
     def register(self, constraint, factory=None):
         """Registers `factory(constraint)` for the class of a constraint; TypeError for anything else."""

@@ -29,6 +29,7 @@ class _Dependent(Constraint):
     def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         self._is_discrete = is_discrete
         self._event_dim = event_dim
+        super().__init__()
 
     @property
     def is_discrete(self):
@@ -89,6 +90,7 @@ class _IndependentConstraint(Constraint):
             raise AssertionError(f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}")
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        super().__init__()
 
     @property
     def is_discrete(self):
@@ -114,6 +116,7 @@ class MixtureSameFamilyConstraint(Constraint):
     def __init__(self, base_constraint):
         _check_constraint(base_constraint)
         self.base_constraint = base_constraint
+        super().__init__()
 
     @property
     def is_discrete(self):
@@ -153,6 +156,7 @@ class _FromBelow(Constraint):
 
     def __init__(self, lower_bound):
         self.lower_bound = lower_bound
+        super().__init__()
 
 
 class _FromAbove(Constraint):
@@ -160,6 +164,7 @@ class _FromAbove(Constraint):
 
     def __init__(self, upper_bound):
         self.upper_bound = upper_bound
+        super().__init__()
 
 
 class _Between(Constraint):
@@ -168,6 +173,7 @@ class _Between(Constraint):
     def __init__(self, lower_bound, upper_bound):
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
+        super().__init__()
 
 
 class _IntegerInterval(_Between):
@@ -234,6 +240,7 @@ class _Multinomial(Constraint):
 
     def __init__(self, upper_bound):
         self.upper_bound = upper_bound
+        super().__init__()
 
     def check(self, x):
         return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
@@ -289,6 +296,7 @@ class _Several(Constraint):
             raise AssertionError("All elements of cseq must be Constraint instances")
         self.cseq = list(cseq)
         self.dim = dim
+        super().__init__()
 
     @property
     def is_discrete(self):

@@ -35,6 +35,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._validate_parameters()
+        super().__init__()      # of what else a class has for a base, such as nn.Module
 
     def _validate_parameters(self):
         try:

@@ -1,4 +1,8 @@
 """Indexing beside PyTorch's: results, layouts, writes and errors."""
+import subprocess
+import sys
+import warnings
+
 import numpy as np
 import pytest
 
@@ -175,3 +179,35 @@ def test_written_copies_of_odd_strides():
     assert (x.scatter_add(1, index, k.ones(1, 7)) - x).sum() == 7 and (x.index_add(0, k.tensor([0]), x) == 2 * x).all()
     bits = k.zeros(300, 300, dtype=k.bool)
     assert bits.index_copy(0, k.tensor([1]), ~bits[:1]).sum() == bits.index_add(0, k.tensor([1, 2]), ~bits[:2]).sum() / 2 == 300
+
+
+BYTES = ["x[b]", "x[b,]", "y[:, b]", "y[b, b]", "y[b, 0]", "x[None, b]", "x[b] = torch.ones(2)", "y[:, b] = torch.ones(3, 2)", "x[b] = 0", "y[:, b] = 0",
+         "x.index_put_((b,), torch.ones(2))", "torch.index_put(x, (b,), torch.tensor(2.), accumulate=True)", "torch.index_put(x, (b,), torch.tensor(2.))",
+         "x.index_put_((b,), torch.tensor(2.))", "(x.requires_grad_() * 1)[b].sum().backward()", "torch.ones(0)[torch.ones(0, dtype=torch.uint8)]",
+         "x[torch.tensor([1, 0], dtype=torch.uint8)]", "x[torch.tensor(1, dtype=torch.uint8)]", "y[b.bool(), b]", "x[[True, False, True]]", "x[b.bool()]",
+         "x.masked_scatter(b, x)", "x.masked_scatter_(b, x)", "x.masked_fill(b, 0)", "x.masked_select(b)", "x.take(b)", "x.index_fill(0, b, 1)"]
+
+
+@pytest.mark.parametrize("statement", BYTES)
+def test_masks_of_bytes_warn(statement):
+    seen = []
+    for name in ("torch", "kindling"):
+        torch = module(name)
+        space = {"torch": torch, "x": torch.ones(3), "y": torch.ones(3, 3), "b": torch.tensor([1, 0, 1], dtype=torch.uint8)}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            error = None
+            for _ in range(2):
+                try:
+                    exec(statement, space)
+                except Exception as raised:
+                    error = type(raised).__name__
+        seen.append((error, [(each.category, str(each.message).partition(" (Triggered")[0]) for each in caught]))
+    assert seen[0] == seen[1]
+
+
+def test_a_choice_by_bytes_warns_once():
+    code = ("import warnings; warnings.simplefilter('always')\n"
+            "import {} as torch\nb = torch.tensor([1, 0], dtype=torch.uint8)\nfor x in (torch.ones(2), torch.ones(2, dtype=torch.int64)):\n    torch.where(b, x, x); x.where(b.bool(), x)")
+    said = [subprocess.run([sys.executable, "-c", code.format(name)], capture_output=True, text=True).stderr for name in ("torch", "kindling")]
+    assert [text.count("where received a uint8 condition tensor.") for text in said] == [1, 1], said

@@ -100,6 +100,7 @@ class ConcatDataset(Dataset):
         return sums
 
     def __init__(self, datasets):
+        super().__init__()
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -131,6 +132,7 @@ class ChainDataset(IterableDataset):
     """Iterable datasets one after another.  AssertionError, when it comes to it, for one that is not."""
 
     def __init__(self, datasets):
+        super().__init__()
         self.datasets = datasets
 
     def _checked(self):
