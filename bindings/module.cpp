@@ -2,6 +2,7 @@
 #include "bindings/function.h"
 #include "bindings/types.h"
 #include "operators/forms.h"
+#include "runtime/threads.h"
 
 namespace kindling::python {
 
@@ -9,6 +10,10 @@ static void* give_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nul
 static void warn_here(const char* message) {
     Lock lock;
     if (PyErr_WarnEx(PyExc_UserWarning, message, 1)) throw_python();
+}
+static void signals_here() {
+    Lock lock;
+    if (PyErr_CheckSignals()) throw_python();
 }
 static void take_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
 
@@ -34,6 +39,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     warn = warn_here;
     release_lock = give_lock;
     retake_lock = take_lock;
+    handle_signals = signals_here;
     made = true;
     return module;
 }

@@ -73,9 +73,12 @@ std::tuple<Tensor, Tensor, Tensor> distinct(const Tensor& self, bool consecutive
     Tensor x = contiguous(self);
     int64_t n = x.numel();
     Tensor values = make_tensor({n}, self.dtype()), inverse = make_tensor(self.sizes(), DType::Int64), counts = make_tensor({n}, DType::Int64);
-    int64_t count = n == 0 ? 0
-                    : consecutive ? library::unique_consecutive(x.dtype(), n, x.data(), values.data(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>())
-                                  : library::unique_sorted(x.dtype(), n, x.data(), values.data(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>());
+    int64_t count = 0;
+    if (n) {
+        Unlocked unlocked(n > 65536);
+        count = consecutive ? library::unique_consecutive(x.dtype(), n, x.data(), values.data(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>())
+                            : library::unique_sorted(x.dtype(), n, x.data(), values.data(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>());
+    }
     return {clone(narrow(values, 0, 0, count)), inverse, clone(narrow(counts, 0, 0, count))};
 }
 
@@ -86,7 +89,11 @@ std::tuple<Tensor, Tensor, Tensor> distinct_slices(const Tensor& self, int64_t d
     if (n == 0) return {clone(self), empty({0}, DType::Int64), empty({0}, DType::Int64)};
     Tensor moved = contiguous(transpose(self, 0, d)), flat = reshape(moved, {n, -1});
     Tensor first = make_tensor({n}, DType::Int64), inverse = make_tensor({n}, DType::Int64), counts = make_tensor({n}, DType::Int64);
-    int64_t kinds = library::unique_rows(flat.dtype(), n, flat.size(1), flat.data(), consecutive, first.data_ptr<int64_t>(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>());
+    int64_t kinds = 0;
+    {
+        Unlocked unlocked(flat.numel() > 65536);
+        kinds = library::unique_rows(flat.dtype(), n, flat.size(1), flat.data(), consecutive, first.data_ptr<int64_t>(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>());
+    }
     Tensor kept = index_select(moved, 0, narrow(first, 0, 0, kinds));
     return {contiguous(transpose(kept, 0, d)), inverse, clone(narrow(counts, 0, 0, kinds))};
 }
@@ -122,6 +129,7 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
             KINDLING_CHECK(Runtime, s.data_ptr<int64_t>()[i] >= 0 && s.data_ptr<int64_t>()[i] < s.size(-1), "torch.searchsorted(): sorter index out of range");
         int64_t width = b.size(-1), rows = shared ? 1 : b.numel() / std::max<int64_t>(width, 1), each = shared ? v.numel() : v.size(-1);
         if (!shared && width == 0) rows = v.numel() / each;
+        Unlocked unlocked(v.numel() > 4096);
         library::search_sorted(b.dtype(), rows, width, shared, b.data(), s.defined() ? s.data_ptr<int64_t>() : nullptr, each, v.data(), right, result.data_ptr<int64_t>());
     }
     return out_int32 ? to(result, DType::Int32) : result;

@@ -35,6 +35,11 @@ bool run_on_thread(void (*body)(void* context), void* context);
 /// Where the grain allows, a loop is cut into so many ranges for each thread: some to spare for the quicker threads.
 constexpr int ranges_each = 4;
 
+/// Called between the pieces of long work, by run-away loops and by parallel loops themselves: in the program's first thread, every
+/// tenth of a second, it lets the host program handle the signals that have come (Python's Ctrl-C), which may throw.
+void hear_signals();
+extern void (*handle_signals)();   // the host program's
+
 namespace detail {
 using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context);

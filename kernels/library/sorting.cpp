@@ -115,6 +115,16 @@ struct ByKey {
     }
 };
 
+// f(begin, end) for pieces of [0, n) that take a hundredth of a second or so, with an ear for signals between them.
+template <class F>
+inline void in_pieces(int64_t n, F f) {
+    constexpr int64_t piece = int64_t{1} << 20;
+    for (int64_t begin = 0; begin < n; begin += piece) {
+        if (begin) hear_signals();
+        f(begin, std::min(n, begin + piece));
+    }
+}
+
 // Stable ascending sort by key; the result is in `a`. `b` is as much room again.
 template <class K>
 void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
@@ -150,9 +160,11 @@ void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     constexpr int digits = sizeof(K);
     Scratch<int64_t> counts(256 * digits);
     std::fill_n(counts.data, 256 * digits, int64_t{0});
-    for (int64_t i = 0; i < n; ++i)
-        for (int d = 0; d < digits; ++d)
-            ++counts[d * 256 + ((a[i].key >> (8 * d)) & 255)];
+    in_pieces(n, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            for (int d = 0; d < digits; ++d)
+                ++counts[d * 256 + ((a[i].key >> (8 * d)) & 255)];
+    });
     Pair<K>* source = a;
     Pair<K>* target = b;
     for (int d = 0; d < digits; ++d) {
@@ -164,8 +176,10 @@ void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
             count[v] = total;
             total += here;
         }
-        for (int64_t i = 0; i < n; ++i)
-            target[count[(source[i].key >> (8 * d)) & 255]++] = source[i];
+        in_pieces(n, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i)
+                target[count[(source[i].key >> (8 * d)) & 255]++] = source[i];
+        });
         std::swap(source, target);
     }
     if (source != a) memcpy(static_cast<void*>(a), source, static_cast<size_t>(n) * sizeof(Pair<K>));
@@ -188,12 +202,14 @@ inline void check_narrow(int64_t n, size_t key_size) {
 template <class K>
 void fill_pairs(const Keys<K>& keys, const void* row, int64_t step, int64_t count, bool reverse, K* spare,
                 Pair<K>* pairs) {
-    keys.read(row, step, count, spare);
     K flip = reverse ? std::numeric_limits<K>::max() : 0;
-    for (int64_t i = 0; i < count; ++i) {
-        pairs[i].key = spare[i] ^ flip;
-        pairs[i].index = static_cast<decltype(pairs[i].index)>(i);
-    }
+    in_pieces(count, [&](int64_t begin, int64_t end) {
+        keys.read(at(row, begin * step, keys.bytes), step, end - begin, spare + begin);
+        for (int64_t i = begin; i < end; ++i) {
+            pairs[i].key = spare[i] ^ flip;
+            pairs[i].index = static_cast<decltype(pairs[i].index)>(i);
+        }
+    });
 }
 
 template <class K>
@@ -208,11 +224,16 @@ void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* va
             int64_t base = place(row);
             const void* from = at(input, base, keys.bytes);
             fill_pairs(keys, from, inner, n, descending, reinterpret_cast<K*>(spare.data), pairs.data);
-            if (values) move_elements(keys.bytes, kept.data, 1, from, inner, n, [](int64_t i) { return i; });
+            if (values)
+                in_pieces(n, [&](int64_t first, int64_t last) {
+                    move_elements(keys.bytes, at(kept.data, first, keys.bytes), 1, from, inner, last - first, [&](int64_t i) { return first + i; });
+                });
             sort_pairs(pairs.data, spare.data, n);
             if (values)
-                move_elements(keys.bytes, at(values, base, keys.bytes), inner, kept.data, 1, n,
-                              [&](int64_t i) { return static_cast<int64_t>(pairs[i].index); });
+                in_pieces(n, [&](int64_t first, int64_t last) {
+                    move_elements(keys.bytes, at(values, base + first * inner, keys.bytes), inner, kept.data, 1, last - first,
+                                  [&](int64_t i) { return static_cast<int64_t>(pairs[first + i].index); });
+                });
             if (indices)
                 for (int64_t i = 0; i < n; ++i)
                     indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
@@ -294,6 +315,7 @@ void select(P* a, int64_t n, int64_t k) {
     auto greater = [](const P& x, const P& y) { return x.key > y.key; };
     int64_t left = 0, right = n - 1;
     while (right > left) {
+        if (right - left > 1 << 20) hear_signals();
         if (right == left + 1) {
             if (greater(a[left], a[right])) std::swap(a[left], a[right]);
             return;
