@@ -5,13 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#if defined(__x86_64__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 says it of its own intrinsics
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#endif
+#include "kernels/intrinsics.h"
 
 #ifndef KINDLING_ISA_NAMESPACE
 #define KINDLING_ISA_NAMESPACE isa_once

@@ -3,14 +3,9 @@
 // Compiled for processors that have the instruction; nothing here may be called on others.
 #include "kernels/library/gemm_bf16.h"
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 says it of its own intrinsics
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-
 #include <cstring>
 
+#include "kernels/intrinsics.h"
 #include "kernels/library/isa_buffer.h"
 
 namespace kindling::library {

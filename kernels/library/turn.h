@@ -2,11 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // g++ 12 says it of its own intrinsics
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
+#include "kernels/intrinsics.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 

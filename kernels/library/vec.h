@@ -1,6 +1,6 @@
 // kernels/library/vec.h: one vector register, for files compiled once for each instruction set.
 #pragma once
-#include <immintrin.h>
+#include "kernels/intrinsics.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 

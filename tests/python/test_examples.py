@@ -13,6 +13,8 @@ import sys
 import pytest
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
+# Seconds, much more than is needed: under sanitizers each takes ten times as long.
+PATIENCE = 3000 if os.environ.get("KINDLING_SANITIZED") else 300
 RUNNER = shlex.split(os.environ.get("KINDLING_TEST_RUNNER", "")) or [sys.executable, "-m", "kindling", "run"]
 SMALL = ["--dim", "32", "--layers", "2", "--heads", "4", "--kv-heads", "2", "--context", "32", "--batch", "4",
          "--eval-every", "10", "--dropout", "0.1", "--sample", "20"]
@@ -23,7 +25,7 @@ def command(*arguments):
 
 
 def run(*arguments, **environment):
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=300,
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=PATIENCE,
                           env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr[-3000:]
     return done
@@ -81,7 +83,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(tmp_path):
                                stderr=subprocess.DEVNULL)
     assert process.stdout.readline().startswith("first step")
     process.send_signal(signal.SIGINT)
-    rest = process.communicate(timeout=120)[0]
+    rest = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 130, rest
     stopped = int(re.search(r"stopped after (\d+) steps", rest)[1])
     assert 0 < stopped < 160 and part.exists()
@@ -107,7 +109,7 @@ def test_compile_checks_mode_and_backend(tmp_path):
 @pytest.mark.parametrize("name", ["lenet_digits", "lstm_lm", "small_gpt"])
 def test_other_examples_learn(name):
     done = subprocess.run([*RUNNER, os.path.join(EXAMPLES, name + ".py"), "--selfcheck"], capture_output=True, text=True,
-                          timeout=120)
+                          timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-3000:]
     losses = json.loads(done.stdout.splitlines()[-1])
     assert len(losses) == 50 and sum(losses[-5:]) / 5 < 0.75 * losses[0]
