@@ -191,7 +191,7 @@ private:
                 Sym a = operand(k), b = operand(1 - k);
                 // Against a number it is a clamp: the edge belongs to the inside. Between values ties are shared.
                 if (is_parameter(node.operands[1 - k])) return masked(least ? a <= b : a >= b);
-                return where(a == b, g * 0.5, masked(least ? a < b : a > b));
+                return where(a == b, g * 0.5, where(least ? a > b : a < b, zero(), g));  // all of it to both beside a NaN, as in PyTorch
             }
             case Primitive::Fmin: case Primitive::Fmax: {
                 Sym a = operand(0), b = operand(1);
@@ -248,7 +248,7 @@ private:
             case Primitive::Erfcx: return (2 * operand(0) * self() - two_over_root_pi) * g;
             case Primitive::Ndtri: return g * 2.5066282746310002 * exp(self() * self() * 0.5);
             case Primitive::Lgamma: return g * digamma(operand(0));
-            case Primitive::Digamma: return g * zeta(like(operand(0), 2), operand(0));
+            case Primitive::Digamma: return g * trigamma(operand(0));
             case Primitive::Zeta:
                 if (k == 0)
                     fail(ErrorKind::NotImplemented,

@@ -103,6 +103,11 @@ public:
     /// NaN passes through, as torch.clamp.
     friend Sym clamp(const Sym& x, const Sym& low, const Sym& high) { return min(max(x, low), high); }
 
+    /// The derivative of digamma. At infinity zeta has NaN, and every whole number below 0 is a pole.
+    friend Sym trigamma(const Sym& x) {
+        return where(isinf(x), where(x > 0, like(x, 0), like(x, __builtin_nan(""))), zeta(like(x, 2), x));
+    }
+
     static Sym unary(Primitive primitive, const Sym& x);
     static Sym binary(Primitive primitive, const Sym& x, const Sym& y);
     static Sym ternary(Primitive primitive, const Sym& x, const Sym& y, const Sym& z);

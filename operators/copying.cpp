@@ -244,6 +244,7 @@ OPERATORS(copying) {
     declare("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", {
         doc("Makes self look where another tensor looks"), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source) {
+            KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "Could not set tensor of type %s to a tensor of type %s", name(source.dtype()), name(self.dtype()));
             return set_(self, Ref<Storage>::share(source.storage()), source.storage_offset(), source.sizes(), source.strides());
         }),
     });

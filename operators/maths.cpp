@@ -15,6 +15,7 @@ void check_pair(const Tensor& a, const Tensor& b) {
         KINDLING_CHECK(Runtime, is_floating(each->dtype()) && each->dtype() != DType::BFloat16, "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
                        scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
     KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "Expected object of scalar type %s but got scalar type %s for second argument", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+    if (a.dtype() == DType::Float16) fail(ErrorKind::NotImplemented, "complex numbers of two float16 (torch.complex32) are not implemented");
 }
 
 }  // namespace
@@ -79,11 +80,10 @@ OPERATORS(maths) {
             int64_t order = n.integer();
             if (order < 0) fail(ErrorKind::Runtime, "polygamma(n, x) does not support negative n.");
             if (order == 0) return digamma(x);
+            if (order == 1) return trigamma(x);
             double factorial = 1;
             for (int64_t i = 2; i <= order && i <= 171; i++) factorial *= static_cast<double>(i);
-            Sym value = zeta(like(x, static_cast<double>(order) + 1), x) * like(x, order % 2 ? factorial : -factorial);
-            // At infinity zeta itself has NaN, and every whole number below 0 is a pole.
-            return order == 1 ? where(isinf(x), where(x > like(x, 0), like(x, 0), like(x, __builtin_nan(""))), value) : value;
+            return zeta(like(x, static_cast<double>(order) + 1), x) * like(x, order % 2 ? factorial : -factorial);
         }),
         derivative("self", GIVEN(Tensor grad, int64_t n, Tensor self) { return mul(grad, polygamma(n == INT64_MAX ? n : n + 1, self)); }),
     });
