@@ -245,8 +245,9 @@ private:
         const LoopOrder& order = space_.order;
         int64_t* strides = ordered_strides(order, memory, arena_);
         // An output of one number a row is that, also where inputs that are the same along rows are taken for elements.
-        const bool along = k < kernel_.output_count ? extents_[program_.outputs[static_cast<size_t>(k)]] == Extent::Element
-                                                    : all_elements_ || lies_along(memory);
+        const bool input = k >= kernel_.output_count;
+        const bool element = input || extents_[program_.outputs[static_cast<size_t>(k)]] == Extent::Element;
+        const bool along = lies_along(memory) || (all_elements_ && element);
         operand.elements.set(memory.data, static_cast<int>(item_size(memory.type)), along ? order.ndim : space_.kept_dims,
                              order.sizes, strides, arena_.take<int64_t>(3 * order.ndim + 1));
         operand.between = space_.kept_dims ? strides[space_.kept_dims - 1] : 0;
