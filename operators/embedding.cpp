@@ -122,6 +122,7 @@ OPERATORS(embedding) {
         doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets"), in(space::Torch), no_out(),
         composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding) {
             KINDLING_CHECK(Runtime, indices.dim() == 1 && offsets.dim() == 1, "input and offsets have to be 1D Tensors");
+            KINDLING_CHECK(Runtime, is_floating(weight.dtype()), "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got %s instead (while checking arguments for embedding_bag)", scalar_type_name(weight.dtype()));
             for (const Tensor* each : {&indices, &offsets})
                 KINDLING_CHECK(Runtime, each->dtype() == DType::Int64 || each->dtype() == DType::Int32, "Expected tensor for argument #1 '%s' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding_bag)", each == &indices ? "indices" : "offsets", scalar_type_name(each->dtype()));
             int64_t padding_idx = padding ? (*padding < 0 ? *padding + weight.size(0) : *padding) : -1;

@@ -681,7 +681,12 @@ OPERATORS(foreach) {
     declare("_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", {
         doc("The sum of |x|**ord of every tensor"), in(space::Torch),
         composition([](TensorList self, const Scalar& ord, DType dtype) {
-            return each(self, [&](const Tensor& t) { return sum(pow(abs(dtype == DType::None ? t : to(t, dtype)), ord)); });
+            return each(self, [&](const Tensor& t) {
+                const DType computed = dtype == DType::None ? t.dtype() : dtype;
+                // Whole numbers are summed in int64, whatever they are.
+                if (category(computed) < 2) fail(ErrorKind::NotImplemented, "\"powsum_cpu\" not implemented for 'Long'");
+                return sum(pow(abs(to(t, computed)), ord));
+            });
         }) });
     declare("_foreach_max(Tensor[] self) -> Tensor[]", {
         doc("The largest element of every tensor"), in(space::Torch),

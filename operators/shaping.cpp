@@ -111,6 +111,8 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
 
 /// Rows and columns of what `triangle` keeps, a row of numbers each.
 Tensor triangle_places(int64_t rows, int64_t columns, int64_t diagonal, bool upper, DType dtype, Device device) {
+    if (dtype != DType::Int32 && dtype != DType::Int64)
+        fail(ErrorKind::NotImplemented, "\"%s_indices\" not implemented for '%s'", upper ? "triu" : "tril", scalar_type_name(dtype));
     KINDLING_CHECK(Runtime, rows >= 0, "row must be non-negative, got%ld", rows);
     KINDLING_CHECK(Runtime, columns >= 0, "col must be non-negative, got%ld", columns);
     checked_numel({rows, columns});

@@ -22,7 +22,8 @@ nn.functional.avg_pool3d(a[None, None], (1, 2, 2))|nn.functional.adaptive_avg_po
 nn.functional.adaptive_max_pool2d(a[None], 1)|nn.functional.adaptive_max_pool3d(a[None, None], 1)|nn.functional.max_unpool2d(a[None], a[None].long() - 1, 2)
 nn.functional.lp_pool1d(a[None], 2, 2)|nn.functional.unfold(a[None, None], 1)|nn.functional.pad(a[None], (1, 1), mode='reflect')
 nn.functional.pad(a[None], (1, 1), mode='replicate')|nn.functional.pad(a[None, None], (1, 1, 1, 1), mode='reflect')|nn.functional.pad(a[None], (1, 1), mode='circular')
-nn.functional.pad(a[None, None], (1, 1, 1, 1), mode='replicate')|nn.functional.pad(a, (1, 1))|searchsorted(a[0], 1)|bincount(a[0])|histc(a)"""
+nn.functional.pad(a[None, None], (1, 1, 1, 1), mode='replicate')|nn.functional.pad(a, (1, 1))|searchsorted(a[0], 1)|bincount(a[0])|histc(a)
+triu_indices(2, 3, dtype=a.dtype)|tril_indices(2, 3, dtype=a.dtype)|_foreach_powsum([a], 2)|nn.functional.embedding_bag(p[None], a.expand(3, 2, 2)[0].repeat(3, 1))"""
 LOSSES = """mse_loss(x, y)|l1_loss(x, y)|smooth_l1_loss(x, y)|huber_loss(x, y)|soft_margin_loss(x, y)|kl_div(x, y)|poisson_nll_loss(x, y)|binary_cross_entropy(x, y)
 binary_cross_entropy_with_logits(x, y)|hinge_embedding_loss(x, y)|margin_ranking_loss(x, y, y)|multilabel_margin_loss(x, y)|multilabel_soft_margin_loss(x, y)
 cosine_embedding_loss(x, y, y[:, 0])|triplet_margin_loss(x, y, y)|gaussian_nll_loss(x, y, x)|nll_loss(x, y[:, 0])|cross_entropy(x, y)|multi_margin_loss(x, y[:, 0])
