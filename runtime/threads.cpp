@@ -168,9 +168,9 @@ int64_t milliseconds(clockid_t clock) {
 /// ear for signals between them, and ends early where another range has failed.
 void run_range(int64_t begin, int64_t end, int64_t grain, detail::RangeFunction function, void* context, const std::atomic<bool>* failed) {
     if (grain < 1) grain = 1;
-    const int64_t pieces = (end - begin) / grain;
-    // Where there are fewer, it is short; and narrow ranges cost reductions of columns half of their speed.
-    int64_t step = pieces >= 1024 ? pieces / 256 * grain : end - begin;
+    // Of less than 1,024 grains it is short, and is not divided; and narrow ranges cost reductions of columns half of their speed.
+    const bool is_short = (end - begin) >> 10 < grain;
+    int64_t step = is_short ? end - begin : (end - begin) / grain / 256 * grain;
     for (int64_t before = step < end - begin ? milliseconds(CLOCK_MONOTONIC) : 0;;) {
         if (end - begin < step) step = end - begin;
         function(context, begin, begin + step);
