@@ -41,7 +41,7 @@ template <class T> struct Scores {
     RowFold largest = find_row_fold(Combine::Max, type), sum = find_row_fold(Combine::Sum, type);
     TileFunction round = a.weights == DType::BFloat16 ? find_move(TileMove::RoundBFloat16) : a.weights == DType::Float16 ? find_move(TileMove::RoundHalf) : nullptr;
     PlaneCopy copy = find_plane_copy(sizeof(T));
-    TileFunction widen = find_move(TileMove::BFloat16ToFloat);
+    TileFunction widen = find_move(TileMove::BFloat16ToFloat), narrow = find_move(TileMove::FloatToBFloat16);
     T mask_row[key_block];
 
     explicit Scores(const Attention& problem) : a(problem) {}
@@ -87,7 +87,7 @@ template <class T> struct Scores {
     const void* weights(const T* values, int64_t rows, int64_t keys, Bits* rounded) const {
         if constexpr (sizeof(T) == 4)
             if (a.narrow) {
-                for (int64_t r = 0; r < rows; r++) round_for_tiles(rounded + r * key_block, values + r * key_block, keys);
+                for (int64_t r = 0; r < rows; r++) narrow(rounded + r * key_block, values + r * key_block, nullptr, nullptr, keys, 0);
                 return rounded;
             }
         return values;

@@ -247,15 +247,6 @@ struct alignas(64) TileShapes {
 
 }  // namespace
 
-void round_for_tiles(uint16_t* to, const float* from, int64_t count) {
-    for (int64_t i = 0; i < count; i += 2 * side) {
-        const __mmask64 all = ones(least(count - i, 2 * side));
-        const __m512 low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(all), from + i);
-        const __m512 high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(all >> side), from + i + side);
-        _mm512_mask_storeu_epi16(to + i, static_cast<__mmask32>(all), reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
-    }
-}
-
 void gemm_tiles(const TilesPart& given) {
     TilesPart part = given;
     const int64_t item = part.kind == TilesPart::Int32 ? 1 : 2, out_item = part.kind == TilesPart::BFloat16 ? 2 : 4;

@@ -24,7 +24,5 @@ struct TilesPart {
 
 /// Only where has_tiles().
 void gemm_tiles(const TilesPart& part);
-/// Rounded to bfloat16, as gemm_tiles rounds sums.
-void round_for_tiles(uint16_t* to, const float* from, int64_t count);
 
 }  // namespace kindling::library
