@@ -126,7 +126,7 @@ OperatorPlan* make_plan(const Operator& op) {
         plan->kind = OperatorPlan::Kind::Missing;
     } else if (op.body == Body::Pointwise) {
         plan->kind = OperatorPlan::Kind::Computed;
-        plan->keeps_number = std::strcmp(home.overload(), "Tensor") == 0 && (std::strcmp(home.name(), "mul") == 0 || std::strcmp(home.name(), "div") == 0);
+        plan->keeps_number = home.has(trait::KeepsNumber);
         for (int i = 0; i < op.tensor_count; i++)
             if (op.tensor_positions[i] < op.scalar_arity) plan->targets.push_back(op.tensor_positions[i]);
     } else if (op.body == Body::Composition) {

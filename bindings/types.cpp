@@ -474,6 +474,8 @@ static const FloatFacts& facts(DType dtype) {
     static constexpr FloatFacts half = {16, 3, 0x1p-10, 65504, 0x1p-14, 0x1p-24}, bfloat = {16, 2, 0x1p-7, 0x1.fep127, 0x1p-126, 0x1p-133},
         single = {32, 6, 0x1p-23, 0x1.fffffep127, 0x1p-126, 0x1p-149},
         wide = {64, 15, 0x1p-52, 0x1.fffffffffffffp1023, 0x1p-1022, 0x1p-1074};
+    static_assert(half.max == greatest(DType::Float16) && bfloat.max == greatest(DType::BFloat16) && single.max == greatest(DType::Float32) &&
+                  wide.max == greatest(DType::Float64));
     switch (to_real(dtype)) {
     case DType::Float16: return half;
     case DType::BFloat16: return bfloat;

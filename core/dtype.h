@@ -42,6 +42,10 @@ const char* name(DType dtype);
 const char* scalar_type_name(DType dtype);
 /// As the errors of conversions have it.
 const char* c_type_name(DType dtype);
+/// The greatest finite number of a floating dtype.
+constexpr double greatest(DType dtype) {
+    return dtype == DType::Float16 ? 65504 : dtype == DType::BFloat16 ? 0x1.fep127 : dtype == DType::Float32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
+}
 /// The dtype both operands are converted to; DType::None where torch has no promotion (uint16 with int32, ...).
 DType promote(DType a, DType b);
 constexpr DType to_complex(DType dtype) {

@@ -49,6 +49,7 @@ enum class Promotion : uint8_t {
     TRAIT(OutKeepsShape)     /* its out= keeps its shape if that has as many elements (linspace) */ \
     TRAIT(OwnNumbers)        /* a scalar body's numbers are first rounded to the operands' dtype, where that is a half type */ \
     TRAIT(WideSecond)        /* a number as second operand is not rounded to a half type that is computed in */ \
+    TRAIT(KeepsNumber)       /* a number as operand is kept for backward as PyTorch keeps it, as a tensor: it goes backward once */ \
     TRAIT(TensorOnlyNumbers) /* a Python number may stand for some of its Tensors, without a Scalar overload */ \
     TRAIT(NumberLast)        /* the same, but not for the first */ \
     TRAIT(AutocastLower)     /* under autocast: in the autocast dtype (matmul, conv), */ \

@@ -58,6 +58,8 @@ private:
 /// RuntimeError as torch where a number has no place in a dtype: too large, NaN or a fraction beyond an integer's range.
 /// Negative whole numbers wrap around in unsigned dtypes. The text names the dtype by its C++ type, or else as `called`.
 void check_fits(const Scalar& value, DType dtype, const char* called = nullptr);
+/// RuntimeError as torch where a factor of a result (alpha, beta) is of another kind: a bool beside numbers, a fraction beside integers.
+void check_kind(const Scalar& value, DType result, const char* name);
 
 template <> inline double Scalar::to<double>() const { return to_double(); }
 template <> inline float Scalar::to<float>() const { return static_cast<float>(to_double()); }

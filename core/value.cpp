@@ -59,10 +59,7 @@ double Scalar::to_double() const {
 void check_fits(const Scalar& value, DType dtype, const char* called) {
     auto fits = [&](double x) {
         if (dtype == DType::Float64 || dtype == DType::Complex128) return true;
-        if (!is_integral(dtype)) {
-            double largest = dtype == DType::Float16 ? 65504.0 : dtype == DType::BFloat16 ? 3.3895313892515355e38 : 3.4028234663852886e38;
-            return !(std::abs(x) > largest) || std::isinf(x);
-        }
+        if (!is_integral(dtype)) return !(std::abs(x) > greatest(to_real(dtype))) || std::isinf(x);
         bool whole = !value.is_float() && !value.is_complex();
         double width = std::ldexp(1.0, static_cast<int>(item_size(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1));
         double low = !is_unsigned(dtype) ? -width : whole ? 1 - width : 0;
@@ -72,6 +69,12 @@ void check_fits(const Scalar& value, DType dtype, const char* called) {
     const std::complex<double> parts = value.to_complex();
     const bool good = dtype == DType::Bool || (fits(parts.real()) && (is_complex(dtype) ? fits(parts.imag()) : parts.imag() == 0));
     KINDLING_CHECK(Runtime, good, "value cannot be converted to type %s without overflow", called ? called : c_type_name(dtype));
+}
+
+void check_kind(const Scalar& value, DType result, const char* name) {
+    KINDLING_CHECK(Runtime, !value.is_bool() || result == DType::Bool, "Boolean %s only supported for Boolean results.", name);
+    const bool whole = value.is_bool() || value.is_integral();
+    KINDLING_CHECK(Runtime, whole || category(result) >= 2, "For integral input tensors, argument %s must not be a floating point number.", name);
 }
 
 Tensor wrap_number(const Scalar& number) {

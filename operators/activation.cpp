@@ -205,7 +205,6 @@ OPERATORS(activation) {
         doc("The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016)"), out_castable(), takes(kind::Floats), in(space::Nn),
         composition([](const Tensor& self, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "glu does not support 0-dimensional tensors");
-            KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
             int64_t size = self.size(dim);
             KINDLING_CHECK(Runtime, size % 2 == 0, "Halving dimension must be even, but dimension %ld is size %ld", wrap_dim(dim, self.dim()), size);
             return mul(narrow(self, dim, 0, size / 2), sigmoid(narrow(self, dim, size / 2, size / 2)));

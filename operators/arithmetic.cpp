@@ -11,10 +11,8 @@ void check_alpha(const Tensor& self, const Tensor& other, const Scalar& alpha) {
     ResultType type;
     type.add(*self.impl());
     type.add(*other.impl());
-    const DType dtype = type.get();
-    KINDLING_CHECK(Runtime, !alpha.is_bool() || dtype == DType::Bool, "Boolean alpha only supported for Boolean results.");
-    KINDLING_CHECK(Runtime, category(dtype) >= 2 || alpha.is_bool(), "For integral input tensors, argument alpha must not be a floating point number.");
-    KINDLING_CHECK(Runtime, is_complex(dtype) || !alpha.is_complex(), "For non-complex input tensors, argument alpha must not be a complex number.");
+    check_kind(alpha, type.get(), "alpha");
+    KINDLING_CHECK(Runtime, is_complex(type.get()) || !alpha.is_complex(), "For non-complex input tensors, argument alpha must not be a complex number.");
 }
 
 void check_subtraction(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -48,11 +46,6 @@ Tensor rounded_div(const Tensor& self, const Tensor& other, std::optional<Text> 
     return *mode == "trunc" ? _div_trunc(self, other) : _div_floor(self, other);
 }
 
-/// The greatest finite number of a floating dtype.
-double greatest(DType dtype) {
-    return dtype == DType::Float16 ? 65504 : dtype == DType::BFloat16 ? 0x1.fep127 : dtype == DType::Float32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
-}
-
 }  // namespace
 }  // namespace kindling
 
@@ -82,11 +75,11 @@ OPERATORS(arithmetic) {
     });
     declare("mul.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * other; the logical and for bool"), alias("multiply"),
-        pointwise([](auto x, auto y) { return x.dtype() == DType::Bool ? x & y : x * y; }), flags(trait::WideSecond),
+        pointwise([](auto x, auto y) { return x.dtype() == DType::Bool ? x & y : x * y; }), flags(trait::WideSecond | trait::KeepsNumber),
     });
     declare("div.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self / other; integers are divided as floating point numbers"), alias("divide"), alias("true_divide"), int_to_float(),
-        pointwise([](auto x, auto y) { return x / y; }), flags(trait::WideSecond),
+        pointwise([](auto x, auto y) { return x / y; }), flags(trait::WideSecond | trait::KeepsNumber),
     });
     declare("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", {
         doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), out_castable(), alias("divide"), has_inplace(),

@@ -28,14 +28,8 @@ void check_strides(IntList size, IntList stride) {
 
 /// A number as a dtype holds it.
 std::complex<double> as_held(const Scalar& number, DType dtype) {
-    const double x = number.real();
-    switch (dtype) {
-        case DType::Float16: return to_float(to_half(static_cast<float>(x)));
-        case DType::BFloat16: return to_float(to_bfloat16(static_cast<float>(x)));
-        case DType::Float32: return static_cast<float>(x);
-        case DType::Complex64: return std::complex<float>(number.to_complex());
-        default: return is_integral(dtype) ? static_cast<double>(number.to_int()) : is_complex(dtype) ? number.to_complex() : x;
-    }
+    if (is_integral(dtype)) return static_cast<double>(number.to_int());
+    return Immediate::of(dtype, number.to_complex()).to_complex(dtype);
 }
 
 Tensor filled(Tensor tensor, const Scalar& value) {

@@ -161,14 +161,10 @@ OPERATORS(maths) {
             return mul(grad, conj(where(eq(self, Scalar(0)), wrap_number(Scalar(0)), slope)));
         }),
     });
-    declare("deg2rad(Tensor self) -> Tensor", { doc("Degrees to radians"), int_to_float(), checks([](const Tensor& self) { check_real("deg2rad", self); }), pointwise([](auto x) {
-        if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "deg2rad is not supported for complex tensors.");
-        return x * like(x, 0.017453292519943295769);
-    }) });
-    declare("rad2deg(Tensor self) -> Tensor", { doc("Radians to degrees"), int_to_float(), checks([](const Tensor& self) { check_real("rad2deg", self); }), pointwise([](auto x) {
-        if (is_complex(x.dtype())) fail(ErrorKind::Runtime, "rad2deg is not supported for complex tensors.");
-        return x * like(x, 57.295779513082320877);
-    }) });
+    declare("deg2rad(Tensor self) -> Tensor", { doc("Degrees to radians"), int_to_float(), checks([](const Tensor& self) { check_real("deg2rad", self); }),
+        pointwise([](auto x) { return x * like(x, 0.017453292519943295769); }) });
+    declare("rad2deg(Tensor self) -> Tensor", { doc("Radians to degrees"), int_to_float(), checks([](const Tensor& self) { check_real("rad2deg", self); }),
+        pointwise([](auto x) { return x * like(x, 57.295779513082320877); }) });
     declare("angle(Tensor self) -> Tensor", {
         doc("The angle of complex numbers; 0 or pi of real ones"), int_to_float(), no_inplace(),
         pointwise([](auto x) {
@@ -195,7 +191,6 @@ OPERATORS(maths) {
         doc("The multivariate log-gamma function of dimension p"), out_castable(), takes(kind::All & ~kind::Complex), alias("special_multigammaln"), has_inplace(),
         composition([](const Tensor& self, int64_t p) {
             KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "The input tensor may not be a boolean tensor.");
-            KINDLING_CHECK(NotImplemented, !self.is_complex(), "\"mvlgamma\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, p >= 1, "p has to be greater than or equal to 1");
             Tensor x = is_floating(self.dtype()) ? self : to(self, default_dtype());
             Tensor steps = mul(arange(Scalar(p), x.dtype()), wrap_number(Scalar(-0.5)));

@@ -455,7 +455,7 @@ OPERATORS(normalization) {
             uint64_t mask = dim_mask({}, n) & ~uint64_t{2};
             Sizes dims = all_but(n, 1);
             const DType inside = value_type(input.dtype());
-            Tensor mean_ = to(training ? result1 : running_mean, inside), rstd = training ? to(result2, inside) : rsqrt(add(to(running_var, value_type(input.dtype())), number(eps)));
+            Tensor mean_ = to(training ? result1 : running_mean, inside), rstd = training ? to(result2, inside) : rsqrt(add(to(running_var, inside), number(eps)));
             mean_ = along(mean_, n, 1);
             rstd = along(rstd, n, 1);
             if (training && thread_state.grad_mode) {

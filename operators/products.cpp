@@ -106,13 +106,6 @@ Tensor right_gradient(const Tensor& grad, const Tensor& left, const Tensor& righ
 /// The vector as a matrix of one column.
 Tensor as_column(const Tensor& vec) { return make_view(vec, {vec.size(0), 1}, {vec.stride(0), 1}, vec.storage_offset()); }
 
-/// As torch's addr: numbers of the result's own kind, or of a lower one.
-void check_scalar(const Scalar& number, DType result, const char* name) {
-    KINDLING_CHECK(Runtime, !number.is_bool() || result == DType::Bool, "Boolean %s only supported for Boolean results.", name);
-    KINDLING_CHECK(Runtime, category(result) >= 2 || !(number.is_float() || number.is_complex()), "For integral input tensors, argument %s must not be a floating point number.", name);
-    check_fits(number, result);
-}
-
 }  // namespace
 }  // namespace kindling
 
@@ -231,8 +224,10 @@ OPERATORS(products) {
             KINDLING_CHECK(Runtime, vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got %ld-D", vec2.dim());
             ResultType promoted;
             for (const Tensor* each : {&self, &vec1, &vec2}) promoted.add(*each->impl());
-            check_scalar(beta, promoted.get(), "beta");
-            check_scalar(alpha, promoted.get(), "alpha");
+            check_kind(beta, promoted.get(), "beta");
+            check_fits(beta, promoted.get());
+            check_kind(alpha, promoted.get(), "alpha");
+            check_fits(alpha, promoted.get());
             auto number = [&](const Scalar& s) { return wrap_number(s.is_complex() && !is_complex(promoted.get()) ? Scalar(s.to_double()) : s); };
             expanded_strides(self.sizes(), self.strides(), {vec1.size(0), vec2.size(0)});
             if (promoted.get() == DType::Bool) {

@@ -138,7 +138,7 @@ OPERATORS(scans) {
             auto reversed = [&](const Tensor& g) { return exp(add(flip(logcumsumexp(flip(sub(g, result), {dim}), dim), {dim}), self)); };
             if (grad.is_complex()) return conj(reversed(log(conj(grad))));
             // Not -inf: a second derivative would take it from itself.
-            Tensor low = wrap_number(Scalar(grad.dtype() == DType::Float64 ? -1.7976931348623157e308 : grad.dtype() == DType::Float16 ? -65504.0 : grad.dtype() == DType::BFloat16 ? -3.3895313892515355e38 : -3.4028234663852886e38));
+            Tensor low = wrap_number(Scalar(-greatest(grad.dtype())));
             Tensor positive = where(gt(grad, Scalar(0)), log(grad), low), negative = where(lt(grad, Scalar(0)), log(neg(grad)), low);
             return sub(reversed(positive), reversed(negative));
         }),
