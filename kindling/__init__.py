@@ -30,12 +30,37 @@ def _find_spec(name, path=None, target=None):
             def exec_module(module):
                 import zlib     # noqa: F401  zipimport fails where another thread is importing it just then
                 type(loader).exec_module(loader, module)
+                _with_absent(module)
 
             loader.exec_module = exec_module
         elif folders:
             # Not by the package alone: while it runs, other threads look for its modules already.
             _with_archive(folders)
+    elif name[:9] == "kindling.":
+        spec = _import("kindling._absent").spec(name, path)
     return spec
+
+
+def _with_absent(module):
+    """A module of ours that answers for the names in `_absent` too, once its own and its ``__getattr__`` have none."""
+    space = vars(module)
+    own, own_dir, below = space.get("__getattr__"), space.get("__dir__"), module.__spec__.name[9:]
+
+    def __getattr__(name):
+        if own:
+            try:
+                return own(name)
+            except AttributeError:
+                if name[:2] == "__":
+                    raise
+        elif name[:2] == "__":
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        return space.setdefault(name, _import("kindling._absent").find(below, name))
+
+    def __dir__():
+        return sorted({*(own_dir() if own_dir else space), *_import("kindling._absent").names(below)})
+
+    module.__getattr__, module.__dir__ = __getattr__, __dir__
 
 
 _sys.meta_path.insert(0, type(_sys.implementation)(find_spec=_find_spec))
@@ -154,7 +179,7 @@ def __getattr__(name):
                 return getattr(_import("kindling._foreach"), name)
             value = _C._error_class(name) or getattr(_C, name, None) or _C._named_dtype(name) or _submodule(name)
             if value is None:
-                raise AttributeError(f"module 'torch' has no attribute '{name}'")
+                value = _import("kindling._absent").find("", name)
     return globals().setdefault(name, value)
 
 
@@ -180,7 +205,9 @@ def _lazy_parts(space, homes, submodules, functions=()):
     def __getattr__(name):
         home = homes.get(name)
         if home is None and name not in submodules:
-            raise AttributeError(f"module {space['__name__']!r} has no attribute {name!r}")
+            if name[:2] == "__":
+                raise AttributeError(f"module {space['__name__']!r} has no attribute {name!r}")
+            return space.setdefault(name, _import("kindling._absent").find(space["__spec__"].name[9:], name))
         module = _import(f"{space['__name__']}.{home or name}")
         value = space[name] = getattr(module, name) if home else module
         return value

@@ -22,7 +22,7 @@ _METHODS = (
     "swapdims t transpose tril triu true_divide unsqueeze ")
 _LATE = ("pi e inf nan newaxis bit bits8 bits16 bits1x8 bits2x4 bits4x2 chalf complex32 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz "
          "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu qint8 qint32 quint8 quint2x4 quint4x2 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
-         "int1 int2 int3 int4 int5 int6 int7 OutOfMemoryError")
+         "int1 int2 int3 int4 int5 int6 int7 OutOfMemoryError export")
 
 
 def public(found):

@@ -1,5 +1,6 @@
 """The machine's accelerator, whatever its kind: the device of the first plug-in, if there is one."""
 
+__path__ = []   # modules below it are declared in _absent
 __all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache",
            "empty_host_cache", "get_device_capability", "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved",
            "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats",

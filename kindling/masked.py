@@ -6,6 +6,8 @@ Masked tensors are not there: the functions take and give ordinary ones.
 """
 import kindling as torch
 
+__path__ = []   # modules below it are declared in _absent
+
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
            "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
 

@@ -1,5 +1,6 @@
 """Apple's GPUs: there are none in this build."""
 
+__path__ = []   # modules below it are declared in _absent
 __all__ = ["device_count", "empty_cache", "get_rng_state", "is_available", "manual_seed", "seed", "set_rng_state",
            "synchronize", "current_allocated_memory", "driver_allocated_memory", "set_per_process_memory_fraction",
            "recommended_max_memory"]

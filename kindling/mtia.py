@@ -1,4 +1,5 @@
 """Meta's accelerators: there are none in this build."""
+__path__ = []   # modules below it are declared in _absent
 
 
 def is_available():

@@ -1,5 +1,6 @@
 """Intel's GPUs: there are none in this build."""
 
+__path__ = []   # modules below it are declared in _absent
 _NEEDS_DEVICE = frozenset(("init", "current_device", "set_device", "synchronize", "get_device_name",
                            "get_device_capability", "get_device_properties", "current_stream", "get_rng_state",
                            "initial_seed", "mem_get_info", "set_stream", "reset_peak_memory_stats"))

@@ -36,7 +36,7 @@ SMALL = 2000  # bytes of source that are compiled in less time than an entry of 
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
 # whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests) is compiled when it is used, in 5 to 20 ms a module.
-SELDOM = {"startup", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard", "utils/bottleneck",
+SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard", "utils/bottleneck",
           "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py", "optim/swa_utils.py",
           "distributions/kl.py", "utils/data/datapipes", "testing"}
 
@@ -52,7 +52,7 @@ def bytecode(text, name):
 def has_bytecode(path, size):
     """Whether the archive has the bytecode of this module too, or its source alone."""
     seldom = any(str(place) in SELDOM for place in (path, *path.parents))
-    return size >= SMALL and (not seldom or path.parts[0] == "startup" and path.stem == "__init__")
+    return size >= SMALL and (not seldom or path.parts[0] in ("startup", "_absent") and path.stem == "__init__")
 
 
 def main(package, stub, output):

@@ -3,6 +3,8 @@ import sys
 
 from kindling.backends import _Flags, _Switches
 
+__path__ = []   # modules below it are declared in _absent
+
 enabled = True
 benchmark = False
 benchmark_limit = None

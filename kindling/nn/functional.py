@@ -71,8 +71,10 @@ def __getattr__(name):
     elif name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
                   "handle_torch_function"):
         value = getattr(_load("kindling").overrides, name)
-    else:
+    elif name[:2] == "__":
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    else:
+        value = _load("kindling._absent").find("nn.functional", name)
     return globals().setdefault(name, value)
 
 

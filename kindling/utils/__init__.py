@@ -16,7 +16,9 @@ def __getattr__(name):
     except ModuleNotFoundError as error:
         if error.name != full:
             raise
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    if name[:2] == "__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, _kindling._import("kindling._absent").find("utils", name))
 
 
 def __dir__():

@@ -1,0 +1,4 @@
+"""Names of torch._prims_common, written by tools/surface.py."""
+TABLE = r"""
+_prims_common/ is_contiguous_or_false()
+"""  # noqa: E501

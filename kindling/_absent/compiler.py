@@ -1,0 +1,5 @@
+"""Names of torch.compiler, written by tools/surface.py."""
+TABLE = r"""
+compiler/ get_default_backend() keep_portable_guards_unsafe() keep_tensor_guards_unsafe() load_cache_artifacts() load_compiled_function() nested_compile_region() save_cache_artifacts() set_default_backend() set_enable_guard_collectives() skip_all_guards_unsafe() skip_guard_on_all_nn_modules_unsafe() skip_guard_on_globals_unsafe() skip_guard_on_inbuilt_nn_modules_unsafe() substitute_in_graph() wrap_numpy()
+compiler.config accumulated_recompile_limit=256 allow_unspec_int_on_nn_module=False assume_static_by_default=True automatic_dynamic_shapes=True capture_dynamic_output_shape_ops=False capture_scalar_outputs=False dynamic_shapes=True enable_cpp_symbolic_shape_guards=False fail_on_recompile_limit_hit=False force_disable_caches=False job_id=None log_file_name=None recompile_limit=8 reorderable_logging_functions? skip_tensor_guards_with_matching_dict_tags=True verbose=False wrap_top_frame=False
+"""  # noqa: E501

@@ -1,0 +1,19 @@
+"""Names of torch.jit, written by tools/surface.py."""
+TABLE = r"""
+jit/ _overload@_jit_internal _overload_method@_jit_internal enable_onednn_fusion() export_opnames() isinstance() onednn_fusion_enabled() optimize_for_inference@jit._freeze set_fusion_strategy@jit._fuser strict_fusion torch?
+jit._async fork() wait()
+jit._freeze freeze() optimize_for_inference()
+jit._fuser set_fusion_strategy()
+jit._monkeytype_config get_qualified_name()
+jit._recursive concrete_type_store? wrap_cpp_module()
+jit._script Attribute<value;type> ScriptModule(nn.modules.module:Module):*code,*code_with_constants,define,forward_magic_method,get_debug_state,*graph,graph_for,*inlined_graph,*original_name,save,save_to_buffer interface() script()
+jit._serialization load() save() validate_map_location()
+jit._trace trace() trace_module()
+jit.annotations Any~ AnyType@. BroadcastingList1? BroadcastingList2? BroadcastingList3? ComplexType@. Dict~ DictType@. FloatType@. IntType@. List~ ListType@. Module StringType@. TensorType@. Tuple~ TupleType@. ann_to_type() check_fn() get_param_names() get_signature() get_type_line() is_dict@_jit_internal is_list@_jit_internal is_optional@_jit_internal is_tuple@_jit_internal is_union@_jit_internal parse_type_line() split_type_line() try_ann_to_type() try_real_annotations()
+jit.frontend Apply Assert Assign Attribute AugAssign BinOp Break Builder ClassDef Const Continue DATACLASS_MAGIC_METHODS? Decl Def:decl,name Delete DictComp DictLiteral Dots EmptyTypeAnnotation ExprBuilder(jit.frontend:Builder):build_Attribute,build_BinOp,build_BoolOp,build_Call,build_Compare,build_Constant,build_Dict,build_DictComp,build_Ellipsis,build_GeneratorExp,build_IfExp,build_JoinedStr,build_List,build_ListComp,build_Name,build_NameConstant,build_Num,build_Starred,build_Str,build_Subscript,build_Tuple,build_UnaryOp ExprStmt FalseLiteral() For FrontendError!(Exception) FrontendTypeError!(jit.frontend:FrontendError) FunctionModifiers@_jit_internal Ident:*name If ListComp ListLiteral NoneLiteral() NotSupportedError!(jit.frontend:FrontendError) Param Pass Property:getter_name,name,setter_name Raise Return Select SliceExpr Starred Stmt StmtBuilder(jit.frontend:Builder):build_AnnAssign,build_Assert,build_Assign,build_AugAssign,build_Break,build_Continue,build_Delete,build_Expr,build_For,build_If,build_Pass,build_Print,build_Raise,build_Return,build_While,build_With StringLiteral Subscript TernaryIf TrueLiteral() TupleLiteral UnaryOp UnsupportedNodeError!(jit.frontend:NotSupportedError) Var:*name While With WithItem WithItemBuilder(jit.frontend:Builder):build_withitem build_class_def() build_def() build_expr? build_ignore_context_manager() build_param() build_param_list() build_stmt? build_stmts() build_withitem? build_withitems() find_before() get_class_assigns() get_class_properties() get_default_args() get_default_args_for_class() get_jit_class_def() get_jit_def() get_qualified_name@jit._monkeytype_config get_source_lines_and_file@_sources is_reserved_name() is_static_fn@_jit_internal is_torch_jit_ignore_context_manager() make_source_context() monkeytype_trace=None node_start_tokens? parse_def@_sources pretty_node_names? should_drop@_jit_internal
+jit.generate_bytecode format_bytecode() generate_upgraders_bytecode()
+jit.mobile/ LiteScriptModule:find_method,forward,run_method validate_map_location@jit._serialization
+jit.quantized QuantizedGRU(jit.quantized:QuantizedRNNBase) QuantizedGRUCell(jit.quantized:QuantizedRNNCellBase) QuantizedLSTM(jit.quantized:QuantizedRNNBase) QuantizedLSTMCell(jit.quantized:QuantizedRNNCellBase) QuantizedLinear(jit._script:ScriptModule) QuantizedLinearFP16(jit._script:ScriptModule) QuantizedRNNBase(jit._script:ScriptModule) QuantizedRNNCell(jit.quantized:QuantizedRNNCellBase) QuantizedRNNCellBase(jit._script:ScriptModule) quantize_linear_modules() quantize_rnn_cell_modules() quantize_rnn_modules()
+jit.supported_ops
+jit.unsupported_tensor_ops execWrapper()
+"""  # noqa: E501

@@ -1,0 +1,5 @@
+"""Names of torch.nativert, written by tools/surface.py."""
+TABLE = r"""
+nativert/
+nativert.backends/
+"""  # noqa: E501

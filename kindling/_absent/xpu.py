@@ -1,0 +1,8 @@
+"""Names of torch.xpu, written by tools/surface.py."""
+TABLE = r"""
+xpu/ can_device_access_peer() change_current_allocator@xpu.memory clock_rate() default_generators? device_memory_used() get_arch_list() get_gencode_flags() get_per_process_memory_fraction@xpu.memory get_rng_state_all@xpu.random get_stream_from_external() graph_pool_handle@xpu.graphs is_current_stream_capturing@xpu.graphs is_tf32_supported() make_graphed_callables@xpu.graphs memory_snapshot@xpu.memory memory_stats@xpu.memory memory_stats_as_nested_dict@xpu.memory memory_usage() power_draw() reset_accumulated_memory_stats@xpu.memory seed@xpu.random seed_all@xpu.random set_per_process_memory_fraction@xpu.memory set_rng_state@xpu.random set_rng_state_all@xpu.random temperature() use_mem_pool@xpu.memory utilization()
+xpu.graphs XPUGraph:capture_begin,capture_end,debug_dump,enable_debug_mode,instantiate,pool,raw_xpu_graph,raw_xpu_graph_exec,replay,reset graph graph_pool_handle() is_current_stream_capturing() make_graphed_callables()
+xpu.memory MemPool:*allocator,*id,snapshot,use_count XPUPluggableAllocator(xpu.memory:_XPUAllocator) _XPUAllocator:allocator change_current_allocator() empty_cache() get_per_process_memory_fraction() max_memory_allocated() max_memory_reserved() mem_get_info() memory_allocated() memory_reserved() memory_snapshot() memory_stats() memory_stats_as_nested_dict() reset_accumulated_memory_stats() reset_peak_memory_stats() set_per_process_memory_fraction() use_mem_pool()
+xpu.random get_rng_state() get_rng_state_all() initial_seed() manual_seed() manual_seed_all() seed() seed_all() set_rng_state() set_rng_state_all()
+xpu.streams Event:elapsed_time,query,record,synchronize,wait Stream:query,record_event,synchronize,wait_event,wait_stream
+"""  # noqa: E501

@@ -1,0 +1,92 @@
+"""Names of PyTorch that are declared and not built: they import, are handed on, and say at their use what they need."""
+import enum
+import importlib
+import subprocess
+import sys
+import warnings
+
+import kindling
+import pytest
+from kindling import _absent
+
+AREAS = sorted(path.partition(".")[0] for path in (
+    "ao", "cuda", "distributed", "export", "jit", "nn", "onnx", "package", "quantization", "utils", "xpu"))
+
+
+def declared():
+    for area in AREAS:
+        for module, (_, names) in _absent.table(area).items():
+            for name, how in names.items():
+                yield module, name, how
+
+
+def test_names_give_objects_of_their_kind():
+    seen = 0
+    for module, name, how in declared():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                value = getattr(importlib.import_module("kindling." + module), name)
+            except AttributeError:
+                pytest.fail(f"{module}.{name}{how}")
+        seen += 1
+        if how == "()" and getattr(value, "_absent", False):
+            with pytest.raises(NotImplementedError, match=r"^torch\."):
+                value()
+        elif how[:1] in ("!", "{", "<", ":") or how == "":
+            assert isinstance(value, type), (module, name)
+    assert seen > 2000
+
+
+def test_every_reason_is_one():
+    for module, name, _ in declared():
+        assert len(_absent.why(f"{module}.{name}")) > 15
+
+
+def test_classes_can_be_made_named_and_subclassed_and_used_not():
+    from kindling.distributed.checkpoint import FileSystemReader
+    from kindling.distributed.elastic.agent.server.api import RunResult, SimpleElasticAgent
+
+    class Mine(SimpleElasticAgent):
+        def more(self):
+            return 1
+
+    mine = Mine(spec=3)
+    assert mine.spec == 3 and mine.more() == 1 and isinstance(mine, SimpleElasticAgent) and not isinstance(1, SimpleElasticAgent)
+    assert not hasattr(mine, "nothing_like_it")
+    with pytest.raises(NotImplementedError, match="torch.distributed.elastic.agent.server.api.SimpleElasticAgent.run starts and watches"):
+        mine.run()
+    with pytest.raises(NotImplementedError, match="several processes"):
+        FileSystemReader("path").read_metadata()
+    assert FileSystemReader | None and list[FileSystemReader]
+    assert RunResult("x", failures=2).failures == 2 and RunResult("x") == RunResult("x") and "state='x'" in repr(RunResult("x"))
+    with pytest.raises(TypeError, match="state"):
+        RunResult()
+
+
+def test_enumerations_and_errors():
+    from kindling.distributed.elastic.agent.server import WorkerState
+    from kindling.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    assert issubclass(WorkerState, enum.Enum) and WorkerState.HEALTHY.name == "HEALTHY"
+    assert issubclass(ChildFailedError, Exception)
+    with pytest.raises(ChildFailedError):
+        raise ChildFailedError("x")
+
+
+def test_what_is_asked_for_by_hasattr():
+    assert not hasattr(kindling, "no_such_name") and not hasattr(kindling.nn, "no_such_name") and not hasattr(kindling.utils, "no_such_name")
+    with pytest.raises(ModuleNotFoundError, match="kindling.no_such_module"):
+        importlib.import_module("kindling.no_such_module")
+    with pytest.raises(ImportError):
+        exec("from kindling.onnx import no_such_name", {})
+
+
+def test_nothing_of_it_is_loaded_without_need():
+    code = ("import sys, kindling\nkindling.install_as_torch()\nimport torch\nfrom torch import nn\nimport torch.utils.data, torch.optim\n"
+            "nn.Linear(2, 2)(torch.ones(1, 2)).sum().backward()\n"
+            "print(sorted(name for name in sys.modules if '_absent' in name))\n"
+            "import torch.ao.quantization as q\nprint(q.__name__, 'QConfig' in dir(q), q.QConfig.__module__)\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    assert done.stdout.splitlines()[0] == "[]", done.stderr
+    assert "True" in done.stdout.splitlines()[1]
