@@ -4,6 +4,7 @@
 #include "autograd/plan.h"
 #include "core/schema.h"
 #include "core/shape.h"
+#include "operators/forms.h"
 
 namespace kindling {
 
@@ -233,6 +234,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
             copy[i] = arguments[i].is_tensor() && arguments[i].tensor == self.impl() ? Value(before) : arguments[i];
         op.functional_kernel(*op.functional, copy, &computed);
         Tensor result = computed.take_tensor();
+        check_target(op, result.dtype(), self.dtype());
         KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                        str(self.sizes()).c_str(), str(result.sizes()).c_str());
         tape::copy_(self, result);

@@ -20,6 +20,13 @@ template <class F, class... T> Tensor soft(const Tensor& self, int64_t dim, DTyp
     return by_rows(uint64_t{1} << dim, out, body, self, more...);
 }
 
+/// The dtype of softmax's input is not asked, but for one of float16 under a gradient in float32.
+void check_soft(const Tensor& grad, const Tensor& output, DType input_dtype, const char* kernel) {
+    KINDLING_CHECK(NotImplemented, is_floating(grad.dtype()), "\"%s\" not implemented for '%s'", kernel, scalar_type_name(grad.dtype()));
+    for (DType other : {output.dtype(), grad.dtype() == DType::Float32 && input_dtype == DType::Float16 ? input_dtype : grad.dtype()})
+        KINDLING_CHECK(Runtime, other == grad.dtype(), "expected scalar type %s but found %s", scalar_type_name(grad.dtype()), scalar_type_name(other));
+}
+
 Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alpha, bool in_place = false) {
     KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got %g", p);
     if (p == 0 || !train || input.numel() == 0) return input;
@@ -129,6 +136,7 @@ OPERATORS(activation) {
         doc("Limited to [min_val, max_val]"), out_same(), in(space::Nn), flags(trait::OwnNumbers),
         pointwise([](auto x, auto low, auto high) {
             if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Bool inputs not supported for hardtanh");
+            if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "clamp is not supported for complex types");
             return min(high, max(low, x));  // of two zeros the second, as clamp
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) {
@@ -211,7 +219,9 @@ OPERATORS(activation) {
         }),
     });
     declare("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", {
-        doc("x above 0, weight * x below; weight broadcasts"), takes(kind::Floats), in(space::Torch), no_inplace(),
+        doc("x above 0, weight * x below; weight broadcasts"), takes(kind::Floats), checks([](const Tensor& self, const Tensor& weight) {
+            KINDLING_CHECK(Runtime, self.dtype() == weight.dtype(), "Found dtype %s but expected %s", scalar_type_name(weight.dtype()), scalar_type_name(self.dtype()));
+        }), in(space::Torch), no_inplace(),
         pointwise([](auto x, auto w) { return where(x > zero_like(x), x, w * x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor weight) { return where(gt(self, Scalar(0)), grad, mul(grad, weight)); }),
         derivative("weight", GIVEN(Tensor grad, Tensor self) { return where(gt(self, Scalar(0)), wrap_number(Scalar(0)), mul(grad, self)); }),
@@ -219,6 +229,7 @@ OPERATORS(activation) {
     declare("prelu(Tensor self, Tensor weight) -> Tensor", {
         doc("x above 0, weight * x below, one weight for all or for each channel (He et al., 2015)"), flags(trait::AutocastLower), no_out(),
         composition([](const Tensor& self, const Tensor& weight) {
+            KINDLING_CHECK(Runtime, weight.dim() <= 1 || weight.numel() != 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %ld", weight.dim());
             KINDLING_CHECK(Runtime, self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got %s and %s", name(self.dtype()), name(weight.dtype()));
             Tensor w = weight;
             if (weight.numel() != 1) {
@@ -238,6 +249,7 @@ OPERATORS(activation) {
         composition([](const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, Generator* generator) {
             KINDLING_CHECK(Runtime, lower.to_double() <= upper.to_double(), "Lower bound should be less than or equal to the upper bound");
             if (!training) return leaky_relu(self, Scalar((lower.to_double() + upper.to_double()) / 2));
+            KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"rrelu_with_noise_out_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
             // One number in double precision for each element below or at zero, in their order, as PyTorch draws them.
             Tensor x = contiguous(self), below = le(x, Scalar(0)), slopes = ones(x.sizes(), DType::Float64, std::nullopt, x.device());
             if (!x.is_meta()) {
@@ -261,7 +273,8 @@ OPERATORS(activation) {
     declare("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
         doc("(grad - sum(grad * output)) * output"), in(space::Torch),
         kernel([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
-            return soft(grad, dim, input_dtype, [](const Sym& g, const Sym& y) { return (g - row_sum(g * y)) * y; }, output);
+            check_soft(grad, output, input_dtype, "softmax_backward_lastdim_kernel_impl");
+            return soft(grad, dim, grad.dtype(), [](const Sym& g, const Sym& y) { return (g - row_sum(g * y)) * y; }, output);
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor output, int64_t dim, Tensor grad_output_shape) {
             return _softmax_backward_data(grad, output, dim, grad_output_shape.dtype());
@@ -285,7 +298,8 @@ OPERATORS(activation) {
     declare("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
         doc("grad - exp(output) * sum(grad)"), has_out(), in(space::Torch),
         kernel([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
-            return soft(grad, dim, input_dtype, [](const Sym& g, const Sym& y) { return g - exp(y) * row_sum(g); }, output);
+            check_soft(grad, output, input_dtype, "log_softmax_backward_lastdim_kernel_impl");
+            return soft(grad, dim, grad.dtype(), [](const Sym& g, const Sym& y) { return g - exp(y) * row_sum(g); }, output);
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor output, int64_t dim) { return sub(grad, sum(mul(grad, exp(output)), IntList({dim}), true)); }),
         derivative("output", GIVEN(Tensor grad, Tensor grad_output, Tensor output, int64_t dim) {
@@ -323,7 +337,8 @@ OPERATORS(activation) {
         composition([](const Tensor& input, double p, std::optional<bool> train) {
             if (input.numel() == 0) return std::tuple<Tensor, Tensor>(input, empty_like(input));
             if (train && !*train) return std::tuple<Tensor, Tensor>(clone(input), ones_like(input, DType::Bool));
-            Tensor mask = bernoulli_(empty_like(input), 1 - p);
+            KINDLING_CHECK(Runtime, category(input.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(input.dtype()));
+            Tensor mask = bernoulli_(empty_like(input, to_real(input.dtype())), 1 - p);
             double scale = p == 1 ? 0.0 : 1 / (1 - p);
             return std::tuple<Tensor, Tensor>(mul(mul(input, mask), wrap_number(Scalar(scale))), to(mask, DType::Bool));
         }),

@@ -230,7 +230,10 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"), checks([](const Tensor& self, const Tensor& end, const Scalar&) { check_lerp(self, end); }),
+        doc("self + weight * (end - self), worked from the nearer end"), checks([](const Tensor& self, const Tensor& end, const Scalar& weight) {
+            check_lerp(self, end);
+            KINDLING_CHECK(Runtime, self.is_complex() || weight.is_real(), "value cannot be converted to type %s without overflow", c_type_name(self.dtype()));
+        }),
         promotes(Promotion::Same), takes(kind::Floats | kind::Complex), flags(trait::WideSecond),
         pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
         derivative("self", GIVEN(Tensor grad, Scalar weight) {
@@ -243,7 +246,7 @@ OPERATORS(arithmetic) {
     declare("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", {
         doc("self + weight * (end - self), worked from the nearer end"), out_same(), takes(kind::Floats | kind::Complex), checks([](const Tensor& self, const Tensor& end, const Tensor& weight) {
             check_lerp(self, end);
-            KINDLING_CHECK(Runtime, self.dtype() == weight.dtype(), "expected dtype %s for `weight` but got dtype %s", c_type_name(self.dtype()), c_type_name(weight.dtype()));
+            KINDLING_CHECK(Runtime, self.dtype() == weight.dtype() || !weight.dim(), "expected dtype %s for `weight` but got dtype %s", c_type_name(self.dtype()), c_type_name(weight.dtype()));
         }),
         pointwise([](auto x, auto y, auto w) { return where(abs(w) < like(abs(w), 0.5), x + w * (y - x), y - (y - x) * (like(w, 1) - w)); }),
         derivative("self", GIVEN(Tensor grad, Tensor weight) { return mul(grad, conj(rsub(weight, wrap_number(Scalar(1))))); }),

@@ -13,8 +13,7 @@ Sym truth(const Sym& x) { return x.dtype() == DType::Bool ? x : x != like(x, 0);
 
 /// A number to choose beside a tensor's.
 Tensor beside(const Tensor& tensor, const Scalar& number) {
-    DType type = result_type(tensor, number);
-    if (is_integral(type)) check_fits(number, type);
+    check_fits(number, value_type(result_type(tensor, number)));
     return wrap_number(number);
 }
 
@@ -176,7 +175,11 @@ OPERATORS(comparison) {
     });
     declare("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", {
         doc("One number where the condition holds, another elsewhere"), in(space::Torch), no_out(),
-        composition([](const Tensor& condition, const Scalar& self, const Scalar& other) { return where(condition, wrap_number(self), wrap_number(other)); }),
+        composition([](const Tensor& condition, const Scalar& self, const Scalar& other) {
+            const DType type = result_type(self, other);
+            check_fits(self, type);
+            check_fits(other, type);
+            return where(condition, wrap_number(self), wrap_number(other)); }),
     });
     declare("where(Tensor condition) -> Tensor[]", {
         doc("The places where the condition holds: nonzero(as_tuple=True)"), in(space::Torch), shape_by_value(),

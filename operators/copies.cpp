@@ -79,10 +79,10 @@ OPERATORS(copies) {
         composition([](const Tensor& self, IntList size) { return clone(reshape(self, size), MemoryFormat::Contiguous); }) });
     declare("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", {
         doc("view as another dtype, copied"), in(space::Torch),
-        composition([](const Tensor& self, DType dtype) { return clone(view(self, dtype), MemoryFormat::Contiguous); }) });
+        composition([](const Tensor& self, DType dtype) { return clone(view(resolve_neg(resolve_conj(self)), dtype), MemoryFormat::Contiguous); }) });
     declare("view_as_real_copy(Tensor self) -> Tensor", {
         doc("view_as_real, copied"), in(space::Torch),
-        composition([](const Tensor& self) { return clone(view_as_real(self), MemoryFormat::Contiguous); }) });
+        composition([](const Tensor& self) { return clone(view_as_real(resolve_conj(self)), MemoryFormat::Contiguous); }) });
     declare("view_as_complex_copy(Tensor self) -> Tensor", {
         doc("view_as_complex, copied"), in(space::Torch),
         composition([](const Tensor& self) { return clone(view_as_complex(self), MemoryFormat::Contiguous); }) });
@@ -117,6 +117,7 @@ OPERATORS(copies) {
         composition([](TensorList tensors, int64_t dim, int64_t num_chunks) {
             KINDLING_CHECK(Runtime, num_chunks >= 1, "_chunk_cat expects positive num_chunks");
             KINDLING_CHECK(Runtime, !tensors.empty(), "_chunk_cat expects a non-empty input tensor list");
+            for (const Tensor& each : tensors) KINDLING_CHECK(Runtime, each.dtype() == tensors[0].dtype(), "_chunk_cat expects all input tensors with the same dtype");
             std::vector<Tensor> rows;
             for (const Tensor& each : tensors) {
                 KINDLING_CHECK(Runtime, dim >= -each.dim() && dim < each.dim(), "_chunk_cat expects dim < ndim for all input tensors");

@@ -161,7 +161,7 @@ OPERATORS(copying) {
     });
     declare("type_as(Tensor self, Tensor other) -> Tensor", {
         doc("to the other's dtype"), in(space::Method), no_out(),
-        composition([](const Tensor& self, const Tensor& other) { return to(self, other.dtype()); }),
+        composition([](const Tensor& self, const Tensor& other) { return to(self, other); }),
     });
     declare("detach(Tensor(a) self) -> Tensor(a)", {
         doc("The same memory outside the autograd graph; shares the version counter"), not_differentiable(),
@@ -212,6 +212,7 @@ OPERATORS(copying) {
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)", size.size(), stride.size());
             Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
+            KINDLING_CHECK(Runtime, !self.impl()->inference || thread_state.inference_mode, "Inplace update to inference tensor outside InferenceMode is not allowed.");
             KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
             KINDLING_CHECK(Runtime, source->device == self.device(), "Attempted to set the storage of a tensor on device \"%s\" to a storage on different device \"%s\".  This is no longer allowed; the devices must match.",
                            name(self.device().type), name(source->device.type));
@@ -251,6 +252,7 @@ OPERATORS(copying) {
     declare("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
         doc("Makes self look into another tensor's storage"), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
+            KINDLING_CHECK(Runtime, source.is_contiguous(), "passed in tensor to be used as storage must be contiguous");
             return set_(self, Ref<Storage>::share(source.storage()), storage_offset, size, stride);
         }),
     });

@@ -165,6 +165,7 @@ OPERATORS(creation) {
     declare("empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Uninitialised memory"), not_differentiable(),
         kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> memory_format) {
+            KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "unsupported memory format Preserve");
             checked_numel(size);
             return make_tensor(size, format_strides(size, memory_format.value_or(MemoryFormat::Contiguous)), or_default(dtype), or_default(device));
         }),

@@ -380,7 +380,7 @@ OPERATORS(factorizations) {
     });
     declare("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)", {
         doc("linalg_lu_factor_ex under its old name"), flags(trait::AutocastFloat), in(space::Torch), raises_by_value(),
-        composition([](const Tensor& self, bool pivot, bool check_errors) { return linalg_lu_factor_ex(self, pivot, check_errors); }),
+        composition([](const Tensor& self, bool pivot, bool) { return linalg_lu_factor_ex(self, pivot, false); }),
     });
     declare("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", {
         doc("P, L and U from what lu_factor gave"), in(space::Torch),

@@ -177,8 +177,8 @@ Tensor transform1_to_real(const Tensor& self, std::optional<int64_t> n, int64_t 
 Tensor transform(const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm, bool forward) {
     Shape shape = shape_of(self, s, dim);
     Tensor x = resized(promoted(self, true), shape.dims, shape.sizes);
-    if (shape.dims.empty()) return clone(x);
-    return _fft_c2c(x, shape.dims, scaling_of(norm, forward), forward);
+    const Scaling scaling = scaling_of(norm, forward);
+    return shape.dims.empty() ? clone(x) : _fft_c2c(x, shape.dims, scaling, forward);
 }
 
 Tensor transform_from_real(const char* name, const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim, std::optional<Text> norm, bool forward) {
@@ -350,6 +350,7 @@ OPERATORS(fourier) {
         doc("The frequencies of fft of n values taken d apart"), flags(trait::OutKeepsShape), not_differentiable(),
         composition([](int64_t n, double d, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
             DType type = frequency_dtype(dtype, "fftfreq");
+            KINDLING_CHECK(Runtime, n >= 0, "Trying to create tensor with negative dimension %ld: [%ld]", n, n);
             Tensor places = cat(std::vector<Tensor>{arange(Scalar(0), Scalar((n + 1) / 2), type, layout, device, pin_memory), arange(Scalar(-(n / 2)), Scalar(0), type, layout, device, pin_memory)}, 0);
             return mul(places, wrap_number(Scalar(1.0 / (static_cast<double>(n) * d))));
         }),

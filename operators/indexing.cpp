@@ -241,9 +241,11 @@ Tensor selected_rows(const Tensor& self, int64_t dim, const Tensor& index) {
     KINDLING_CHECK(Runtime, self.dim() || index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got %ld value(s)", index.numel());
     Sizes sizes = self.sizes();
     if (self.dim()) sizes[static_cast<size_t>(dim)] = index.numel();
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "index_select(): Expected dtype int32 or int64 for index");
     Tensor result = make_tensor(sizes, self.dtype(), self.device());
-    if (result.is_meta() || !result.numel()) return result;
+    if (result.is_meta()) return result;
     Offsets offsets(self, dim, index, "index_select");
+    if (!result.numel()) return result;
     if (self.dim() == 0) { copy_into(result, self); return result; }
     Unlocked unlocked(result.numel() > 65536);
     library::gather_places(describe(self, static_cast<int>(dim), 1, offsets), self.data(), result.data());
@@ -289,6 +291,7 @@ Sizes without(const Tensor& t, int64_t dim) {
 void check_added(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* operation) {
     KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld with type: %s and size: %s", operation,
                    index.dim(), scalar_type_name(index.dtype()), str(index.sizes()).c_str());
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(index.dtype()));
     KINDLING_CHECK(Runtime, dim == 0 || dim < source.dim(), "%s(): Indexing dim %ld is out of bounds of the source tensor with size %s", operation,
                    dim, str(source.sizes()).c_str());
     if (source.dim() || index.numel() != 1)   // size(dim) refuses a number
@@ -646,7 +649,9 @@ OPERATORS(indexing) {
     declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", {
         doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
+            KINDLING_CHECK(Runtime, reduce != "add" && reduce != "multiply", "reduce argument must be either sum, prod, mean, amax or amin, got %s", std::string(reduce).c_str());
             Write write = reduce_mode(reduce, "scatter_reduce");
+            KINDLING_CHECK(Runtime, self.dtype() == src.dtype(), "scatter(): Expected self.dtype to be equal to src.dtype");
             if (!index.numel()) return untouched(self, dim);
             Tensor result;
             if (include_self) {
@@ -841,8 +846,9 @@ OPERATORS(indexing) {
         doc("self with src under a strided view of it"),
         composition([](const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || self.is_contiguous(), "as_strided_scatter is currently only supported for contiguous inputs");
-            Tensor result = clone_with_strides(self);
-            copy_(as_strided(result, size, stride, storage_offset), src);
+            Tensor result = clone_with_strides(self), part = as_strided(result, size, stride, storage_offset);
+            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
+            copy_(part, src);
             return result;
         }),
         // As torch has it: of the gradient, self gets the part under the view.

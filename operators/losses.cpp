@@ -35,6 +35,8 @@ void need_floats(const Tensor& self, const Tensor& target, const char* name) {
 }
 
 Tensor reduced(const Tensor& loss, int64_t reduction) { return reduction == 1 ? mean(loss) : reduction == 2 ? sum(loss) : loss; }
+/// Those that ask for 0 and for 1, and take all other numbers for a sum.
+Tensor reduced_or_summed(const Tensor& loss, int64_t reduction) { return reduced(loss, reduction == 0 || reduction == 1 ? reduction : 2); }
 
 struct Nll {
     Tensor input, target, weight;    // [N, C, S], [N, S], [C]
@@ -383,6 +385,8 @@ OPERATORS(losses) {
     declare("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor", {
         doc("binary_cross_entropy of sigmoid(self), without overflow"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
+            KINDLING_CHECK(Runtime, !thread_state.grad_mode || !weight.defined() || !weight.requires_grad(),
+                           "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument 'weight'. This input cannot have requires_grad True.");
             Tensor loss, logs = log_sigmoid(self);
             KINDLING_CHECK(Runtime, !is_integral(target.dtype()), "result type %s can't be cast to the desired output type %s", scalar_type_name(self.dtype()), scalar_type_name(target.dtype()));
             if (pos_weight.defined()) {
@@ -421,8 +425,12 @@ OPERATORS(losses) {
         doc("log(1 + exp(-target * self))"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
             KINDLING_CHECK(Runtime, category(self.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(self.dtype()));
+            KINDLING_CHECK(Runtime, !thread_state.grad_mode || !target.requires_grad(),
+                           "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input cannot have requires_grad True.");
             need_room(self, target);
-            return reduced(as_self(self, log1p(exp(neg(mul(target, self))))), reduction);
+            Sizes sizes = broadcast_sizes(self.sizes(), target.sizes());
+            KINDLING_CHECK(Runtime, IntList(sizes) == self.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(self.sizes()).c_str(), str(sizes).c_str());
+            return reduced(as_self(self, log1p(exp(neg(mul(target, self))))), reduction == 0 || reduction == 2 ? reduction : 1);
         }),
     });
     declare("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor", {
@@ -456,8 +464,8 @@ OPERATORS(losses) {
         doc("1 - cosine where target is 1, max(0, cosine - margin) where it is -1"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
             KINDLING_CHECK(Runtime, target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
-            if (target.dim() == 1) KINDLING_CHECK(Runtime, input1.dim() == 2, "1D target tensor expects 2D input tensors, but found inputs with sizes %s and %s.", str(input1.sizes()).c_str(), str(input2.sizes()).c_str());
-            else KINDLING_CHECK(Runtime, input1.dim() == 1, "0D target tensor expects 1D input tensors, but found inputs with sizes %s and %s.", str(input1.sizes()).c_str(), str(input2.sizes()).c_str());
+            if (target.dim() == 1) KINDLING_CHECK(Runtime, input1.dim() == 2 && input2.dim() == 2, "1D target tensor expects 2D input tensors, but found inputs with sizes %s and %s.", str(input1.sizes()).c_str(), str(input2.sizes()).c_str());
+            else KINDLING_CHECK(Runtime, input1.dim() == 1 && input2.dim() == 1, "0D target tensor expects 1D input tensors, but found inputs with sizes %s and %s.", str(input1.sizes()).c_str(), str(input2.sizes()).c_str());
             double eps = 1e-12;
             IntList last = generated::ints<-1>();
             Tensor product = sum(mul(input1, input2), last), m1 = add(sum(mul(input1, input1), last), number(eps)), m2 = add(sum(mul(input2, input2), last), number(eps));
@@ -499,7 +507,7 @@ OPERATORS(losses) {
             z = scatter(z, 1, places, Scalar(0));
             Tensor loss = div(sum(z, IntList({1})), wrap_number(Scalar(classes)));
             if (single && reduction == 0) return reshape(loss, target.sizes());
-            return reduced(loss, reduction);
+            return reduced_or_summed(loss, reduction);
         }),
     });
     declare("multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
@@ -512,6 +520,7 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, target.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
             Tensor x = self.dim() < 2 ? reshape(self, {1, -1}) : self, t = self.dim() < 2 ? reshape(target, {1, -1}) : target;
             int64_t n = x.size(1);
+            if (!t.is_meta()) KINDLING_CHECK(Runtime, min(t).item<int64_t>() >= -1 && max(t).item<int64_t>() < n, "argument #2 'target' is out of range");
             Tensor valid = eq(cumsum(to(lt(t, Scalar(0)), DType::Int64), 1), Scalar(0));
             Tensor safe = masked_fill(t, logical_not(valid), Scalar(0));
             Tensor is_target = gt(scatter_add(zeros(x.sizes(), DType::Int64), 1, safe, to(valid, DType::Int64)), Scalar(0));
@@ -519,7 +528,7 @@ OPERATORS(losses) {
             z = masked_fill(masked_fill(z, unsqueeze(logical_not(valid), 2), Scalar(0)), unsqueeze(is_target, 1), Scalar(0));
             Tensor loss = div(sum(z, IntList({1, 2})), wrap_number(Scalar(n)));
             if (self.dim() < 2 && reduction == 0) return reshape(loss, {});
-            return reduced(loss, reduction);
+            return reduced_or_summed(loss, reduction);
         }),
     });
     declare("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", {
@@ -528,7 +537,9 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, is_floating(x1.dtype()), "cdist only supports floating-point dtypes, X1 got: %s", scalar_type_name(x1.dtype()));
             KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
             KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
+            KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");
             int64_t mode = compute_mode.value_or(0);
+            KINDLING_CHECK(Runtime, mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: %ld", mode);
             bool by_product = p == 2 && (mode == 1 || (mode == 0 && (x1.size(-2) > 25 || x2.size(-2) > 25)));
             if (by_product) {
                 IntList last = generated::ints<-1>();
@@ -549,6 +560,8 @@ OPERATORS(losses) {
         composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
             KINDLING_CHECK(Runtime, x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: %ldD", x1.dim());
             KINDLING_CHECK(Runtime, x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: %ldD", x2.dim());
+            for (const Tensor* each : {&x1, &x2})
+                KINDLING_CHECK(Runtime, is_floating(each->dtype()), "cdist only supports floating-point dtypes, %s got: %s", each == &x1 ? "X1" : "X2", scalar_type_name(each->dtype()));
             KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
             KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
             KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");

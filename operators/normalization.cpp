@@ -398,6 +398,7 @@ OPERATORS(normalization) {
     declare("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", {
         doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
+            KINDLING_CHECK(Value, input.dim() >= static_cast<int64_t>(normalized_shape.size()), "Input tensor must have at least %zu dimensions, but got %ld", normalized_shape.size(), input.dim());
             check_normalized(input, normalized_shape, weight, Tensor());
             KINDLING_CHECK(NotImplemented, category(input.dtype()) >= 2, "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype())) {
@@ -418,6 +419,7 @@ OPERATORS(normalization) {
         kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"batch_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             int64_t n = input.dim();
+            KINDLING_CHECK(Value, running_mean.defined() == running_var.defined(), "running_mean and running_var must either both be None or neither be None");
             KINDLING_CHECK(Runtime, n >= 2, "Expected 2D or more input to batch_norm, but got %s", str(input.sizes()).c_str());
             KINDLING_CHECK(Runtime, training || (running_mean.defined() && running_var.defined()), "Expected running_mean and running_var to be defined when training is False");
             for (const Tensor* each : {&weight, &bias, &running_mean, &running_var})
@@ -584,6 +586,7 @@ OPERATORS(normalization) {
     declare("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", {
         doc("Norms over all dimensions but one"), in(space::Torch), no_out(),
         composition([](const Tensor& v, int64_t pow, int64_t dim) {
+            KINDLING_CHECK(Runtime, is_differentiable(v.dtype()), "norm(): input dtype should be either floating point or complex. Got %s instead.", scalar_type_name(v.dtype()));
             if (dim == -1) return linalg_vector_norm(v, Scalar(pow));
             KINDLING_CHECK(Index, v.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
             if (v.dim() == 1) return wrap_dim(dim, 1), abs(v);  // over no dimension, and not over all

@@ -126,11 +126,11 @@ Tensor pad_gradient(Fill fill, const Tensor& grad, IntList sizes, IntList pad) {
 }
 
 Tensor padded_by_mode(const Tensor& self, IntList pad, Text mode, std::optional<double> value) {
+    KINDLING_CHECK(NotImplemented, mode == "constant" || mode == "reflect" || mode == "replicate" || mode == "circular", "Unrecognised padding mode %s", std::string(mode).c_str());
     KINDLING_CHECK(Runtime, pad.size() % 2 == 0, "Padding length must be divisible by 2");
     KINDLING_CHECK(Runtime, static_cast<int64_t>(pad.size()) <= 2 * self.dim(), "Padding length should be less than or equal to two times the input dimension but got padding length %zu and input of dimension %ld", pad.size(), self.dim());
     if (mode == "constant") return constant_pad_nd(self, pad, Scalar(value.value_or(0)));
     std::string name(mode);
-    KINDLING_CHECK(NotImplemented, mode == "reflect" || mode == "replicate" || mode == "circular", "Unrecognised padding mode %s", name.c_str());
     KINDLING_CHECK(Runtime, !value || *value == 0, "Padding mode \"%s\" doesn't take in value argument", name.c_str());
     int64_t dims = static_cast<int64_t>(pad.size() / 2);
     KINDLING_CHECK(NotImplemented, dims >= 1 && dims <= 3 && (self.dim() == dims + 1 || self.dim() == dims + 2),
@@ -456,12 +456,17 @@ OPERATORS(padding) {
             KINDLING_CHECK(Runtime, !sequences.empty(), "received an empty list of sequences");
             KINDLING_CHECK(Runtime, padding_side == "left" || padding_side == "right", "Expected padding_side to be one of left or right, but got %s.", std::string(padding_side).c_str());
             int64_t longest = 0;
+            const Tensor& first = sequences[0];
             for (const Tensor& each : sequences) longest = std::max(longest, each.size(0));
             std::vector<Tensor> rows;
             for (const Tensor& each : sequences) {
-                Sizes pad(static_cast<size_t>(2 * each.dim()));
+                Sizes pad(static_cast<size_t>(2 * each.dim())), row{each.size(0)};
+                for (int64_t d = 1; d < first.dim(); d++) row.push_back(first.size(d));
                 pad[pad.size() - (padding_side == "left" ? 2 : 1)] = longest - each.size(0);
-                rows.push_back(longest == each.size(0) ? each : constant_pad_nd(each, pad, Scalar(padding_value)));
+                // As if written to a result like the first.
+                Tensor fitted = each.sizes() == IntList(row) ? each : expand(each, row);
+                fitted = to(fitted, first.dtype());
+                rows.push_back(longest == each.size(0) ? fitted : constant_pad_nd(fitted, pad, Scalar(padding_value)));
             }
             return stack(rows, batch_first ? 0 : 1);
         }),

@@ -123,8 +123,6 @@ DType compute_type(const Operator& op, const Value* arguments, bool to_run) {
 
 /// Of a plan that is not `to_run`, only the dtypes are of use: it may be of what is not implemented.
 void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, bool to_run = true) {
-    const Operator& home = *op.functional;
-    if (to_run && home.check) home.check(home, const_cast<Value*>(arguments), nullptr);
     const DType compute = plan.compute = compute_type(op, arguments, to_run);
 
     Sym symbols[max_arity];
@@ -180,6 +178,8 @@ void check_size(const TensorImpl* self, IntList sizes) {
 }
 
 void make_checked_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
+    const Operator& home = *op.functional;
+    if (home.check) home.check(home, const_cast<Value*>(arguments), nullptr);   // before shapes and targets, as PyTorch's
     try {
         make_plan(op, arguments, plan);
     } catch (const Error& error) {

@@ -74,7 +74,7 @@ Window window(const Tensor& input, IntList kernel, IntList stride, IntList paddi
 }
 
 Window adaptive(const Tensor& input, IntList size, int dims, const char* name) {
-    KINDLING_CHECK(Runtime, static_cast<int>(size.size()) == dims || size.size() == 1, "%s: output_size must be %d", name, dims);
+    KINDLING_CHECK(Runtime, static_cast<int>(size.size()) == dims, "%s: output_size must be %d", name, dims);
     KINDLING_CHECK(Runtime, input.dim() == dims + 1 || input.dim() == dims + 2, "%s(): Expected %dD or %dD tensor, but got %s", name, dims + 1, dims + 2, str(input.sizes()).c_str());
     for (int64_t d = input.dim() - dims - (input.dim() == dims + 1 ? 1 : 1); d < input.dim(); d++)
         KINDLING_CHECK(Runtime, d < 0 || input.size(d) > 0 || (input.dim() == dims + 2 && d == 0), "%s(): Expected input to have non-zero size for non-batch dimensions, but input has sizes %s with dimension %ld being empty", name, str(input.sizes()).c_str(), d);
@@ -218,7 +218,11 @@ OPERATORS(pooling) {
     });
     declare("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor", {
         doc("Gradients put back where the maxima were"), in(space::Torch), no_out(),
-        composition([](const Tensor& grad_output, const Tensor& self, IntList, IntList, IntList, IntList, bool, const Tensor& indices) {
+        composition([](const Tensor& grad_output, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool, const Tensor& indices) {
+            KINDLING_CHECK(Runtime, kernel_size.size() == 1 || kernel_size.size() == 2, "max_pool2d: kernel_size must either be a single int, or a tuple of two ints");
+            KINDLING_CHECK(Runtime, stride.size() <= 2, "max_pool2d: stride must either be omitted, a single int, or a tuple of two ints");
+            KINDLING_CHECK(Runtime, padding.size() == 1 || padding.size() == 2, "max_pool2d: padding must either be a single int, or a tuple of two ints");
+            KINDLING_CHECK(Runtime, dilation.size() == 1 || dilation.size() == 2, "max_pool2d: dilation must be either a single int, or a tuple of two ints");
             return _max_pool_backward(grad_output, self.sizes(), indices, 2);
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices) { return max_second(grad, indices, 2); }),

@@ -320,7 +320,7 @@ OPERATORS(products) {
             KINDLING_CHECK(Runtime, !matrices.empty(), "chain_matmul(): Expected one or more matrices");
             for (size_t i = 0; i < matrices.size(); i++)
                 KINDLING_CHECK(Runtime, matrices[i].dim() == 2, "Tensor dimension is %ld, expected 2 instead.", matrices[i].dim());
-            Tensor result = matrices[0];
+            Tensor result = matrices.size() == 1 ? clone(matrices[0]) : matrices[0];
             for (size_t i = 1; i < matrices.size(); i++) result = mm(result, matrices[i]);
             return result;
         }),

@@ -193,17 +193,19 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("Integers of the dtype's whole range that are not negative, in place"), in(space::Method), random_numbers(), not_differentiable(),
+        doc("Integers of the dtype's whole range that are not negative, in place"), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, Generator* generator) {
             return fill_with(self, [&](library::RandomOut out) { library::fill_random(out, chosen(generator)); });
         }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("Integers in [0, to), in place"), in(space::Method), random_numbers(), not_differentiable(),
+        doc("Integers in [0, to), in place"), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, int64_t to, Generator* generator) { return random_(self, 0, to, generator); }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("Integers in [from, to), in place"), in(space::Method), random_numbers(), not_differentiable(),
+        doc("Integers in [from, to), in place"), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
             uint64_t range = 0;                              // all 64 bits
             if (to) {
@@ -231,6 +233,7 @@ OPERATORS(random) {
             return fill_with(self, [&](library::RandomOut out) { library::fill_random(out, from, range, chosen(generator)); });
         }),
         refuses("torch.empty(2).random_(3, 1)", "RuntimeError: random_ expects 'from' to be less than 'to'"),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", {
         doc("1 with probability p, else 0, in place"), in(space::Method), random_numbers(),
@@ -243,6 +246,10 @@ OPERATORS(random) {
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
         doc("1 with its own probability, else 0, in place"), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, const Tensor& p, Generator* generator) {
+            if (!self.numel()) {
+                written(self);
+                return self;
+            }
             need_float(p, "bernoulli_tensor_cpu_p_");
             KINDLING_CHECK(Runtime, !p.numel() || all(logical_and(ge(p, Scalar(0)), le(p, Scalar(1)))).item<bool>(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
             Tensor wide = contiguous(expand(p, self.sizes())), target = self.is_contiguous() ? self : empty(self.sizes(), self.dtype());
@@ -263,7 +270,7 @@ OPERATORS(random) {
     declare("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", {
         doc("1 with probability p, else 0, in self's shape"), random_numbers(), no_out(),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
-        composition([](const Tensor& self, double p, Generator* generator) { return bernoulli_(empty_like(self), p, generator); }),
+        composition([](const Tensor& self, double p, Generator* generator) { return bernoulli_(empty_like(self, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), p, generator); }),
     });
     declare("rand(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uniform numbers in [0, 1)"), random_numbers(), not_differentiable(),
@@ -319,6 +326,7 @@ OPERATORS(random) {
         kernel([](int64_t n, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, n >= 0, "n must be non-negative, got%ld", n);
             Tensor result = make_tensor({n}, dtype == DType::None ? DType::Int64 : dtype, or_default(device));
+            KINDLING_CHECK(NotImplemented, !is_complex(result.dtype()) && result.dtype() != DType::Bool, "\"randperm\" not implemented for '%s'", scalar_type_name(result.dtype()));
             if (!result.is_meta() && n) library::fill_permutation(result.data(), result.dtype(), n, chosen(generator));
             return result;
         }),
@@ -328,9 +336,22 @@ OPERATORS(random) {
         kernel([](const Tensor& self, int64_t num_samples, bool replacement, Generator* generator) { return weights_sampled(self, num_samples, replacement, generator); }),
         refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
     });
+    declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {
+        doc("Normal numbers, each with its own mean and deviation"), out_castable(), in(space::Torch), random_numbers(),
+        composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
+            KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
+            KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
+            Tensor shape = empty(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype());
+            return add_(mul_(normal_(shape, 0, 1, generator), std), mean);
+        }),
+        derivative("mean, std", GIVEN(Tensor grad, IntList mean_sizes, IntList std_sizes) {
+            return std::tuple(zeros(mean_sizes, grad.dtype()), zeros(std_sizes, grad.dtype()));
+        }),
+    });
     declare("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", {
         doc("Normal numbers, each with its own mean"), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, double std, Generator* generator) {
+            KINDLING_CHECK(Runtime, std >= 0, "normal expects std >= 0.0, but found std %g", std);
             return add(mul(normal_(empty_like(mean, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), wrap_number(Scalar(std))), mean);
         }),
         derivative("mean", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
@@ -343,18 +364,6 @@ OPERATORS(random) {
             return add(mul(normal_(empty_like(std, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), std), wrap_number(Scalar(mean)));
         }),
         derivative("std", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
-    });
-    declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own mean and deviation"), out_castable(), in(space::Torch), random_numbers(),
-        composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
-            KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
-            KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
-            Tensor shape = empty(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype());
-            return add(mul(normal_(shape, 0, 1, generator), std), mean);
-        }),
-        derivative("mean, std", GIVEN(Tensor grad, IntList mean_sizes, IntList std_sizes) {
-            return std::tuple(zeros(mean_sizes, grad.dtype()), zeros(std_sizes, grad.dtype()));
-        }),
     });
     declare("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Normal numbers"), out_castable(), in(space::Torch), random_numbers(), not_differentiable(),
@@ -375,10 +384,11 @@ OPERATORS(random) {
     declare("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", {
         doc("d(sample)/d(shape) of a gamma number"), in(space::Torch), not_differentiable(),
         kernel([](const Tensor& self, const Tensor& output) {
-            KINDLING_CHECK(Runtime, output.sizes() == self.sizes() && output.dtype() == self.dtype(), "_standard_gamma_grad: expected output of shape %s and dtype %s, got %s of %s", str(self.sizes()).c_str(), name(self.dtype()), str(output.sizes()).c_str(), name(output.dtype()));
-            Tensor alpha = contiguous(self), sample = contiguous(output), result = make_tensor(self.sizes(), self.dtype(), self.device());
+            KINDLING_CHECK(Runtime, output.dtype() == self.dtype(), "Found dtype %s but expected %s", scalar_type_name(output.dtype()), scalar_type_name(self.dtype()));
+            Sizes sizes = broadcast_sizes(self.sizes(), output.sizes(), "_standard_gamma_grad");
+            Tensor alpha = contiguous(expand(self, sizes)), sample = contiguous(expand(output, sizes)), result = make_tensor(sizes, self.dtype(), self.device());
             if (result.is_meta()) return result;
-            library::standard_gamma_gradient(result.data(), alpha.data(), sample.data(), self.dtype(), self.numel());
+            library::standard_gamma_gradient(result.data(), alpha.data(), sample.data(), self.dtype(), result.numel());
             return result;
         }),
     });
@@ -397,10 +407,10 @@ OPERATORS(random) {
     declare("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Dirichlet numbers; the last dimension is one distribution"), in(space::Torch), random_numbers(), not_differentiable(),
         kernel([](const Tensor& self, Generator* generator) {
-            KINDLING_CHECK(Index, self.dim() > 0, "_sample_dirichlet: expected at least one dimension, got a 0-d tensor");
+            need_float(self, "dirichlet");
             Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype(), self.device());
             if (result.is_meta()) return result;
-            int64_t width = self.size(-1);
+            int64_t width = self.dim() ? self.size(-1) : 1;
             if (self.numel()) library::dirichlet(result.data(), alpha.data(), self.dtype(), self.numel() / width, width, chosen(generator));
             return result;
         }),

@@ -115,7 +115,8 @@ void moments(const Tensor& self, uint64_t mask, const std::optional<Scalar>& cor
         b.output(cast(root ? sqrt(variance) : variance, dtype));
         if (mean) b.output(cast(average, dtype));
     });
-    double freedom = static_cast<double>(count_in(self.sizes(), mask)) - off;
+    const int64_t count = count_in(self.sizes(), mask);
+    double freedom = count ? static_cast<double>(count) - off : 0;
     Immediate divisor = Immediate::of(DType::Float64, freedom > 0 ? freedom : 0.0);
     Fold what{&expression, &combine, &finish, &divisor};
     const Tensor rows = with_rows_in_one_piece(self, mask);
@@ -225,7 +226,7 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
 
 OPERATORS(reductions) {
     declare("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The sum of all elements; of integers in int64"), out_decides(), linear(),
+        doc("The sum of all elements; of integers in int64"), linear(),
         kernel([](const Tensor& self, DType dtype) { return summed(self, all_dims(self), false, dtype); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return expand(grad, self_sizes); }),
         example("torch.arange(5).sum()"),
@@ -264,7 +265,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of all elements"), out_decides(), linear(),
+        doc("The mean of all elements"), linear(),
         kernel([](const Tensor& self, DType dtype) { return mean_of(self, all_dims(self), false, dtype); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) {
             return div(expand(grad, self_shape.sizes()), wrap_number(Scalar(self_shape.numel())));
@@ -284,12 +285,13 @@ OPERATORS(reductions) {
         doc("The mean of what is not NaN"), out_decides(),
         composition([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or complex dtype but got %s", scalar_type_name(self.dtype()));
+            KINDLING_CHECK(Runtime, dtype == DType::None || is_differentiable(dtype), "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: %s", scalar_type_name(dtype));
             Tensor count = sum(logical_not(isnan(self)), dim, keepdim);
             return div(nansum(self, dim, keepdim, dtype), count);
         }),
     });
     declare("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The product of all elements; of integers in int64"), out_decides(), flags(trait::AutocastFloat),
+        doc("The product of all elements; of integers in int64"), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, DType dtype) {
             DType out = sum_dtype(self, dtype);
             return fold_one(self, Combine::Prod, value_type(out), out, all_dims(self), false);
@@ -363,8 +365,7 @@ OPERATORS(reductions) {
     declare("value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor", {
         doc("A gradient put where its value was found, zeros elsewhere"), in(space::Hidden),
         composition([](const Tensor& grad, int64_t dim, const Tensor& indices, IntList sizes, bool keepdim) {
-            if (sizes.empty()) return grad;
-            bool open = keepdim;
+            bool open = keepdim || sizes.empty();
             Tensor g = open ? grad : unsqueeze(grad, dim), at = open ? indices : unsqueeze(indices, dim);
             return scatter(zeros(sizes, grad.dtype(), std::nullopt, grad.device()), dim, at, g);
         }),
@@ -541,6 +542,7 @@ OPERATORS(reductions) {
                 KINDLING_CHECK(Runtime, promote(self.dtype(), dtype) == dtype, "linalg.vector_norm: the dtype of the input (%s) should be convertible without narrowing to the specified dtype (%s)",
                                scalar_type_name(self.dtype()), scalar_type_name(dtype));
             }
+            KINDLING_CHECK(Runtime, !ord.is_complex(), "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
             double p = ord.to_double();
             uint64_t mask = mask_of(dim, self);
             if (self.numel() == 0 && (p < 0 || std::isinf(p)))

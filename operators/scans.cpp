@@ -170,10 +170,9 @@ OPERATORS(scans) {
         composition([](const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) {
             KINDLING_CHECK(Runtime, self.dim() >= 1, "diff expects input to be at least one-dimensional");
             KINDLING_CHECK(Runtime, n >= 0, "order must be non-negative but got %ld", n);
-            if (n == 0) return clone(self);
-            int64_t d = wrap_dim(dim, self.dim());
             Tensor x = self;
             if (prepend.defined() || append.defined()) {
+                const int64_t d = wrap_dim(dim, self.dim());
                 std::vector<Tensor> list;
                 if (prepend.defined()) list.push_back(prepend);
                 list.push_back(self);
@@ -183,14 +182,16 @@ OPERATORS(scans) {
                     for (int64_t i = 0; i < self.dim(); i++)
                         KINDLING_CHECK(Runtime, i == d || each.size(i) == self.size(i), "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; input.size(%ld) = %ld, but got tensor.size(%ld) = %ld", i, self.size(i), i, each.size(i));
                 }
-                x = cat(list, d);
+                if (n) x = cat(list, d);
             }
+            if (n == 0) return clone(self);
+            const int64_t d = wrap_dim(dim, self.dim());
             for (int64_t i = 0; i < n && x.size(d) > 0; i++) {
                 int64_t length = x.size(d) - 1;
                 Tensor high = narrow(x, d, 1, length), low = narrow(x, d, 0, length);
                 x = x.dtype() == DType::Bool ? logical_xor(high, low) : sub(high, low);
             }
-            return n == 0 ? clone(x) : x;
+            return x;
         }),
     });
     declare("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", {

@@ -111,6 +111,7 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
 
 /// Rows and columns of what `triangle` keeps, a row of numbers each.
 Tensor triangle_places(int64_t rows, int64_t columns, int64_t diagonal, bool upper, DType dtype, Device device) {
+    if (dtype == DType::None) dtype = DType::Int64;
     if (dtype != DType::Int32 && dtype != DType::Int64)
         fail(ErrorKind::NotImplemented, "\"%s_indices\" not implemented for '%s'", upper ? "triu" : "tril", scalar_type_name(dtype));
     KINDLING_CHECK(Runtime, rows >= 0, "row must be non-negative, got%ld", rows);
@@ -310,8 +311,8 @@ OPERATORS(shaping) {
         composition([](const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
             KINDLING_CHECK(Runtime, repeats >= 0, "Repeats must be non-negative");
             Tensor source = dim ? self : reshape(self, {-1});
-            if (source.dim() == 0) source = reshape(source, {1});
             int64_t d = wrap_dim(dim.value_or(0), source.dim());
+            KINDLING_CHECK(Index, source.dim(), "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
             Sizes wide, sizes = source.sizes();
             Tensor open = unsqueeze(source, d + 1);
             wide = open.sizes();

@@ -24,10 +24,11 @@ struct Options {
 /// What the windows share: sizes 0 and 1, and a periodic window as all but the end of a longer symmetric one.
 template <class Shape> Tensor window(const char* name, int64_t length, bool periodic, Options options, Shape shape) {
     DType dtype = or_default(options.dtype);
-    KINDLING_CHECK(Runtime, is_floating(dtype), "%s expects floating point dtypes, got: %s", name, scalar_type_name(dtype));
+    KINDLING_CHECK(Runtime, is_differentiable(dtype), "%s expects floating point dtypes, got: %s", name, scalar_type_name(dtype));
     KINDLING_CHECK(Runtime, length >= 0 && length < INT64_MAX, "%s requires non-negative window_length, got window_length=%ld", name, length);
     if (length == 0) return empty({0}, dtype, options.layout, options.device, options.pin_memory);
     if (length == 1) return ones({1}, dtype, options.layout, options.device, options.pin_memory);
+    KINDLING_CHECK(NotImplemented, is_floating(dtype), "\"arange_cpu\" not implemented for '%s'", scalar_type_name(dtype));
     int64_t whole = periodic ? length + 1 : length;
     Tensor result = shape(arange(Scalar(whole), is_half(dtype) ? DType::Float32 : dtype, options.layout, options.device, options.pin_memory), whole);
     result = to(result, dtype);

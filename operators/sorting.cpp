@@ -345,6 +345,8 @@ OPERATORS(sorting) {
         kernel([](const Tensor& self, int64_t bins, const Scalar& min_, const Scalar& max_) {
             KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"histogramdd\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, bins > 0, "bins must be > 0");
+            check_fits(min_, self.dtype());
+            check_fits(max_, self.dtype());
             double low = min_.to_double(), high = max_.to_double();
             if (low == high && self.numel()) { low = kindling::min(self).item<double>(); high = kindling::max(self).item<double>(); }
             if (low == high) { low -= 1; high += 1; }

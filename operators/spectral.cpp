@@ -186,11 +186,14 @@ Tensor tolerance(const Tensor& self, const Tensor& largest, const Tensor& atol, 
     return atol.defined() ? max(to(atol, scaled.dtype()), scaled) : scaled;
 }
 Tensor optional_number(std::optional<double> value, const Tensor& like) {
-    return value ? full({}, Scalar(*value), to_real(like.dtype())) : Tensor();
+    return value ? to(wrap_number(Scalar(*value)), is_differentiable(like.dtype()) ? to_real(like.dtype()) : DType::Float64) : Tensor();
 }
 
 Tensor rank_of(const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
     need_matrix(self, "torch.linalg.matrix_rank", "input");
+    for (const Tensor* each : {&atol, &rtol})
+        KINDLING_CHECK(Runtime, !each->defined() || !each->is_complex(), "torch.linalg.matrix_rank: %s tensor of complex type is not supported. Got %s",
+                       each == &atol ? "atol" : "rtol", scalar_type_name(each->dtype()));
     if (!rtol.defined()) need_field(self, "linalg.matrix_rank");   // its usual value is of their dtype
     if (hermitian) need_square(self, "linalg.matrix_rank");
     if (self.numel() == 0) return zeros(batch_of(self), DType::Int64);

@@ -10,6 +10,12 @@
 namespace kindling {
 namespace {
 
+void check_indices(TensorList indices) {
+    for (const Tensor& each : indices)
+        KINDLING_CHECK(Runtime, !each.defined() || each.dtype() == DType::Int64 || each.dtype() == DType::Int32,
+                       "_unsafe_masked_index found unexpected index type %s", scalar_type_name(each.dtype()));
+}
+
 Tensor number(double value) { return wrap_number(Scalar(value)); }
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -114,7 +120,7 @@ Tensor counted(const Tensor& self, TensorList edges, const Tensor& weight, bool 
     Tensor w = ones({points.size(0)}, self.dtype());
     if (weight.defined()) {
         KINDLING_CHECK(Runtime, weight.dtype() == self.dtype(), "%s: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input(%s), and weight(%s)", name, kindling::name(self.dtype()), kindling::name(weight.dtype()));
-        KINDLING_CHECK(Runtime, weight.numel() == points.size(0), "%s: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got input with shape %s and weight with shape %s", name, str(self.sizes()).c_str(), str(weight.sizes()).c_str());
+        KINDLING_CHECK(Runtime, weight.sizes() == IntList(self.sizes().data(), self.sizes().size() - 1), "%s: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got input with shape %s and weight with shape %s", name, str(self.sizes()).c_str(), str(weight.sizes()).c_str());
         w = reshape(weight, {-1});
     }
     if (total == 0) return zeros(sizes, self.dtype());
@@ -366,6 +372,7 @@ OPERATORS(statistics) {
     declare("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor", {
         doc("self at the indices where mask is true, fill elsewhere"), in(space::Torch),
         composition([](const Tensor& self, const Tensor& mask, TensorList indices, const Scalar& fill) {
+            check_indices(indices);
             std::vector<Tensor> safe = indices.vec();
             for (size_t i = 0; i < safe.size(); i++)
                 if (safe[i].defined()) safe[i] = clamp(safe[i], Scalar(-self.size(static_cast<int64_t>(i))), Scalar(self.size(static_cast<int64_t>(i)) - 1));
@@ -375,6 +382,8 @@ OPERATORS(statistics) {
     declare("_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor", {
         doc("The values added at the indices where mask is true"), in(space::Torch),
         composition([](const Tensor& self, const Tensor& mask, TensorList indices, const Tensor& values) {
+            if (!self.numel()) return clone(self);
+            check_indices(indices);
             std::vector<Tensor> safe = indices.vec();
             for (size_t i = 0; i < safe.size(); i++)
                 if (safe[i].defined()) safe[i] = clamp(safe[i], Scalar(-self.size(static_cast<int64_t>(i))), Scalar(self.size(static_cast<int64_t>(i)) - 1));

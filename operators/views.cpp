@@ -541,9 +541,9 @@ OPERATORS(views) {
     declare("unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, SymInt size, SymInt step) -> Tensor", {
         doc("Adds up what every window gave"), in(space::Hidden),
         kernel([](const Tensor& grad_in, IntList input_sizes, int64_t dim, int64_t size, int64_t step) {
-            Tensor result = zeros(input_sizes, grad_in.dtype(), std::nullopt, grad_in.device());
+            KINDLING_CHECK(Value, step > 0, "step is %ld but must be > 0", step);
+            Tensor result = zeros(input_sizes, grad_in.dtype(), std::nullopt, grad_in.device()), windows = unfold(result, dim, size, step);
             if (result.is_meta()) return result;
-            Tensor windows = unfold(result, dim, size, step);
             if (step >= size) { windows.copy_(grad_in); return result; }
             for (int64_t i = 0; i < size; i++) windows.select(-1, i).add_(grad_in.select(-1, i));  // no overlap within one i
             return result;

@@ -43,6 +43,8 @@ def values(x, t):
     if x.device.type != "cpu" or word_of(x.layout) != "strided":
         return None
     x = x.detach()
+    if not x.numel():
+        return torch.empty(tuple(x.shape), dtype=getattr(torch, word_of(x.dtype)))
     if t is torch:
         return x.resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
     if x.is_conj():

@@ -20,7 +20,7 @@ from beside import FINER, Difference, compare, gist, observe, scale, seed
 from children import Fault
 from draw import Draw, changed, drawn, operators, place, tell, tensors_of, word_of
 from arguments import recorded
-from known import known
+from known import complaint, known
 
 # What these leave in memory is whatever was there.
 UNSPECIFIED = re.compile(r"(new_)?empty(_like|_strided|_permuted)?|_?resize(_as)?_|resize(_as)?|set_|_efficientzerotensor")
@@ -31,6 +31,28 @@ FREE = re.compile(r"_linalg_det|_linalg_slogdet|_lu_with_info|(linalg_|_linalg_)
 NO_MEMORY = re.compile("allocate memory|out of memory|MemoryError|bad_alloc|Storage size calculation overflowed")
 # Those that write to an argument. Where its elements share memory, which of two writes is the last is nobody's.
 WRITES = re.compile(r"\w+_\.\w+|.*out|\[\]=")
+
+
+# The size of a dimension without elements, where they are wanted: no other dimension that is drawn has it.
+FILLED = 6
+
+
+def filled(value, size, lists):
+    """An argument of PyTorch's with elements: tensors that are empty or on no device become zeros on the CPU, with `size` where
+    a dimension has none, and so do lists of sizes if `lists`."""
+    if isinstance(value, torch.Tensor):
+        if value.numel() and value.device.type != "meta":
+            return value
+        with torch.inference_mode(value.is_inference()):
+            x = torch.zeros([each or size for each in value.shape], dtype=value.dtype, requires_grad=value.requires_grad)
+        return x if value.is_leaf else x * 1
+    if isinstance(value, dict):
+        return {name: filled(item, size, lists) for name, item in value.items()}
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        if lists and all(type(item) is int for item in value):
+            return [item or size for item in value]
+        return type(value)(filled(item, size, lists) for item in value)
+    return "cpu" if value == "meta" or value == torch.device("meta") else value
 
 
 class Finer(Draw):
@@ -108,10 +130,29 @@ class Comparer:
                 raise
             return "no memory"
         except Difference as difference:
-            if not self.all and known(name, difference.kind, told(theirs), told(ours), f"{self.told}\n{difference.text}"):
+            if not self.all and known(name, difference.kind, told(theirs), told(ours), f"{self.told}\n{difference.text}",
+                                      lambda: self.refused_with_values(number, ours)):
                 return "known"
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
             return Fault(difference.kind, text.replace("\n  \n", "\n"), name)
+
+    def refused_with_values(self, number, ours):
+        """Whether PyTorch refuses the same call as we do, for the same reason, once its tensors have elements. Of a call whose
+        tensors are on no device, and else as they were, it may be for another reason: that call is wrong in two ways."""
+        for lists in (False, True):
+            function, args, kwargs, draw = self.make(number, torch, self.drawing)[1]
+            if not any(x.device.type == "meta" or not x.numel() for x in tensors_of([args, kwargs], torch)) and "meta" not in str(kwargs) and not lists:
+                continue
+            hollow = any(not x.numel() for x in tensors_of([args, kwargs], torch)) or lists  # so that a size could be wrong that we gave
+            children.stage("torch")
+            try:
+                seen = observe(torch, function, filled(args, FILLED, lists), filled(kwargs, FILLED, lists), [], number)
+            finally:
+                children.stage("")
+            about = [complaint(told.message.partition(": ")[2]) for told in (seen, ours)]
+            if seen.error and seen.stage == "call" and all(about) and ((seen.error, about[0]) == (ours.error, about[1]) or about[0] != about[1] and not hollow):
+                return True
+        return False
 
     def judge(self, number, name, ours, theirs):
         if isinstance(ours, str) or isinstance(theirs, str):
@@ -136,9 +177,12 @@ class Comparer:
             if "value" not in difference.kind and "nan" not in difference.kind:
                 raise
             try:
+                torch.set_default_dtype(torch.float64)  # that integers become
                 finer = self.outcome(number, torch, self.finer)
             except Exception:
                 raise difference
+            finally:
+                torch.set_default_dtype(torch.float32)
             self.values(name, operator, ours, theirs, finer)
         return "refused later" if theirs.error else "answered"
 

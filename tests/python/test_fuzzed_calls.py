@@ -1,0 +1,179 @@
+"""Calls that tests/fuzz/differences.py and empties.py once told to come out otherwise than in PyTorch, and their siblings."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import kindling  # noqa: E402
+
+if torch is kindling or not hasattr(torch, "_C") or "kindling" in torch.__version__:
+    pytest.skip("needs PyTorch", allow_module_level=True)
+sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
+
+from beside import compare, observe  # noqa: E402
+
+# What is wrong, asked before shapes and targets.
+REFUSED = """
+t.ones(2).clamp_max_(1 + 2j)
+t.ones(2, dtype=t.uint8).clamp_min_(1 + 0j)
+t._foreach_clamp_min_([t.ones(2)], 1 + 1j)
+t._foreach_maximum_([t.ones(2, dtype=t.int64)], 1 + 1j)
+t.normal(t.ones(3), float("nan"))
+t.normal(t.ones(0), -1.0)
+t.normal(t.ones(3), -1.0, out=t.ones(3))
+t.ops.aten._sample_dirichlet(t.ones(2, 2, dtype=t.complex64))
+t.ops.aten._standard_gamma_grad(t.ones(2), t.ones(2, dtype=t.float64))
+t.native_dropout(t.ones(2, dtype=t.int32), 0.0, None)
+t.native_dropout(t.ones(2, dtype=t.bool), 0.5, True)
+t.ops.aten.sum.out(t.ones(2, dtype=t.int8), out=t.empty(0))
+t.ops.aten.prod.out(t.ones(2, dtype=t.int16), dtype=None, out=t.empty(0, dtype=t.int16))
+t.ops.aten.mean.out(t.ones(2, dtype=t.uint8), dtype=None, out=t.empty(0))
+t._unsafe_masked_index(t.ones(3), t.ones(2, dtype=t.bool), [t.ones(2)], 1)
+t._unsafe_masked_index_put_accumulate(t.ones(3), t.ones(2, dtype=t.bool), [t.ones(2, dtype=t.uint8)], t.ones(2))
+t._prelu_kernel(t.ones(2), t.ones(2, dtype=t.float64))
+t.prelu(t.ones(2, 1), t.ones(1, 1))
+t._chunk_cat([t.ones(4), t.ones(4, dtype=t.int64)], 0, 2)
+t.nn.functional.soft_margin_loss(t.ones(2, 3), t.ones(4, 2, 3))
+t.ops.aten.soft_margin_loss(t.ones(()), t.ones(2))
+t.ops.aten.soft_margin_loss(t.ones(1), t.ones(1, requires_grad=True))
+t.binary_cross_entropy_with_logits(t.ones(2), t.ones(2), t.ones(2, requires_grad=True))
+t.diff(t.ones(3), 0, prepend=t.ones(2, 2))
+t.ops.aten.value_selecting_reduction_backward(t.ones(()), 3, t.zeros((), dtype=t.int64), [], False)
+t.ops.aten.value_selecting_reduction_backward(t.ones(3), 0, t.zeros(3, 3, dtype=t.int64), [], True)
+t.ops.aten.unfold_backward(t.ones(2, 2), [3], 0, 2, -1)
+t.fft.fftfreq(-1)
+t.fft.ifftn(t.ones(2, 2), dim=[], norm="x")
+t.fft.fftn(t.ones(()), norm="x")
+t.hann_window(8, dtype=t.complex64)
+t.kaiser_window(3, dtype=t.complex64)
+t.randperm(0, dtype=t.complex64)
+t.randperm(0, dtype=t.bool)
+t.empty([2], memory_format=t.preserve_format)
+t.ones(2, dtype=t.int16).set_(t.ones(2, 3, dtype=t.int16).t(), 0, [2], [1])
+t.index_add(t.ones(2), 0, t.zeros(1, dtype=t.uint8), t.ones(1))
+t.index_add(t.ones(0), 0, t.zeros(0, dtype=t.uint8), t.ones(0))
+t.index_select(t.ones(0, 0), -1, t.ones(0))
+t.scatter_reduce(t.ones(2), 0, t.zeros(1, dtype=t.int64), t.ones(1), "multiply")
+t.scatter_reduce(t.ones(2), 0, t.zeros(1, dtype=t.int64), t.ones(1), "add")
+t.scatter_reduce(t.ones(2), 0, t.zeros(0, dtype=t.int64), t.zeros(0, dtype=t.int64), "sum")
+t.as_strided_scatter(t.ones(7, 7), t.tensor(0.2), [3, 3], [7, 7])
+t.lerp(t.ones(2), t.ones(2), 1 + 1j)
+t.lerp(t.ones(2), t.ones(2), t.ones(1, dtype=t.float64))
+(t.ones(2, requires_grad=True) * 1).float_power_(2)
+(t.ones(2, requires_grad=True) * 1).float_power_(t.ones(2))
+t.repeat_interleave(t.tensor(1.0), 1, -1)
+t.nanmean(t.ones(2), dtype=t.int8)
+t.norm(t.ones(2), 1 + 0j)
+t.dist(t.ones(2), t.ones(2), 1 + 0j)
+t.ops.aten.linalg_vector_norm(t.ones(2), 1 + 0j)
+t.where(t.ones(2, dtype=t.bool), -1e308, 0.2)
+t.where(t.ones(2, dtype=t.bool), -1e308, t.ones(2))
+t.where(t.ones(2, dtype=t.bool), 1 - 1e308j, t.ones(2))
+t.histc(t.ones(2, dtype=t.float16), 100, max=1099511627776)
+t.histc(t.ones(2), 100, max=1e300)
+t.cdist(t.ones(2, 2), t.ones(2, 2), compute_mode=3)
+t.cdist(t.ones(2, 2), t.ones(2, 2, dtype=t.int64))
+t.ops.aten._cdist_forward(t.ones(2, 2), t.ones(2, 2), -1.0, None)
+t.cosine_embedding_loss(t.ones(3), t.ones(3, 3), t.ones(()))
+t.nn.functional.multilabel_margin_loss(t.ones(3), t.tensor([-2, 0, 1]))
+t.nn.functional.multilabel_margin_loss(t.ones(3), t.tensor([3, -1, -1]))
+t.rms_norm(t.ones(2), [2, 2])
+t.native_batch_norm(t.ones(2, 2), None, None, None, t.ones(2), True, 0.1, 0.1)
+t.norm_except_dim(t.ones(3, dtype=t.int64), dim=0)
+t.linalg.matrix_rank(t.ones(2, 2), atol=t.ones((), dtype=t.complex64))
+t.ops.aten.pad(t.ones(2), [1], "multiply")
+t.nn.functional.adaptive_max_pool2d(t.ones(1, 3, 3), [7])
+t.ops.aten._adaptive_avg_pool2d(t.ones(1, 3, 3), [1])
+t.embedding_renorm_(t.ones(3, 1, 2), t.zeros(1, dtype=t.int64), 1.0, 2.0)
+t.rrelu(t.ones(2, dtype=t.int32), training=True)
+t.ops.aten._softmax_backward_data(t.ones(2), t.ones(2), 0, t.float16)
+t.ops.aten._softmax_backward_data(t.ones(2), t.ones(2, dtype=t.float64), 0, t.float32)
+t.ops.aten._softmax_backward_data(t.ones(2, dtype=t.int64), t.ones(2, dtype=t.int64), 0, t.float32)
+t.ops.aten._log_softmax_backward_data(t.ones(2, dtype=t.int64), t.ones(2), 0, t.float32)
+t.histogramdd(t.ones(1, 1), 2, weight=t.ones(1, 1))
+t.ops.aten.max_pool2d_with_indices_backward(t.ones(1, 1, 1), t.ones(1, 1, 1), [], [1], [0], [1], True, t.zeros(1, 1, 1, dtype=t.int64))
+t.ones(2, device="meta").type_as(t.ones(2))
+t.nn.functional.hardtanh(t.ones(2, dtype=t.complex64))
+"""
+# What is right, and was refused or came out otherwise.
+ANSWERED = """
+t.bernoulli(t.ones(3, 4).t(), 1.0)
+t.zeros(0).bernoulli_(t.ones(4, 4) * 3)
+t._sample_dirichlet(t.tensor(1.5))
+t.ops.aten._standard_gamma_grad(t.full((2, 2), 0.5), t.full((2,), 0.3))
+t.native_dropout(t.ones(200, dtype=t.complex64), 0.5, True)
+t._unsafe_masked_index_put_accumulate(t.ones(0, 2), t.ones(2, dtype=t.bool), [t.ones(2)], t.ones(2))
+t.view_as_real_copy(t.tensor([1 + 2j, 3 - 1j]).conj())
+t.view_copy(t.tensor([1 + 2j, 3 - 1j]).conj(), t.float32)
+t.ops.aten.soft_margin_loss(t.ones(2, 3), t.ones(3), 3)
+t.ops.aten.multi_margin_loss(t.ones(2, 3), t.ones(2, dtype=t.int64), 1, 1, None, 3)
+t.ops.aten.multilabel_margin_loss(t.ones(2, 3), t.ones(2, 3, dtype=t.int64), 3)
+t.ops.aten.value_selecting_reduction_backward(t.ones(3), 0, t.zeros(3, dtype=t.int64), [], False)
+t.tensor(2.0, requires_grad=True).max(0)[0]
+t.tril_indices(3, 2, dtype=None)
+t.hann_window(1, dtype=t.complex64)
+t.blackman_window(0, dtype=t.complex128)
+t.pad_sequence([t.ones(2, 3, dtype=t.float16), t.ones(1, 3, dtype=t.float64)]) if hasattr(t, "pad_sequence") else 0
+t.ops.aten.pad_sequence([t.ones(2, 3), t.ones(2, 1)], True)
+t.ops.aten.pad_sequence([t.ones(2, 3, dtype=t.int64), t.ones(1, 3, dtype=t.float64)], False, 0.0, "left")
+t.lerp(t.zeros(2), t.ones(2), t.tensor(True))
+t.lerp(t.zeros(2), t.ones(2), t.tensor(1 + 1j))
+t.lerp(t.zeros(2), t.ones(2), 0.25 + 0j)
+t._lu_with_info(t.zeros(2, 2))
+t.chain_matmul(t.ones(2, 2))
+t.matrix_power(t.eye(2), 0)
+t.linalg.matrix_rank(t.eye(2), atol=1.0, rtol=-1e308)
+t.ops.aten._log_softmax_backward_data(t.ones(2, dtype=t.float64), t.zeros(2, dtype=t.float64), 0, t.float32)
+t.ops.aten._softmax_backward_data(t.ones(2), t.ones(2), 0, t.float64)
+t.var(t.ones(2, 0), 1, correction=-2)
+t.var(t.ones(2, 2), 1, correction=-2)
+(t.ones(5, requires_grad=True) * 1).random_(1)
+t.rms_norm(t.ones(2, 2), [2])
+t.normal(t.ones((), dtype=t.bfloat16), t.zeros(3, 3, dtype=t.float64))
+t.where(t.ones(2, dtype=t.bool), float("inf"), t.ones(2))
+t.randint(4, [4]) >= 0
+"""
+
+
+def lines(text):
+    return [line for line in text.splitlines() if line]
+
+
+def both(line):
+    found = []
+    for t in (torch, kindling):
+        leaves = []
+        if "requires_grad=True" in line:
+            make = t.ones
+
+            class Marked:  # the module, whose leaves are noted
+                def __getattr__(self, name, t=t):
+                    return getattr(t, name)
+
+                @staticmethod
+                def ones(*sizes, **options):
+                    x = make(*sizes, **options)
+                    if x.requires_grad:
+                        leaves.append(x)
+                    return x
+            module = Marked()
+        else:
+            module = t
+        found.append(observe(t, lambda module=module: eval(line, {"t": module}), [], {}, leaves))
+    return found
+
+
+@pytest.mark.parametrize("line", lines(REFUSED))
+def test_refused_alike(line):
+    theirs, ours = both(line)
+    assert theirs.error and theirs.error == ours.error and theirs.stage == ours.stage == "call", (theirs, ours)
+
+
+@pytest.mark.parametrize("line", lines(ANSWERED))
+def test_answered_alike(line):
+    theirs, ours = both(line)
+    assert not theirs.error and not ours.error, (theirs, ours)
+    compare(theirs.result, ours.result, "result", 1)
+    compare(theirs.gradients, ours.gradients, "gradient", 1)
