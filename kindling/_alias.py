@@ -2,8 +2,7 @@
 
 Three pieces, all put in place by :func:`install_as_torch`:
 
-- a finder in front of ``sys.meta_path``, which answers every ``torch...`` name with the module of ours, and refuses the
-  packages that are built on PyTorch's own library;
+- a finder in front of ``sys.meta_path``, which answers every ``torch...`` name with the module of ours;
 - a folder in ``sys.path`` and ``PYTHONPATH`` whose ``torch`` package puts the alias in place when a child interpreter
   first imports torch (a child that never does pays nothing), and whose metadata answers
   ``importlib.metadata.version("torch")``;
@@ -20,10 +19,6 @@ import sys
 
 FOLDER = os.path.join(os.path.dirname(__file__), "_as_torch")
 SWITCH = "KINDLING_AS_TORCH"
-
-# Packages that are nothing without their libtorch-linked library, but reach it by dlopen and not by an import that
-# the check of extension modules would see.
-LINKED = frozenset(("torchvision", "torchaudio", "torchtext"))
 
 
 def install_as_torch():
@@ -79,11 +74,7 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name[:5] != "torch":
-            return None
-        if name in LINKED:
-            return _refused_spec(name, path)
-        if name != "torch" and name[5:6] != ".":
+        if name[:5] != "torch" or name[5:6] not in ("", "."):
             return None
         real = "kindling" + name[5:]
         module = sys.modules.get(real)
@@ -127,27 +118,6 @@ class AliasLoader:
     def get_code(self, name):
         """Code object of the module, for ``-m torch.x.y``."""
         return self.real_spec.loader.get_code(self.real)
-
-
-def _refused_spec(name, path):
-    """A spec whose import fails with the reason, if the package is installed; None (not found) if it is not."""
-    found = _external.PathFinder.find_spec(name, path)
-    if found is None:
-        return None
-    return _bootstrap.ModuleSpec(name, RefusingLoader(found.origin), origin=found.origin)
-
-
-class RefusingLoader:
-    """Refuses to import a package that is built on PyTorch's own library."""
-
-    def __init__(self, origin):
-        self.origin = origin
-
-    def create_module(self, spec):
-        raise _refusal(spec.name, self.origin, "libtorch")
-
-    def exec_module(self, module):
-        raise _refusal(module.__name__, self.origin, "libtorch")
 
 
 def _refusal(name, path, library):

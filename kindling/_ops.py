@@ -213,7 +213,31 @@ class _Ops:
         self.loaded_libraries = set()
 
     def load_library(self, path):
-        raise RuntimeError(f"{path}: libraries built for PyTorch cannot be loaded; they need its own C++ library")
+        """Loads a library that registers operators with Kindling's C++ API; OSError for one that needs PyTorch's own.
+
+        Nothing is loaded for the libraries whose operators are built in (``_BUILT_IN``), as the binaries of torchvision.
+        """
+        import os
+
+        path = os.path.realpath(path)
+        name = f"{os.path.basename(os.path.dirname(path))}/{os.path.basename(path).partition('.')[0]}"
+        if name not in _BUILT_IN:
+            import ctypes
+
+            from kindling._alias import needed_libraries
+
+            linked = [each for each in needed_libraries(path) if each.startswith(("libtorch", "libc10"))]
+            if linked:
+                raise OSError(f"Could not load this library: {path}: it needs PyTorch's own C++ library ({linked[0]})")
+            ctypes.CDLL(path)
+        elif _BUILT_IN[name]:
+            __import__(_BUILT_IN[name])
+        self.loaded_libraries.add(path)
+
+
+# Libraries of packages whose operators Kindling has: folder and name, and the module that registers them, if they are not
+# declared in operators/.
+_BUILT_IN = {"torchvision/_C": None, "torchvision/image": "kindling._images"}
 
 
 class _Classes:

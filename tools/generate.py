@@ -121,7 +121,7 @@ def declarations(path):
 class Declaration:
     def __init__(self, schema, rest, where, family):
         self.where, self.family, self.schema = where, family, " ".join(schema.split())
-        match = re.fullmatch(r"([\w]+)(?:\.(\w+))?\((.*)\) -> (.*)", self.schema)
+        match = re.fullmatch(r"((?:\w+::)?\w+)(?:\.(\w+))?\((.*)\) -> (.*)", self.schema)
         if not match:
             raise Refused(f"{where}: malformed schema: {self.schema}")
         self.long_out = False      # "clamp.Tensor_out", since "clamp.out" is another overload's
@@ -191,6 +191,8 @@ class Declaration:
             for word in re.findall(r"\w+", given):
                 spaces |= SPACES.get(word, 0)
             return spaces
+        if "::" in self.name:       # of a package's own: in torch.ops alone
+            return SPACES["Hidden"]
         for prefix, space in (("linalg_", "Linalg"), ("fft_", "Fft"), ("special_", "Special")):
             if self.name.startswith(prefix):
                 return SPACES[space]
@@ -259,6 +261,7 @@ def cpp_default(argument):
 
 
 def cpp_name(name):
+    name = name.replace("::", "_")
     return name + "_value" if name in CPP_WORDS else name
 
 

@@ -256,10 +256,12 @@ def write_item(x, index, value):
 def operators():
     """Everything there is to call, in a fixed order."""
     found = [Entry("[]", None, read_item), Entry("[]=", None, write_item)]
-    for name in sorted(dir(kindling.ops.aten)):
-        for overload in sorted(getattr(kindling.ops.aten, name).overloads()):
-            fields = kindling._C._schema_text(name, "" if overload == "default" else overload)[1]
-            found.append(Entry(f"{name}.{overload}", [Argument(*each) for each in fields]))
+    for space in ("aten", "torchvision"):
+        for name in sorted(dir(getattr(kindling.ops, space))):
+            full = name if space == "aten" else f"{space}::{name}"
+            for overload in sorted(getattr(getattr(kindling.ops, space), name).overloads()):
+                fields = kindling._C._schema_text(full, "" if overload == "default" else overload)[1]
+                found.append(Entry(f"{full}.{overload}", [Argument(*each) for each in fields]))
     return found
 
 
@@ -293,6 +295,9 @@ def place(rng, entry, modules):
         return None
     name, overload = entry.name.split(".")
     kind = rng.randrange(4)
+    space, mark, rest = name.partition("::")
+    if mark:
+        return f"ops.{space}.{rest}.{overload}" if kind > 1 else f"ops.{space}.{rest}"
     path = f"ops.aten.{name}.{overload}"
     if kind == 3:
         path = rng.choice(public(name, modules) or [path])

@@ -201,30 +201,6 @@ def test_install_as_torch_after_another_torch(tmp_path):
     assert f"{tmp_path}/torch.py" in done.stderr
 
 
-def test_packages_built_on_libtorch_are_refused(tmp_path):
-    for name in ("torchvision", "torchmetrics"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("print('imported', __name__)")
-    done = run(
-        tmp_path,
-        """
-        import torchmetrics  # a package with torch in its name, and nothing more
-        try:
-            import torchvision.transforms
-        except ImportError as error:
-            print(error)
-        try:
-            import torchaudio
-        except ModuleNotFoundError as error:
-            print("absent")
-        """,
-    )
-    first, second, third = done.stdout.splitlines()
-    assert first == "imported torchmetrics"
-    assert second.startswith("torchvision is linked to PyTorch's own C++ library (libtorch) and cannot work")
-    assert third == "absent"
-
-
 def test_extension_module_linked_to_libtorch_is_refused(tmp_path):
     compiler = os.environ.get("CXX", "g++")
     for name, library in (("linked", "libtorch_cpu.so"), ("free", "libother.so")):
