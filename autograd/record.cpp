@@ -96,6 +96,7 @@ bool is_used(const OperatorPlan& plan, size_t saved, const Value* arguments) {
 Tensor shape_of(const TensorImpl* impl) {
     Tensor shape = make_tensor(impl->sizes(), impl->strides(), impl->dtype, Device{DeviceType::Meta});
     shape.impl()->offset = impl->offset;
+    shape.impl()->layout = impl->layout;   // in name only: it has no parts
     return shape;
 }
 

@@ -1,6 +1,7 @@
 // From Python data to tensors and back: torch.tensor, legacy constructors, NumPy, buffers, DLPack, tolist.
 #include "bindings/tensor.h"
 #include "bindings/types.h"
+#include "core/sparse.h"
 #include "core/shape.h"
 
 namespace kindling::python {
@@ -257,7 +258,7 @@ static PyObject* holder_interface(PyObject* self, void*) {
 PyObject* numpy_of_tensor(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
     KINDLING_CHECK(Runtime, !(impl->key & key::Dispatch), ".numpy() is not supported for tensor subclasses.");
-    KINDLING_CHECK(Type, impl->layout == Layout::Strided, "can't convert a tensor with a sparse layout to numpy");
+    KINDLING_CHECK(Type, impl->layout == Layout::Strided, "can't convert %s layout tensor to numpy. Use Tensor.to_dense() first.", layout_word(impl->layout));
     KINDLING_CHECK(Type, !impl->is_meta() && impl->device.type == DeviceType::CPU, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy "
                                                                                   "the tensor to host memory first.", name(impl->device.type));
     KINDLING_CHECK(Type, type_string(impl->dtype), "Got unsupported ScalarType %s", scalar_type_name(impl->dtype));

@@ -2,6 +2,7 @@
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/shape.h"
+#include "core/sparse.h"
 
 namespace kindling::python {
 
@@ -31,8 +32,18 @@ static PyObject* one_or_all(const char* function, PyObject* const* args, Py_ssiz
     if (list.empty()) fail(ErrorKind::Index, "Dimension specified as %lld but tensor has no dimensions", static_cast<long long>(dim));
     return PyLong_FromLongLong(list[static_cast<size_t>(at)]);
 }
+/// What only strided tensors have; "Sparse CSR" tensors say so in torch's words.
+static void need_strides(const TensorImpl* impl, const char* what) {
+    static constexpr const char* kinds[] = {"CSR", "CSC", "BSR", "BSC"};
+    if (is_compressed(impl->layout)) [[unlikely]]
+        fail(ErrorKind::Runtime, "Sparse %s tensors do not have %s", kinds[static_cast<int>(impl->layout) - static_cast<int>(Layout::SparseCsr)], what);
+}
+static void need_storage(const TensorImpl* impl) {
+    if (impl->key & key::Layout) [[unlikely]]
+        fail(ErrorKind::NotImplemented, "Cannot access storage of %s", is_compressed(impl->layout) ? "SparseCsrTensorImpl" : "SparseTensorImpl");
+}
 METHOD(size) { return one_or_all("size", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->sizes(), true); }
-METHOD(stride) { return one_or_all("stride", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->strides(), false); }
+METHOD(stride) { need_strides(impl_of(self), "strides"); return one_or_all("stride", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->strides(), false); }
 METHOD(dim) { NO_ARGUMENTS("dim") return PyLong_FromLong(impl_of(self)->ndim); }
 METHOD(numel) { NO_ARGUMENTS("numel") return PyLong_FromLongLong(impl_of(self)->numel); }
 METHOD(storage_offset) { NO_ARGUMENTS("storage_offset") return PyLong_FromLongLong(impl_of(self)->offset); }
@@ -40,10 +51,12 @@ METHOD(element_size) { NO_ARGUMENTS("element_size") return PyLong_FromSize_t(ite
 METHOD(data_ptr) {
     NO_ARGUMENTS("data_ptr")
     TensorImpl* impl = impl_of(self);
+    if (impl->key & key::Layout) fail(ErrorKind::Runtime, "Cannot access data pointer of Tensor that doesn't have storage");
     bool memory = impl->storage && impl->storage->data && impl->numel;
     return PyLong_FromVoidPtr(memory ? impl->data() : nullptr);
 }
 METHOD(is_contiguous) {
+    need_strides(impl_of(self), "is_contiguous");
     PyObject* slots[1];
     if (!read_arguments("is_contiguous", args, nargs, kwnames, {"memory_format"}, slots)) return nullptr;
     MemoryFormat format = MemoryFormat::Contiguous;
@@ -189,6 +202,7 @@ METHOD(type_as) {
 
 METHOD(untyped_storage) {
     NO_ARGUMENTS("untyped_storage")
+    need_storage(impl_of(self));
     return storage_object(impl_of(self)->storage);
 }
 METHOD(share_memory_) {

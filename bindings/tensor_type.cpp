@@ -1,4 +1,5 @@
 // The Tensor type: objects and headers, their one life together, attribute look-up, properties.
+#include "autograd/meta.h"
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/shape.h"
@@ -149,6 +150,7 @@ static int tensor_clear(PyObject* self) {
 
 Tensor shallow_copy(const Tensor& tensor) {
     TensorImpl* from = tensor.impl();
+    if (from->key & key::Layout) return ::kindling::detached(tensor);   // autograd's
     Tensor copy = make_tensor(Ref<Storage>::share(from->storage), from->offset, tensor.sizes(), tensor.strides(), from->dtype);
     TensorImpl* impl = copy.impl();
     impl->key |= from->key & (key::Conj | key::Neg | key::Meta | key::Layout | key::Private);

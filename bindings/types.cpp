@@ -3,6 +3,7 @@
 
 #include "bindings/function.h"
 #include "bindings/types.h"
+#include "core/sparse.h"
 
 namespace kindling::python {
 
@@ -16,7 +17,7 @@ struct NamedObject {
 
 static PyTypeObject *dtype_type, *layout_type, *memory_format_type, *device_type, *size_type, *finfo_type, *iinfo_type;
 static NamedObject* dtypes[dtype_count];
-static NamedObject* layouts[4];
+static NamedObject* layouts[7];
 static NamedObject* memory_formats[4];
 
 /// dtypes that tensors cannot have yet: objects with torch's facts, made when they are first named.
@@ -668,12 +669,11 @@ bool init_types(PyObject* module) {
         {"float", DType::Float32}, {"double", DType::Float64}, {"half", DType::Float16}, {"short", DType::Int16}, {"int", DType::Int32},
         {"long", DType::Int64}, {"cfloat", DType::Complex64}, {"cdouble", DType::Complex128}};
     for (auto& alias : aliases) PyModule_AddObjectRef(module, alias.alias, reinterpret_cast<PyObject*>(dtypes[static_cast<int>(alias.dtype)]));
-    static constexpr const char* layout_names[] = {"strided", "sparse_coo", "sparse_csr", "jagged"};
     static constexpr const char* format_names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
     for (int i = 0; i < 4; i++)
-        if (!(layouts[i] = add_named(module, layout_type, layout_names[i], i)) ||
-            !(memory_formats[i] = add_named(module, memory_format_type, format_names[i], i)))
-            return false;
+        if (!(memory_formats[i] = add_named(module, memory_format_type, format_names[i], i))) return false;
+    for (int i = 0; i < 7; i++)
+        if (!(layouts[i] = add_named(module, layout_type, name(static_cast<Layout>(i)), i))) return false;
     PyModule_AddObjectRef(module, "legacy_contiguous_format", reinterpret_cast<PyObject*>(memory_formats[0]));
 
     static PyMethodDef device_methods[] = {

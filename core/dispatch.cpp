@@ -53,6 +53,8 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
     if (op.device_position != 0xff) [[unlikely]] {
         const Value& v = arguments[op.device_position];
         if (v.tag == Value::Tag::Device && is_private(v.device.type)) word |= key::Private;
+        const Value& layout = arguments[op.device_position - (op.device_position > 0)];   // a layout stands in front of it
+        if (layout.tag == Value::Tag::Layout && layout.layout != Layout::Strided) word |= key::Layout;
     }
     // What a Python subclass wraps has no data of its own, and its __torch_dispatch__ comes first.
     if (word & key::Meta && !((word | (thread_state.include & ~thread_state.exclude)) & (key::Dispatch | key::Mode))) [[unlikely]]
@@ -117,6 +119,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     }
     if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);
+    if (word & key::Layout && call_sparse_parts(op, arguments, results)) return;
     if (op.composite) return op.kernel(op, arguments, results);
     if (word & key::Autograd) {
         const AddedKernels* added = op.added.load(std::memory_order_relaxed);
@@ -128,7 +131,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     if ((word & (key::Conj | key::Neg)) && op.body != Body::View && !(op.has(trait::KeepsConj) && op.functional == &op))
         return call_resolved(op, arguments, results);
     if (word & key::Layout)
-        fail(ErrorKind::NotImplemented, "Could not run 'aten::%s' with a sparse or nested layout: no kernel serves it", op.name());
+        return call_sparse(op, arguments, results);
     if (word & key::Private) return call_private(op, arguments, results);
     op.kernel(op, arguments, results);
 }

@@ -53,6 +53,13 @@ void call_autograd(const Operator& op, Value* arguments, Value* results);
 /// bindings/: __torch_dispatch__ of modes and subclasses.
 extern void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results);
 
+/// operators/sparse_kernels.cpp: calls with sparse tensors, or whose result is to be one. The first serves those whose parts
+/// autograd sees, if this is one of them.
+bool call_sparse_parts(const Operator& op, Value* arguments, Value* results);
+void call_sparse(const Operator& op, Value* arguments, Value* results);
+/// The kernel added for a layer, if there is one, runs.
+bool run_added(const Operator& op, Layer layer, Value* arguments, Value* results);
+
 /// core/private.cpp: calls with tensors of a plug-in's device, or whose result is to lie there.
 void call_private(const Operator& op, Value* arguments, Value* results);
 /// The values of `source`, at least one of the two on such a device.

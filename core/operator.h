@@ -52,6 +52,7 @@ enum class Promotion : uint8_t {
     TRAIT(KeepsNumber)       /* a number as operand is kept for backward as PyTorch keeps it, as a tensor: it goes backward once */ \
     TRAIT(TensorOnlyNumbers) /* a Python number may stand for some of its Tensors, without a Scalar overload */ \
     TRAIT(NumberLast)        /* the same, but not for the first */ \
+    TRAIT(TakesSparse)       /* its body knows sparse tensors */ \
     TRAIT(AutocastLower)     /* under autocast: in the autocast dtype (matmul, conv), */ \
     TRAIT(AutocastFloat)     /*   in float32 (losses), */ \
     TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */
@@ -112,8 +113,8 @@ class ExpressionBuilder;
 using ScalarBuild = void (*)(ExpressionBuilder& builder, const Sym* arguments);
 
 /// Where a kernel that was added at run time serves.
-enum class Layer : uint8_t { CPU, Meta, Explicit, Implicit, Autograd, Private, Private2, Private3, Other };
-inline constexpr int layer_count = static_cast<int>(Layer::Other) + 1;
+enum class Layer : uint8_t { CPU, Meta, Explicit, Implicit, Autograd, Private, Private2, Private3, Other, Sparse, SparseCompressed };
+inline constexpr int layer_count = static_cast<int>(Layer::SparseCompressed) + 1;
 /// Kernels added to an operator by torch.library or a plug-in, by layer. Made for the few operators that have any.
 struct AddedKernels {
     Kernel original = nullptr;           // of a built-in operator; null for one that was registered at run time

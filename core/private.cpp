@@ -130,7 +130,6 @@ static bool makes_memory_only(const Operator& op) {
     return name.substr(0, 5) == "empty" || name.substr(0, 9) == "new_empty" || name == "resize_" || name.substr(0, 4) == "set_" || name == "alias";
 }
 
-/// The kernel added for a layer, if there is one.
 static bool run_added(const Operator& op, const AddedKernels& added, Layer layer, Value* arguments, Value* results) {
     auto& found = added.layers[static_cast<int>(layer)];
     if (!found.kernel) return false;
@@ -140,6 +139,11 @@ static bool run_added(const Operator& op, const AddedKernels& added, Layer layer
     one.context = found.context;
     found.kernel(one, arguments, results);
     return true;
+}
+
+bool run_added(const Operator& op, Layer layer, Value* arguments, Value* results) {
+    const AddedKernels* added = op.added.load(std::memory_order_acquire);
+    return added && run_added(op, *added, layer, arguments, results);
 }
 
 void call_private(const Operator& op, Value* arguments, Value* results) {

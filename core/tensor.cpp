@@ -68,7 +68,8 @@ Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t o
     auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
     impl->dtype = dtype;
     impl->set_shape(sizes, strides);
-    impl->key = from->key & (key::Meta | key::Private | key::Conj | key::Neg);
+    impl->key = from->key & (key::Meta | key::Private | key::Conj | key::Neg | key::Layout);
+    impl->layout = from->layout;
     impl->device = from->device;
     impl->inference = from->inference;
     impl->offset = offset;
@@ -147,7 +148,7 @@ void fail_without_memory() {
 
 Scalar Tensor::item_scalar() const {
     KINDLING_CHECK(Runtime, numel() == 1, "a Tensor with %ld elements cannot be converted to Scalar", numel());
-    if (impl_->key & key::Dispatch & ~thread_state.exclude) [[unlikely]] {   // what a subclass wraps has the number
+    if (impl_->key & (key::Dispatch | key::Layout) & ~thread_state.exclude) [[unlikely]] {   // what it wraps or owns has the number
         static constinit std::atomic<const Operator*> dense{nullptr};
         const Operator* op = dense.load(std::memory_order_acquire);
         if (!op) dense.store(op = find_operator("_local_scalar_dense", ""), std::memory_order_release);

@@ -423,12 +423,6 @@ def _absent(what):
     return function
 
 
-sparse_coo_tensor = _absent("sparse tensors (torch.sparse_coo_tensor)")
-sparse_csr_tensor = _absent("sparse tensors (torch.sparse_csr_tensor)")
-sparse_csc_tensor = _absent("sparse tensors (torch.sparse_csc_tensor)")
-sparse_bsr_tensor = _absent("sparse tensors (torch.sparse_bsr_tensor)")
-sparse_bsc_tensor = _absent("sparse tensors (torch.sparse_bsc_tensor)")
-sparse_compressed_tensor = _absent("sparse tensors (torch.sparse_compressed_tensor)")
 quantize_per_tensor = _absent("quantised tensors (torch.quantize_per_tensor)")
 quantize_per_channel = _absent("quantised tensors (torch.quantize_per_channel)")
 

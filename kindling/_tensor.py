@@ -145,6 +145,10 @@ class _Methods:
             return _ask(Tensor.type, (self,), self, dtype, non_blocking, **kwargs)
         if dtype is None:
             where = "" if self.device.type in ("cpu", "meta") else self.device.type + "."
+            if self.layout != torch.strided:
+                if not self.is_sparse:
+                    raise RuntimeError("Unimplemented backend SparseCsrCPU")
+                where += "sparse."
             return f"torch.{where}{_TYPES[self.dtype]}Tensor"
         if isinstance(dtype, str):
             kind = dtype.removeprefix("torch.").removesuffix("Tensor")

@@ -146,6 +146,24 @@ def _tensor_text(tensor, indent):
     return _nested(values, tensor.dim(), indent, formatter, imaginary)
 
 
+def _sparse_text(tensor, indent, suffixes):
+    """The parts of a sparse tensor, a line each."""
+    if tensor.layout == torch.sparse_coo:
+        parts = {"indices": tensor._indices(), "values": tensor._values()}
+    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        parts = {"crow_indices": tensor.crow_indices(), "col_indices": tensor.col_indices(), "values": tensor.values()}
+    else:
+        parts = {"ccol_indices": tensor.ccol_indices(), "row_indices": tensor.row_indices(), "values": tensor.values()}
+    lines = []
+    for name, part in parts.items():
+        text = _tensor_text(part.detach(), indent + len(name) + 8)
+        if part.numel() == 0:
+            text += f", size={tuple(part.shape)}"
+        lines.append(f"{name}=tensor({text})")
+    suffixes[:0] = [f"size={tuple(tensor.shape)}", f"nnz={tensor._nnz()}"]
+    return (",\n" + " " * indent).join(lines)
+
+
 def _add_suffixes(text, suffixes, indent, force_newline):
     pieces = [text]
     length = len(text) - text.rfind("\n") + 1
@@ -184,6 +202,10 @@ def _intern(tensor, contents):
         text = contents
         if not default:
             suffixes.append(f"dtype={tensor.dtype}")
+    elif tensor.layout != torch.strided:
+        if not default:
+            suffixes.append(f"dtype={tensor.dtype}")
+        text = _sparse_text(tensor, indent, suffixes)
     elif tensor.is_meta or not _has_memory(tensor):
         suffixes.append(f"size={tuple(tensor.shape)}")
         if tensor.dtype is not _C.get_default_dtype():
@@ -200,13 +222,15 @@ def _intern(tensor, contents):
             suffixes.append(f"dtype={tensor.dtype}")
         shown = tensor if tensor.device.type == "cpu" else tensor.cpu()
         text = _tensor_text(shown.detach() if type(tensor) is Tensor else shown.detach().as_subclass(Tensor), indent)
+    if tensor.layout != torch.strided:
+        suffixes.append(f"layout={tensor.layout}")
     if name is not None:
         if name == "CppFunction":
             name = grad_fn.name().rsplit("::", 1)[-1]
         suffixes.append(f"grad_fn=<{name}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    text = _add_suffixes(prefix + text, suffixes, indent, False)
+    text = _add_suffixes(prefix + text, suffixes, indent, tensor.layout == torch.sparse_coo)
     if isinstance(tensor, torch.nn.Parameter):
         text = f"Parameter containing:\n{text}" if type(tensor) is torch.nn.Parameter else text
     return text

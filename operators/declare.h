@@ -76,6 +76,8 @@ inline Field out_decides() { return out_dtype(OutDType::Decides); }
 /// The kinds of dtype that it has kernels for, before integers become floats: takes(kind::Floats | kind::Complex). Others are
 /// a NotImplementedError. A kernel or composition is asked about its first tensor, a scalar body about the promoted dtype.
 inline Field takes(uint32_t kinds) { return flags((~kinds & kind::All) << trait::no_kernel_shift); }
+/// Its body knows sparse tensors; without this a kernel never sees one (operators/sparse_kernels.h).
+inline Field takes_sparse() { return flags(trait::TakesSparse); }
 inline Field keeps_conj() { return flags(trait::KeepsConj); }
 inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_cast<uint8_t>(rule)}; }
 inline Field int_to_float() { return promotes(Promotion::IntToFloat); }
