@@ -109,7 +109,7 @@ static PyObject* remove_python(PyObject*, PyObject* args) {
     return guarded([&] { return PyBool_FromLong(remove_operator(name, overload)); });
 }
 
-/// `_C.<name>` that is not there: a class of errors, or one of torch's questions about dispatch, which Python answers.
+/// `_C.<name>` that is not there: a class of errors, one of torch's questions about dispatch, or another private name that Python answers.
 static PyObject* missing_attribute(PyObject*, PyObject* name) {
     const char* text = PyUnicode_AsUTF8(name);
     PyObject* error = text ? error_class_by_name(nullptr, name) : nullptr;
@@ -118,6 +118,11 @@ static PyObject* missing_attribute(PyObject*, PyObject* name) {
     if (!strncmp(text, "_dispatch_", 10) || strstr(text, "DispatchKey") || !strncmp(text, "_accelerator_", 13) || !strncmp(text, "_AutoDispatch", 13) ||
         !strcmp(text, "_get_privateuse1_backend_name") || !strncmp(text, "_jit_get_", 9))
         return import("kindling._dispatch_queries", text);
+    if (text[0] == '_' && text[1] != '_') {
+        PyObject* found = import("kindling._native_names", text);
+        if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+        PyErr_Clear();
+    }
     return PyErr_Format(PyExc_AttributeError, "module '%s._C' has no attribute '%U'", package, name);
 }
 

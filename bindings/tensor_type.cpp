@@ -306,7 +306,7 @@ static bool is_ours(PyObject* args) {
     PyObject* space = PyTuple_GET_SIZE(args) == 3 ? PyTuple_GET_ITEM(args, 2) : nullptr;
     PyObject* module = space && PyDict_Check(space) ? PyDict_GetItemString(space, "__module__") : nullptr;
     const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
-    return name && strncmp(name, "kindling.", 9) == 0;
+    return name && (!strncmp(name, "kindling.", 9) || !strncmp(name, "torch.", 6));
 }
 
 static PyObject* meta_new(PyTypeObject* meta, PyObject* args, PyObject* kwargs) {

@@ -25,20 +25,31 @@ def _find_spec(name, path=None, target=None):
     """Finds modules of ours (`sys.meta_path`): packages whose other modules are in the archive, and those modules."""
     spec = _PathFinder.find_spec(name, path, target) if name[:9] == "kindling." else None
     if spec is not None:
-        folders, loader, archive = spec.submodule_search_locations, spec.loader, __path__[1]
-        if spec.origin and spec.origin[:len(archive)] == archive:
-            def exec_module(module):
-                import zlib     # noqa: F401  zipimport fails where another thread is importing it just then
-                type(loader).exec_module(loader, module)
-                _with_absent(module)
-
-            loader.exec_module = exec_module
-        elif folders:
+        folders, archive = spec.submodule_search_locations, __path__[1]
+        packed = spec.origin is not None and spec.origin[:len(archive)] == archive
+        if folders and not packed:
             # Not by the package alone: while it runs, other threads look for its modules already.
             _with_archive(folders)
+        if packed or __name__ != "kindling" and spec.origin[-3:] != ".so":
+            spec.loader.exec_module = _executor(spec.loader, name, packed)
     elif name[:9] == "kindling.":
         spec = _import("kindling._absent").spec(name, path)
     return spec
+
+
+def _executor(loader, name, packed):
+    """What runs a module. Under the alias its classes and functions say torch: they take that from the module's ``__name__``."""
+    def exec_module(module):
+        if packed:
+            import zlib     # noqa: F401  zipimport fails where another thread is importing it just then
+        module.__name__ = __name__ + name[8:]
+        exec(loader.get_code(name), vars(module))
+        if packed:
+            _with_absent(module)
+        if __name__ != "kindling":
+            _sys.modules.setdefault(module.__name__, module)
+
+    return exec_module
 
 
 def _with_absent(module):
@@ -117,7 +128,7 @@ _FILES = {
     "_symbols": "SymInt SymFloat SymBool sym_int sym_float sym_not sym_max sym_min sym_ite sym_sum sym_sqrt sym_fresh_size _sym_sqrt "
                 "_sym_cos _sym_cosh _sym_sin _sym_sinh _sym_tan _sym_tanh _sym_asin _sym_acos _sym_atan _sym_log2",
     "_checks": "_check _check_with _check_index _check_value _check_type _check_not_implemented _check_is_size _check_tensor_all "
-               "_check_tensor_all_with _as_tensor_fullprec",
+               "_check_tensor_all_with _as_tensor_fullprec _assert _assert_async _shape_as_tensor",
     "_control": "vmap cond while_loop",
     "_devices": "Stream Event AcceleratorError get_device_module _register_device_module "
                 "_is_device_backend_autoload_enabled _import_device_backends",
@@ -168,7 +179,9 @@ def __getattr__(name):
         value = getattr(_import("kindling." + file), name)
     elif name == "__all__":
         value = _import("kindling._names").public(_found)
-    elif name[:2] == "__":
+    elif name == "torch":
+        value = _sys.modules[__name__]
+    elif name[:2] == "__" and name != "__config__":
         raise AttributeError(f"module 'torch' has no attribute '{name}'")
     else:
         value = _C._operator("torch", name)
@@ -200,7 +213,7 @@ def _lazy_parts(space, homes, submodules, functions=()):
                 if name not in functions or not isinstance(value, type(_sys)):
                     super().__setattr__(name, value)
 
-        _sys.modules[space["__name__"]].__class__ = Package
+        _sys.modules[space["__spec__"].name].__class__ = Package
 
     def __getattr__(name):
         home = homes.get(name)
@@ -208,7 +221,7 @@ def _lazy_parts(space, homes, submodules, functions=()):
             if name[:2] == "__":
                 raise AttributeError(f"module {space['__name__']!r} has no attribute {name!r}")
             return space.setdefault(name, _import("kindling._absent").find(space["__spec__"].name[9:], name))
-        module = _import(f"{space['__name__']}.{home or name}")
+        module = _import(f"{space['__spec__'].name}.{home or name}")
         value = space[name] = getattr(module, name) if home else module
         return value
 

@@ -48,10 +48,23 @@ def install_as_torch():
         )
     modules["torch"] = kindling
     kindling._C._set_package("torch")
+    _rename(modules)
     if Finder not in sys.meta_path:
         sys.meta_path.insert(0, Finder)
         _watch_extension_modules()
     _reach_children()
+
+
+def _rename(modules):
+    """The modules that are loaded, their classes and functions say torch from now on, as those that come later do."""
+    for name, module in list(modules.items()):
+        if name[:8] == "kindling" and name[8:9] in ("", ".") and name[:11] != "kindling._C" and isinstance(module, type(sys)):
+            theirs = "torch" + name[8:]
+            for value in list(vars(module).values()):
+                if getattr(value, "__module__", None) == name and isinstance(value, (type, type(_rename))):
+                    value.__module__ = theirs
+            module.__name__ = theirs
+            modules.setdefault(theirs, module)
 
 
 def _reach_children():

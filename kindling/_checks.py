@@ -86,3 +86,24 @@ def _as_tensor_fullprec(t):
     """``torch.as_tensor``, but a Python float becomes float64 and an int int64."""
     dtype = _C.float64 if type(t) is builtins.float else _C.int64 if type(t) is builtins.int else None
     return _C.as_tensor(t, dtype=dtype) if dtype else _C.as_tensor(t)
+
+
+def _assert(condition, message):
+    """An assertion as a function, which a tracer sees."""
+    if type(condition) is not _C.Tensor and _C._has_torch_function((condition,)):
+        from kindling import overrides
+        return overrides.handle_torch_function(_assert, (condition,), condition, message)
+    if not condition:
+        raise AssertionError(message)
+
+
+def _assert_async(tensor, assert_msg=None):
+    """RuntimeError if a tensor of one element is zero."""
+    if not tensor:
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _shape_as_tensor(tensor):
+    """The sizes, as an int64 tensor."""
+    import kindling
+    return kindling.tensor(tensor.shape)

@@ -28,10 +28,12 @@ def _error(text):
 
 def torch_name(module, name):
     """The name that torch's files use for an object of ours; other names are left as they are."""
-    renamed = _RENAMED.get((module, name))
+    renamed = _RENAMED.get((module, name)) or _RENAMED.get((module.replace("torch", "kindling", 1), name))
     if renamed:
         return renamed
-    if module == "kindling" or module.startswith("kindling."):
+    package, _, below = module.partition(".")
+    if package in ("kindling", "torch"):
+        module = f"kindling.{below}".rstrip(".")
         for ours, theirs in _FOLDERS:
             if module == ours or module.startswith(ours + "."):
                 return theirs, name

@@ -59,6 +59,8 @@ class CompilationUnit:
 class Future:
     """A result that comes later, perhaps from another thread."""
 
+    __class_getitem__ = classmethod(type(list[int]))
+
     def __init__(self, devices=None, /):
         import _thread
         self._lock, self._done, self._value, self._error, self._calls = _thread.allocate_lock(), False, None, None, []

@@ -14,6 +14,29 @@ class _Options:
     sci_mode = None
 
 
+PRINT_OPTS = _Options       # the class itself: one state
+
+
+def get_printoptions():
+    """The settings by name."""
+    return {name: getattr(_Options, name) for name in ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")}
+
+
+class printoptions:
+    """A block in which settings have other values."""
+
+    def __init__(self, **changes):
+        self.changes = changes
+
+    def __enter__(self):
+        self.before = get_printoptions()
+        set_printoptions(**self.changes)
+
+    def __exit__(self, *details):
+        set_printoptions(**self.before)
+        return False
+
+
 _PROFILES = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
 
 
@@ -234,6 +257,15 @@ def _intern(tensor, contents):
     if isinstance(tensor, torch.nn.Parameter):
         text = f"Parameter containing:\n{text}" if type(tensor) is torch.nn.Parameter else text
     return text
+
+
+def _tensor_str(self, indent):
+    """The numbers of a tensor alone."""
+    return _tensor_text(self.detach(), indent)
+
+
+def _str_intern(inp, *, tensor_contents=None):
+    return _intern(inp, tensor_contents)
 
 
 def _has_memory(tensor):

@@ -229,3 +229,145 @@ def _reduce_parameter(parameter, protocol=2):
     state = _get_obj_state(parameter)
     args = parameter.data, parameter.requires_grad, OrderedDict()
     return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
+
+
+def _element_size(dtype):
+    """Bytes of an element."""
+    if not isinstance(dtype, torch.dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize
+
+
+def _flatten_dense_tensors(tensors):
+    """The elements of tensors of one dtype, one after the other."""
+    return tensors[0].contiguous().view(-1) if len(tensors) == 1 else torch.cat([each.contiguous().view(-1) for each in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Views of a flat tensor with the shapes of tensors."""
+    views, start = [], 0
+    for each in tensors:
+        views.append(flat.narrow(0, start, each.numel()).view(each.shape))
+        start += each.numel()
+    return tuple(views)
+
+
+def _take_tensors(tensors, size_limit):
+    """Lists of tensors of one type, each of at most so many bytes if it has more than one."""
+    by_type = {}
+    for each in tensors:
+        held = by_type.setdefault(each.type(), [[], 0])
+        size = each.numel() * each.element_size()
+        if held[0] and held[1] + size > size_limit:
+            yield held[0]
+            held[:] = [], 0
+        held[0].append(each)
+        held[1] += size
+    for held, _ in by_type.values():
+        if held:
+            yield held
+
+
+def _reorder_tensors_as(tensors, ordered_tensors):
+    """The tensors, of which those of one type stand in order, in the order of types of others."""
+    by_type = {}
+    for each in tensors:
+        by_type.setdefault(each.type(), []).append(each)
+    by_type = {kind: iter(each) for kind, each in by_type.items()}
+    return tuple(next(by_type[each.type()]) for each in ordered_tensors)
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The number of a device of an accelerator; -1 for the CPU where that is allowed."""
+    if isinstance(device, str):
+        device = torch.device(device)
+    if isinstance(device, torch.device):
+        if device.type == "cpu":
+            if allow_cpu:
+                return -1
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        if device.index is not None:
+            return device.index
+    if isinstance(device, int):
+        return device
+    if optional:
+        return 0
+    raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+
+
+def _get_available_device_type():
+    """The type of an accelerator that is there, or None."""
+    return next((each for each in ("cuda", "xpu", "mps", "mtia") if getattr(torch, each).is_available()), None)
+
+
+def _get_device_attr(get_member):
+    kind = _get_available_device_type()
+    return get_member(getattr(torch, kind)) if kind else None
+
+
+def _get_all_device_indices():
+    return _get_device_attr(lambda module: list(range(module.device_count())))
+
+
+def _get_current_device_index():
+    return _get_device_attr(lambda module: module.current_device())
+
+
+def _get_device_module(device_type):
+    """The module of a kind of device; RuntimeError if there is none."""
+    module = getattr(torch, device_type, None)
+    if module is None:
+        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")
+    return module
+
+
+def is_compiling():
+    """False."""
+    return False
+
+
+def _import_dotted_name(name):
+    first, *others = name.split(".")
+    value = __import__(first)
+    for each in others:
+        value = getattr(value, each)
+    return value
+
+
+class classproperty:
+    """A property of a class itself."""
+
+    def __init__(self, func):
+        self.func = func
+
+    def __get__(self, instance, owner):
+        return self.func(owner)
+
+
+class KeyErrorMessage(str):
+    """Text that is shown as it is, where KeyError would show it quoted."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+class ExceptionWrapper:
+    """An exception and where it was raised, to be raised again elsewhere."""
+
+    def __init__(self, exc_info=None, where="in background"):
+        import sys
+        import traceback
+        exc_info = exc_info or sys.exc_info()
+        self.exc_type, self.exc_msg, self.where = exc_info[0], "".join(traceback.format_exception(*exc_info)), where
+
+    def reraise(self):
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            message = KeyErrorMessage(message)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            error = self.exc_type(message)
+        except Exception:       # its class wants other arguments
+            raise RuntimeError(message) from None
+        raise error

@@ -20,7 +20,7 @@ def _who():
     """File and line outside of this file that registers."""
     import sys
     frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") in (__name__, "kindling._custom"):
+    while frame is not None and frame.f_globals.get("__name__") in (__name__, __name__[:-7] + "_custom"):
         frame = frame.f_back
     return "unknown" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

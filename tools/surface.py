@@ -7,6 +7,7 @@
 Public is what stands in a module's `__all__`, or else what begins without an underscore and is torch's own. Private names count where
 packages use them (tests/packages/private.tsv).
 """
+import ast
 import contextlib
 import enum
 import importlib
@@ -16,6 +17,7 @@ import pkgutil
 import subprocess
 import sys
 import types
+import typing
 import warnings
 from pathlib import Path
 
@@ -67,12 +69,19 @@ def members(cls):
 
 
 def literal(value):
-    """A constant's text without blanks, or None."""
-    if value is None or isinstance(value, (bool, int, float, str)) and type(value) in (bool, int, float, str):
-        text = repr(value)
-        if not any(sign in text for sign in " \t\n;<>(){}@\\") and text not in ("inf", "nan", "-inf"):
-            return text
-    return None
+    """The text of a field's value without blanks, or None."""
+    text = constant(value)
+    return None if text is None or any(sign in text for sign in ";<>(){}@") else text
+
+
+def constant(value):
+    """A constant's text without blanks, or None: what `ast.literal_eval` reads back and is the same on each machine."""
+    text = repr(value).replace(", ", ",").replace(": ", ":")
+    try:
+        same = ast.literal_eval(text) == value
+    except (ValueError, SyntaxError, TypeError, MemoryError):
+        return None
+    return text if same and len(text) < 200 and not any(sign in text for sign in " \t\n\\/") else None
 
 
 def home_of(value, module, name):
@@ -129,9 +138,11 @@ class Declarations:
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)) or type(value).__name__ in (
                 "OpOverloadPacket", "OpOverload", "_lru_cache_wrapper", "partial", "CustomOpDef"):
             return "()"
-        text = literal(value)
+        text = constant(value)
         if text is not None:
             return f"={text}"
+        if type(value).__module__ == "typing" and hasattr(typing, getattr(value, "_name", None) or ""):
+            return f"~{value._name}" if getattr(typing, value._name) is value else "~"
         if type(value).__module__ in ("typing", "types") or isinstance(value, type):
             return "~"
         return "?"
@@ -188,6 +199,13 @@ def torch_side():
                 found.packages.add(name)
             for each in names:
                 found.add(name, each)
+        for name in settings():
+            module = importlib.import_module("torch." + name)
+            found.found[module.__name__] = {key: "?" if constant(value) is None else f"={constant(value)}"
+                                            for key, value in sorted((module.to_dict() if hasattr(module, "to_dict") else vars(module)).items())
+                                            if not key.startswith("_") and not isinstance(value, (type, types.ModuleType))}
+            for each in listed.get(module.__name__, ()):     # other names of some
+                found.add(module.__name__, each)
         private = []
         for line in USED.read_text().splitlines() if USED.exists() else ():
             used = line.split("\t")[0]
@@ -203,6 +221,14 @@ def torch_side():
     operators = sorted(set(dir(torch._C._VariableFunctions)) & set(torch.__all__))
     return {"public": listed, "how": found.found, "packages": sorted(found.packages), "members": methods, "private": private,
             "all": sorted(torch.__all__), "operators": operators}
+
+
+def settings():
+    """The modules of settings, by the text of kindling/_absent."""
+    source = (ROOT / "kindling" / "_absent" / "__init__.py").read_text()
+    space = {}
+    exec(source[source.index("SETTINGS = ("):source.index("_SIGN = ")], space)
+    return space["SETTINGS"]
 
 
 def where(name):

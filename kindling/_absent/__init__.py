@@ -11,7 +11,7 @@ A table is lines of a module's path below torch (``/`` behind it: a package) and
     Name<field;field=1>             a record with these fields, which can be made and read
     Name{A=1;B=2}                   an enumeration
     Name!(Base)                     an exception
-    name=literal  name~  name?      a value, something for annotations, an object that can only be named
+    name=literal  name~Any  name?   a value, something for annotations (of typing), an object that can only be named
     name@module  name@module:other  what is defined there
 """
 import sys
@@ -69,6 +69,10 @@ NEEDS = {
     "xpu": "needs an Intel GPU",
 }
 
+# Modules of settings, which are kept.
+SETTINGS = ("_dynamo.config", "_functorch.config", "_inductor.config", "compiler.config", "distributed.config", "fx.config",
+            "fx.experimental._config")
+
 _SIGN = "()<{=~?@:!"
 _tables = {}
 _BUSY = set()
@@ -89,7 +93,7 @@ def table(area):
     """{module: (is a package, {name: how it is declared})} of one part; ``""`` for names of torch itself."""
     found = _tables.get(area)
     if found is None:
-        full = f"{__name__}.{area or 'torch'}"
+        full = f"kindling._absent.{area or 'torch'}"
         found = {}
         try:
             __import__(full)
@@ -135,8 +139,15 @@ class _Loader:
     @staticmethod
     def exec_module(module):
         below = module.__spec__.name[9:]
+        module.__name__ = _package(below)
+        if kindling.__name__ != "kindling":
+            sys.modules.setdefault(module.__name__, module)
         module.__doc__ = f"torch.{below} {why(below)}: names that can be imported and handed on."
         declared = names(below)
+        if below in SETTINGS:
+            from kindling import _settings
+            _settings.install(module, below)
+            return
         module.__all__ = [each for each in declared if each[0] != "_"]
         kindling._with_absent(module)
 
@@ -167,9 +178,9 @@ def _made(module, name, how):
     if sign == "=":
         import ast
         return ast.literal_eval(how[1:])
-    if how == "~":
-        from typing import Any
-        return Any
+    if sign == "~":
+        import typing
+        return getattr(typing, how[1:] or "Any")
     if how == "?":
         return type(name, (_Object,), {"_text": f"{full} {why(full[6:])}"})()
     if how == "()":

@@ -1,4 +1,4 @@
 """Names of torch.serialization, written by tools/surface.py."""
 TABLE = r"""
-serialization validate_hpu_device()
+serialization MAP_LOCATION~ validate_hpu_device()
 """  # noqa: E501

@@ -1,6 +1,9 @@
 """``torch.compiler``: the settings around ``torch.compile``, which runs eagerly until compilation exists."""
 
+from kindling import _eagerly
 from kindling._compile import BACKENDS
+
+__path__ = []       # its settings are declared in _absent
 
 
 def compile(*arguments, **keywords):
@@ -34,23 +37,39 @@ def list_backends(exclude_tags=("debug", "experimental")):
     return sorted(name for name, tags in BACKENDS.items() if not set(tags) & set(exclude_tags or ()))
 
 
-def disable(fn=None, recursive=True, *, reason=None):
-    """Mark a function that is not to be compiled; also as a decorator with arguments."""
-    return fn if fn is not None else lambda function: function
+# They say something to a compiler; the function is called as it is.
+disable, allow_in_graph, assume_constant_result, nested_compile_region, wrap_numpy = map(_eagerly.mark, (
+    "disable", "allow_in_graph", "assume_constant_result", "nested_compile_region", "wrap_numpy"))
+cudagraph_mark_step_begin, set_enable_guard_collectives = map(_eagerly.nothing, ("cudagraph_mark_step_begin", "set_enable_guard_collectives"))
 
 
-def allow_in_graph(fn):
-    """The function, which is called as it is."""
-    return fn
+def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
+    """A decorator: the function would stand for another in compiled code."""
+    return lambda function: function
 
 
-def assume_constant_result(fn):
-    """The function, which is called as it is."""
-    return fn
+_default_backend = "inductor"
 
 
-def cudagraph_mark_step_begin():
-    """Nothing: there are no CUDA graphs."""
+def set_default_backend(backend):
+    """The backend that `torch.compile` takes where none is given; None for the first one."""
+    global _default_backend
+    _default_backend = "inductor" if backend is None else backend
+
+
+def get_default_backend():
+    """The backend that `torch.compile` takes where none is given."""
+    return _default_backend
+
+
+def save_cache_artifacts():
+    """None: nothing was compiled."""
+    return None
+
+
+def load_cache_artifacts(serialized_artifacts):
+    """None: code is made where it runs, and never read from files."""
+    return None
 
 
 class set_stance:

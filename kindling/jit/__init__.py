@@ -1,4 +1,5 @@
-"""``torch.jit``: scripting is not there yet. Questions are answered, marks are accepted, compiling is refused."""
+"""``torch.jit``: scripts are not there yet, and nothing waits for them: what would compile gives the function or module itself."""
+from kindling import _eagerly
 
 
 def is_scripting():
@@ -11,12 +12,12 @@ def is_tracing():
     return False
 
 
-def _mark(function):
-    return function
-
-
 # They say something to a compiler; without one the function stays what it is.
-ignore = unused = export = script_method = script_if_tracing = interface = _mark
+ignore, unused, export, script_method, script_if_tracing, interface, _overload, _overload_method = map(_eagerly.mark, (
+    "ignore", "unused", "export", "script_method", "script_if_tracing", "interface", "_overload", "_overload_method"))
+script, trace, trace_module, freeze, optimize_for_inference = (_eagerly.command(name, "jit") for name in (
+    "script", "trace", "trace_module", "freeze", "optimize_for_inference"))
+enable_onednn_fusion, run_frozen_optimizations = map(_eagerly.nothing, ("enable_onednn_fusion", "run_frozen_optimizations"))
 
 
 def annotate(the_type, the_value):
@@ -24,20 +25,70 @@ def annotate(the_type, the_value):
     return the_value
 
 
+def onednn_fusion_enabled():
+    """False."""
+    return False
+
+
+def set_fusion_strategy(strategy):
+    """How scripts would be fused; what was set before."""
+    global _strategy
+    before, _strategy = _strategy, list(strategy)
+    return before
+
+
+_strategy = [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+class strict_fusion(_eagerly.Block):
+    """A block in which a script's compiler would say what it could not fuse."""
+
+
+class fuser(_eagerly.Block):
+    """A block in which scripts would be fused by another fuser."""
+
+
+class optimized_execution(_eagerly.Block):
+    """A block in which scripts would be optimised, or not."""
+
+
+def isinstance(obj, target_type):
+    """Whether an object is of a type, the types of what containers hold included: `isinstance(x, List[int])`."""
+    return any(_is(obj, each) for each in (target_type if type(target_type) is tuple else (target_type,)))
+
+
+def _is(obj, kind):
+    import builtins
+    from kindling._jit_internal import is_union
+    arguments = getattr(kind, "__args__", ())
+    if is_union(kind):
+        return any(_is(obj, each) for each in arguments)
+    origin = getattr(kind, "__origin__", None)
+    if kind is None:
+        return obj is None
+    if origin is None:
+        return builtins.isinstance(obj, kind)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is dict:
+        return all(_is(key, arguments[0]) and _is(value, arguments[1]) for key, value in obj.items())
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return all(_is(each, arguments[0]) for each in obj)
+        return len(obj) == len(arguments) and all(map(_is, obj, arguments))
+    return all(_is(each, arguments[0]) for each in obj)
+
+
 def _refuse(name):
     def refuse(*arguments, **keywords):
-        raise NotImplementedError(f"torch.jit.{name} is not there yet in Kindling; call the function itself")
+        raise NotImplementedError(f"torch.jit.{name} needs scripts, which come with compilation; use torch.{name} with the module's state_dict")
 
-    refuse.__name__ = name
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse._absent = True
     return refuse
 
 
-script = _refuse("script")
-trace = _refuse("trace")
-trace_module = _refuse("trace_module")
-load = _refuse("load")
-save = _refuse("save")
-freeze = _refuse("freeze")
+load, save = map(_refuse, ("load", "save"))
 
 # For annotations, isinstance, warning filters and except clauses: compiled modules are not there, so nothing is one.
 _CLASSES = {"RecursiveScriptModule": "ScriptModule", "TracedModule": "ScriptModule", "TopLevelTracedModule": "TracedModule",

@@ -262,12 +262,42 @@ def _put(cls, flatten, unflatten, with_keys):
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten, unflatten, with_keys)
 
 
-_put(tuple, lambda value: (list(value), None), lambda items, _: tuple(items), _list_flatten_with_keys)
-_put(list, lambda value: (value, None), lambda items, _: list(items), _list_flatten_with_keys)
-_put(dict, lambda value: (list(value.values()), list(value)), lambda items, keys: dict(zip(keys, items)),
-     _dict_flatten_with_keys)
-_put(OrderedDict, lambda value: (list(value.values()), list(value)), lambda items, keys: OrderedDict(zip(keys, items)),
-     _dict_flatten_with_keys)
+def _tuple_flatten(value):
+    return list(value), None
+
+
+def _tuple_unflatten(items, context):
+    return tuple(items)
+
+
+def _list_flatten(value):
+    return value, None
+
+
+def _list_unflatten(items, context):
+    return list(items)
+
+
+def _dict_flatten(value):
+    return list(value.values()), list(value)
+
+
+def _dict_unflatten(items, context):
+    return dict(zip(context, items))
+
+
+def _ordereddict_unflatten(items, context):
+    return OrderedDict(zip(context, items))
+
+
+_odict_flatten = _ordereddict_flatten = _dict_flatten
+_odict_unflatten = _ordereddict_unflatten
+_tuple_flatten_with_keys = _list_flatten_with_keys
+
+_put(tuple, _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys)
+_put(list, _list_flatten, _list_unflatten, _list_flatten_with_keys)
+_put(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys)
+_put(OrderedDict, _ordereddict_flatten, _ordereddict_unflatten, _dict_flatten_with_keys)
 _put(defaultdict, lambda value: (list(value.values()), [value.default_factory, list(value)]),
      lambda items, context: defaultdict(context[0], zip(context[1], items)),
      lambda value: (_dict_flatten_with_keys(value)[0], [value.default_factory, list(value)]))

@@ -5,7 +5,8 @@ import kindling as torch
 from kindling.amp import _state as _autocast_state
 
 __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "check_backward_validity",
-           "detach_variable", "noop_context_fn", "set_checkpoint_early_stop", "set_checkpoint_debug_enabled"]
+           "detach_variable", "get_device_states", "set_device_states", "noop_context_fn", "DefaultDeviceType", "CheckpointPolicy",
+           "SelectiveCheckpointContext", "create_selective_checkpoint_contexts", "SAC_IGNORED_OPS", "set_checkpoint_early_stop", "set_checkpoint_debug_enabled"]
 
 _early_stop_override = None
 _debug_override = None
@@ -62,6 +63,33 @@ class set_checkpoint_debug_enabled:
         global _debug_override
         _debug_override = self.before
         return False
+
+
+class DefaultDeviceType:
+    """The kind of device whose random state is kept where no argument says one."""
+
+    _kind = "cuda"
+
+    @staticmethod
+    def set_device_type(device="cuda"):
+        """Sets it."""
+        DefaultDeviceType._kind = device
+
+    @staticmethod
+    def get_device_type():
+        """What it is."""
+        return DefaultDeviceType._kind
+
+
+def get_device_states(*args):
+    """Numbers of devices beside the CPU that arguments lie on, and the states of their random streams: none here."""
+    return [], []
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Puts states back that `get_device_states` gave."""
+    if devices:
+        raise RuntimeError("there are no devices beside the CPU")
 
 
 def detach_variable(inputs):
@@ -242,6 +270,9 @@ _function = None
 def __getattr__(name):
     # A class with torch's autograd.Function as its base would load autograd with this file.
     global _function
+    if name in ("CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts", "SAC_IGNORED_OPS"):
+        from kindling.utils import _selective
+        return globals().setdefault(name, getattr(_selective, name))
     if name != "CheckpointFunction":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _function is None:

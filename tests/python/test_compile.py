@@ -1,7 +1,10 @@
 """``torch.compile``, ``torch.compiler`` and ``torch.jit``: checked as PyTorch does, run eagerly, refused where not there."""
 
 import importlib
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -27,12 +30,65 @@ def test_as_torch(expression):
     assert outcome(kindling, expression) == outcome(torch, expression)
 
 
-def test_what_is_not_there_says_so():
+def test_scripts_are_the_functions_themselves(tmp_path):
     jit = importlib.import_module("kindling.jit")
-    for call in (jit.script, jit.trace):
-        with pytest.raises(NotImplementedError, match="not there yet"):
-            call(print)
-    assert jit.ignore(len) is len
+    model = kindling.nn.Linear(2, 2)
+    for call in (jit.script, jit.trace, jit.freeze, jit.optimize_for_inference, jit.export, jit.ignore, jit.unused, jit.interface,
+                 jit.script_method, jit.script_if_tracing):
+        assert call(model) is model and call(len) is len
+    assert jit.ignore(drop=True)(len) is len and jit.trace(len, (kindling.ones(1),)) is len
+    for call in (jit.load, jit.save):
+        with pytest.raises(NotImplementedError, match="scripts, which come with compilation"):
+            call("file")
+    code = "import kindling.jit as j\nfor _ in range(2): j.script(len)\nj.trace(len)"
+    for verbose, lines in (("1", 2), ("0", 0)):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "KINDLING_VERBOSE": verbose})
+        assert done.returncode == 0 and len(done.stderr.splitlines()) == lines, done.stderr
+
+
+@pytest.mark.parametrize("value, kind", [([1, 2], list[int]), ([1, "a"], list[int]), ({"a": 1}, dict[str, int]), ((1, "a"), tuple[int, str]),
+                                         (None, int | None), (2, int | None), ("x", int | None), (2, int), ([], list[str]), ((1,), tuple[int, str])])
+def test_isinstance_of_containers(value, kind):
+    assert kindling.jit.isinstance(value, kind) == torch.jit.isinstance(value, kind)
+
+
+def test_marks_for_the_compiler():
+    from kindling import _dynamo, compiler
+
+    for mark in (_dynamo.disable, _dynamo.allow_in_graph, _dynamo.assume_constant_result, _dynamo.disallow_in_graph, compiler.disable,
+                 compiler.nested_compile_region, _dynamo.nonstrict_trace):
+        assert mark(len) is len
+    assert _dynamo.disable(recursive=False)(len) is len and compiler.disable(reason="x")(len) is len
+    assert not _dynamo.is_compiling() and _dynamo.graph_break() is None and _dynamo.reset() is None
+    assert _dynamo.mark_dynamic(kindling.ones(2), 0) is None and compiler.substitute_in_graph(len)(max) is max
+    assert isinstance(compiler.compile(kindling.nn.Linear(1, 1)), _dynamo.OptimizedModule) and _dynamo.eval_frame.OptimizedModule is _dynamo.OptimizedModule
+    assert _dynamo.optimize("eager")(lambda: 3)() == 3
+    with compiler.set_stance("force_eager"), _dynamo.error_on_graph_break(True):
+        pass
+
+
+@pytest.mark.parametrize("path", ["_dynamo.config", "_inductor.config", "_functorch.config", "compiler.config"])
+def test_settings_of_the_compiler(path):
+    ours, theirs = importlib.import_module("kindling." + path), importlib.import_module("torch." + path)
+    plain = {name: value for name, value in theirs.to_dict().items() if type(value) in (bool, int, float, type(None)) and name[0] != "_"}
+    assert {name: value for name, value in ours.to_dict().items() if name in plain} == plain
+    with pytest.raises(AttributeError, match="does not exist"):
+        ours.no_such_setting = 1
+    with pytest.raises(AttributeError):
+        ours.no_such_setting
+    name = next(name for name, value in plain.items() if value is False and "." not in name)
+    with ours.patch(name, True):
+        assert getattr(ours, name) is True and ours.to_dict()[name] is True
+    assert getattr(ours, name) is False
+    saved = ours.save_config()
+    setattr(ours, name, True)
+    ours.load_config(saved)
+    assert getattr(ours, name) is False
+    if path == "_inductor.config":
+        before = ours.triton.cudagraphs
+        ours.triton.cudagraphs = not before
+        assert ours.to_dict()["triton.cudagraphs"] is not before
+        ours.triton.cudagraphs = before
 
 
 def compilers():

@@ -33,7 +33,7 @@ def test_every_name_is_the_same_module(tmp_path):
         assert nn is kindling.nn is torch.nn is sys.modules["torch.nn"] is sys.modules["kindling.nn"]
         assert F is kindling.nn.functional is torch.nn.functional
         assert torch.optim is kindling.optim and AdamW is kindling.optim.AdamW and relu is F.relu
-        assert nn.__spec__.name == "kindling.nn" and nn.__name__ == "kindling.nn"
+        assert nn.__spec__.name == "kindling.nn" and nn.__name__ == "torch.nn" and torch.__name__ == "torch"
         import importlib
         assert importlib.import_module("torch.nn.functional") is F
         """,
@@ -92,20 +92,20 @@ def test_wins_over_an_installed_torch(tmp_path):
         """
         import importlib.metadata, importlib.util, subprocess, sys
         import torch, torch.nn
-        assert torch.__name__ == "kindling"
+        assert "kindling" in torch.__version__
         assert importlib.util.find_spec("torch.only") is None
         assert importlib.metadata.version("torch") != "1.0"
-        child = "import torch, importlib.metadata as m; print(torch.__name__, m.version('torch') != '1.0')"
+        child = "import torch, importlib.metadata as m; print('kindling' in torch.__version__, m.version('torch') != '1.0')"
         subprocess.run([sys.executable, "-c", child], check=True)
         """,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
-    assert done.stdout == "kindling True\n"
+    assert done.stdout == "True True\n"
 
 
 def test_child_interpreters_follow(tmp_path):
     (tmp_path / "test_inner.py").write_text(
-        "import torch, torch.nn as nn\ndef test_it():\n    assert torch.__name__ == 'kindling'\n"
+        "import torch, torch.nn as nn\ndef test_it():\n    assert 'kindling' in torch.__version__\n"
     )
     done = run(
         tmp_path,
@@ -123,7 +123,7 @@ def test_child_interpreters_follow(tmp_path):
         """,
     )
     lines = done.stdout.splitlines()
-    assert lines[:5] == ["kindling.nn.functional", "kindling.nn", "True", "False", "kindling.nn"]
+    assert lines[:5] == ["torch.nn.functional", "torch.nn", "True", "False", "kindling.nn"]
     assert "1 passed" in done.stdout
 
 
@@ -137,7 +137,7 @@ def test_worker_processes_follow(tmp_path, method):
 
         def work(value):
             import torch.nn.functional as F
-            return torch.__name__, F.__name__, value + 1, __name__
+            return 'kindling' in torch.__version__, F.__spec__.name, value + 1, __name__
 
         if __name__ == "__main__":
             with multiprocessing.get_context({method!r}).Pool(2) as pool:
@@ -145,7 +145,7 @@ def test_worker_processes_follow(tmp_path, method):
         """,
     )
     name = "__main__" if method == "fork" else "__mp_main__"
-    assert done.stdout == f"{[('kindling', 'kindling.nn.functional', value, name) for value in (2, 3)]}\n"
+    assert done.stdout == f"{[(True, 'kindling.nn.functional', value, name) for value in (2, 3)]}\n"
 
 
 def test_a_child_can_have_the_real_torch(tmp_path):
@@ -248,3 +248,36 @@ def test_damaged_library_files_are_not_judged(tmp_path):
             data[chance.randrange(64 if seed % 2 else len(data))] = chance.randrange(256)
         path.write_bytes(bytes(data))
         assert isinstance(alias.needed_libraries(str(path)), list)
+
+
+def test_names_of_modules_and_classes_say_torch(tmp_path):
+    """Whether they are loaded before the alias or after it; pickles of them say torch too, and come back."""
+    done = run(
+        tmp_path,
+        """
+        import torch, pickle, sys
+        from torch import nn
+        import torch.utils.data
+        found = [nn.Linear, nn.LSTM, nn.LazyLinear, nn.MultiheadAttention, nn.Parameter, torch.Tensor, torch.optim.SGD, torch.no_grad, torch.nn.functional.relu,
+                 torch.distributions.Normal, torch.utils.data.DataLoader, torch.jit.ScriptModule, torch.dtype, torch.ao.quantization.QConfig]
+        assert [each.__module__.partition(".")[0] for each in found] == ["torch"] * len(found), [each.__module__ for each in found]
+        assert nn.Linear.__module__ == "torch.nn.modules.linear" and str(nn.LazyLinear).find("torch.nn.modules.linear.LazyLinear") > 0
+        text = pickle.dumps(nn.Linear(2, 2))
+        assert b"torch.nn.modules.linear" in text and b"kindling" not in text
+        assert type(pickle.loads(text)) is nn.Linear
+        for name, module in list(sys.modules.items()):
+            if name.startswith("kindling.") and "_C" not in name:
+                assert module.__name__ == "torch" + name[8:], name
+                assert sys.modules.get(module.__name__, module) is module, name
+        print("whole")
+        """,
+    )
+    assert done.stdout == "whole\n", done.stderr
+
+
+def test_an_alias_that_comes_late_renames_what_is_there(tmp_path):
+    code = ("import kindling, kindling.nn as nn\nassert nn.Linear.__module__ == 'kindling.nn.modules.linear'\nkindling.install_as_torch()\n"
+            "assert nn.Linear.__module__ == 'torch.nn.modules.linear' and kindling.__name__ == 'torch'\nimport torch.nn.modules.linear as l\n"
+            "assert l.Linear is nn.Linear")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -25,4 +25,4 @@ def warn(text, category=UserWarning, stacklevel=3):
 def public(scope, names):
     """Gives the functions of a family the module name under which programs know them."""
     for name in names:
-        scope[name].__module__ = "kindling.nn.functional"
+        scope[name].__module__ = __name__.partition(".")[0] + ".nn.functional"

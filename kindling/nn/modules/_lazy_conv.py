@@ -98,4 +98,4 @@ class LazyConvTranspose3d(_Transposed, ConvTranspose3d):
 
 
 for _class in (LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d):
-    _class.__module__ = "kindling.nn.modules.conv"
+    _class.__module__ = __name__.partition(".")[0] + ".nn.modules.conv"

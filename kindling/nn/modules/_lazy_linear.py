@@ -37,4 +37,4 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.in_features = input.shape[-1]
 
 
-LazyLinear.__module__ = "kindling.nn.modules.linear"
+LazyLinear.__module__ = __name__.partition(".")[0] + ".nn.modules.linear"

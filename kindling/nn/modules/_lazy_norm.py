@@ -80,6 +80,6 @@ class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
 
 
 for _class in (LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d):
-    _class.__module__ = "kindling.nn.modules.batchnorm"
+    _class.__module__ = __name__.partition(".")[0] + ".nn.modules.batchnorm"
 for _class in (LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d):
-    _class.__module__ = "kindling.nn.modules.instancenorm"
+    _class.__module__ = __name__.partition(".")[0] + ".nn.modules.instancenorm"

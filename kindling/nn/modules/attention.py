@@ -131,4 +131,4 @@ class MultiheadAttention(Module):
         return merged, mask_type
 
 
-MultiheadAttention.__module__ = "kindling.nn.modules.activation"
+MultiheadAttention.__module__ = __name__.partition(".")[0] + ".nn.modules.activation"

@@ -8,6 +8,13 @@ default_collate_err_msg_format = ("default_collate: batch must contain tensors, 
                                   "found {}")
 
 
+def __getattr__(name):
+    if name != "np_str_obj_array_pattern":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import re
+    return globals().setdefault(name, re.compile(r"[SaUO]"))        # kinds of NumPy's arrays that have no numbers
+
+
 def _copied(container, items):
     """A copy of a dict- or list-like `container` with the given new items; TypeError if its class has no such way."""
     if isinstance(container, (MutableMapping, MutableSequence)):

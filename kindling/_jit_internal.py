@@ -1,0 +1,54 @@
+"""What packages use of ``torch._jit_internal``: marks for scripts, and a choice between two functions by a flag."""
+from kindling._eagerly import mark
+from kindling.jit import _overload, _overload_method, annotate, export, ignore, is_scripting, is_tracing, unused  # noqa: F401
+
+_copy_to_script_wrapper = mark("_copy_to_script_wrapper")
+weak_module = weak_script = weak_script_method = mark("weak_script")
+
+
+def boolean_dispatch(arg_name, arg_index, default, if_true, if_false, module_name, func_name):
+    """A function that calls one of two by the truth of an argument."""
+    def choose(*args, **kwargs):
+        flag = kwargs[arg_name] if arg_name in kwargs else args[arg_index] if arg_index < len(args) else default
+        return (if_true if flag else if_false)(*args, **kwargs)
+
+    choose.__doc__ = (if_true if if_true.__doc__ is not None else if_false).__doc__
+    if module_name is not None:
+        choose.__module__ = module_name
+    if func_name is not None:
+        choose.__name__ = func_name
+    return choose
+
+
+class FunctionModifiers:
+    """What marks would say to a script's compiler."""
+
+    UNUSED = "unused (ignored and replaced with raising of an exception)"
+    IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
+    EXPORT = "export (compile this function even if nothing calls it)"
+    DEFAULT = "default (compile if called from a exported function / forward)"
+    COPY_TO_SCRIPT_WRAPPER = "if this method is not scripted, copy the python method onto the scripted model"
+    _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
+
+
+def is_tuple(ann):
+    return getattr(ann, "__origin__", None) is tuple
+
+
+def is_list(ann):
+    return getattr(ann, "__origin__", None) is list
+
+
+def is_dict(ann):
+    return getattr(ann, "__origin__", None) is dict
+
+
+def is_union(ann):
+    import types
+    import typing
+    return getattr(ann, "__origin__", None) is typing.Union or isinstance(ann, types.UnionType)
+
+
+def is_optional(ann):
+    """Whether an annotation is `Optional[...]`."""
+    return is_union(ann) and type(None) in ann.__args__ and len(ann.__args__) == 2

@@ -1,0 +1,67 @@
+"""Private names of PyTorch's native module that packages use (``torch._C._...``); found through ``_C.__getattr__``."""
+import kindling
+from kindling import _C
+from kindling._eagerly import nothing
+
+
+def _log_api_usage_once(name):
+    """Nothing: nobody is told what a program uses."""
+
+
+def _get_tracing_state():
+    """None: nothing is being traced."""
+
+
+def _is_tracing():
+    return False
+
+
+def _are_functorch_transforms_active():
+    """Whether a call runs under vmap or a functional derivative, where operators would see wrapped tensors: they never do."""
+    return False
+
+
+# Switches of the script compiler's fusers: what was set before is what they give.
+_jit_set_profiling_executor, _jit_set_profiling_mode, _jit_override_can_fuse_on_cpu, _jit_override_can_fuse_on_gpu = (
+    lambda flag: False,) * 4
+_jit_set_nvfuser_enabled, _jit_set_texpr_fuser_enabled, _jit_can_fuse_on_cpu, _jit_can_fuse_on_gpu = (lambda *flag: False,) * 4
+_jit_set_nvfuser_guard_mode = _jit_set_nvfuser_horizontal_mode = _jit_set_nvfuser_single_node_mode = lambda flag: False
+_jit_set_bailout_depth = _jit_set_num_profiled_runs = lambda number: number
+_jit_pass_inline = _jit_pass_lint = _jit_clear_class_registry = nothing("_jit_pass")
+_set_math_sdp_allow_fp16_bf16_reduction = kindling._import("kindling.backends.cuda").allow_fp16_bf16_reduction_math_sdp
+
+
+def _parse_to(*args, **kwargs):
+    """(device, dtype, non_blocking, memory_format) of the arguments of a `to` call (torch._C._nn._parse_to)."""
+    from kindling.nn.modules.module import _parse_to
+    device, *others = _parse_to(args, kwargs)
+    return kindling.device(device) if isinstance(device, (str, int)) else device, *others
+
+
+def _storage_Use_Count(pointer):
+    """How many tensors and storages hold a storage, by its `_cdata`."""
+    return _C._storage_use_count(pointer)
+
+
+class _Space:
+    """A name space of the native module that is for one package's checks alone."""
+
+    def __init__(self, name, **values):
+        self.__name__ = f"torch._C.{name}"
+        self.__dict__.update(values)
+
+    def __getattr__(self, name):
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+_functorch = _Space("_functorch", is_legacy_batchedtensor=lambda tensor: False, is_batchedtensor=lambda tensor: False,
+                    is_gradtrackingtensor=lambda tensor: False, is_functionaltensor=lambda tensor: False,
+                    is_functorch_wrapped_tensor=lambda tensor: False, maybe_get_level=lambda tensor: -1, maybe_get_bdim=lambda tensor: -1,
+                    get_unwrapped=lambda tensor: tensor, peek_interpreter_stack=lambda: None, maybe_current_level=lambda: None)
+_distributed_rpc = _Space("_distributed_rpc", _is_current_rpc_agent_set=lambda: False)
+
+
+def __getattr__(name):
+    if name == "_distributed_c10d":
+        return kindling._import("kindling.distributed.distributed_c10d")
+    raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
