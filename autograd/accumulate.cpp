@@ -13,14 +13,16 @@ AccumulateGrad::AccumulateGrad(Tensor variable_) : GradNode(Kind::Accumulate), v
 static bool layout_fits(const Tensor& grad, const Tensor& variable) {
     const TensorImpl *g = grad.impl(), *v = variable.impl();
     if (!v->non_overlapping_dense) return g->contiguous;
+    if (g->ndim != v->ndim) return g->ndim > v->ndim && g->contiguous;   // the variable's shape was changed since
     for (int64_t d = 0; d < variable.dim(); d++)
         if (v->sizes()[static_cast<size_t>(d)] > 1 && g->strides()[static_cast<size_t>(d)] != v->strides()[static_cast<size_t>(d)]) return false;
     return true;
 }
 
 static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable) {
-    if ((grad.impl()->key & key::Dispatch) || !variable.impl()->non_overlapping_dense) return tape::contiguous_clone(grad);
-    Tensor fresh = make_tensor(grad.sizes(), variable.strides(), grad.dtype(), grad.device());
+    const TensorImpl* v = variable.impl();
+    if ((grad.impl()->key & key::Dispatch) || !v->non_overlapping_dense) return tape::contiguous_clone(grad);
+    Tensor fresh = make_tensor(v->sizes(), v->strides(), grad.dtype(), grad.device());
     tape::copy_(fresh, grad);
     return fresh;
 }
@@ -43,6 +45,7 @@ void AccumulateGrad::apply(Backward& b) {
     if (!requires_grad(impl)) return;
     Tensor fresh = std::move(b.gradients[0]);
     AutogradMeta& meta = need_meta(impl);
+    KINDLING_CHECK(Runtime, !meta.grad_fn || impl->base, "leaf variable has been moved into the graph interior");
     Tensor old;
     std::lock_guard<std::mutex> one_at_a_time(busy);
     {

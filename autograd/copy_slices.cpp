@@ -50,7 +50,21 @@ static Ref<GradNode> node_of_view(const ViewGeometry& geometry, const Tensor& ba
     return fresh.impl()->autograd ? fresh.impl()->autograd->grad_fn : Ref<GradNode>();
 }
 
-Ref<GradNode> replay_node(TensorImpl* view, TensorImpl* base) { return node_of_view(ViewGeometry(base, view), Tensor::share(base)); }
+/// The history of a view whose base no longer has one. It is no leaf for all that.
+struct NowhereNode final : GradNode {
+    NowhereNode() : GradNode(Kind::Other) {}
+    const char* name() const override { return "AsStridedBackward0"; }
+    void apply(Backward&) override {}
+};
+
+Ref<GradNode> replay_node(TensorImpl* view, TensorImpl* base) {
+    ViewGeometry geometry(base, view);
+    if (requires_grad(base) || geometry.lazy || view->dtype != base->dtype) return node_of_view(geometry, Tensor::share(base));
+    auto node = Ref<GradNode>::adopt(new NowhereNode);
+    node->add_input(*view);
+    node->edges.emplace_back();
+    return node;
+}
 
 void CopySlices::remember_view(GradNode* node) {
     node->need_hooks().weak_holder = Ref<GradNode>::share(this);
@@ -59,13 +73,8 @@ void CopySlices::remember_view(GradNode* node) {
 }
 
 Ref<GradNode> CopySlices::view_node() const {
-    {
-        SpinGuard guard(lock);
-        if (written_view) return Ref<GradNode>::share(written_view);
-    }
-    Tensor base = make_tensor(base_sizes, base_strides, base_dtype, Device{DeviceType::Meta});   // only its shape is read
-    set_gradient_edge(base.impl(), {Ref<GradNode>::share(const_cast<CopySlices*>(this)), 0});
-    return node_of_view(view, base);
+    SpinGuard guard(lock);
+    return written_view ? Ref<GradNode>::share(written_view) : Ref<GradNode>();
 }
 
 CopySlices::CopySlices(TensorImpl* base, TensorImpl* view_, Ref<GradNode> write_)
@@ -100,7 +109,6 @@ void CopySlices::apply(Backward& b) {
     for (size_t i = 0; i < edges.size(); i++) needed[i] = b.needed ? b.needed[i] : leads(i);
     Backward inner{&into, 1, results.data(), reinterpret_cast<const bool*>(needed.data()), b.keep_graph, b.differentiable, this};
     node->apply(inner);
-    if (!b.keep_graph) node->release_saved();
     if (!needed[0]) {
         // nothing to give to the base
     } else if (results[0].defined()) {

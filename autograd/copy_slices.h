@@ -27,7 +27,6 @@ struct CopySlices final : GradNode {
     void release_saved() override { write = nullptr; }
     GradNode* written_view = nullptr;  // the node that the view got by this write, while it lives
     void remember_view(GradNode* node);
-    /// That node, or else a new one: a view of the base that has this as its history.
     Ref<GradNode> view_node() const;
 };
 

@@ -410,6 +410,10 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
         if (!started) task.run();
         if (deeper.error) std::rethrow_exception(deeper.error);
     }
+    // That a formula gave a view of another gradient is no reason not to write to what nobody else has.
+    if (!options.create_graph)
+        for (const Tensor& each : task.captured)
+            if (each.defined() && each.impl()->creation == Creation::NoGrad && each.impl()->use_count() == 1) each.impl()->creation = Creation::Default;
     return std::move(task.captured);
 }
 

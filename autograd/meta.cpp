@@ -47,7 +47,16 @@ Ref<GradNode> grad_fn(TensorImpl* impl) {
         // Something was written since: this view is what a view of the base is now.
         if (impl->creation != Creation::Default) fail_view_written(impl, true);
         AutogradMeta& meta = need_meta(impl);
-        Ref<GradNode> node = replay_node(impl, base);
+        Ref<GradNode> node;
+        {
+            // This is no part of a backward pass that it may happen in, and must not lead back to that one's node.
+            struct Apart {
+                GradNode* running = autograd_thread.running;
+                Apart() { autograd_thread.running = nullptr; }
+                ~Apart() { autograd_thread.running = running; }
+            } apart;
+            node = replay_node(impl, base);
+        }
         if (meta.retains_grad) {
             forget_retain(&meta);
             if (node) node->need_hooks().retains.push_back({&meta, 0});
@@ -256,6 +265,7 @@ void set_requires_grad(const Tensor& tensor, bool value) {
 void retain_grad(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
     KINDLING_CHECK(Runtime, requires_grad(impl), "can't retain_grad on Tensor that has requires_grad=False");
+    if (impl->creation != Creation::Default && never_recorded(impl)) return;
     if (is_leaf(impl) || impl->autograd->retains_grad) return;
     AutogradMeta& meta = *impl->autograd;
     meta.retains_grad = true;

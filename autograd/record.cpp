@@ -220,6 +220,7 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
 void record_inplace(const Operator& op, const OperatorPlan& plan, Value* arguments, Value* results) {
     using Kind = OperatorPlan::Kind;
     if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results);   // lists: each member is recorded by itself
+    if (op.functional && op.functional->has(trait::KeepsHistory)) return call_below(op, arguments, results);
     Tensor self = Tensor::share(arguments[0].tensor);
     check_inplace(self.impl(), true);
     auto clone_self = [&] {

@@ -19,7 +19,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
     version_ = tensor.version();
     is_output_ = is_output;
     requires_grad_ = kindling::requires_grad(impl);
-    if (impl->autograd) output_ = impl->autograd->output;
+    if (impl->autograd) { output_ = impl->autograd->output; recorded_ = static_cast<bool>(impl->autograd->grad_fn); }
     if (autograd_thread.saved_hooks > 0 && pack_saved) [[unlikely]] {
         if (!is_output) {
             if (requires_grad_ && is_leaf(impl)) leaf_ = std::make_shared<Tensor>(tensor);
@@ -35,11 +35,11 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
     data_ = cycle ? detached(tensor) : tensor;
 }
 
-/// A header of its own for `value`, with the history that the saved result has: the node that made it, or, if that wrote to
-/// a view, a view of what the base became.
+/// A header of its own for `value`, with the history that the saved result has: that of the view, if one was written to that
+/// still lives, or else the node that made it.
 Tensor SavedTensor::with_history(const Tensor& value, const Ref<GradNode>& node, const CopySlices* slices) const {
     Tensor fresh = detached(value);
-    if (slices) set_gradient_edge(fresh.impl(), {slices->view_node(), 0});
+    if (Ref<GradNode> written = slices ? slices->view_node() : Ref<GradNode>()) set_gradient_edge(fresh.impl(), {std::move(written), 0});
     else set_gradient_edge(fresh.impl(), {node, output_});
     return fresh;
 }
@@ -74,6 +74,9 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySl
                                   : "enable anomaly detection to find the operation that failed to compute its gradient, with "
                                     "torch.autograd.set_detect_anomaly(True, check_nan=False).");
     }
+    if (recorded_ && !is_output_ && history && !requires_grad(data_.impl()) && !(node && node->kind == GradNode::Kind::Python))
+        fail(ErrorKind::Runtime, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not "
+             "supported, please use out-of-place `.detach()` instead");
     if (!is_output_ || !history || !requires_grad_) return data_;
     return with_history(data_, node, slices);
 }

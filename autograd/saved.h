@@ -43,6 +43,7 @@ private:
     std::shared_ptr<Tensor> leaf_;       // a packed leaf, for its accumulator
     uint32_t version_ = 0, output_ = 0;
     bool is_output_ = false, requires_grad_ = false;
+    bool recorded_ = false;          // it had a node when it was saved
 };
 
 [[noreturn]] void fail_released();

@@ -276,7 +276,7 @@ const NativeMethodDef autograd_tensor_methods[] = {
 
 GETTER(grad) {
     if (!impl->autograd || !impl->autograd->grad.defined()) {
-        if (requires_grad(impl) && !(impl->autograd && impl->autograd->retains_grad) && !is_leaf(impl) &&
+        if (requires_grad(impl) && !(impl->autograd && impl->autograd->retains_grad) && impl->autograd && impl->autograd->grad_fn &&
             PyErr_WarnEx(PyExc_UserWarning,
                          "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
                          "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "

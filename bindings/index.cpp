@@ -197,7 +197,7 @@ Tensor index_tensor(PyObject* self, PyObject* key) {
     if (PySlice_Check(key)) {
         if (tensor.dim() == 0) fail(ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
         Tensor result = slice(tensor, 0, key);
-        return result.is_same(tensor) ? whole(tensor) : result;
+        return result.is_same(tensor) ? op_slice(tensor, int64_t{0}, int64_t{0}, int64_t{INT64_MAX}, int64_t{1}) : result;
     }
     std::vector<Tensor> indices;
     Tensor result = apply_key(tensor, key, indices);

@@ -45,6 +45,7 @@ enum class Promotion : uint8_t {
     TRAIT(OutApart)          /* what it writes must not share memory with an argument, but for self in place */ \
     TRAIT(WritesCopy)        /* its body writes to what copy_to_write (operators/forms.h) gives it */ \
     TRAIT(TakesExpanded)     /* its in-place form writes to expanded tensors too, with PyTorch's warning that it will not */ \
+    TRAIT(KeepsHistory)      /* its in-place form leaves self's history as it was, and leaves may be written to (logical_not_) */ \
     TRAIT(KeepsConj)         /* handles lazily conjugated or negated arguments itself */ \
     TRAIT(OutKeepsShape)     /* its out= keeps its shape if that has as many elements (linspace) */ \
     TRAIT(OwnNumbers)        /* a scalar body's numbers are first rounded to the operands' dtype, where that is a half type */ \

@@ -217,6 +217,11 @@ OPERATORS(activation) {
             KINDLING_CHECK(Runtime, size % 2 == 0, "Halving dimension must be even, but dimension %ld is size %ld", wrap_dim(dim, self.dim()), size);
             return mul(narrow(self, dim, 0, size / 2), sigmoid(narrow(self, dim, size / 2, size / 2)));
         }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, int64_t dim) {
+            int64_t half = self.size(dim) / 2;
+            Tensor gate = sigmoid(narrow(self, dim, half, half)), open = mul(grad, gate);
+            return cat(std::vector<Tensor>{open, mul(mul(open, sub(wrap_number(Scalar(1)), gate)), narrow(self, dim, 0, half))}, dim);
+        }),
     });
     declare("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", {
         doc("x above 0, weight * x below; weight broadcasts"), takes(kind::Floats), checks([](const Tensor& self, const Tensor& weight) {
@@ -248,7 +253,7 @@ OPERATORS(activation) {
         doc("leaky_relu with a slope drawn from [lower, upper] for each element in training, their mean otherwise"), in(space::Torch), has_inplace(), random_numbers(), no_out(),
         composition([](const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, Generator* generator) {
             KINDLING_CHECK(Runtime, lower.to_double() <= upper.to_double(), "Lower bound should be less than or equal to the upper bound");
-            if (!training) return leaky_relu(self, Scalar((lower.to_double() + upper.to_double()) / 2));
+            if (!training) return contiguous(leaky_relu(self, Scalar((lower.to_double() + upper.to_double()) / 2)));
             KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"rrelu_with_noise_out_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
             // One number in double precision for each element below or at zero, in their order, as PyTorch draws them.
             Tensor x = contiguous(self), below = le(x, Scalar(0)), slopes = ones(x.sizes(), DType::Float64, std::nullopt, x.device());

@@ -20,7 +20,9 @@ Tensor beside(const Tensor& tensor, const Scalar& number) {
 /// `value`, of self's dtype, where the mask is set. In an expanded tensor that is where it is set for any element of a place.
 Tensor filled(const Tensor& self, const Tensor& mask, const Tensor& value) {
     KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
-    if (!is_expanded(*self.impl()) || !writes_in_place(self, {mask})) return where(mask, value, self);
+    const bool in_place = writes_in_place(self, {mask});
+    if (!in_place) return contiguous(where(mask, value, self));   // rows, as PyTorch's
+    if (!is_expanded(*self.impl())) return where(mask, value, self);
     Tensor places = self, set = expand(mask, self.sizes());
     for (int64_t dim = 0; dim < self.dim(); dim++) {
         if (self.stride(dim) || self.size(dim) < 2) continue;
@@ -73,19 +75,19 @@ OPERATORS(comparison) {
         doc("self >= other"), alias("greater_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x >= y; }),
     });
     declare("logical_and(Tensor self, Tensor other) -> Tensor", {
-        doc("Both are not zero"), not_differentiable(), promotes(Promotion::Free),
+        doc("Both are not zero"), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
         pointwise([](auto x, auto y) { return truth(x) & truth(y); }),
     });
     declare("logical_or(Tensor self, Tensor other) -> Tensor", {
-        doc("Either is not zero"), not_differentiable(), promotes(Promotion::Free),
+        doc("Either is not zero"), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
         pointwise([](auto x, auto y) { return truth(x) | truth(y); }),
     });
     declare("logical_xor(Tensor self, Tensor other) -> Tensor", {
-        doc("Exactly one is not zero"), not_differentiable(), promotes(Promotion::Free),
+        doc("Exactly one is not zero"), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
         pointwise([](auto x, auto y) { return truth(x) ^ truth(y); }),
     });
     declare("logical_not(Tensor self) -> Tensor", {
-        doc("It is zero"), not_differentiable(), promotes(Promotion::Free),
+        doc("It is zero"), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
         pointwise([](auto x) { return !truth(x); }),
     });
     declare("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", {

@@ -61,7 +61,7 @@ OPERATORS(maths) {
         derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<double> eps) {
             Tensor slope = div(grad, mul(self, rsub(self, wrap_number(Scalar(1)))));
             if (!eps || *eps < 0) return where(logical_and(ge(self, Scalar(0)), le(self, Scalar(1))), slope, wrap_number(Scalar(__builtin_nan(""))));
-            return where(logical_and(ge(self, Scalar(*eps)), le(self, Scalar(1 - *eps))), slope, wrap_number(Scalar(0)));
+            return where(logical_or(lt(self, Scalar(*eps)), gt(self, Scalar(1 - *eps))), wrap_number(Scalar(0)), slope);   // NaN at NaN
         }),
     });
     declare("erf(Tensor self) -> Tensor", { doc("The error function"), alias("special_erf"), int_to_float(), pointwise([](auto x) { return erf(x); }) });

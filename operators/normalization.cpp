@@ -404,7 +404,7 @@ OPERATORS(normalization) {
             if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype())) {
                 // Where nobody sees the parts, the numbers for a gradient need not be made.
                 if (!runs_plainly({&input, &weight})) return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
-                return normalized(input, last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps), 0, false).result;
+                return normalized(contiguous(input), last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps), 0, false).result;
             }
             Tensor x = is_half(input.dtype()) ? to(input, DType::Float32) : input;
             Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(rms_eps(input, eps))));
@@ -602,7 +602,7 @@ OPERATORS(normalization) {
             KINDLING_CHECK(Runtime, self.dim() > 1, "renorm: input needs at least 2 dimensions, got %ld dimensions", self.dim());
             Tensor norms = linalg_vector_norm(self, p, IntList(all_but(self.dim(), wrap_dim(dim, self.dim()))), true, is_half(self.dtype()) ? DType::Float32 : DType::None);
             Tensor factor = where(gt(norms, maxnorm), div(wrap_number(Scalar(maxnorm.to_double())), add(norms, number(1e-7))), number(1));
-            return to(mul(self, factor), self.dtype());
+            return contiguous(to(mul(self, factor), self.dtype()));
         }),
     });
 }

@@ -90,6 +90,11 @@ Tensor run_rows(const Expression& expression, uint64_t mask, DType result, Tenso
     return output;
 }
 
+Tensor to_equals(const Tensor& grad, const Tensor& self, const Tensor& result) {
+    Tensor hit = logical_or(eq(self, result), logical_and(isnan(self), isnan(result)));
+    return where(hit, div(grad, sum(hit)), wrap_number(Scalar(0)));   // a product would make NaN where nothing equals it any more
+}
+
 Tensor restore_dims(const Tensor& grad, uint64_t mask, int64_t ndim, bool keepdim) {
     if (keepdim || ndim == 0) return grad;
     Tensor result = grad;

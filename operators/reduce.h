@@ -39,6 +39,9 @@ template <class F, class... T> Tensor by_rows(uint64_t mask, DType result, F bod
     return run_rows(expression, mask, result, inputs, sizeof...(T));
 }
 
+/// The gradient of an element of `self` (its greatest, its median), shared evenly by all that equal it, NaN as well.
+Tensor to_equals(const Tensor& grad, const Tensor& self, const Tensor& result);
+
 /// A gradient of a reduced tensor, with the folded dimensions put back (size 1).
 Tensor restore_dims(const Tensor& grad, uint64_t mask, int64_t ndim, bool keepdim);
 

@@ -171,12 +171,6 @@ Tensor evenly(const Tensor& grad, const Tensor& self, const Tensor& result, uint
     return mul(div(g, sum(hit, IntList(dims), true)), hit);
 }
 
-/// The same of all elements, where NaN is an extreme as well.
-Tensor to_extremes(const Tensor& grad, const Tensor& self, const Tensor& result) {
-    Tensor hit = logical_or(eq(self, result), logical_and(isnan(self), isnan(result)));
-    return mul(div(grad, sum(hit)), hit);
-}
-
 Tensor at_index(const Tensor& grad, const Tensor& shape, const Tensor& indices, int64_t dim, bool keepdim) {
     return value_selecting_reduction_backward(grad, dim, indices, shape.sizes(), keepdim);
 }
@@ -212,6 +206,8 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
     Tensor zero = eq(self, Scalar(0));
     if (self.dim() == 0) return grad;
     if (!any(zero).item<bool>()) return mul(grad, conj(div(result, self)));
+    // Of several zeros in one product all gradients are zero, beside NaN too. Their own gradients need not be.
+    if (result.dim() == 0 && !thread_state.grad_mode && sum(zero).item<int64_t>() > 1) return zeros(self.sizes(), self.dtype());
     Sizes sizes = self.sizes();
     int64_t d = wrap_dim(dim, self.dim()), length = self.size(d);
     sizes[static_cast<size_t>(d)] = 1;
@@ -342,7 +338,7 @@ OPERATORS(reductions) {
             KINDLING_CHECK(Runtime, self.numel() > 0, "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             return extreme_value(self, all_dims(self), false, Combine::Max, "max");
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_extremes(grad, self, result); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("min(Tensor self) -> Tensor", {
         doc("The smallest element; NaN wins"), out_castable(),
@@ -350,7 +346,7 @@ OPERATORS(reductions) {
             KINDLING_CHECK(Runtime, self.numel() > 0, "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
             return extreme_value(self, all_dims(self), false, Combine::Min, "min");
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_extremes(grad, self, result); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The greatest elements along a dimension, and where they are"),

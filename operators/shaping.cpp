@@ -212,13 +212,29 @@ OPERATORS(shaping) {
         composition([](TensorList tensors, int64_t dim) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "stack expects a non-empty TensorList");
             int64_t d = wrap_dim(dim, tensors[0].dim() + 1);
+            const bool joins = d < tensors[0].dim();   // along a dimension that is there: that is split afterwards
             std::vector<Tensor> rows;
             for (size_t i = 0; i < tensors.size(); i++) {
                 KINDLING_CHECK(Runtime, tensors[i].sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %zu",
                                str(tensors[0].sizes()).c_str(), str(tensors[i].sizes()).c_str(), i);
-                rows.push_back(unsqueeze(tensors[i], d));
+                rows.push_back(joins ? tensors[i] : unsqueeze(tensors[i], d));
             }
-            return cat(rows, d);
+            if (!joins) return cat(rows, d);
+            Sizes sizes;
+            for (int64_t i = 0; i < tensors[0].dim(); i++) {
+                if (i == d) sizes.push_back(static_cast<int64_t>(tensors.size()));
+                sizes.push_back(tensors[0].size(i));
+            }
+            return _unsafe_view(cat(rows, d), sizes);
+        }),
+        derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
+            std::vector<Tensor> parts;
+            for (size_t i = 0; i < tensors_shape.size(); i++) {
+                parts.push_back(select(grad, dim, static_cast<int64_t>(i)));
+                DType dtype = tensors_shape[i].dtype();
+                if (parts[i].dtype() != dtype) parts[i] = to(is_complex(grad.dtype()) && !is_complex(dtype) ? real(parts[i]) : parts[i], dtype);
+            }
+            return parts;
         }),
     });
     declare("hstack(Tensor[] tensors) -> Tensor", {

@@ -2,6 +2,7 @@
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/sorting.h"
+#include "operators/reduce.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -195,10 +196,7 @@ OPERATORS(sorting) {
             Tensor flat = reshape(contiguous(self), {-1});
             return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), false, values, indices); }));
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) {
-            Tensor hit = logical_or(eq(self, result), logical_and(isnan(self), isnan(result)));
-            return mul(div(grad, sum(hit)), hit);
-        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The lower median along a dimension, and where it is"),
@@ -218,10 +216,7 @@ OPERATORS(sorting) {
             Tensor flat = reshape(contiguous(self), {-1});
             return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), true, values, indices); }));
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) {
-            Tensor hit = logical_or(eq(self, result), logical_and(isnan(self), isnan(result)));
-            return mul(div(grad, sum(hit)), hit);
-        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The lower median of what is not NaN along a dimension"),

@@ -366,6 +366,10 @@ OPERATORS(statistics) {
         }),
     });
     declare("conj_physical(Tensor self) -> Tensor", {
+        doc("The complex conjugate, computed at once; real numbers are handed back as they are"), out_same(), has_inplace(),
+        composition([](const Tensor& self) { return self.is_complex() ? _conj_physical(self) : self; }),
+    });
+    declare("_conj_physical(Tensor self) -> Tensor", {
         doc("The complex conjugate, computed at once"), out_same(),
         pointwise([](auto x) { return is_complex(x.dtype()) ? conj(x) : Sym(x); }),
     });

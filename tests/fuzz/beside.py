@@ -42,6 +42,8 @@ def values(x, t):
     """The values of a tensor as a torch tensor without bits, strides or history."""
     if x.device.type != "cpu" or word_of(x.layout) != "strided":
         return None
+    if x._is_zerotensor():
+        return torch.zeros(x.shape, dtype=x.dtype)
     x = x.detach()
     if not x.numel():
         return torch.empty(tuple(x.shape), dtype=getattr(torch, word_of(x.dtype)))
@@ -62,6 +64,8 @@ def version(x):
 
 
 def home(x):
+    if x._is_zerotensor():
+        return 0   # PyTorch's own form of zeros, without memory
     return x.untyped_storage().data_ptr() if x.device.type == "cpu" and word_of(x.layout) == "strided" else 0
 
 
@@ -174,7 +178,32 @@ class Difference(Exception):
         self.kind, self.text, self.theirs, self.ours = kind, text, theirs or "an answer", ours or "an answer"
 
 
-ASPECTS = ("dtype", "shape", "layout", "device", "requires_grad", "lazy", "shares", "inference", "stride")
+# What is compared before the values, and after them: strides that may differ must not hide numbers that may not.
+BEFORE = ("dtype", "shape", "layout", "device")
+AFTER = ("requires_grad", "lazy", "shares", "inference", "stride")
+
+
+def compare_aspects(aspects, expected, actual, where):
+    for aspect in aspects:
+        one, other = getattr(expected, aspect), getattr(actual, aspect)
+        if one != other and not (aspect == "stride" and same_places(expected.shape, one, other)):
+            if aspect == "stride" and 0 in expected.shape:
+                aspect = "stride of no elements"
+            raise Difference(f"{where}: {aspect} {one} there, {other} here" if aspect in ("dtype", "lazy", "requires_grad", "inference") else
+                             f"{where}: {aspect}", f"{aspect} {one} there, {other} here")
+
+
+def compare_values(expected, actual, where, size, finer=None):
+    if expected.value is None or actual.value is None:
+        return
+    size = max(size, scale(expected.value, 1e12))
+    agreeing = close(expected.value, actual.value, size, TOLERANCE.get(expected.value.dtype, 0))
+    if agreeing.all() or isinstance(finer, Seen) and as_near(expected.value, actual.value, finer.value, size):
+        return
+    spot = (~agreeing).nonzero()[0].tolist()
+    one, other = (x[tuple(spot)].item() for x in (expected.value, actual.value))
+    nature = "nan or infinity" if not (finite(one) and finite(other)) else "value"
+    raise Difference(f"{where}: {nature}", f"{one} there, {other} here at {spot}, {int((~agreeing).sum())} of {agreeing.numel()} differ")
 
 
 def compare(expected, actual, where, size, finer=None, versions=False):
@@ -183,25 +212,12 @@ def compare(expected, actual, where, size, finer=None, versions=False):
     if isinstance(expected, Seen):
         if not isinstance(actual, Seen):
             raise Difference(f"{where} is a tensor there, {describe(actual)} here")
-        for aspect in ASPECTS:
-            one, other = getattr(expected, aspect), getattr(actual, aspect)
-            if one != other and not (aspect == "stride" and same_places(expected.shape, one, other)):
-                if aspect == "stride" and 0 in expected.shape:
-                    aspect = "stride of no elements"
-                raise Difference(f"{where}: {aspect} {one} there, {other} here" if aspect in ("dtype", "lazy", "requires_grad", "inference") else
-                                 f"{where}: {aspect}", f"{aspect} {one} there, {other} here")
+        compare_aspects(BEFORE, expected, actual, where)
+        compare_values(expected, actual, where, size, finer)
+        compare_aspects(AFTER, expected, actual, where)
         if versions and expected.version != actual.version:
             raise Difference(f"{where}: version {'' if expected.version else 'not '}counted there, {'' if actual.version else 'not '}here")
-        if expected.value is None or actual.value is None:
-            return
-        size = max(size, scale(expected.value, 1e12))
-        agreeing = close(expected.value, actual.value, size, TOLERANCE.get(expected.value.dtype, 0))
-        if agreeing.all() or isinstance(finer, Seen) and as_near(expected.value, actual.value, finer.value, size):
-            return
-        spot = (~agreeing).nonzero()[0].tolist()
-        one, other = (x[tuple(spot)].item() for x in (expected.value, actual.value))
-        nature = "nan or infinity" if not (finite(one) and finite(other)) else "value"
-        raise Difference(f"{where}: {nature}", f"{one} there, {other} here at {spot}, {int((~agreeing).sum())} of {agreeing.numel()} differ")
+        return
     if isinstance(expected, dict):
         if not isinstance(actual, dict) or expected.keys() != actual.keys():
             raise Difference(f"{where}: keys")

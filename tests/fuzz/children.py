@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-LOCAL = ("help", "count", "first", "only", "jobs", "chunk", "isas", "faults", "state", "seconds")
+LOCAL = ("help", "tell", "count", "first", "only", "jobs", "chunk", "isas", "faults", "state", "seconds")
 
 
 class Fault:
@@ -142,6 +142,7 @@ class Parent:
 
     def run(self):
         args, started = self.args, time.monotonic()
+        told = started
         isas, end = args.isas.split(","), args.first + args.count
         waiting = [(first, min(args.chunk, end - first), isas[i % len(isas)]) for i, first in enumerate(range(args.first, end, args.chunk))]
         running, done = {}, 0
@@ -158,7 +159,13 @@ class Parent:
                     process = subprocess.Popen(self.command("--first", first, "--count", count, "--state", state),
                                                env=environment(isa, args.memory), stdout=output, stderr=subprocess.STDOUT)
                     running[process.pid] = process, first, count, isa, state, output
-                process, first, count, isa, state, output = running.pop(wait(running))
+                pid = wait(running, told + args.tell)
+                if pid is None:
+                    told = time.monotonic()
+                    under_way = sum(at(state) - first for _, first, _, _, state, _ in running.values())
+                    print(f"{done + under_way} of {args.count} calls after {told - started:.0f} s, {self.kinds.total()} faults", file=sys.stderr, flush=True)
+                    continue
+                process, first, count, isa, state, output = running.pop(pid)
                 output.seek(0)
                 text = output.read()
                 output.close()
@@ -201,13 +208,19 @@ def memory(text):
     return bool(wanted) and "operator new" in text and int(wanted[1], 16) < 1 << 46
 
 
-def wait(running):
-    """The next child to end."""
-    while True:
+def at(state):
+    """The call that a child is at."""
+    return int(state.read_text().split()[0])
+
+
+def wait(running, until):
+    """The next child to end; None when it is time to tell how far they are."""
+    while time.monotonic() < until:
         for pid, (process, *_) in running.items():
             if process.poll() is not None:
                 return pid
         time.sleep(0.05)
+    return None
 
 
 def main(file, tool, doc, **defaults):
@@ -223,6 +236,7 @@ def main(file, tool, doc, **defaults):
     parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="for one call")
     parser.add_argument("--memory", type=int, default=1024, metavar="MEGABYTES", help="for one child, beyond what it starts with")
     parser.add_argument("--seconds", type=int, default=0, help="start no more chunks after so long")
+    parser.add_argument("--tell", type=int, default=30, metavar="SECONDS", help="how often to say on stderr how far it is")
     parser.add_argument("--faults", type=int, default=20, help="stop after so many")
     parser.add_argument("--stack", type=int, default=0, metavar="KB", help="calls come from a thread with so small a stack")
     parser.add_argument("--state", help=argparse.SUPPRESS)

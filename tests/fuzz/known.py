@@ -101,19 +101,49 @@ def some_without_grad(kind, theirs, ours, call):
     return 0 < sum(" grad" in each for each in marks) < len(marks)
 
 
-def reads_its_target(kind, theirs, ours, call):
-    """Whether a program writes to a tensor in place with that same tensor among the operands."""
-    return bool(re.search(r"\b(v\d+)\.\w+_\(.*\b\1\b", call))
-
-
-def takes_from_its_base(kind, theirs, ours, call):
-    """Whether a program's base of views stops requiring grad in place."""
-    return bool(re.search(r"\.detach_\(\)|\.requires_grad_\(False\)", call))
-
-
 def made_by_grad(kind, theirs, ours, call):
     """Whether what differs came out of autograd.grad."""
     return bool(re.search(r"\A(v\d+): .*\n(.*\n)*\s*\1 = torch\.autograd\.grad\(", call))
+
+
+def of_gradients(kind, theirs, ours, call):
+    """Whether what differs is a gradient, what a hook saw of one, or computed from one."""
+    name, _, program = call.partition(":")
+    tainted = {"hooks"}
+    for target, value in re.findall(r"^\s*(v\d+)(?:, v\d+, _)? = (.*)$", program, re.M):
+        if "autograd.grad(" in value or tainted & set(re.findall(r"\bv\d+\b", value)):
+            tainted.add(target)
+    return name in tainted
+
+
+def writes_to_gradient(kind, theirs, ours, call):
+    """Whether the statement that differs writes to what autograd.grad gave, or to a view of it."""
+    target = re.match(r"['\"]\(*(v\d+)", call)
+    return bool(target) and of_gradients(kind, theirs, ours, target[1] + ":" + call)
+
+
+def view_with_data_set(kind, theirs, ours, call):
+    """Whether what differs is a view whose data the program sets, or a view of such a tensor."""
+    view = re.match(r"(v\d+): (?s:.*)^\s*\1 = \D*(v\d+)", call, re.M)
+    return bool(view) and bool(re.search(rf"\b({view[1]}|{view[2]})(\.data = |\.set_\()", call))
+
+
+def median_of_gradient(kind, theirs, ours, call):
+    """Whether what differs comes of a median along a dimension of an expanded tensor, as gradients are, or of what is copied from one."""
+    name, _, program = call.partition(":")
+    expanded, tainted = set(), set()
+    for target, value in re.findall(r"^\s*(v\d+) = (.*)$", program, re.M):
+        used = set(re.findall(r"\bv\d+\b", value))
+        if "autograd.grad(" in value or ".expand" in value or expanded & used and not tainted & used:
+            expanded.add(target)
+        if re.search(r"v\d+\.median\(\d\)", value) and expanded & used or tainted & used:
+            tainted.add(target)
+    return name in tainted
+
+
+def unrecorded_view(kind, theirs, ours, call):
+    """Whether a program makes a variable where nothing is recorded."""
+    return bool(re.search(r"(no_grad\(\)|set_grad_enabled\(False\)):\n +v\d+ = ", call))
 
 
 def calls(names):
@@ -123,39 +153,29 @@ def calls(names):
 
 # Of programs (programs.py), whose name is "program": `call` is the whole program.
 PROGRAMS = [
-    Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer",
-          "The old value is kept where the derivative needs it.", "keeps a copy of the old value", reads_its_target),
+    # Proven by the same program where PyTorch saves copies and keeps its graphs: see right_all_the_same in programs.py.
+    Known(r"program", r"^RuntimeError there, an answer here: .* \(about what is saved alone: the same with copies\)$",
+          r"modified by an inplace operation|Trying to backward through the graph a second time|has been detached in-place|A view was created in no_grad mode", r"^an answer",
+          "What no derivative needs is not kept, and of what was written to the old value is.", "keeps fewer tensors for backward"),
+    Known(r"program", r"^an answer there, RuntimeError here: .* \(about what is saved alone: the same with copies\)$", r"", r"modified by an inplace operation",
+          "A view made without recording has nowhere to send its gradient; what that would take is kept all the same.", "gives no gradient", unrecorded_view),
     Known(r"program", r"^grad: value$", r"", r"", "With hooks that pack saved tensors PyTorch takes the new value for the old one, and the gradient is wrong.",
-          "keeps a copy of the old value", lambda kind, theirs, ours, call: bool(re.search(r"saved_tensors_hooks|save_on_cpu", call)) and reads_its_target(kind, theirs, ours, call)),
+          "keeps a copy of the old value", lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+)\.\w+_\([^\n]*\b\2\b", call))),
     Known(r"program", r"^RuntimeError there, an answer here", r"does not support automatic differentiation for outputs with complex dtype", r"^an answer",
           "Their formulas hold for complex numbers too.", "More has a derivative than in PyTorch"),
-    Known(r"program", r"^RuntimeError there, an answer here", r"Trying to backward through the graph a second time", r"^an answer",
-          "What keeps no tensor may be gone through again.", "keeps fewer tensors for backward"),
     Known(r"program", r"^RuntimeError there, an answer here", r"ZeroTensors are immutable|Expected isFloatingType", r"^an answer",
           "A gradient that is zero everywhere is a tensor like others; PyTorch's own representation of it gets in the way of sums in place.", "stops with an internal assertion"),
     Known(r"program", r"(grad|what hooks saw) (after|before) an error in backward", r"", r"",
           "What was reached before the error depends on the order in which nodes run, which nobody can rely on.", "What an error in the middle of a backward pass"),
     Known(r"program", r": (value|nan or infinity) of memory read and written at once", r"", r"",
           "PyTorch does not define in which order elements are read and written; it refuses the cases that it can tell.", "meets the elements in an order of its own"),
-    Known(r"program", r"^is_leaf (False|RuntimeError) there, True here|^RuntimeError there, an answer here: leaf variable has been moved|"
-          r"^an answer there, AttributeError here", r"", r"",
-          "Views of what no longer requires grad.", "A view whose base", takes_from_its_base),
-    Known(r"program", r"^is_leaf RuntimeError there, True here|^variable: str 'RuntimeError' there", r"", r"",
-          "A tensor whose data was set has a version of its own.", "`x.data = y`", lambda kind, theirs, ours, call: bool(re.search(r"\.data = |\.set_\(", call))),
     Known(r"program", r"^RuntimeError there, an answer here", r"Setting requires_grad=True on inference tensor", r"^an answer",
           "What .data of an inference tensor is.", "`.data` of an inference tensor", lambda kind, theirs, ours, call: "inference_mode" in call and ".data = " in call),
-    Known(r"program", r"^variable: shares$", r"", r"", "It makes a new tensor of every dtype.", "`conj_physical` of real numbers", calls("conj_physical")),
     Known(r"program", r"^variable: requires_grad False there, True here$", r"", r"", "A derivative that is zero throughout.", "is a view or a copy, or requires grad", made_by_grad),
-    Known(r"program", r"^an answer there, RuntimeError here", r"", r"modified by an inplace operation",
-          "A view made without recording has nowhere to send its gradient; what that would take is kept all the same.", "gives no gradient", lambda kind, theirs, ours, call: "no_grad()" in call),
     Known(r"program", r"(value|nan or infinity) decided by rounding", r"", r"",
           "PyTorch's own answer changes as much when the program's numbers change in their last digit.", "Where a result is zero but for rounding"),
-    Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer",
-          "The derivative is zero whatever the input was, so that is not kept.", "keeps fewer tensors for backward", calls("sgn|round|frac|sign|gather|cummax|cummin")),
-    Known(r"program", r"^RuntimeError there, an answer here", r"Trying to use a saved tensor that has been detached in-place|where expected condition to be a boolean tensor", r"^an answer",
-          "What was saved is as it was, whatever became of the tensor, and has the dtype that it had.", "is read as it was saved"),
-    Known(r"program", r"^variable: stride$", r"", r"", "PyTorch's gradient is expanded or permuted where ours is not, or the reverse.", "The strides of a gradient", made_by_grad),
-    Known(r"program", r"^variable: shares$", r"", r"", "Whether a gradient's strides let it be flattened without a copy.", "The strides of a gradient", calls("autograd.grad")),
+    Known(r"program", r"^(variable|what hooks saw): stride$", r"", r"", "PyTorch's gradient is expanded or permuted where ours is not, or the reverse.", "The strides of a gradient", of_gradients),
+    Known(r"program", r"^variable: shares$", r"", r"", "Whether a gradient's strides let it be flattened without a copy.", "The strides of a gradient", of_gradients),
     Known(r"program", r"^an answer there, RuntimeError here", r"", r"Inplace update to inference tensor", "What .data of an inference tensor is.", "`.data` of an inference tensor",
           lambda kind, theirs, ours, call: "inference_mode" in call and ".data" in call),
     Known(r"program", r"^(_is_view|base) ", r"", r"", "Whether a derivative is a view of another one.", "is a view or a copy, or requires grad", made_by_grad),
@@ -164,8 +184,29 @@ PROGRAMS = [
           lambda kind, theirs, ours, call: bool(re.search(r"(nan|inf)\S* there, \S*(nan|inf)\S* here", call)) and "complex128" in call),
     Known(r"program", r"^grad: shape$", r"", r"", "A leaf whose shape was changed after a graph was made of it.", "A leaf whose shape is changed",
           lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"(squeeze|t)_\(", call))),
-    Known(r"program", r"^variable: stride$", r"", r"", "They keep the strides of their input, as other operators do element by element.",
-          "The strides of what `angle`", calls("angle|masked_fill|put|renorm|sort|rrelu|logsigmoid")),
+    Known(r"program", r"^RuntimeError there, an answer here", r"A view was created in no_grad mode and is being modified", r"^an answer",
+          "A formula of a derivative is nobody's no_grad().", "may be written to", writes_to_gradient),
+    Known(r"program", r"^RuntimeError there, NotImplementedError here", r"A view was created in no_grad mode|is a view and its base or another view|unsupported operation: (some|more than one) element",
+          r"not implemented for", "The call has two faults.", "wrong in two ways"),
+    Known(r"program", r"^RuntimeError there, IndexError here", r"setStorage: sizes", r"index out of range", "The call has two faults.", "wrong in two ways"),
+    Known(r"program", r"^RuntimeError there, an answer here", r"where expected condition to be a boolean tensor", r"^an answer", "It has the dtype that it had.", "is read as it was saved", calls("pack, unpack|hooks")),
+    Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer", "A tensor whose data was set has a version of its own.", "`x.data = y`",
+          lambda kind, theirs, ours, call: ".data = " in call and bool(re.search(r"\b(v\d+)\.\w+_\(.*\b\1\b", call))),
+    Known(r"program", r"^an answer there, RuntimeError here", r"", r"setStorage: sizes", "A view that was given another storage is no longer a view of its base's.", "`x.data = y`", calls("v\\d+\\.set_")),
+    Known(r"program", r"^is_leaf RuntimeError there, True here", r"", r"", "PyTorch stops where it makes the history of a view in another dtype.", "stops with an internal assertion",
+          lambda kind, theirs, ours, call: bool(re.search(r"\.detach_\(\)|\.requires_grad_\(False\)", call)) and bool(re.search(r"\A(v\d+):(?s:.*)^\s*\1 = .*(conj\(|\.real|\.imag|view_as_real)", call, re.M))),
+    Known(r"program", r"^_is_view True there, False here$", r"", r"", "What PyTorch makes of inference tensors in several steps is a view of one of them.", "of inference tensors in several steps",
+          lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"\A(v\d+):(?s:.*)^\s*\1 = .*(torch\.stack|\.repeat|cat|tile)", call, re.M))),
+    Known(r"program", r"^(variable|grad): value$", r"", r"", "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", median_of_gradient),
+    Known(r"program", r"^variable: value$", r"", r"", "PyTorch writes first and refuses then.", "refuses only after it has written",
+          lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"\A(v\d+):(?s:.*)\b\1\.(conj\(\)|real|imag|detach\(\)|\w+\(.*\))\)?\.\w+_\(", call))),
+    Known(r"program", r"^variable: requires_grad True there, False here$", r"", r"", "A derivative that is zero throughout.", "A second derivative that is 0 everywhere", made_by_grad),
+    Known(r"program", r"^RuntimeError there, an answer here", r"is a view and its base or another view of its base has been modified inplace", r"^an answer",
+          "A tensor whose data was set has a version of its own.", "`x.data = y`", lambda kind, theirs, ours, call: bool(re.search(r"^\s*(v\d+)(\.set_\(|\.data = (.*\n)*.*\b\1(\.\w+_\(|\[.*\] = ))", call, re.M))),
+    Known(r"program", r"^is_leaf RuntimeError there, (True|False) here", r"", r"",
+          "A tensor whose data was set has a version of its own.", "`x.data = y`", view_with_data_set),
+    Known(r"program", r"^grad: lazy ", r"", r"", "Whether the conjugation or a copy comes last.", "and whether it is lazily conjugated", lambda kind, theirs, ours, call: "conj()" in call),
+    Known(r"program", r"^variable: (stride|shares)$", r"", r"", "Rows there.", "The strides of what `angle`", calls("angle|put|logsigmoid")),
     Known(r"program", r"^RuntimeError there, IndexError here", r"out of bounds for dimension", r"out of range",
           "One of PyTorch's two ways to add rows has another class.", "`index_add` beyond the end is an IndexError", calls("index_add")),
 ]
@@ -232,9 +273,9 @@ KNOWN = [
     Known(r"_foreach_\w+\.\w+", r"^(result|arguments after the call): requires_grad True there, False here", r"^an answer", r"^an answer",
           "Each tensor of a list is as if it were alone: PyTorch marks the results of all where one requires grad.",
           "Each tensor of a list operator is treated as if it were alone", some_without_grad),
-    Known(r"(le|less_equal|lt|less|ge|greater_equal|gt|greater|eq|ne|not_equal|logical_\w+)_\.\w+",
+    Known(r"(le|less_equal|lt|less|ge|greater_equal|gt|greater|eq|ne|not_equal)_\.\w+",
           r"^(result|arguments after the call): requires_grad True there, False here|^(second )?gradient is a tensor there, NoneType None here", r"^an answer", r"^an answer",
-          "Their results do not move with their inputs.", "Logical operators and comparisons in place"),
+          "Their results do not move with their inputs.", "Comparisons in place"),
     Known(r"kron\.out|\w*(_like|_embed)\.\w+|empty\.\w+|cov\.\w+", r": version (not )?counted there, (not )?here", r"^an answer", r"^an answer",
           "The number of writes inside of an operator.", "may be 1 where PyTorch has 0"),
     Known(r"(special_)?(bessel_[jy][01]|airy_ai)\.\w+", r"^(result|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer",
@@ -270,7 +311,6 @@ KNOWN = [
           "The formulas hold for complex numbers.", "More has a derivative than in PyTorch"),
     Known(r".*", r"^(ValueError|AssertionError|KeyError|AttributeError|TypeError|NotImplementedError) there, (RuntimeError|NotImplementedError|IndexError) here", r"\(call\)$", r"\(call\)$",
           "Both refuse.", "PyTorch works out the shapes of meta tensors", on_meta),
-    Known(r"conj_physical\.default", r"^result: shares", r"^an answer", r"^an answer", "A copy, as of complex numbers.", "`conj_physical` of real numbers gives a copy"),
     Known(r"geqrf\.out|\w+\.out", r"^an answer there, RuntimeError here", r"^an answer", r"got multiple values for argument",
           "PyTorch's schemas name an input and an output alike.", "Overloads with `out=`"),
     Known(r"(rand|randn|randint|randperm)\.\w+", r"^RuntimeError there, an answer here", r"Unknown keyword argument 'generator'|match any schema|expected at most \d argument", r"^an answer",
@@ -302,10 +342,8 @@ KNOWN = [
           "of equal elements is open", unstable),
     Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor)'", r"^an answer",
           "One for a list of one.", "one integer or tensor where its declaration has a list"),
-    Known(r"logical_\w+_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"a leaf Variable that requires grad is being used in an in-place operation",
-          "A leaf is not to be overwritten, by whatever.", "refuse a leaf that requires grad"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here|^RuntimeError there, an answer here", r"^an answer|Invalid padding size", r"padding size is expected to be|^an answer", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
-    Known(r"(masked_fill|rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|special_\w+_polynomial_\w)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
+    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|special_\w+_polynomial_\w)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
           "They are those of the first operand that is not broadcast.", "strides of what `masked_fill`"),
     Known(r"put_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Without accumulate, which of two writes to one place is the last is open.",
           "two writes to one place"),

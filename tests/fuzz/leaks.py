@@ -128,17 +128,22 @@ class Leaks:
         count = Counter(rng.choice((1, 1, 2, 3, 5)), rng.choice((Stop, Stop, KeyboardInterrupt, SystemExit)))
         if rng.random() < 0.5:
             lines = Writer(rng).program()
-            what, body = text_of(lines), self.program(lines, mode, count)
-            subject = "program"
+            what, subject = text_of(lines), "program"
+
+            def body_in(t):
+                return self.program(lines, mode, count, t)
         else:
             entry = self.operators[number % len(self.operators)]
             state = rng.getstate()
-            what, subject, body = None, entry.name, self.operator(entry, state, mode, count)
+            what, subject = None, entry.name
+
+            def body_in(t):
+                return self.operator(entry, state, mode, count, t)
             with contextlib.suppress(Exception):
                 what = tell(*self.made(entry, state)[:3], t)
         if report:
             report(f"{what}\n  with {mode} that raises {count.error.__name__} at call {count.number}")
-        words = set()
+        words, body = set(), body_in(t)
         self.rounds(body, mode, count, 3, words)
         grown = self.grown(body, mode, count, ROUNDS, words)
         if grown:
@@ -147,10 +152,9 @@ class Leaks:
             grown = self.grown(body, mode, count, ROUNDS, words) and self.grown(body, mode, count, 10 * ROUNDS, words)
         if list(grown or ()) == ["blocks of the interpreter"]:  # of which the drawing itself takes some, ever fewer
             grown = self.grown(body, mode, count, 60 * ROUNDS, words)
+        if grown and self.kept_there(body_in, mode, count):
+            return "kept by PyTorch too"
         if grown and subject == "program":
-            if self.kept_there(lines, mode, count):
-                return "kept by PyTorch too"
-
             def still(fewer):
                 again = self.program(fewer, mode, count)
                 self.rounds(again, mode, count, 3, words)
@@ -161,22 +165,24 @@ class Leaks:
                          f"{grown} in batches of {10 * ROUNDS}", subject)
         return "raised" if "raised" in words else "answered"
 
-    def kept_there(self, lines, mode, count):
+    def kept_there(self, body_in, mode, count):
         """Whether PyTorch leaves memory behind as well: what was written with a value that was computed from it is saved in its
         own history, a cycle that nobody sees through."""
         try:
             import torch
         except ImportError:
             return False
-        body = self.program(lines, mode, count, torch)
-        self.rounds(body, "plain", count, 3, set())
-        return "bytes of malloc" in self.grown(body, "plain", count, 10 * ROUNDS, set())
+        body = body_in(torch)
+        there = mode if mode == "anomaly" else "plain"
+        modes = {**MODES, "anomaly": lambda count: torch.autograd.detect_anomaly()}
+        self.rounds(body, there, count, 3, set(), modes)
+        return "bytes of malloc" in self.grown(body, there, count, 10 * ROUNDS, set(), modes)
 
-    def grown(self, body, mode, count, rounds, words):
+    def grown(self, body, mode, count, rounds, words, modes=MODES):
         """What grew in each batch of rounds."""
         seen = []
         for _ in range(BATCHES):
-            self.rounds(body, mode, count, rounds, words)
+            self.rounds(body, mode, count, rounds, words, modes)
             if rounds > ROUNDS:
                 gc.collect()
             seen.append(measure())
@@ -184,25 +190,25 @@ class Leaks:
         least = {"bytes of tensors": 1, "blocks of the interpreter": rounds, "bytes of malloc": 16 * rounds}
         return {name: step for name, step in steps.items() if min(step) >= least[name]}
 
-    def rounds(self, body, mode, count, rounds, words):
+    def rounds(self, body, mode, count, rounds, words, modes=MODES):
         for _ in range(rounds):
             count.left = count.number
             try:
-                with MODES[mode](count):
+                with modes[mode](count):
                     body()
                 words.add("answered")
             except (Exception, KeyboardInterrupt, SystemExit):
                 words.add("raised")
 
-    def made(self, entry, state):
+    def made(self, entry, state, t=t):
         rng = random.Random()
         rng.setstate(state)
         t.default_generator.manual_seed(1)
         return drawn(rng, entry, t, place(rng, entry, [t]))
 
-    def operator(self, entry, state, mode, count):
+    def operator(self, entry, state, mode, count, t=t):
         def body():
-            function, args, kwargs, draw = self.made(entry, state)
+            function, args, kwargs, draw = self.made(entry, state, t)
             result = None
             if mode == "a checkpoint":
                 def inside(*args):
@@ -253,7 +259,7 @@ class Leaks:
 
 
 def main():
-    return children.main(__file__, Leaks, __doc__, count=2000, chunk=500, faults=10**9, memory=4096, limit=120)[0]
+    return children.main(__file__, Leaks, __doc__, count=2000, chunk=100, faults=10**9, memory=4096, limit=120)[0]
 
 
 if __name__ == "__main__":

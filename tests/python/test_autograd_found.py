@@ -162,3 +162,124 @@ STRIDES += [f"torch.ones({shape}).expand({target})" for shape, target in
 @pytest.mark.parametrize("made", STRIDES)
 def test_strides(made):
     same(f"p = torch.arange(12.).reshape(3, 4).t()\nj = torch.tensor([0, 1])\nk = torch.zeros(4, 3, dtype=torch.int64)\nr = {made}\nr.stride(), r")
+
+
+# A view whose base no longer requires grad, after a write: no leaf, with a node that leads nowhere. (PyTorch fails an assertion of
+# its own where the view has another dtype, or is conjugated.)
+STALE = ["b = a * 1\nv = b[1:]\nb.mul_(2)\nb.detach_()", "b = a * 1\nv = b[None]\nb.detach_()\nb.zero_()", "v = a[:2]\na.requires_grad_(False)\na.sin_()",
+         "v = a[:2]\na.requires_grad_(False)\nwith torch.no_grad():\n    v.exp_()", "b = z * 1\nv = b[None]\nb.mul_(2)\nb.detach_()"]
+
+
+@pytest.mark.parametrize("made", STALE)
+def test_a_view_of_what_no_longer_requires_grad(made):
+    same(f"{made}\nv.is_leaf, v.requires_grad, v.grad_fn and type(v.grad_fn).__name__, v.grad_fn and v.grad_fn.next_functions, (v * 2).grad_fn is not None", SETUP)
+
+
+@pytest.mark.parametrize("call", ["logical_and_", "logical_or_", "logical_xor_", "logical_not_", "le_", "eq_"])
+def test_logic_in_place(call):
+    arguments = "" if "not" in call else "torch.tensor([1., 0., 1.])"
+    same(f"leaf = torch.tensor([1., 0., 2.], requires_grad=True)\nleaf.{call}({arguments})\nleaf, leaf.is_leaf, leaf._version", SETUP)
+    if call.startswith("logical"):
+        same(f"y = a * 3\ny.{call}({arguments})\nname = type(y.grad_fn).__name__\ny.sum().backward()\nname, y, a.grad", SETUP)
+
+
+# The values that a derivative compares with were written to behind its back, or there is nothing to choose from.
+@pytest.mark.parametrize("call", ["max", "min", "median", "nanmedian", "amax", "prod"])
+def test_nothing_equals_the_result_any_more(call):
+    for values in ("[.76, 1., 2.]", ".76", "[2., float('nan'), 1.]"):
+        same(f"x = torch.tensor({values}, requires_grad=True)\ny = x.{call}()\nx.data.mul_(2)\ny.backward()\nx.grad", SETUP)
+
+
+@pytest.mark.parametrize("values", ["[2., 0., float('nan'), 0.]", "[2., 0., float('nan')]", "[0., 0., 3.]", "[[0., float('nan')], [0., 1.]]", "[0.]", "[0., 0.]"])
+def test_products_with_zeros_beside_nan(values):
+    same(f"x = torch.tensor({values}, requires_grad=True)\nx.prod().backward()\nx.grad", SETUP)
+    same(f"x = torch.tensor({values}, requires_grad=True)\nx.prod(-1).sum().backward()\nx.grad", SETUP)
+
+
+# A leaf whose shape is changed after a graph was made of it: the gradient has the old one.
+@pytest.mark.parametrize("change", ["squeeze_()", "unsqueeze_(0)", "t_()", "transpose_(0, 1)", "squeeze_(0).unsqueeze_(2)"])
+@pytest.mark.parametrize("made", ["x.mean(0)", "x.expand(3, 3)", "x * 2"])
+def test_a_leaf_whose_shape_was_changed(change, made):
+    same(f"x = torch.ones(1, 3, requires_grad=True)\ny = {made}\nwith torch.no_grad():\n    x.{change}\ny.sum().backward()\nx.shape, x.grad, x.grad.stride()", SETUP)
+
+
+# Whether a hook of a base is told where what was saved was written through a view, by whether that view still lives.
+@pytest.mark.parametrize("view", ["y[:]", "y[:2]", "y.view(-1)", "y[None]"])
+@pytest.mark.parametrize("keep", ["", "v = "])
+@pytest.mark.parametrize("write", ["tanh_", "sigmoid_", "exp_", "sqrt_"])
+def test_second_derivatives_through_written_views(view, keep, write):
+    same(f"y = F.softplus(a)\n{keep}({view}).{write}()\ng, = torch.autograd.grad(y.sum(), [a], create_graph=True)\nlog = []\n"
+         "y.register_hook(lambda g: (log.append(g.detach().clone()), g * 2)[1])\n(g * g).sum().backward()\na.grad, log", SETUP)
+
+
+# What was detached in place since it was saved.
+@pytest.mark.parametrize("steps", ["o = checkpoint(torch.tanh, y, use_reentrant=False)\ny.detach_()\no.sum().backward()",
+                                   "o = y * y\ny.detach_()\ntorch.autograd.grad(o.sum(), [a], create_graph=True)",
+                                   "o = Square.apply(y)\ny.detach_()\no.sum().backward()", "o = checkpoint(torch.tanh, y, use_reentrant=True)\ny.detach_()\no.sum().backward()", "o = Square.apply(a)\na.requires_grad_(False)\no.sum().backward()"])
+def test_saved_tensors_that_were_detached(steps):
+    same(f"y = a * 2\n{steps}\na.grad", SETUP + """
+checkpoint = __import__(torch.__name__ + ".utils.checkpoint", fromlist=["checkpoint"]).checkpoint
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad * ctx.saved_tensors[0]
+""", message=False)
+
+
+@pytest.mark.parametrize("made", ["b.expand(2, 3).sum()", "b.mean()", "F.normalize(b[None], dim=-1).sum()", "b.view(3, 1).exp().sum()", "b[None].mT.exp().sum()", "torch.stack([b, b]).exp().sum()"])
+def test_gradients_may_be_written_to(made):
+    """Also where a formula made them as views; PyTorch refuses where its own formula did."""
+    import kindling
+    scope = {"torch": kindling, "F": kindling.nn.functional}
+    exec(f"{SETUP}\nb = a * 1\ng, = torch.autograd.grad({made}, [b])\ng.atan2_(a)\ng.sum().backward()", scope)
+    assert scope["a"].grad is not None and scope["g"].grad_fn is not None
+
+
+@pytest.mark.parametrize("perm", ["0, 2, 1", "2, 0, 1", "1, 0, 2"])
+@pytest.mark.parametrize("call", ["x.masked_fill(x > 3, .5)", "x.masked_fill(x > 3, torch.tensor(.5))", "F.rrelu(x)", "x.renorm(2, 0, 1.)", "torch.stack([x, x])", "torch.stack([x, x], 1)",
+                                  "F.rms_norm(x, x.shape[-1:])", "torch.conj_physical(x)", "F.glu(torch.cat([x, x]), 0)"])
+def test_strides_of_permuted_inputs(perm, call):
+    same(f"x = torch.arange(24.).reshape(2, 3, 4).permute({perm})\ny = {call}\ny.shape, y.stride(), y is x", SETUP)
+
+
+def test_glu_is_one_node():
+    same("x = torch.arange(6., requires_grad=True)\ny = F.glu(x)\nlog = []\ny.grad_fn.register_hook(lambda i, o: log.append((len(i), len(o))))\n"
+         "g, = torch.autograd.grad(y.sum(), [x], create_graph=True)\ng.sum().backward()\nlog, type(y.grad_fn).__name__, g.detach(), x.grad", SETUP)
+    same("y = torch.stack([a, a.float()])\nlog = []\ny.grad_fn.register_hook(lambda i, o: log.append((len(i), len(o))))\ny.exp().sum().backward()\nlog, type(y.grad_fn).__name__, a.grad", SETUP)
+    same("type(a[:].grad_fn).__name__, type(a[...].grad_fn).__name__, type(a[0:].grad_fn).__name__, type(M[:, :].grad_fn).__name__", SETUP)
+
+
+def test_an_error_in_anomaly_mode_leaves_nothing_behind():
+    import gc
+    import weakref
+
+    import kindling as torch
+    a = torch.ones(3, requires_grad=True)
+    y = a.atan()
+    v = y[...]
+    o = v * v
+    y[:] = .5
+    alive = weakref.ref(v.grad_fn)
+    del v
+    with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError):
+        o.sum().backward()
+    node = weakref.ref(o.grad_fn)
+    del o, y
+    gc.collect()
+    assert alive() is None and node() is None
+
+
+def test_grad_of_a_view_that_is_not_to_be_asked_for_its_history():
+    same("b = a * 1\nv = b.split(1)[0]\nb.add_(1)\nv.grad", SETUP)
+    same("b = a.data\nv = b.unbind(0)[0]\nb.add_(a)\nv.retain_grad()\nv.retains_grad", SETUP)
+    same("v = a[:2]\na.requires_grad_(False)\na.atan2_(a.detach() * v.sum())\nv.sum().backward()", SETUP)
+    same("v = a * 2\na.requires_grad_(False)\na.atan2_(v)\nv.sum().backward()\na.grad", SETUP)
+
+
+@pytest.mark.parametrize("eps", ["None", ".1", "0.", "-1."])
+def test_the_slope_of_logit_at_nan(eps):
+    same(f"x = torch.tensor([float('nan'), .5, .05], dtype=torch.float64, requires_grad=True)\ntorch.logit(x, {eps}).sum().backward()\nx.grad", SETUP)

@@ -77,7 +77,8 @@ import kindling
 from draw import Entry
 kept = []
 def forgets(x, i):
-    kept.append(kindling.ones(10))
+    if isinstance(x, kindling.Tensor):  # what PyTorch keeps as well is not told
+        kept.append(kindling.ones(10))
 leaks.operators = lambda: [Entry("forgets", None, forgets), Entry("does not", None, lambda x, i: x + 1)]
 """
     code, text = planted(tmp_path, "leaks", patch, "--count", 20, "--operators", "forgets")
