@@ -344,7 +344,7 @@ KNOWN = [
           "One for a list of one.", "one integer or tensor where its declaration has a list"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here|^RuntimeError there, an answer here", r"^an answer|Invalid padding size", r"padding size is expected to be|^an answer", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
     Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|special_\w+_polynomial_\w)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
-          "They are those of the first operand that is not broadcast.", "strides of what `masked_fill`"),
+          "They are those of the first operand that is not broadcast.", "strides of what `rsub`"),
     Known(r"put_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Without accumulate, which of two writes to one place is the last is open.",
           "two writes to one place"),
     Known(r"(nan)?median\.\w+", r"^(result|arguments after the call|gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
