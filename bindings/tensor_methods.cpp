@@ -106,7 +106,7 @@ METHOD(numpy) {
         tensor = shallow_copy(tensor);
         if (tensor.is_conj()) tensor = conj(tensor);
         if (tensor.is_neg()) tensor = neg(tensor);
-    } else if (key_of(tensor.impl()) & key::Autograd) {
+    } else if (thread_state.grad_mode && key_of(tensor.impl()) & key::Autograd) {
         fail(ErrorKind::Runtime, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     }
     return numpy_of_tensor(tensor);
@@ -289,8 +289,10 @@ const NativeMethodDef tensor_methods[] = {
 constinit const char* const lazy_methods[] = {
     "__array__", "__array_wrap__", "__complex__", "__contains__", "__copy__", "__deepcopy__", "__div__", "__dlpack__",
     "__dlpack_device__", "__format__", "__idiv__", "__rdiv__", "__reduce_ex__", "__reversed__",
-    "__setstate__", "_reduce_ex_internal", "_typed_storage", "apply_", "dim_order", "istft", "lu", "map2_", "map_",
-    "module_load", "nonzero", "norm", "polygamma_", "resize", "resize_as", "split", "stft", "storage", "storage_type", "to_mkldnn", "type",
-    "unflatten", "unique", "unique_consecutive", nullptr};
+    "__setstate__", "_reduce_ex_internal", "_typed_storage", "apply_", "chalf", "dequantize", "dim_order", "eig", "int_repr",
+    "is_distributed", "is_nonzero", "is_set_to", "istft", "lstsq", "lu", "map2_", "map_", "module_load", "nonzero", "norm", "polygamma_",
+    "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme", "record_stream", "reinforce",
+    "resize", "resize_as", "solve", "split", "stft", "storage", "storage_type", "symeig", "to_mkldnn", "type",
+    "unflatten", "unique", "unique_consecutive", "volatile", nullptr};
 
 }  // namespace kindling::python

@@ -43,18 +43,18 @@ def _executor(loader, name, packed):
         if packed:
             import zlib     # noqa: F401  zipimport fails where another thread is importing it just then
         module.__name__ = __name__ + name[8:]
-        exec(loader.get_code(name), vars(module))
+        space = vars(module)
+        exec(loader.get_code(name), space)
         if packed:
-            _with_absent(module)
+            _with_absent(module, space)
         if __name__ != "kindling":
             _sys.modules.setdefault(module.__name__, module)
 
     return exec_module
 
 
-def _with_absent(module):
+def _with_absent(module, space):
     """A module of ours that answers for the names in `_absent` too, once its own and its ``__getattr__`` have none."""
-    space = vars(module)
     own, own_dir, below = space.get("__getattr__"), space.get("__dir__"), module.__spec__.name[9:]
 
     def __getattr__(name):
@@ -118,7 +118,7 @@ _FILES = {
              "set_deterministic_debug_mode get_deterministic_debug_mode set_float32_matmul_precision "
              "get_float32_matmul_precision set_warn_always is_warn_always_enabled set_flush_denormal asarray from_dlpack "
              "to_dlpack numel is_complex is_floating_point is_conj is_neg is_signed is_nonzero is_inference "
-             "is_distributed get_file_path "
+             "is_distributed get_device detach_ dequantize get_file_path "
              "quantize_per_tensor quantize_per_channel from_file "
              "FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor "
              "BoolTensor compiled_with_cxx11_abi init_num_threads has_lapack has_mkl has_openmp has_spectral "
@@ -207,13 +207,20 @@ def _lazy_parts(space, homes, submodules, functions=()):
     ``space``: its globals; ``homes``: the file below it that defines a name, by name; ``submodules``: names of its files;
     ``functions``: names of functions that are names of files too. The function is what the package has, whatever is imported.
     """
-    if functions:
-        class Package(type(_sys)):
+    class Package(type(_sys)):
+        if functions:
             def __setattr__(self, name, value):
                 if name not in functions or not isinstance(value, type(_sys)):
                     super().__setattr__(name, value)
 
-        _sys.modules[space["__spec__"].name].__class__ = Package
+        @property
+        def __dict__(self):
+            for name in (*homes, *space.get("__all__", ())):    # who looks at all names wants to see them
+                if name not in space:
+                    __getattr__(name)
+            return space
+
+    _sys.modules[space["__spec__"].name].__class__ = Package
 
     def __getattr__(name):
         home = homes.get(name)

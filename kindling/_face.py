@@ -369,6 +369,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
             result = torch.from_numpy(obj)
         else:
             result, share = torch.tensor(obj, dtype=dtype), False
+    elif isinstance(obj, UntypedStorage):
+        dtype = dtype or torch.int64
+        result = torch.empty(0, dtype=dtype).set_(obj, 0, (obj.nbytes() // dtype.itemsize,), (1,))
     elif isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__name__ in ("array", "mmap"):
         result = torch.frombuffer(obj, dtype=dtype or _C.get_default_dtype())
     else:
@@ -399,6 +402,21 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
         capsule = ext_tensor.__dlpack__()
     result = _C._from_dlpack(capsule)
     return result.clone() if copy else result
+
+
+def get_device(input):
+    """The number of the device that a tensor lies on, -1 for the CPU."""
+    return input.get_device()
+
+
+def detach_(input):
+    """Takes the history away from a tensor."""
+    return input.detach_()
+
+
+def dequantize(tensors):
+    """A tensor, or each of several, in float32: none is quantised."""
+    return tensors.dequantize() if isinstance(tensors, Tensor) else [each.dequantize() for each in tensors]
 
 
 def to_dlpack(tensor):

@@ -115,6 +115,13 @@ class OpOverloadPacket:
         return function(*args, **kwargs)
 
     def __getattr__(self, overload):
+        if overload[:2] != "__" and overload not in self._overload_names and self._namespace == "aten":
+            from kindling import _absent
+            if overload in _absent.overloads(self._name):
+                # What PyTorch keeps apart and the core does not: the operator chooses by the arguments.
+                value = OpOverload(self, "aten", self._name, "" if overload == "default" else overload, self)
+                setattr(self, overload, value)
+                return value
         if overload[:2] == "__" or overload not in self._overload_names:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{overload}'")
         value = _make(self, self._namespace, self._name, self._core_name, "" if overload == "default" else overload)
@@ -177,6 +184,14 @@ class _Namespace:
             raise AttributeError(name)      # a copy in the making has no name yet
         core_name = name if self.name == "aten" else f"{self.name}::{name}"
         overloads = _C._overload_names(core_name)
+        if not overloads and self.name == "aten":
+            from kindling import _absent
+            names = _absent.overloads(name)
+            if names:
+                value = OpOverloadPacket("aten", name, core_name, names)
+                value._function, value._overload_names, value._absent = _absent.function("torch.ops.aten", name, f"torch.ops.aten.{name}"), [], True
+                setattr(self, name, value)
+                return value
         if not overloads:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         value = OpOverloadPacket(self.name, name, core_name, overloads)

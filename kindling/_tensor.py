@@ -306,6 +306,63 @@ class _Methods:
     def to_mkldnn(self, dtype=None):
         raise RuntimeError("to_mkldnn: there is no MKL-DNN layout")
 
+    def is_nonzero(self):
+        """Whether the one element is not zero. RuntimeError for another number of elements."""
+        return torch.is_nonzero(self)
+
+    def is_set_to(self, tensor):
+        """Whether another tensor has the same memory, in the same shape."""
+        return (self.untyped_storage()._cdata == tensor.untyped_storage()._cdata and self.storage_offset() == tensor.storage_offset()
+                and self.shape == tensor.shape and self.stride() == tensor.stride())
+
+    def is_distributed(self):
+        """False."""
+        return False
+
+    def chalf(self, memory_format=torch.preserve_format):
+        """The tensor in complex32."""
+        return self.to(torch.complex32, memory_format=memory_format)
+
+    def dequantize(self):
+        """Itself, in float32: it is not quantised."""
+        return self.to(torch.float32)
+
+    def record_stream(self, s):
+        """Refused: memory is kept for streams of devices beside the CPU."""
+        raise RuntimeError("record_stream: the tensor is not on a device with streams")
+
+    def reinforce(self, reward):
+        raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead.\nSee https://pytorch.org/docs/main/distributions.html")
+
+    def solve(self, other):
+        return torch.solve(self, other)
+
+    def lstsq(self, other):
+        return torch.lstsq(self, other)
+
+    def eig(self, eigenvectors=False):
+        return torch.eig(self, eigenvectors=eigenvectors)
+
+    def symeig(self, eigenvectors=False):
+        return torch.symeig(self, eigenvectors=eigenvectors)
+
+    @property
+    def volatile(self):
+        """False: recording is left out by torch.no_grad."""
+        return False
+
+
+def _unquantised(name):
+    def refuse(self):
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: the tensor is not quantised")
+
+    refuse.__name__, refuse.__qualname__ = name, f"_Methods.{name}"
+    setattr(_Methods, name, refuse)
+
+
+for _name in ("int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme"):
+    _unquantised(_name)
+
 
 def _is_numpy_number(value):
     return type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0

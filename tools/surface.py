@@ -218,9 +218,14 @@ def torch_side():
                 value = getattr(sys.modules[module], name, None)
                 if isinstance(value, type) and value.__module__ == module and type(value).__name__ != "tensortype":
                     methods[f"{module}.{name}"] = members(value)
+    overloads = {}
+    for schema in torch._C._jit_get_all_schemas():
+        space, _, name = schema.name.partition("::")
+        if space == "aten":
+            overloads.setdefault(name, []).append(schema.overload_name)
     operators = sorted(set(dir(torch._C._VariableFunctions)) & set(torch.__all__))
     return {"public": listed, "how": found.found, "packages": sorted(found.packages), "members": methods, "private": private,
-            "all": sorted(torch.__all__), "operators": operators}
+            "all": sorted(torch.__all__), "operators": operators, "overloads": overloads}
 
 
 def settings():
@@ -279,7 +284,13 @@ def kindling_side(asked, tables=True):
                 missing = [each for each in listed if not hasattr(value, each)]
                 if missing:
                     methods[f"{module}.{name}"] = missing
-    return {"there": there, "raises": raises, "modules": present, "members": methods, "all": sorted(kindling.__all__)}
+    lacking = {}
+    for name, each in asked.get("overloads", {}).items():
+        known = set(kindling._C._overload_names(name) or ())
+        absent = [overload or "default" for overload in each if overload not in known]
+        if absent:
+            lacking[name] = absent
+    return {"there": there, "raises": raises, "modules": present, "members": methods, "overloads": lacking, "all": sorted(kindling.__all__)}
 
 
 def ask(side, given=None):
@@ -302,7 +313,7 @@ def write_tables():
             if module not in theirs["how"]:
                 theirs["how"][module] = {}
                 theirs["packages"].append(module)
-    ours = ask(["kindling", "without-tables"], json.dumps({"names": theirs["how"], "members": {}}))
+    ours = ask(["kindling", "without-tables"], json.dumps({"names": theirs["how"], "members": {}, "overloads": theirs["overloads"]}))
     present, areas = set(ours["modules"]), {}
     for module, names in sorted(theirs["how"].items()):
         have = {*ours["there"].get(module, ()), *ours["raises"].get(module, ())}
@@ -323,6 +334,14 @@ def write_tables():
         text = "\n".join(lines)
         (folder / f"{area}.py").write_text(f'"""Names of torch{"." + area if area != "torch" else ""}, written by tools/surface.py."""\n'
                                            f'TABLE = r"""\n{text}\n"""  # noqa: E501\n')
+    lines, line = [], ""
+    for name, absent in sorted(ours["overloads"].items()):
+        each = f"{name}:{','.join(absent)}"
+        if len(line) + len(each) > 130:
+            lines, line = [*lines, line], ""
+        line = f"{line} {each}".lstrip()
+    text = "\n".join([*lines, line])
+    (folder / "ops.py").write_text(f'"""Overloads of operators of PyTorch, written by tools/surface.py."""\nTABLE = """\n{text}\n"""  # noqa: E501\n')
     print(f"{sum(map(len, areas.values()))} modules in {len(areas)} tables")
 
 

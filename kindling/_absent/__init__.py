@@ -13,6 +13,8 @@ A table is lines of a module's path below torch (``/`` behind it: a package) and
     Name!(Base)                     an exception
     name=literal  name~Any  name?   a value, something for annotations (of typing), an object that can only be named
     name@module  name@module:other  what is defined there
+
+`ops` has overloads of operators instead: name:overload,overload.
 """
 import sys
 
@@ -54,6 +56,7 @@ NEEDS = {
     "nn.quantizable": "needs quantised tensors, which are not there yet",
     "nn.quantized": "needs quantised tensors, which are not there yet",
     "numa": "binds processes to nodes of memory, which Kindling leaves to numactl",
+    "ops": "is an operator of PyTorch's that is not there yet",
     "onnx": "needs graphs of whole programs, which come with compilation",
     "package": "stores Python code in archives that run as they are loaded, which Kindling refuses; use torch.save",
     "quantization": "needs quantised tensors, which are not there yet",
@@ -121,7 +124,7 @@ def spec(name, path):
     """The import system's spec of a module that is in a table and no file; None if it is not."""
     below = name[9:]
     area = below.partition(".")[0]
-    known = None if area == "_absent" else table(area).get(below)
+    known = None if area in ("_absent", "ops") else table(area).get(below)
     if known is None:
         return None
     made = type(sys.__spec__)(name, _Loader, origin="declared")
@@ -149,7 +152,7 @@ class _Loader:
             _settings.install(module, below)
             return
         module.__all__ = [each for each in declared if each[0] != "_"]
-        kindling._with_absent(module)
+        kindling._with_absent(module, vars(module))
 
 
 def find(module, name):
@@ -200,9 +203,21 @@ def resolve(home, name):
     return value
 
 
+def overloads(name):
+    """The overloads that an operator of PyTorch's has, and the core has not."""
+    found = _tables.get("ops")
+    if found is None:
+        text = kindling._import("kindling._absent.ops").TABLE.split()
+        found = _tables["ops"] = dict(each.split(":") for each in text)
+    return found[name].split(",") if name in found else []
+
+
 def function(module, name, full):
-    """A function that raises when it is called."""
+    """A function that raises when it is called. As a decorator it waits: what it is put before raises when that is called."""
     def refuse(*args, **kwargs):
+        if len(args) == 1 and not kwargs and type(args[0]) is type(function) and args[0].__name__ != "<lambda>":
+            import functools
+            return functools.wraps(args[0])(lambda *args, **kwargs: refuse())
         raise Missing(f"{full} {why(full[6:])}")
 
     refuse.__name__ = refuse.__qualname__ = name

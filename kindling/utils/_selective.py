@@ -28,53 +28,50 @@ class SelectiveCheckpointContext:
         self.is_recompute, self.op_output = is_recompute, op_output
 
 
-class _Mode(TorchDispatchMode):
+class _Keep(TorchDispatchMode):
+    """Runs operators the first time, and notes for each what the policy says, with the result where that is kept."""
+
     def __init__(self, policy, held, check):
         super().__init__()
         self.policy, self.held, self.check = policy, held, check
 
-    def keeps(self, again, func, args, kwargs):
-        said = self.policy(SelectiveCheckpointContext(is_recompute=again), func, *args, **kwargs)
-        if isinstance(said, bool):
-            said = CheckpointPolicy.MUST_SAVE if said else CheckpointPolicy.PREFER_RECOMPUTE
-        return said in _KEEPS
-
-
-class _Keep(_Mode):
-    """Runs operators the first time."""
-
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if func not in SAC_IGNORED_OPS and self.keeps(False, func, args, kwargs):
-            def kept(each):
-                return (each.detach(), each._version if self.check else None) if isinstance(each, torch.Tensor) else (each, None)
-            self.held.setdefault(func, []).append(_pytree.tree_map(kept, result))
+        if func in SAC_IGNORED_OPS:
+            return result
+        said = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=result), func, *args, **kwargs)
+        if isinstance(said, bool):
+            said = CheckpointPolicy.MUST_SAVE if said else CheckpointPolicy.PREFER_RECOMPUTE
+        leaves, tree = _pytree.tree_flatten(result)
+        kept = [(each.detach(), each._version) if isinstance(each, torch.Tensor) else (each, None) for each in leaves]
+        self.held.setdefault(func, []).append((kept, tree) if said in _KEEPS else None)
         return result
 
 
-class _Take(_Mode):
+class _Take(TorchDispatchMode):
     """Runs them again, but for those whose results were kept."""
 
+    def __init__(self, held, check):
+        super().__init__()
+        self.held, self.check = held, check
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if func in SAC_IGNORED_OPS or not self.keeps(True, func, args, kwargs):
-            return func(*args, **kwargs)
+        if func in SAC_IGNORED_OPS:
+            return func(*args, **kwargs or {})
         held = self.held.get(func)
         if held is None:
             raise RuntimeError(f"{func} encountered during backward, but not found in storage")
         if not held:
             raise RuntimeError("Trying to backward an extra time. You are only allowed to backward once on any region computed under "
                                "selective activation checkpoint.")
-
-        def taken(each):
-            value, version = each
-            if version is not None and value._version != version:
-                raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
-            return value
-
-        return _pytree.tree_map(taken, held.pop(0), is_leaf=lambda each: type(each) is tuple and len(each) == 2 and (
-            each[1] is None or type(each[1]) is int))
+        entry = held.pop(0)
+        if entry is None:
+            return func(*args, **kwargs or {})
+        kept, tree = entry
+        if self.check and any(version is not None and value._version != version for value, version in kept):
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return _pytree.tree_unflatten([value for value, _ in kept], tree)
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
@@ -95,4 +92,4 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     held = {}
-    return _Keep(policy, held, not allow_cache_entry_mutation), _Take(policy, held, not allow_cache_entry_mutation)
+    return _Keep(policy, held, not allow_cache_entry_mutation), _Take(held, not allow_cache_entry_mutation)

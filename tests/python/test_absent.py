@@ -90,3 +90,27 @@ def test_nothing_of_it_is_loaded_without_need():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
     assert done.stdout.splitlines()[0] == "[]", done.stderr
     assert "True" in done.stdout.splitlines()[1]
+
+
+def test_a_decorator_waits_for_the_call():
+    from kindling.distributed.rpc.api import _require_initialized
+
+    @_require_initialized
+    def answer(x):
+        return x
+
+    assert answer.__name__ == "answer"
+    with pytest.raises(NotImplementedError, match="rpc.api._require_initialized calls other processes"):
+        answer(1)
+    with pytest.raises(NotImplementedError):
+        _require_initialized(1)
+
+
+def test_operators_that_are_not_there():
+    aten = kindling.ops.aten
+    assert str(aten._pin_memory.default) == "aten._pin_memory.default" and aten._pin_memory is aten._pin_memory
+    assert {aten._pin_memory.default: 1}[aten._pin_memory.default] == 1
+    with pytest.raises(NotImplementedError, match="torch.ops.aten._pin_memory is an operator"):
+        aten._pin_memory.default(kindling.ones(1))
+    assert aten.mul.Scalar(kindling.ones(2), 3).tolist() == [3, 3]       # an overload that PyTorch keeps apart
+    assert not hasattr(aten, "no_such_operator") and not hasattr(aten.mul, "NoSuchOverload") and not hasattr(kindling.ops.mine, "any")
