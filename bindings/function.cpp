@@ -122,6 +122,7 @@ static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t
         Overloads* overloads = overloads_of(f);
         Call call;
         if (!parse_call(*overloads, args, nargs, kwnames, call)) [[unlikely]] {
+            if (PyObject* result = ask_other_arguments(callable, args, nargs, kwnames)) return result;
             if (f->space == space::Ops) as_ops_raise(*overloads);
             return nullptr;
         }
@@ -169,10 +170,11 @@ static PyObject* call_native(PyObject* callable, PyObject* const* args, size_t n
     if (wants_torch_function(args[0])) [[unlikely]]
         if (PyObject* result = call_torch_function(callable, args, nargs, kwnames); result || PyErr_Occurred()) return result;
     try {
-        return f->native(args[0], args + 1, nargs - 1, kwnames);
+        if (PyObject* result = f->native(args[0], args + 1, nargs - 1, kwnames)) [[likely]] return result;
     } catch (...) {
-        return set_error();
+        set_error();
     }
+    return ask_other_arguments(callable, args, nargs, kwnames);
 }
 
 static PyObject* get_method(PyObject* self, PyObject* instance, PyObject*) {

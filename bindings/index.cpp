@@ -185,6 +185,19 @@ static PyObject* ask(const char* method, PyObject* self, PyObject* key, PyObject
     return result;
 }
 
+/// An index with a __torch_function__ that is no tensor, alone or in a tuple, is asked before an error is raised.
+[[gnu::cold]] static PyObject* ask_others(const char* method, PyObject* self, PyObject* key, PyObject* value = nullptr) {
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method);
+    PyErr_Restore(kind, error, trace);
+    if (!function) return nullptr;
+    PyObject* arguments[] = {self, key, value};
+    PyObject* result = ask_other_arguments(function, arguments, value ? 3 : 2, nullptr);
+    Py_DECREF(function);
+    return result;
+}
+
 Tensor index_tensor(PyObject* self, PyObject* key) {
     Tensor tensor = tensor_of(self);
     if (PyLong_CheckExact(key)) {
@@ -208,7 +221,8 @@ Tensor index_tensor(PyObject* self, PyObject* key) {
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
     if (wants_torch_function(self) || (is_index_tensor(key) && wants_torch_function(key))) [[unlikely]]
         if (PyObject* result = ask("__getitem__", self, key); result || PyErr_Occurred()) return result;
-    return guarded([&] { return wrap(index_tensor(self, key)); });
+    if (PyObject* result = guarded([&] { return wrap(index_tensor(self, key)); })) [[likely]] return result;
+    return ask_others("__getitem__", self, key);
 }
 
 /// `value` without leading dimensions of size 1 that `dims` has no room for.
@@ -279,7 +293,7 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
         }
         if (PyErr_Occurred()) return -1;
     }
-    return guarded_int([&] {
+    const int done = guarded_int([&] {
         Tensor tensor = tensor_of(self);
         if (PyBool_Check(key)) {
             if (key == Py_True) write(tensor, value);
@@ -318,6 +332,11 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
         op_index_put(target, TensorList(indices), source);
         return 0;
     });
+    if (!done) [[likely]] return 0;
+    PyObject* result = ask_others("__setitem__", self, key, value);
+    if (!result) return -1;
+    Py_DECREF(result);
+    return 0;
 }
 
 }  // namespace kindling::python

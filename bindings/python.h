@@ -123,6 +123,9 @@ PyObject* import(const char* module, const char* attribute);
 bool wants_torch_function(PyObject* self);
 /// Calls __torch_function__ of the modes and subclasses among the arguments. `function` is what they see.
 PyObject* call_torch_function(PyObject* function, PyObject* const* arguments, Py_ssize_t count, PyObject* keyword_names);
+/// With an error set: the result of the __torch_function__ of an argument that is no tensor (a size, a dtype, a number of
+/// a graph that is traced), if one has it; otherwise null, with the error as it was.
+[[gnu::cold]] PyObject* ask_other_arguments(PyObject* function, PyObject* const* arguments, Py_ssize_t count, PyObject* keyword_names);
 /// For a property: function is Tensor.<name>.__get__ (or __set__, __delete__).
 PyObject* get_by_torch_function(PyObject* self, const char* name);
 int set_by_torch_function(PyObject* self, const char* name, PyObject* value);

@@ -131,6 +131,34 @@ PyObject* call_torch_function(PyObject* function, PyObject* const* arguments, Py
     return dispatch(function, overloaded, found, args.get(), kwargs.get());
 }
 
+static bool is_other(PyObject* object) { return !is_tensor(object) && has_own(object); }
+
+static bool any_other(PyObject* const* arguments, Py_ssize_t total) {
+    for (Py_ssize_t i = 0; i < total; i++) {
+        PyObject* object = arguments[i];
+        if (is_other(object)) return true;
+        if (!PyTuple_Check(object) && !PyList_Check(object)) continue;
+        PyObject** items = PySequence_Fast_ITEMS(object);
+        for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(object); j++)
+            if (is_other(items[j])) return true;
+    }
+    return false;
+}
+
+PyObject* ask_other_arguments(PyObject* function, PyObject* const* arguments, Py_ssize_t count, PyObject* kwnames) {
+    if (thread_state.skip_torch_function) return nullptr;
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);  // looking an attribute up in a type clears what is set
+    if (!any_other(arguments, count + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0))) {
+        PyErr_Restore(kind, error, trace);
+        return nullptr;
+    }
+    Py_XDECREF(kind);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    return call_torch_function(function, arguments, count, kwnames);
+}
+
 static PyObject* accessor(const char* name, const char* which) {
     PyObject* property = PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), name);
     if (!property) return nullptr;
