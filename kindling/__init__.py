@@ -161,6 +161,7 @@ _FILES = {
     "amp.grad_scaler": "GradScaler",
     "_ops": "ops classes",
     "_lowrank": "svd_lowrank pca_lowrank",
+    "_lobpcg": "lobpcg",
     "_deprecated": "qr cholesky lu chain_matmul symeig solve lstsq eig matrix_rank",
 }
 _found = {}
