@@ -83,7 +83,6 @@ utils.jit.log_extract Timer@utils.benchmark.utils.timer extract_ir() load_graph_
 utils.mkldnn MkldnnBatchNorm(jit._script:ScriptModule) MkldnnConv1d(utils.mkldnn:_MkldnnConvNd) MkldnnConv2d(utils.mkldnn:_MkldnnConvNd) MkldnnConv3d(utils.mkldnn:_MkldnnConvNd) MkldnnLinear(jit._script:ScriptModule) MkldnnPrelu(jit._script:ScriptModule) _MkldnnConvNd(jit._script:ScriptModule) to_mkldnn()
 utils.mobile_optimizer LintCode{BUNDLED_INPUT=1;REQUIRES_GRAD=2;DROPOUT=3;BATCHNORM=4} MobileOptimizerType{CONV_BN_FUSION=0;INSERT_FOLD_PREPACK_OPS=1;REMOVE_DROPOUT=2;FUSE_ADD_RELU=3;HOIST_CONV_PACKED_PARAMS=4;VULKAN_AUTOMATIC_GPU_TRANSFER=6} generate_mobile_module_lints() optimize_for_mobile()
 utils.model_dump/ burn_in_info() get_info_and_burn_skeleton() get_inline_skeleton() get_model_info() get_storage_info() hierarchical_pickle()
-utils.model_zoo load_url@hub:load_state_dict_from_url tqdm@hub:_Faketqdm
 utils.module_tracker ModuleTracker:*is_bw
 utils.serialization/
 utils.serialization.config load? save?

@@ -1,4 +1,0 @@
-"""Names of torch.futures, written by tools/surface.py."""
-TABLE = r"""
-futures/ Future@jit collect_all() wait_all()
-"""  # noqa: E501

@@ -1,0 +1,383 @@
+"""Derivatives of functions, by the tape.
+
+Each transform hands the function stand-ins for its inputs: a view where the input is part of a graph already (of an outer transform,
+or of the program), else a fresh leaf. Gradients are taken with a graph of their own, so transforms nest; at the end a result whose
+graph reaches no leaf but our own is cut from it.
+"""
+import functools
+
+import kindling as torch
+from kindling.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+
+def _wraps(func):
+    """functools.wraps, for callables without a name too."""
+    return functools.wraps(func, assigned=tuple(name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(func, name)))
+
+
+class _Scope:
+    """One use of a transform: its stand-ins, and which leaves are its own."""
+
+    def __init__(self):
+        self.own = set()        # ids; the leaves live as long as the graph that is looked at
+
+    def stand_in(self, value, api=None):
+        if not isinstance(value, torch.Tensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+        if not value.dtype.is_floating_point and not value.dtype.is_complex:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if value.requires_grad:
+            return value.view_as(value)
+        leaf = value.detach().requires_grad_(True)
+        self.own.add(id(leaf))
+        self.keep = (*getattr(self, "keep", ()), leaf)
+        return leaf
+
+    def cut(self, value, outer):
+        """A result without a graph, if that has no leaf but ours, or if gradients are off outside."""
+        if not isinstance(value, torch.Tensor) or not value.requires_grad:
+            return value
+        if not outer:
+            return value.detach()
+        if id(value) in self.own or value.grad_fn is not None and not self._reaches_others(value.grad_fn):
+            return value.detach()
+        return value
+
+    def _reaches_others(self, node):
+        seen, waiting = {node}, [node]
+        while waiting:
+            for below, _ in waiting.pop().next_functions:
+                if below is None or below in seen:
+                    continue
+                leaf = getattr(below, "variable", None)
+                if leaf is not None and id(leaf) not in self.own:
+                    return True
+                seen.add(below)
+                waiting.append(below)
+        return False
+
+    def cut_tree(self, tree, outer):
+        return tree_map(lambda value: self.cut(value, outer), tree)
+
+
+def _argnums(argnums, count):
+    """The arguments as a tuple of places, checked."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    places = (argnums,) if isinstance(argnums, int) else argnums
+    if not places:
+        raise RuntimeError("argnums must be non-empty")
+    for place in places:
+        if not isinstance(place, int):
+            raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(place)}")
+        if not -count <= place < count:
+            raise RuntimeError(f"Got argnum={place}, but only {count} positional inputs")
+    places = tuple(place % count for place in places)
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return places
+
+
+def _gradients(outputs, inputs, grad_outputs):
+    """Gradients with a graph; zeros for inputs that the outputs do not depend on."""
+    pairs = [(out, grad) for out, grad in zip(outputs, grad_outputs) if out.requires_grad]
+    if not pairs or not inputs:
+        return [torch.zeros_like(value) for value in inputs]
+    found = torch.autograd.grad([out for out, _ in pairs], inputs, [grad for _, grad in pairs], create_graph=True, allow_unused=True)
+    return [torch.zeros_like(value) if grad is None else grad for value, grad in zip(inputs, found)]
+
+
+def _with_aux(result, has_aux, words):
+    if not has_aux:
+        return result, None
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(f"{words}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return result
+
+
+def _only_tensors(leaves, words):
+    for value in leaves:
+        if not isinstance(value, torch.Tensor):
+            raise RuntimeError(f"{words}, got unsupported type {type(value)}")
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """A function that gives (the gradient of `func`, its value); ((gradient), (value, aux)) with `has_aux`.
+
+    >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
+    (tensor(6.), tensor(9.))
+    """
+
+    @_wraps(func)
+    def wrapper(*args, **kwargs):
+        outer, scope = torch.is_grad_enabled(), _Scope()
+        places = _argnums(argnums, len(args))
+        with torch.enable_grad():
+            given = list(args)
+            flat, forms = [], []
+            for place in places:
+                leaves, form = tree_flatten(args[place])
+                leaves = [scope.stand_in(value) for value in leaves]
+                given[place] = tree_unflatten(leaves, form)
+                flat += leaves
+                forms.append((len(leaves), form))
+            words = "grad_and_value(f)(*args)"
+            output, aux = _with_aux(func(*given, **kwargs), has_aux, words)
+            if not isinstance(output, torch.Tensor):
+                raise RuntimeError(f"{words}: Expected f(*args) to return a Tensor, got {type(output)}")
+            if output.dim() != 0:
+                raise RuntimeError(f"{words}: Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe you "
+                                   "wanted to use the vjp or jacrev APIs instead?")
+            if output.dtype.is_complex:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
+            found = _gradients([output], flat, [torch.ones_like(output)])
+            grads = []
+            for count, form in forms:
+                grads.append(tree_unflatten(found[:count], form))
+                found = found[count:]
+            result = grads[0] if isinstance(argnums, int) else tuple(grads)
+            return scope.cut_tree((result, (output, aux) if has_aux else output), outer)
+
+    return wrapper
+
+
+def grad(func, argnums=0, has_aux=False):
+    """A function that gives the gradient of `func`, which gives a scalar; (gradient, aux) with `has_aux`.
+
+    >>> torch.func.grad(torch.sin)(torch.tensor(0.0))
+    tensor(1.)
+    >>> torch.func.grad(torch.func.grad(lambda x: x ** 3))(torch.tensor(2.0))
+    tensor(12.)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @_wraps(func)
+    def wrapper(*args, **kwargs):
+        grads, value = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return wrapper
+
+
+def vjp(func, *primals, has_aux=False):
+    """(`func(*primals)`, a function from cotangents to their products with the Jacobian); aux third with `has_aux`.
+
+    >>> output, vjp_fn = torch.func.vjp(torch.sin, torch.zeros(2))
+    >>> vjp_fn(torch.ones(2))
+    (tensor([1., 1.]),)
+    """
+    outer, scope = torch.is_grad_enabled(), _Scope()
+    with torch.enable_grad():
+        flat, form = tree_flatten(primals)
+        inputs = [scope.stand_in(value) for value in flat]
+        result = func(*tree_unflatten(inputs, form))
+        words = "vjp(f, *primals)"
+        output, aux = _with_aux(result, has_aux, words)
+        leaves, output_form = tree_flatten(output)
+        _only_tensors(leaves, f"{words}: expected f(*primals) to return only tensors")
+        if has_aux:
+            _only_tensors(tree_flatten(aux)[0], "Expected tensors")
+
+    def vjp_fn(cotangents, retain_graph=True, create_graph=None):
+        outer = torch.is_grad_enabled() if create_graph is None else create_graph
+        given, given_form = tree_flatten(cotangents)
+        if given_form != output_form:
+            raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                               f"cotangents: {_form(given_form)}, primal output: {_form(output_form)}")
+        for place, (one, other) in enumerate(zip(given, leaves)):
+            if one.shape != other.shape:
+                raise RuntimeError(f"Mismatch in shape: grad_output[{place}] has a shape of {one.shape} and output[{place}] has a shape of "
+                                   f"{other.shape}.")
+        with torch.enable_grad():
+            return scope.cut_tree(tree_unflatten(_gradients(leaves, inputs, given), form), outer)
+
+    values = scope.cut_tree((output, aux), outer)
+    return (values[0], vjp_fn, values[1]) if has_aux else (values[0], vjp_fn)
+
+
+def _form(spec):
+    """A structure as `(*, *)`."""
+    if spec.is_leaf():
+        return "*"
+    return str(tree_unflatten([_Star()] * spec.num_leaves, spec))
+
+
+class _Star:
+    def __repr__(self):
+        return "*"
+
+
+def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None, _preallocate_and_copy=False):
+    """A function that gives the Jacobian of `func`, a row for each element of its output; (Jacobian, aux) with `has_aux`.
+
+    The structure is the output's, of those of the inputs; shapes are output + input. `chunk_size` is accepted.
+
+    >>> torch.func.jacrev(torch.sin)(torch.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @_wraps(func)
+    def wrapper(*args, **kwargs):
+        outer, scope = torch.is_grad_enabled(), _Scope()
+        places = _argnums(argnums, len(args))
+        chosen = args[places[0]] if isinstance(argnums, int) else tuple(args[place] for place in places)
+        with torch.enable_grad():
+            flat, form = tree_flatten(chosen)
+            inputs = [scope.stand_in(value) for value in flat]
+            parts = tree_unflatten(inputs, form)
+            given = list(args)
+            for place, part in zip(places, (parts,) if isinstance(argnums, int) else parts):
+                given[place] = part
+            output, aux = _with_aux(func(*given, **kwargs), has_aux, "vjp(f, *primals)")
+            leaves, output_form = tree_flatten(output)
+            _only_tensors(leaves, "vjp(f, *primals): expected f(*primals) to return only tensors")
+            blocks = []
+            for leaf in leaves:
+                rows = [[] for _ in inputs]
+                basis = torch.eye(leaf.numel(), dtype=leaf.dtype, device=leaf.device)
+                for unit in basis:
+                    for row, value in zip(rows, _gradients([leaf], inputs, [unit.view(leaf.shape)])):
+                        row.append(value)
+                blocks.append(tree_unflatten([
+                    torch.stack(row).view(leaf.shape + value.shape) if row else value.new_zeros(leaf.shape + value.shape)
+                    for row, value in zip(rows, inputs)], form))
+            result = tree_unflatten(blocks, output_form)
+            return scope.cut_tree((result, aux) if has_aux else result, outer)
+
+    return wrapper
+
+
+def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
+    """The Jacobian, as `jacrev` gives it: columns are computed by rows here.
+
+    >>> torch.func.jacfwd(torch.exp)(torch.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    rows = jacrev(func, argnums, has_aux)
+
+    @_wraps(func)
+    def wrapper(*args, **kwargs):
+        try:
+            return rows(*args, **kwargs)
+        except RuntimeError as error:
+            words = str(error)
+            if words.startswith("vjp(f, *primals)"):
+                raise RuntimeError(words.replace("vjp(f, *primals)", "jvp(f, primals, tangents)", 1)) from None
+            raise
+
+    return wrapper
+
+
+def hessian(func, argnums=0):
+    """A function that gives the Hessian of `func`: the Jacobian of its Jacobian.
+
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.ones(2))
+    tensor([[6., 0.],
+            [0., 6.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+    """(`func(*primals)`, the product of its Jacobian with the tangents); aux third with `has_aux`.
+
+    By two backward passes: the product with the transposed Jacobian is linear in its cotangent, and is differentiated by it.
+
+    >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.ones(2),))
+    (tensor([0., 0.]), tensor([1., 1.]))
+    """
+    words = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{words}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    flat, form = tree_flatten(primals)
+    directions, directions_form = tree_flatten(tangents)
+    if form != directions_form:
+        raise RuntimeError(f"{words}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 "
+                           f"tensors, tangents also must be. Got primals with structure {form} and tangents with structure "
+                           f"{directions_form}")
+    if not flat:
+        raise RuntimeError(f"{words}: Expected primals to contain at least one Tensor.")
+    for value, direction in zip(flat, directions):
+        if value.shape != direction.shape:
+            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+                               f"Tensor is of size {list(value.shape)} while the given forward gradient is of size {list(direction.shape)}.")
+    outer, scope = torch.is_grad_enabled(), _Scope()
+    with torch.enable_grad():
+        inputs = [scope.stand_in(value) for value in flat]
+        output, aux = _with_aux(func(*tree_unflatten(inputs, form)), has_aux, words)
+        leaves, output_form = tree_flatten(output)
+        _only_tensors(leaves, f"{words}: expected f(*primals) to return only tensors")
+        if strict and not all(leaf.requires_grad for leaf in leaves):
+            raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
+                               "strict=True.")
+        products = _products(leaves, inputs, directions, scope)
+        result = (output, tree_unflatten(products, output_form))
+        return scope.cut_tree((*result, aux) if has_aux else result, outer)
+
+
+def _products(outputs, inputs, directions, scope):
+    """Jacobian times directions."""
+    cotangents = []
+    for output in outputs:
+        leaf = torch.zeros_like(output).detach().requires_grad_(True)
+        scope.own.add(id(leaf))
+        scope.keep = (*getattr(scope, "keep", ()), leaf)
+        cotangents.append(leaf)
+    back = _gradients(outputs, inputs, cotangents)
+    return _gradients(back, cotangents, list(directions))
+
+
+def linearize(func, *primals):
+    """(`func(*primals)`, a function from tangents to their products with the Jacobian there).
+
+    >>> output, jvp_fn = torch.func.linearize(torch.sin, torch.zeros(2))
+    >>> jvp_fn(torch.ones(2))
+    tensor([1., 1.])
+    """
+    outer, scope = torch.is_grad_enabled(), _Scope()
+    with torch.enable_grad():
+        flat, form = tree_flatten(primals)
+        inputs = [scope.stand_in(value) for value in flat]
+        output = func(*tree_unflatten(inputs, form))
+        leaves, output_form = tree_flatten(output)
+        _only_tensors(leaves, "linearize(f, *primals): expected f(*primals) to return only tensors")
+
+    def jvp_fn(*tangents):
+        directions, directions_form = tree_flatten(tangents)
+        if directions_form != form:
+            raise RuntimeError(f"Expected the tangents {directions_form} to have the same argspec as the primals {form}")
+        for place, (value, direction) in enumerate(zip(inputs, directions)):
+            for what, one, other in (("shape", direction.shape, value.shape), ("device", direction.device, value.device),
+                                     ("dtype", direction.dtype, value.dtype)):
+                if one != other:
+                    raise RuntimeError(f"tangent:{place} with {what} {one} in flattened pytree doesn't match the {what} {other} of the "
+                                       "corresponding primal.")
+        outer = torch.is_grad_enabled()
+        with torch.enable_grad():
+            return scope.cut_tree(tree_unflatten(_products(leaves, inputs, directions, scope), output_form), outer)
+
+    return scope.cut_tree(output, outer), jvp_fn
+
+
+def functionalize(func, *, remove="mutations"):
+    """The function: what it computes is the same with and without writes in place, and nothing here looks at its steps.
+
+    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(1))
+    tensor([1.])
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
+                           "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their "
+                           "out-of-place equivalents.\n"
+                           "     remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with "
+                           "their non-aliasing counterparts, {view}_copy.\n")
+
+    @_wraps(func)
+    def wrapper(*args, **kwargs):
+        return func(*args, **kwargs)
+
+    return wrapper
