@@ -267,8 +267,8 @@ OPERATORS(activation) {
     declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
         doc("exp(x) / sum of exp(x) along dim, without overflow"), has_out(), in(space::Torch),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
-            KINDLING_CHECK(Runtime, !half_to_float || self.dtype() == DType::Float16, "conversion is supported for Half type only");
-            return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
+            KINDLING_CHECK(Runtime, !half_to_float, "softmax with half to float conversion is not supported on CPU");
+            return soft(self, dim, self.dtype(), [](const Sym& x) {
                 Sym e = exp(x - row_max(x));
                 return e * reciprocal(row_sum(e));
             });
@@ -292,8 +292,8 @@ OPERATORS(activation) {
     declare("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
         doc("log(softmax(x)), without overflow"), has_out(), in(space::Torch),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
-            KINDLING_CHECK(Runtime, !half_to_float || self.dtype() == DType::Float16, "conversion is supported for Half type only");
-            return soft(self, dim, half_to_float ? DType::Float32 : self.dtype(), [](const Sym& x) {
+            KINDLING_CHECK(Runtime, !half_to_float, "softmax with half to float conversion is not supported on CPU");
+            return soft(self, dim, self.dtype(), [](const Sym& x) {
                 Sym shifted = x - row_max(x);
                 return shifted - log(row_sum(exp(shifted)));
             });

@@ -90,6 +90,7 @@ OPERATORS(copying) {
         doc("What copy_ would leave in self"), in(space::Hidden),
         kernel([](const Tensor& self, const Tensor& src, bool) {
             Tensor result = make_tensor(self.sizes(), like_strides(self, self.sizes(), MemoryFormat::Preserve), self.dtype(), self.device());
+            expanded_strides(src.sizes(), src.strides(), self.sizes());
             if (!result.is_meta()) copy_into(result, src);
             return result;
         }),
@@ -183,6 +184,7 @@ OPERATORS(copying) {
         kernel([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             if (memory_format == MemoryFormat::Preserve) memory_format = the_template.suggest_memory_format();
+            KINDLING_CHECK(Runtime, !self.impl()->inference || thread_state.inference_mode || self.sizes() == the_template.sizes(), "Inplace update to inference tensor outside InferenceMode is not allowed.");
             resized(self, the_template.sizes(), memory_format);
             return self;
         }),

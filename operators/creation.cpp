@@ -136,6 +136,7 @@ Tensor range_into(const Scalar& start, const Scalar& end, const Scalar& step, DT
     const bool whole = is_integral(dtype);
     double first = start.to_double(), last = end.to_double(), stride = step.to_double();
     KINDLING_CHECK(Runtime, std::isfinite(first) && std::isfinite(last), "unsupported range: %g -> %g", first, last);
+    KINDLING_CHECK(Runtime, stride == 0 || (stride > 0 ? last >= first : last <= first), "upper bound and lower bound inconsistent with step sign");
     if (whole) {
         for (const Scalar& number : {start, end, step}) check_fits(number, DType::Int64);
         first = static_cast<double>(start.to_int());
@@ -309,6 +310,7 @@ OPERATORS(creation) {
         kernel([](const Scalar& start, const Scalar& end, int64_t steps, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
             if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
+            KINDLING_CHECK(Runtime, is_complex(dtype) || !(start.is_complex() || end.is_complex()), "torch.linspace(): inferred dtype %s can't be safely cast to passed dtype %s", c_type_name(to_complex(default_dtype())), scalar_type_name(dtype));
             check_fits(start, dtype);
             check_fits(end, dtype);
             if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), start);
@@ -326,6 +328,7 @@ OPERATORS(creation) {
         kernel([](const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
             if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
+            KINDLING_CHECK(Runtime, is_complex(dtype) || !(start.is_complex() || end.is_complex()), "torch.logspace(): inferred dtype %s can't be safely cast to passed dtype %s", c_type_name(to_complex(default_dtype())), scalar_type_name(dtype));
             if (is_complex(dtype)) return to(pow(Scalar(base), linspace(start, end, steps, DType::Complex128, std::nullopt, device)), dtype);
             if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), std::pow(base, start.to_double()));
             check_fits(start, dtype);

@@ -61,6 +61,7 @@ OPERATORS(embedding) {
     declare("embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
         doc("Gradients added up in the rows they came from"), in(space::Torch), no_out(),
         kernel([](const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding_backward)", scalar_type_name(indices.dtype()));
             Tensor flat = reshape(to(indices, DType::Int64), {-1}), g = reshape(grad_output, {flat.numel(), grad_output.size(-1)});
             if (scale_grad_by_freq) {
                 Tensor counts = index_add(zeros({num_weights}, DType::Int64), 0, flat, ones({flat.numel()}, DType::Int64));
@@ -242,7 +243,8 @@ OPERATORS(embedding) {
                 } else scores = add(scores, attn_mask);
                 dead = all(eq(scores, Scalar(-__builtin_inf())), -1, true);
             }
-            Tensor weights = softmax(scores, -1, DType::None);
+            // A row without any score that counts is 0.
+            Tensor weights = masked_fill(softmax(scores, -1, DType::None), all(eq(scores, Scalar(-__builtin_inf())), -1, true), Scalar(0));
             if (dead.defined()) weights = masked_fill(weights, dead, Scalar(0));   // a row with nothing to attend to gives zeros
             if (dropout_p > 0) weights = dropout(weights, dropout_p, true);
             return to(matmul(weights, to(v, inside)), dtype);

@@ -676,11 +676,13 @@ OPERATORS(foreach) {
     declare("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", {
         doc("The vector norm of every tensor"), in(space::Torch),
         composition([](TensorList self, const Scalar& ord, DType dtype) {
+            KINDLING_CHECK(Runtime, ord.is_integral() || ord.is_float(), "foreach_tensor_norm_slow expects ord to be integer or float");
             return each(self, [&](const Tensor& t) { return linalg_vector_norm(t, ord, std::nullopt, false, dtype); });
         }) });
     declare("_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", {
         doc("The sum of |x|**ord of every tensor"), in(space::Torch),
         composition([](TensorList self, const Scalar& ord, DType dtype) {
+            ord.to_double();   // no complex number
             return each(self, [&](const Tensor& t) {
                 const DType computed = dtype == DType::None ? t.dtype() : dtype;
                 // Whole numbers are summed in int64, whatever they are.

@@ -452,6 +452,7 @@ OPERATORS(losses) {
     declare("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", {
         doc("The cosine of the angle between vectors along a dimension"), in(space::Torch), no_out(),
         composition([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+            KINDLING_CHECK(Runtime, eps >= 0, "eps must be non-negative, got: %g", eps);
             KINDLING_CHECK(Runtime, is_floating(promote(x1.dtype(), x2.dtype())), "expected common dtype to be floating point, yet common dtype is %s", scalar_type_name(x1.dtype()));
             Sizes sizes = broadcast_sizes(x1.sizes(), x2.sizes(), "cosine_similarity");
             const DType dtype = promote(x1.dtype(), x2.dtype());
@@ -534,6 +535,8 @@ OPERATORS(losses) {
     declare("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", {
         doc("Distances between all rows of two batches of matrices"), in(space::Torch), no_out(),
         composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
+            for (const Tensor* each : {&x1, &x2})
+                KINDLING_CHECK(Runtime, each->dim() >= 2, "cdist only supports at least 2D tensors, %s got: %ldD", each == &x1 ? "X1" : "X2", each->dim());
             KINDLING_CHECK(Runtime, is_floating(x1.dtype()), "cdist only supports floating-point dtypes, X1 got: %s", scalar_type_name(x1.dtype()));
             KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
             KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));

@@ -398,7 +398,7 @@ OPERATORS(normalization) {
     declare("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", {
         doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
-            KINDLING_CHECK(Value, input.dim() >= static_cast<int64_t>(normalized_shape.size()), "Input tensor must have at least %zu dimensions, but got %ld", normalized_shape.size(), input.dim());
+            KINDLING_CHECK(Value, input.dim() >= static_cast<int64_t>(normalized_shape.size()) || (weight.defined() && weight.sizes() != normalized_shape), "Input tensor must have at least %zu dimensions, but got %ld", normalized_shape.size(), input.dim());
             check_normalized(input, normalized_shape, weight, Tensor());
             KINDLING_CHECK(NotImplemented, category(input.dtype()) >= 2, "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype())) {
@@ -567,6 +567,7 @@ OPERATORS(normalization) {
         doc("Normalised over groups of channels (Wu and He, 2018)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps, bool) {
             KINDLING_CHECK(Runtime, input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received %ld", input.dim());
+            KINDLING_CHECK(NotImplemented, !input.is_complex(), "\"GroupNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
             int64_t channels = input.size(1);
             KINDLING_CHECK(Runtime, num_groups > 0, "Expected num groups to be greater than 0, got %ld", num_groups);
             KINDLING_CHECK(Runtime, channels % num_groups == 0, "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%ld", str(input.sizes()).c_str(), num_groups);

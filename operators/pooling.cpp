@@ -76,8 +76,9 @@ Window window(const Tensor& input, IntList kernel, IntList stride, IntList paddi
 Window adaptive(const Tensor& input, IntList size, int dims, const char* name) {
     KINDLING_CHECK(Runtime, static_cast<int>(size.size()) == dims, "%s: output_size must be %d", name, dims);
     KINDLING_CHECK(Runtime, input.dim() == dims + 1 || input.dim() == dims + 2, "%s(): Expected %dD or %dD tensor, but got %s", name, dims + 1, dims + 2, str(input.sizes()).c_str());
-    for (int64_t d = input.dim() - dims - (input.dim() == dims + 1 ? 1 : 1); d < input.dim(); d++)
-        KINDLING_CHECK(Runtime, d < 0 || input.size(d) > 0 || (input.dim() == dims + 2 && d == 0), "%s(): Expected input to have non-zero size for non-batch dimensions, but input has sizes %s with dimension %ld being empty", name, str(input.sizes()).c_str(), d);
+    const bool mean_of_plane = dims < 3 && name[9] == 'a';     // PyTorch's looks at the plane only
+    for (int64_t d = mean_of_plane ? input.dim() - dims : 1; d < input.dim(); d++)
+        KINDLING_CHECK(Runtime, input.size(d) > 0, "%s(): Expected input to have non-zero size for non-batch dimensions, but input has sizes %s with dimension %ld being empty", name, str(input.sizes()).c_str(), d);
     Window w;
     set_planes(w, input, dims);
     for (int i = 0; i < dims; i++) {

@@ -176,7 +176,8 @@ OPERATORS(products) {
         doc("beta * self + alpha * the sum of batch1 @ batch2 over the batch"), flags(trait::AutocastLower), has_inplace(),
         composition([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
             check_bmm(batch1, batch2);
-            Tensor left = reshape(transpose(batch1, 0, 1), {batch1.size(1), -1}), right = reshape(batch2, {-1, batch2.size(2)});
+            const int64_t inner = batch1.size(0) * batch1.size(2);
+            Tensor left = reshape(transpose(batch1, 0, 1), {batch1.size(1), inner}), right = reshape(batch2, {inner, batch2.size(2)});
             return addmm(self, left, right, beta, alpha);
         }),
     });

@@ -89,7 +89,7 @@ void narrow_random_range(DType dtype, int64_t& from, int64_t& to) {
     };
     const int64_t low = rounded(from + 1, dtype), high = rounded(to - 1, dtype);
     if (low < from) from = low + step(from + 1);
-    if (high >= to) to = high - step(to - 1);
+    if (high >= to && high != INT64_MAX) to = high - step(to - 1);   // what no int64 holds is left as it is
     KINDLING_CHECK(Runtime, from < to, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=%ld >= to=%ld", from, to);
 }
 
@@ -235,14 +235,6 @@ OPERATORS(random) {
         refuses("torch.empty(2).random_(3, 1)", "RuntimeError: random_ expects 'from' to be less than 'to'"),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
-    declare("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("1 with probability p, else 0, in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, double p, Generator* generator) {
-            KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
-            return fill_with(self, [&](library::RandomOut out) { library::fill_bernoulli(out, p, chosen(generator)); });
-        }),
-        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
-    });
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
         doc("1 with its own probability, else 0, in place"), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, const Tensor& p, Generator* generator) {
@@ -260,6 +252,14 @@ OPERATORS(random) {
             return self;
         }),
         derivative("self, p", GIVEN(Tensor grad, IntList p_sizes) { return std::tuple(zeros(grad.sizes(), grad.dtype()), zeros(p_sizes, grad.dtype())); }),
+    });
+    declare("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", {
+        doc("1 with probability p, else 0, in place"), in(space::Method), random_numbers(),
+        kernel([](const Tensor& self, double p, Generator* generator) {
+            KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+            return fill_with(self, [&](library::RandomOut out) { library::fill_bernoulli(out, p, chosen(generator)); });
+        }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", {
         doc("1 with the probability in self, else 0"), out_castable(), random_numbers(),
@@ -366,7 +366,7 @@ OPERATORS(random) {
         derivative("std", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Normal numbers"), out_castable(), in(space::Torch), random_numbers(), not_differentiable(),
+        doc("Normal numbers"), out_decides(), in(space::Torch), random_numbers(), not_differentiable(),
         composition([](double mean, double std, IntList size, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             return normal_(empty(size, dtype, layout, device, pin), mean, std, generator);
         }),

@@ -588,8 +588,7 @@ OPERATORS(shaping) {
             for (size_t i = 0; i < list.size(); i++) {
                 Sizes shape(list.size(), 1);
                 shape[i] = list[i].numel();
-                Tensor grid = expand(view(list[i], shape), sizes);
-                grids.push_back(swap ? transpose(grid, 0, 1) : grid);
+                grids.push_back(expand(view(list[i], shape), sizes));
             }
             if (swap) std::swap(grids[0], grids[1]);
             return grids;

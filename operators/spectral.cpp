@@ -294,6 +294,9 @@ OPERATORS(spectral) {
         doc("The pseudoinverse, by the singular values above a tolerance"), out_castable(),
         kernel([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
             need_pinv(self);
+            for (const Tensor* each : {&atol, &rtol})
+                KINDLING_CHECK(Runtime, !each->defined() || !each->is_complex(), "torch.linalg.pinv: %s tensor of complex type is not supported. Got %s",
+                               each == &atol ? "atol" : "rtol", scalar_type_name(each->dtype()));
             if (self.numel() == 0) return make_tensor(with(batch_of(self), {self.size(-1), self.size(-2)}), self.dtype(), self.device());
             if (!hermitian) {
                 auto [U, S, Vh] = _linalg_svd(self, false);

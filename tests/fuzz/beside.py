@@ -193,11 +193,11 @@ def compare_aspects(aspects, expected, actual, where):
                              f"{where}: {aspect}", f"{aspect} {one} there, {other} here")
 
 
-def compare_values(expected, actual, where, size, finer=None):
+def compare_values(expected, actual, where, size, finer=None, floor=0):
     if expected.value is None or actual.value is None:
         return
     size = max(size, scale(expected.value, 1e12))
-    agreeing = close(expected.value, actual.value, size, TOLERANCE.get(expected.value.dtype, 0))
+    agreeing = close(expected.value, actual.value, size, max(TOLERANCE.get(expected.value.dtype, 0), floor))
     if agreeing.all() or isinstance(finer, Seen) and as_near(expected.value, actual.value, finer.value, size):
         return
     spot = (~agreeing).nonzero()[0].tolist()
@@ -206,14 +206,14 @@ def compare_values(expected, actual, where, size, finer=None):
     raise Difference(f"{where}: {nature}", f"{one} there, {other} here at {spot}, {int((~agreeing).sum())} of {agreeing.numel()} differ")
 
 
-def compare(expected, actual, where, size, finer=None, versions=False):
+def compare(expected, actual, where, size, finer=None, versions=False, floor=0):
     """Raises Difference for the first one found. `size` is that of the numbers that took part; `finer` the answer of a
     reference with more digits, where there is one: who is as near to that as PyTorch is, is right."""
     if isinstance(expected, Seen):
         if not isinstance(actual, Seen):
             raise Difference(f"{where} is a tensor there, {describe(actual)} here")
         compare_aspects(BEFORE, expected, actual, where)
-        compare_values(expected, actual, where, size, finer)
+        compare_values(expected, actual, where, size, finer, floor)
         compare_aspects(AFTER, expected, actual, where)
         if versions and expected.version != actual.version:
             raise Difference(f"{where}: version {'' if expected.version else 'not '}counted there, {'' if actual.version else 'not '}here")
@@ -222,7 +222,7 @@ def compare(expected, actual, where, size, finer=None, versions=False):
         if not isinstance(actual, dict) or expected.keys() != actual.keys():
             raise Difference(f"{where}: keys")
         for name in expected:
-            compare(expected[name], actual[name], where, size, finer[name] if isinstance(finer, dict) and name in finer else None, versions)
+            compare(expected[name], actual[name], where, size, finer[name] if isinstance(finer, dict) and name in finer else None, versions, floor)
         return
     if isinstance(expected, (list, tuple)):
         if not isinstance(actual, (list, tuple)) or len(expected) != len(actual):
@@ -230,7 +230,7 @@ def compare(expected, actual, where, size, finer=None, versions=False):
         if not isinstance(finer, (list, tuple)) or len(finer) != len(expected):
             finer = [None] * len(expected)
         for item in zip(expected, actual, finer):
-            compare(item[0], item[1], where, size, item[2], versions)
+            compare(item[0], item[1], where, size, item[2], versions, floor)
         return
     if isinstance(expected, (float, complex)) and type(actual) is type(expected):
         dtype = torch.complex128 if isinstance(expected, complex) else torch.float64

@@ -16,7 +16,7 @@ import kindling
 import torch
 
 import children
-from beside import FINER, Difference, compare, gist, observe, scale, seed
+from beside import FINER, TOLERANCE, Difference, compare, gist, observe, scale, seed
 from children import Fault
 from draw import Draw, changed, drawn, operators, place, tell, tensors_of, word_of
 from arguments import recorded
@@ -35,6 +35,7 @@ WRITES = re.compile(r"\w+_\.\w+|.*out|\[\]=")
 
 # The size of a dimension without elements, where they are wanted: no other dimension that is drawn has it.
 FILLED = 6
+SIZELESS = ("a dtype", "two dtypes", "a word", "a value")
 
 
 def filled(value, size, lists):
@@ -53,6 +54,11 @@ def filled(value, size, lists):
             return [item or size for item in value]
         return type(value)(filled(item, size, lists) for item in value)
     return "cpu" if value == "meta" or value == torch.device("meta") else value
+
+
+def beyond(x):
+    """Whether a tensor has finite numbers beyond 1e15."""
+    return x.device.type == "cpu" and x.layout is torch.strided and scale(x, float("inf")) > 1e15
 
 
 class Finer(Draw):
@@ -99,6 +105,8 @@ class Comparer:
         name, (function, args, kwargs, draw), rng = self.make(number, t, drawing)
         if drawing is self.drawing:
             self.told = tell(function, args, kwargs, t)
+            if t is torch:
+                self.note = "\nnumbers beyond 1e15" if any(x.is_complex() and beyond(x) for x in tensors_of([args, kwargs], t)) else ""
         if report:
             report(f"{t.__name__}: {self.told}")
         twice = rng.random() < 0.3
@@ -121,6 +129,7 @@ class Comparer:
         return made
 
     def call(self, number, report=None):
+        self.note = ""
         ours, theirs = self.both(number, report)
         name = self.make(number, torch, self.drawing)[0] if not isinstance(theirs, str) else self.operators[number % len(self.operators)].name
         try:
@@ -130,7 +139,7 @@ class Comparer:
                 raise
             return "no memory"
         except Difference as difference:
-            if not self.all and known(name, difference.kind, told(theirs), told(ours), f"{self.told}\n{difference.text}",
+            if not self.all and known(name, difference.kind, told(theirs), told(ours), f"{self.told}\n{difference.text}{self.note}",
                                       lambda: self.refused_with_values(number, ours)):
                 return "known"
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
@@ -138,7 +147,8 @@ class Comparer:
 
     def refused_with_values(self, number, ours):
         """Whether PyTorch refuses the same call as we do, for the same reason, once its tensors have elements. Of a call whose
-        tensors are on no device, and else as they were, it may be for another reason: that call is wrong in two ways."""
+        tensors are on no device, and else as they were, it may be for another reason, and also where our reason has nothing to do
+        with sizes: that call is wrong in two ways."""
         for lists in (False, True):
             function, args, kwargs, draw = self.make(number, torch, self.drawing)[1]
             if not any(x.device.type == "meta" or not x.numel() for x in tensors_of([args, kwargs], torch)) and "meta" not in str(kwargs) and not lists:
@@ -150,7 +160,8 @@ class Comparer:
             finally:
                 children.stage("")
             about = [complaint(told.message.partition(": ")[2]) for told in (seen, ours)]
-            if seen.error and seen.stage == "call" and all(about) and ((seen.error, about[0]) == (ours.error, about[1]) or about[0] != about[1] and not hollow):
+            if seen.error and seen.stage == "call" and all(about) and ((seen.error, about[0]) == (ours.error, about[1]) or
+                                                                       about[0] != about[1] and (not hollow or about[1] in SIZELESS)):
                 return True
         return False
 
@@ -187,14 +198,18 @@ class Comparer:
         return "refused later" if theirs.error else "answered"
 
     def values(self, name, operator, ours, theirs, finer):
+        floor = 0
+        if WRITES.fullmatch(name):  # what is written to a target of another dtype has no more digits than what it is computed from
+            floor = max([TOLERANCE.get(getattr(torch, x.dtype), 1e-5) for x in theirs.after or () if x.dtype != "bool"], default=0)
+
         def pair(what):
             mine, his = getattr(ours, what), getattr(theirs, what)
             if UNSPECIFIED.fullmatch(operator) or FREE.fullmatch(operator) or self.shared:
                 mine, his = blank(mine), blank(his)
             return his, mine
 
-        compare(*pair("result"), "result", self.size, finer and finer.result)
-        compare(*pair("after"), "arguments after the call", self.size, finer and finer.after, versions=True)
+        compare(*pair("result"), "result", self.size, finer and finer.result, floor=floor)
+        compare(*pair("after"), "arguments after the call", self.size, finer and finer.after, versions=True, floor=floor)
         if not FREE.fullmatch(operator):
             compare(theirs.gradients, ours.gradients, "gradient", self.size, finer and finer.gradients)
             compare(theirs.second, ours.second, "second gradient", self.size, finer and finer.second)
