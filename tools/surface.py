@@ -11,6 +11,7 @@ import ast
 import contextlib
 import enum
 import importlib
+import inspect
 import io
 import json
 import pkgutil
@@ -84,6 +85,14 @@ def constant(value):
     return text if same and len(text) < 200 and not any(sign in text for sign in " \t\n\\/") else None
 
 
+def answers_no(question):
+    """Whether a function without arguments says False on a machine without devices beside the CPU."""
+    try:
+        return not inspect.signature(question).parameters and question() is False
+    except Exception:
+        return False
+
+
 def home_of(value, module, name):
     """Where a class or function is defined, if that is another module that has it: (module, qualified name)."""
     home, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
@@ -137,7 +146,7 @@ class Declarations:
             return self.cls(value)
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)) or type(value).__name__ in (
                 "OpOverloadPacket", "OpOverload", "_lru_cache_wrapper", "partial", "CustomOpDef"):
-            return "()"
+            return "()no" if name.lstrip("_")[:3] in ("is_", "has") and answers_no(value) else "()"
         text = constant(value)
         if text is not None:
             return f"={text}"

@@ -6,7 +6,7 @@ is a file of ours asks ``find`` for the names it has not got. Nothing here is lo
 
 A table is lines of a module's path below torch (``/`` behind it: a package) and its names:
 
-    name()                          a function
+    name()  name()no                a function, one that is asked whether something is there or on, and it is not
     Name                            a class; Name(Base;Base) its bases, Name:method,*property what it has
     Name<field;field=1>             a record with these fields, which can be made and read
     Name{A=1;B=2}                   an enumeration
@@ -186,6 +186,8 @@ def _made(module, name, how):
         return getattr(typing, how[1:] or "Any")
     if how == "?":
         return type(name, (_Object,), {"_text": f"{full} {why(full[6:])}"})()
+    if how == "()no":
+        return answer(_package(module), name)
     if how == "()":
         return function(_package(module), name, full)
     return _class(_package(module), name, how, full)
@@ -223,6 +225,16 @@ def function(module, name, full):
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__module__, refuse._absent = module, True
     return refuse
+
+
+def answer(module, name):
+    """A function that says False."""
+    def no():
+        return False
+
+    no.__name__ = no.__qualname__ = name
+    no.__module__ = module
+    return no
 
 
 class _Object:

@@ -1,7 +1,6 @@
 """Names of torch.backends, written by tools/surface.py."""
 TABLE = r"""
-backends/ __allow_nonbracketed_mutation()
-backends.cuda/ SDPAParams:*attn_mask,*dropout,*enable_gqa,*is_causal,*key,*query,*value blas_workspace_size() cuBLASModule cuFFTPlanCache:clear cuFFTPlanCacheAttrContextProp cuFFTPlanCacheManager cublas_workspace_size() cublaslt_workspace_size() is_ck_sdpa_available()
+backends.cuda/ SDPAParams:*attn_mask,*dropout,*enable_gqa,*is_causal,*key,*query,*value blas_workspace_size() cuBLASModule cuFFTPlanCache:clear cuFFTPlanCacheAttrContextProp cuFFTPlanCacheManager cublas_workspace_size() cublaslt_workspace_size() is_ck_sdpa_available()no
 backends.cudnn.rnn
 backends.mps/ get_core_count() get_name()
 backends.nnpack/ flags()

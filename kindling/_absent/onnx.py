@@ -1,6 +1,6 @@
 """Names of torch.onnx, written by tools/surface.py."""
 TABLE = r"""
-onnx/ ExportableModule(nn.modules.module:Module):dynamic_shapes,example_arguments,input_names,output_names,to_onnx InputObserver:check_discrepancies,infer_arguments,infer_dynamic_shapes,num_obs ONNXProgram:apply_weights,call_reference,compute_values,initialize_inference_session,*model_proto,optimize,release,rename_axes,save OnnxExporterError!(RuntimeError) OperatorExportTypes{ONNX=0;ONNX_ATEN=1;ONNX_ATEN_FALLBACK=2;ONNX_FALLTHROUGH=3} TrainingMode{EVAL=0;PRESERVE=1;TRAINING=2} export() is_in_onnx_export()
+onnx/ ExportableModule(nn.modules.module:Module):dynamic_shapes,example_arguments,input_names,output_names,to_onnx InputObserver:check_discrepancies,infer_arguments,infer_dynamic_shapes,num_obs ONNXProgram:apply_weights,call_reference,compute_values,initialize_inference_session,*model_proto,optimize,release,rename_axes,save OnnxExporterError!(RuntimeError) OperatorExportTypes{ONNX=0;ONNX_ATEN=1;ONNX_ATEN_FALLBACK=2;ONNX_FALLTHROUGH=3} TrainingMode{EVAL=0;PRESERVE=1;TRAINING=2} export() is_in_onnx_export()no
 onnx._internal/
 onnx._internal.torchscript_exporter/
 onnx._internal.torchscript_exporter.symbolic_opset12 dropout()

@@ -20,7 +20,7 @@ _batch_norm_no_update:default,out _batch_norm_with_update:out _batch_norm_with_u
 _cast_Char:default _cast_Double:default _cast_Float:default _cast_Half:default _cast_Int:default _cast_Long:default
 _cast_Short:default _cdist_backward:default,out _cdist_forward:out _cholesky_solve_helper:default,out
 _choose_qparams_per_tensor:default _coalesce:out _coalesced:default,out _compute_linear_combination:default,out
-_conj_copy:default,out _conj_physical:default,out _conv_depthwise2d:out,default _convert_indices_from_coo_to_csr:default,out
+_conj_copy:default,out _conj_physical:out _conv_depthwise2d:out,default _convert_indices_from_coo_to_csr:default,out
 _convert_indices_from_csr_to_coo:default,out _convert_weight_to_int4pack:default _convert_weight_to_int4pack_for_cpu:default
 _convolution:deprecated,default,out _convolution_double_backward:default _convolution_mode:default _copy_from:out,default
 _copy_from_and_resize:out,default _cslt_compress:default _cslt_sparse_mm:default _cslt_sparse_mm_search:default

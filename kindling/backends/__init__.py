@@ -5,6 +5,30 @@ _SUBMODULES = ("cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen"
                "openmp", "opt_einsum", "quantized", "xnnpack")
 fp32_precision = "none"
 
+_frozen = False
+
+
+def flags_frozen():
+    """Whether switches can be set in blocks alone: `disable_global_flags` says so."""
+    return _frozen
+
+
+def disable_global_flags():
+    """Has `flags_frozen` say that switches are set in blocks alone; they can be set as before."""
+    global _frozen
+    _frozen = True
+
+
+class __allow_nonbracketed_mutation:
+    """A block in which switches can be set outside of blocks of theirs, as they always can here."""
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *details):
+        return False
+
+
 __getattr__, __dir__ = _kindling._lazy_parts(globals(), {}, _SUBMODULES)
 
 
