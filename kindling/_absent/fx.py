@@ -1,11 +1,5 @@
 """Names of torch.fx, written by tools/surface.py."""
 TABLE = r"""
-fx/ Graph@fx.graph GraphModule@fx.graph_module Interpreter@fx.interpreter Node@fx.node Proxy@fx.proxy Tracer@fx._symbolic_trace Transformer@fx.interpreter has_side_effect@fx.node map_arg@fx.node replace_pattern@fx.subgraph_rewriter symbolic_trace@fx._symbolic_trace wrap@fx._symbolic_trace
-fx._compatibility compatibility()
-fx._pytree register_pytree_flatten_spec() tree_flatten_spec()
-fx._symbolic_trace Tracer(fx.proxy:TracerBase):call_module,create_arg,create_args_for_root,get_fresh_qualname,getattr,is_leaf_module,path_of_module,trace symbolic_trace() wrap()
-fx.annotate annotate()
-fx.config disable_progress=True do_not_emit_stack_traces=False verbose_progress=False
 fx.experimental/
 fx.experimental._config aggressive_guard_free_semantics=0 backed_size_oblivious=False check_shape_env_recorded_events=False enrich_profiler_metadata=False extended_debug_cpp=False extended_debug_create_symbol=None extended_debug_current_loc=False extended_debug_guard_added=None inject_EVALUATE_EXPR_flip_equality_TESTING_ONLY=False meta_nonzero_assume_all_nonzero=False no_data_dependent_graph_break=False print_specializations=False skip_dtype_check_in_meta_registrations=False soft_pending_unbacked_not_found_error=False symbol_guard_limit_before_specialize=None translation_validation=False translation_validation_no_bisect=False translation_validation_timeout=600000 unify_view_symbols_bso_meta=False use_duck_shape=True validate_shape_env_version_key=False
 fx.experimental.accelerator_partitioner DAG:create_node DAGNode Device@fx.experimental.partitioner_utils GraphModule@fx.graph_module Node@fx.node NodeLatency@fx.experimental.partitioner_utils Partition@fx.experimental.partitioner_utils PartitionMode@fx.experimental.partitioner_utils PartitionResult<dag;module_with_submodules> Partitioner:aot_based_partition,cost_aware_partition,create_partition,create_single_node_partition,do_partition,dump_dag,find_single_partition,kl_based_partition,partition_graph,saturate_host,size_based_partition,sparse_nn_partition PartitionerConfig@fx.experimental.partitioner_utils check_dependency() combine_two_partitions() get_bfs_level_partition() get_device_partition_stats() get_device_to_partitions_mapping() get_extra_size_of@fx.experimental.partitioner_utils get_latency_of_partitioned_graph@fx.experimental.partitioner_utils get_logical_id_to_device() get_node_to_partition_mapping() get_partition_to_latency_mapping@fx.experimental.partitioner_utils get_size_of_all_nodes@fx.passes.graph_manipulation map_arg@fx.node reorganize_partitions() reset_partition_device() set_parents_and_children() split_module@fx.passes.split_module
@@ -49,13 +43,6 @@ fx.experimental.unification.utils freeze() hashable() raises() reverse_dict() tr
 fx.experimental.unification.variable TYPE_CHECKING=False Var hashable@fx.experimental.unification.utils isvar? var() variables() vars()
 fx.experimental.unify_refinements check_for_type_equality() convert_eq() infer_symbolic_types() infer_symbolic_types_single_pass() substitute_all_types() substitute_solution_one_type() unify_eq()
 fx.experimental.validator BisectValidationException!(_dynamo.exc:TorchDynamoException) ValidationException!(_dynamo.exc:TorchDynamoException) translation_validation_enabled() translation_validation_timeout()
-fx.graph CodeGen:additional_globals,gen_fn_def,generate_output,process_inputs,process_outputs Graph:call_function,call_method,call_module,create_node,create_size_node,create_storage_offset_node,create_stride_node,eliminate_dead_code,erase_node,find_nodes,get_attr,graph_copy,inserting_after,inserting_before,lint,materialize_symint,materialize_symints,node_copy,*nodes,on_generate_code,output,output_node,*owning_module,placeholder,print_tabular,process_inputs,process_outputs,python_code,set_codegen PythonCode<src;globals;_lineno_map;_prologue_start=0>
-fx.graph_module GraphModule(nn.modules.module:Module):add_submodule,*code,delete_all_unused_submodules,delete_submodule,*graph,print_readable,recompile,to_folder reduce_graph_module() reduce_package_graph_module()
-fx.immutable_collections immutable_dict(dict):clear,pop,popitem,setdefault,update immutable_list(list):append,clear,extend,insert,pop,remove,reverse,sort
-fx.interpreter Interpreter:boxed_run,call_function,call_method,call_module,fetch_args_kwargs_from_env,fetch_attr,get_attr,map_nodes_to_values,output,placeholder,run,run_node Transformer(fx.interpreter:Interpreter):call_function,call_module,get_attr,placeholder,transform
-fx.node Node:*all_input_nodes,append,*args,format_node,insert_arg,is_impure,*kwargs,*next,normalized_arguments,prepend,*prev,replace_all_uses_with,replace_input_with,*stack_trace,update_arg,update_kwarg has_side_effect() map_aggregate() map_arg()
-fx.operator_schemas ArgsKwargsPair<args;kwargs> check_for_mutable_operation() create_type_hint() get_signature_for_torch_op() normalize_function() normalize_module() type_matches()
-fx.passes/
 fx.passes.annotate_getitem_nodes annotate_getitem_nodes()
 fx.passes.backends/
 fx.passes.backends.cudagraphs CudaGraphsSupport(fx.passes.operator_support:OperatorSupport):is_node_supported partition_cudagraphs()
@@ -66,7 +53,6 @@ fx.passes.fake_tensor_prop FakeTensorProp(fx.interpreter:Interpreter):propagate,
 fx.passes.graph_drawer FxGraphDrawer
 fx.passes.graph_manipulation get_size_of_all_nodes() get_size_of_node() get_tensor_meta() replace_target_nodes_with() size_bytes<output_size;total_size>
 fx.passes.graph_transform_observer GraphTransformObserver:apply_gm_pass,apply_graph_pass,get_current_pass_count,get_deepcopy_hook,get_node_creation_hook,get_node_erase_hook,get_node_replace_hook
-fx.passes.infra/
 fx.passes.infra.partitioner CapabilityBasedPartitioner:fuse_partitions,partition_and_fuse,propose_partitions,remove_bookend_non_compute_ops GraphModule@fx.graph_module Node@fx.node OperatorSupportBase@fx.passes.operator_support Partition:add_node,remove_node,size fuse_by_partitions@fx.passes.utils.fuser_utils
 fx.passes.infra.pass_base PassBase:call,ensures,requires PassResult<graph_module;modified>
 fx.passes.infra.pass_manager PassManager:add_checks,add_constraint,add_pass,check,solve_constraints,validate_constraints pass_result_wrapper() this_before_that_pass_constraint()
@@ -88,11 +74,7 @@ fx.passes.tools_common FxNetAccFusionsFinder:FusionGroup,recursive_add_node get_
 fx.passes.utils/ HolderModule@fx.passes.utils.common compare_graphs@fx.passes.utils.common lift_subgraph_as_module@fx.passes.utils.common
 fx.passes.utils.common HolderModule(nn.modules.module:Module) compare_graphs() lift_subgraph_as_module()
 fx.passes.utils.fuser_utils Graph@fx.graph GraphModule@fx.graph_module Node@fx.node compatibility@fx._compatibility erase_nodes() fuse_as_graphmodule() fuse_by_partitions() insert_subgm() legalize_graph@fx.passes.tools_common lift_subgraph_as_module@fx.passes.utils.common topo_sort() validate_partition()
-fx.passes.utils.matcher_utils InternalMatch<anchors;nodes_map=None;placeholder_nodes=None;returning_nodes=None;name_node_map=None> SubgraphMatcher:match
 fx.passes.utils.matcher_with_name_node_map_utils SubgraphMatcherWithNameNodeMap(fx.passes.utils.matcher_utils:SubgraphMatcher):match
 fx.passes.utils.source_matcher_utils SourcePartition<nodes;source;input_nodes=None;output_nodes=None;params=None> check_subgraphs_connected() get_source_partitions()
-fx.proxy Attribute(fx.proxy:Proxy):*node GraphAppendingTracer(fx.proxy:TracerBase) MetaProxy(fx.proxy:Proxy) ParameterProxy(fx.proxy:Proxy):dim,*ndim,nelement,numel,*shape,size Proxy:keys Scope ScopeContextManager TraceError!(ValueError) TracerBase:create_arg,create_node,create_proxy,iter,keys,proxy,to_bool
-fx.subgraph_rewriter Match<anchor;nodes_map> ReplacedPatterns<anchor;nodes_map;replacements> replace_pattern() replace_pattern_with_filters()
 fx.tensor_type Dyn? TensorType:*dims is_consistent() is_more_precise()
-fx.traceback NodeSource:NodeInfo,*graph_id,*name,print_readable,*target,to_dict NodeSourceAction{CREATE='create';REPLACE='replace'} annotate() annotate_fn() format_stack() get_current_meta() get_current_replay_node() get_graph_provenance_json() has_preserved_node_meta()no preserve_node_meta() reset_grad_fn_seq_nr() set_current_meta() set_current_replay_node() set_grad_fn_seq_nr() set_stack_trace()
 """  # noqa: E501
