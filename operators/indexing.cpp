@@ -545,6 +545,11 @@ OPERATORS(indexing) {
             check_fits(value, self.dtype());
             if (self.dim() == 0) {
                 wrap_dim(dim, 1);
+                if (!index.is_meta() && index.numel())
+                    for (const Tensor& place : {min(index), max(index)}) {
+                        const auto at = place.item<int64_t>();
+                        KINDLING_CHECK(Index, at >= -1 && at < 1, "index %ld is out of bounds for dimension 0 with size 1", at);
+                    }
                 return index.numel() ? fill_(clone(self), value) : clone(self);
             }
             Sizes sizes = self.sizes();

@@ -457,7 +457,13 @@ OPERATORS(losses) {
             Sizes sizes = broadcast_sizes(x1.sizes(), x2.sizes(), "cosine_similarity");
             const DType dtype = promote(x1.dtype(), x2.dtype());
             Tensor a = expand(to(x1, dtype), sizes), b = expand(to(x2, dtype), sizes);
-            Tensor na = clamp_min(linalg_vector_norm(a, Scalar(2), IntList({dim}), true), Scalar(eps)), nb = clamp_min(linalg_vector_norm(b, Scalar(2), IntList({dim}), true), Scalar(eps));
+            // The limit is no part of the derivative.
+            auto length = [&](const Tensor& x) {
+                Tensor norm = clone(linalg_vector_norm(x, Scalar(2), IntList({dim}), true));
+                Exclude below(key::Autograd);
+                return copy_into(norm, clamp_min(norm, Scalar(eps))), norm;
+            };
+            Tensor na = length(a), nb = length(b);
             return sum(mul(div(a, na), div(b, nb)), IntList({dim}));
         }),
     });

@@ -48,8 +48,8 @@ Tensor normal_into(const Tensor& self, double mean, double deviation, Generator*
     if (self.is_complex()) {
         Tensor parts = view_as_real(self);
         double part = deviation / 1.4142135623730951;
-        fill_with(parts, [&](library::RandomOut out) { library::fill_normal(out, 0, part, chosen(generator)); });
-        return mean == 0 ? self : add_(self, wrap_number(Scalar(mean)));
+        fill_with(parts, [&](library::RandomOut out) { library::fill_normal(out, mean, part, chosen(generator)); });   // as in PyTorch, of both parts
+        return self;
     }
     need_float(self, "normal_kernel_cpu");
     return fill_with(self, [&](library::RandomOut out) { library::fill_normal(out, mean, deviation, chosen(generator)); });
@@ -238,6 +238,7 @@ OPERATORS(random) {
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
         doc("1 with its own probability, else 0, in place"), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, const Tensor& p, Generator* generator) {
+            check_overlap(self, nullptr, 0);
             if (!self.numel()) {
                 written(self);
                 return self;

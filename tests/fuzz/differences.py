@@ -61,6 +61,10 @@ def beyond(x):
     return x.device.type == "cpu" and x.layout is torch.strided and scale(x, float("inf")) > 1e15
 
 
+# Of these PyTorch does not look at the number of dimensions before it reads sizes and writes.
+DAMAGES = re.compile(r"_?upsample_\w*?([123])d\b")
+
+
 class Finer(Draw):
     """The same call with more digits."""
 
@@ -130,6 +134,8 @@ class Comparer:
 
     def call(self, number, report=None):
         self.note = ""
+        if self.damages(number):
+            return "left out"
         ours, theirs = self.both(number, report)
         name = self.make(number, torch, self.drawing)[0] if not isinstance(theirs, str) else self.operators[number % len(self.operators)].name
         try:
@@ -164,6 +170,12 @@ class Comparer:
                                                                        about[0] != about[1] and (not hollow or about[1] in SIZELESS)):
                 return True
         return False
+
+    def damages(self, number):
+        """Whether PyTorch 2.13 would write beyond its memory, which ends the process some calls later."""
+        name, (_, args, _, _), _ = self.make(number, torch, self.drawing)
+        plane = DAMAGES.match(name)
+        return bool(plane) and args and isinstance(args[0], torch.Tensor) and args[0].dim() != int(plane[1]) + 2
 
     def judge(self, number, name, ours, theirs):
         if isinstance(ours, str) or isinstance(theirs, str):

@@ -14,6 +14,8 @@ Known = namedtuple("Known", "operators kind theirs ours why where test refereed"
 
 # What a refusal is about, by its words. The first that fits counts.
 COMPLAINTS = [
+    ("an option", r"requires the return_complex"),
+    ("a start", r"start out of range"),
     ("the call", r"expected at most \d|argument '.*' (\(position \d+\) )?must be|Expected a value of type|unexpected keyword argument|Unknown keyword|"
                  r"invalid combination of arguments|is missing value for argument|missing \d+ required|match any schema|but expected one of|expected Tensor as element|"
                  r"positional argument|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|object of type|got multiple values|"
@@ -236,7 +238,7 @@ KNOWN = [
     Known(r".*", r"^(RuntimeError|NotImplementedError) in the (second )?gradient there, an answer here",
           r"[Tt]he derivative for .* is not implemented|derivative for \S+ is not implemented|\"\w+_backward\" not implemented for '\w+'", r"^an answer",
           "Formulas are there for more operators and dtypes, each checked against finite differences by the tests of derivatives.", "More has a derivative than in PyTorch"),
-    Known(r"_foreach_\w+\.\w+", r"^RuntimeError there, \w+( answer)? here", r"fallback doesn't currently support mutable TensorLists", r"",
+    Known(r".*", r"^RuntimeError there, \w+( answer)? here", r"fallback doesn't currently support mutable TensorLists", r"",
           "PyTorch has no fallback for lists.", "List operators write in place to lazily conjugated"),
     Known(r"result_type\.\w+", r"^result: int \d+ there, str 'torch", r"", r"",
           "PyTorch's schema has the number of its ScalarType there.", "`torch.ops.aten.result_type` gives a dtype"),
@@ -321,7 +323,7 @@ KNOWN = [
           "They follow the order in which MKL's passes go.", "Fourier transforms and of some linear algebra"),
     Known(r"(matrix_exp|triangular_solve|unique_dim|float_power|pow|linalg_(matrix_exp|lstsq|solve_ex|solve|householder_product|inv|inv_ex|solve_triangular|tensorinv|tensorsolve)|cholesky_(inverse|solve)|svd|orgqr|conv_tbc)\.\w+", r"^(result|arguments after the call): (stride$|lazy)", r"", r"",
           "LAPACK's columns, a unary operator's number.", "Fourier transforms and of some linear algebra"),
-    Known(r"(hardshrink|softshrink|leaky_relu_?|rrelu|_prelu_kernel|prelu|hardtanh_backward|cummin|cummax)\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer",
+    Known(r"(hardshrink|softshrink|leaky_relu_?|rrelu_?|_prelu_kernel|prelu|hardtanh_backward|cummin|cummax)\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer",
           "Their second derivative is 0 everywhere.", "A second derivative that is 0 everywhere"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"pin_memory=True requires a CUDA", "There is none.", "`pin_memory=True` is refused"),
     Known(r".*", r"^ValueError there, (RuntimeError|TypeError) here", r"Overflow when unpacking long", r"Overflow when unpacking long", "An integer beyond 64 bits.", "other words than PyTorch's"),
@@ -344,7 +346,7 @@ KNOWN = [
     Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor)'", r"^an answer",
           "One for a list of one.", "one integer or tensor where its declaration has a list"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here|^RuntimeError there, an answer here", r"^an answer|Invalid padding size", r"padding size is expected to be|^an answer", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
-    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|log_sigmoid(_forward)?|bitwise_\w+|special_\w+_polynomial_\w)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
+    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|log_sigmoid(_forward)?|bitwise_\w+|gradient|special_\w+_polynomial_\w)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
           "They are those of the first operand that is not broadcast.", "strides of what `rsub`"),
     Known(r"put_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Without accumulate, which of two writes to one place is the last is open.",
           "two writes to one place"),
@@ -421,7 +423,7 @@ KNOWN = [
           "It has no derivative, so it may write to a tensor that requires grad.", "may write to an `out` that requires grad", not_differentiable),
     Known(r"linalg_matrix_rank\.\w+", r"^RuntimeError there, an answer here", r"a leaf Variable that requires grad", r"^an answer", "The same.", "may write to an `out` that requires grad"),
     Known(r"randint\.\w+", r"^result: dtype float32 there, int64 here", r"^an answer", r"^an answer", "As in torch.randint.", "`torch.ops.aten.randint` with `dtype=None`"),
-    Known(r"view\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(Tensor, int\), but expected one of", "In PyTorch's schemas a dtype is an integer.", "a dtype where a number belongs"),
+    Known(r"view(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(Tensor, int\), but expected one of", "In PyTorch's schemas a dtype is an integer.", "a dtype where a number belongs"),
     Known(r"(?:_fft_\w+)\.out|chain_matmul\.out|inner\.out", r"^an answer there, \w+ here", r"^an answer", r"Expected out tensor to have dtype|Dimension out of range", "As elsewhere.", "Overloads with `out=`"),
     Known(r"_fft_\w+\.\w+", r"^an answer there, IndexError here|^IndexError there, an answer here", r"", r"Dimension out of range|^an answer", "As in torch.fft.", "private Fourier transforms"),
     Known(r"_fft_\w+\.\w+", r"^RuntimeError there, an answer here", r"duplicate dims are not allowed|is invalid for input of size", r"^an answer", "Each dimension is transformed once for each time it is named.", "private Fourier transforms"),
@@ -432,9 +434,9 @@ KNOWN = [
     Known(r"\w+_loss\.out|inner\.out", r"^result: shares$", r"^an answer", r"^an answer", "A target that was made smaller has its storage.", "keeps its storage"),
     Known(r"view\.dtype", r"^result: inference False there, True here", r"^an answer", r"^an answer", "A view of an inference tensor is one.", "is an inference tensor"),
     Known(r"unflatten\.\w+", r"^RuntimeError there, IndexError here", r"unflatten got an unexpected error", r"", "The error is not wrapped.", "`unflatten` gives the error of"),
-    Known(r"replication_pad\w+\.\w+|(var|std)(_mean)?\.\w+|batch_norm\.\w+|(linalg_)?det\.\w+|polar\.\w+|native_dropout\.\w+", r"^(result|gradient): requires_grad (True|False) there, (True|False) here", r"^an answer", r"^an answer",
+    Known(r"replication_pad\w+\.\w+|(var|std)(_mean)?\.\w+|batch_norm\.\w+|(linalg_)?det\.\w+|polar\.\w+|native_dropout\.\w+|vander\.\w+", r"^(result|gradient): requires_grad (True|False) there, (True|False) here", r"^an answer", r"^an answer",
           "A derivative that is zero or NaN throughout.", "or requires grad where it is zero throughout"),
-    Known(r"rnn_\w+_cell\.\w+|gru_cell\.\w+|lstm_cell\.\w+", r"^RuntimeError there, an answer here", r"first dim must be", r"^an answer", "Weights of one row are broadcast.", "cells take weights"),
+    Known(r"rnn_\w+_cell\.\w+|gru_cell\.\w+|lstm_cell\.\w+", r"^(RuntimeError|IndexError) there, an answer here", r"first dim must be|Dimension out of range", r"^an answer", "Weights of one row are broadcast.", "cells take weights"),
     Known(r"linalg_lstsq\.\w+", r"^RuntimeError there, an answer here", r"The size of tensor a \(\d+\) must match", r"^an answer", "There is nothing to solve.", "answer for tensors without elements"),
     Known(r"stft\.\w+|gradient\.scalarrayint", r"nan or infinity$", r"^an answer", r"^an answer", "Products of infinite complex numbers.", "where sums of products overflow"),
     Known(r"unfold_backward\.\w+", r"^IndexError there, (an answer|RuntimeError) here", r"Dimension out of range", r"", "PyTorch's shape function for meta tensors takes the step for a dimension.", "no function for the shapes of meta tensors", on_meta),
@@ -498,7 +500,7 @@ KNOWN = [
     Known(r"(randint|randperm)\.\w*out", r"^RuntimeError there, an answer here", r"dtype Long does not match dtype of out", r"^an answer", "int64 is what is meant where nothing is said.", "Overloads with `out=`"),
     Known(r"embedding_dense_backward\.\w+", r"^an answer there, (RuntimeError|IndexError) here", r"^an answer", r"out of bounds|out of range", "PyTorch passes over rows that there are not.", "`embedding_dense_backward` of a row"),
     Known(r"linear\.\w+", r"^RuntimeError there, an answer here", r"mat2 must be a matrix|doesn't match the broadcast shape", r"^an answer", "A vector as weight with a bias.", "A vector as weight of"),
-    Known(r"_unsafe_masked_index_put_accumulate\.\w+", r"^RuntimeError( in the gradient)? there, an answer here", r"must be long or int|at least one index must be provided", r"^an answer", "There is nothing to write.", "answer for tensors without elements"),
+    Known(r"_unsafe_masked_index_put_accumulate\.\w+", r"^RuntimeError( in the gradient)? there, an answer here", r"must be long or int|at least one index must be provided|unexpected index type", r"^an answer", "There is nothing to write.", "answer for tensors without elements"),
     Known(r"isin\.\w+", r"^result: device", r"^an answer", r"^an answer", "What is compared with meta tensors is a meta tensor.", "Meta tensors together with tensors that have values", on_meta),
     Known(r"_foreach_norm\.\w+", r"^result: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch leaves memory as it was.", "Meta tensors together with tensors that have values", on_meta),
     Known(r"linalg_matrix_rank\.\w+", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "A tolerance with dimensions is broadcast over the batch.", "`pinv` with tolerances"),
@@ -513,6 +515,18 @@ KNOWN = [
     Known(r"linalg_cond\.\w+", r"^RuntimeError there, an answer here", r"got an invalid norm type", r"^an answer", "It has any order that a norm has.", "norm of any order"),
     Known(r"logsumexp\.out|huber_loss\.out", r"^an answer there, RuntimeError here", r"^an answer", r"result type \w+ can't be cast", "The result is computed before it is written.", "of empty and of meta tensors is refused"),
     Known(r"binary_cross_entropy\.\w+", r"^an answer there, (RuntimeError|ValueError) here", r"^an answer", r"Using a target size", "As F.binary_cross_entropy.", "sizes of `binary_cross_entropy`"),
+    Known(r"constant_pad_nd\.\w+|pad\.\w+", r"^RuntimeError there, an answer here", r"length must be non-negative", r"^an answer", "What is cut off and what is added come to a size that there is.", "cuts off more than there is"),
+    Known(r"_cdist_forward\.\w+", r"^RuntimeError there, an answer here", r"expected scalar type", r"^an answer", "The two are promoted, as by cdist.", "`mish_backward` of two dtypes"),
+    Known(r".*", r"^RuntimeError there, (an answer|\w+) here", r"cannot be represented as a SymInt", r"", "PyTorch's integers have 62 bits there.", "integers below -2**62"),
+    Known(r"(std|var)(_mean)?\.correction", r"^(result|gradient): value", r"^an answer", r"^an answer", "None by position is a dimension here and a flag there.", "None by position", lambda kind, theirs, ours, call: ">, None" in call),
+    Known(r".*", r"^(TypeError|ValueError) there, an answer here", r"not supported between instances of|cannot be safely cast to type", r"^an answer", "PyTorch's shape function does not take complex numbers.", "no function for the shapes of meta tensors", on_meta),
+    Known(r"set_\.\w+", r"^RuntimeError there, RuntimeError in the gradient here", r"setStorage", r"", "The storage grows.", "`set_` to a tensor of another dtype"),
+    Known(r"(special_)?sinc_?\.\w+", r"^(gradient|second gradient): nan or infinity", r"^an answer", r"^an answer", "Infinity has no sine.", "of infinities and NaN differ"),
+    Known(r"\[\]|index\.\w+|take\w*\.\w+", r"^result: stride$", r"^an answer", r"^an answer", "The order of strides that are alike.", "strides of what `rsub`", lambda kind, theirs, ours, call: bool(re.search(r"by \[1(, 1)+\]", call))),
+    Known(r"arg(max|min)\.\w+", r"^RuntimeError there, IndexError here", r"reduction dim to be specified", r"reduction dim to be specified", "The class is the same for meta tensors.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"lerp_?\.\w+", r"^RuntimeError there, an answer here", r"value cannot be converted to type", r"^an answer", "A weight beyond the dtype is infinite.", "A weight of `lerp` beyond the dtype"),
+    Known(r"(remainder|fmod)\.\w*out", r"^RuntimeError there, an answer here", r"Expected out tensor to have dtype", r"^an answer", "It casts as others do.", "Overloads with `out=`"),
+    Known(r"trap(z|ezoid)\.\w+", r"^TypeError there, an answer here", r"invalid combination of arguments", r"^an answer", "An empty integral.", "answer for tensors without elements"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 
