@@ -66,7 +66,7 @@ Tensor kaiser(int64_t length, bool periodic, double beta, Options options) {
 /// Both ends of the last dimension made longer by `amount`.
 Tensor extended(const Tensor& x, int64_t amount, Text mode) {
     if (mode == "constant") return constant_pad_nd(x, {amount, amount});
-    KINDLING_CHECK(Runtime, mode == "reflect" || mode == "replicate" || mode == "circular", "Unrecognised padding mode %s", std::string(mode).c_str());
+    KINDLING_CHECK(NotImplemented, mode == "reflect" || mode == "replicate" || mode == "circular", "Unrecognised padding mode %s", std::string(mode).c_str());
     int64_t n = x.size(-1);
     if (mode == "reflect") KINDLING_CHECK(Runtime, amount < n, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (%ld, %ld) at dimension %ld of input %s", amount, amount, x.dim(), str(x.sizes()).c_str());
     Tensor places = make_tensor({n + 2 * amount}, DType::Int64, x.device());
