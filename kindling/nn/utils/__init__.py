@@ -12,7 +12,7 @@ _FAMILIES = {
 }
 _HOMES = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 _SUBMODULES = ("clip_grad", "convert_parameters", "fusion", "init", "memory_format", "parametrizations", "parametrize",
-               "rnn", "stateless")
+               "prune", "rnn", "stateless")
 
 __all__ = [*_HOMES, "parametrizations", "parametrize", "rnn", "stateless"]
 
