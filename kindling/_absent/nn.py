@@ -1,9 +1,7 @@
 """Names of torch.nn, written by tools/surface.py."""
 TABLE = r"""
 nn.attention/ activate_flash_attention_impl() current_flash_attention_impl() list_flash_attention_impls() register_flash_attention_impl() restore_flash_attention_impl()
-nn.attention.bias CausalBias(.:Tensor) CausalVariant{UPPER_LEFT=1;LOWER_RIGHT=2} causal_lower_right() causal_upper_left()
 nn.attention.experimental/
-nn.attention.flex_attention AuxOutput<lse=None;max_scores=None> AuxRequest<lse=False;max_scores=False> BlockMask:as_tuple,from_kv_blocks,numel,*shape,sparsity,to,to_dense,to_string FlexKernelOptions(dict) _DEFAULT_SPARSE_BLOCK_SIZE=128 and_masks() create_block_mask() create_mask() flex_attention() noop_mask() or_masks()
 nn.attention.varlen AuxRequest<lse=False> varlen_attn() varlen_attn_out()
 nn.backends/
 nn.backends.thnn
@@ -60,6 +58,5 @@ nn.quantized.modules.linear Linear@ao.nn.quantized.modules.linear LinearPackedPa
 nn.quantized.modules.normalization GroupNorm@ao.nn.quantized.modules.normalization InstanceNorm1d@ao.nn.quantized.modules.normalization InstanceNorm2d@ao.nn.quantized.modules.normalization InstanceNorm3d@ao.nn.quantized.modules.normalization LayerNorm@ao.nn.quantized.modules.normalization
 nn.quantized.modules.rnn LSTM@ao.nn.quantized.modules.rnn
 nn.quantized.modules.utils WeightedQuantizedModule@ao.nn.quantized.modules.utils
-nn.utils.prune BasePruningMethod:apply,apply_mask,compute_mask,prune,remove CustomFromMask(nn.utils.prune:BasePruningMethod):apply,compute_mask Identity(nn.utils.prune:BasePruningMethod):apply,compute_mask L1Unstructured(nn.utils.prune:BasePruningMethod):apply,compute_mask LnStructured(nn.utils.prune:BasePruningMethod):apply,compute_mask PruningContainer(nn.utils.prune:BasePruningMethod):add_pruning_method,compute_mask RandomStructured(nn.utils.prune:BasePruningMethod):apply,compute_mask RandomUnstructured(nn.utils.prune:BasePruningMethod):apply,compute_mask custom_from_mask() global_unstructured() identity() is_pruned() l1_unstructured() ln_structured() random_structured() random_unstructured() remove()
 nn.utils.rnn PackedSequence_<data;batch_sizes;sorted_indices;unsorted_indices>
 """  # noqa: E501
