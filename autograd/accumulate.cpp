@@ -27,6 +27,11 @@ static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable) {
     return fresh;
 }
 
+/// A sparse gradient is kept as it is where nobody else has it.
+static Tensor keep_sparse(const Tensor& fresh) {
+    return fresh.impl()->use_count() == 1 && fresh.storage()->use_count() == 1 ? fresh : tape::clone(fresh);
+}
+
 constexpr uint32_t lazy_bits = key::Conj | key::Neg;
 
 /// A copy of what lies in memory, conjugated and negated as lazily as it was.
@@ -54,7 +59,17 @@ void AccumulateGrad::apply(Backward& b) {
     }
     if (meta.grad_dtype_set && meta.grad_dtype != DType::None && fresh.dtype() != meta.grad_dtype) fresh = tape::cast(fresh, meta.grad_dtype);
     if (b.differentiable) {
-        Tensor sum = old.defined() ? tape::add(old, fresh) : copy_to_fit(fresh, variable);
+        const bool sparse = fresh.impl()->key & key::Layout;
+        Tensor sum = old.defined() ? tape::add(old, fresh) : sparse ? tape::clone(fresh) : copy_to_fit(fresh, variable);
+        SpinGuard guard(meta.lock);
+        std::swap(meta.grad, sum);
+        return;
+    }
+    if ((fresh.impl()->key | (old.defined() ? old.impl()->key : 0)) & key::Layout) [[unlikely]] {
+        const bool in_place = old.defined() && (old.impl()->layout == Layout::Strided || old.impl()->layout == fresh.impl()->layout);
+        if (in_place) return tape::add_(old, fresh);
+        Tensor sum = old.defined() ? tape::add(old, fresh) : keep_sparse(fresh);
+        if (requires_grad(sum.impl())) sum = detached(sum);
         SpinGuard guard(meta.lock);
         std::swap(meta.grad, sum);
         return;

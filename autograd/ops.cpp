@@ -28,6 +28,7 @@ namespace tape {
 
 Tensor add(const Tensor& a, const Tensor& b) {
     static constinit NamedOperator op{"add", "Tensor"};
+    if (a.impl()->layout != Layout::Strided && b.impl()->layout == Layout::Strided) return call_named(op, b, a);   // there is no sparse + dense
     return call_named(op, a, b);
 }
 void add_(const Tensor& a, const Tensor& b) {

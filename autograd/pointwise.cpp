@@ -12,6 +12,7 @@
 #include "core/shape.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
+#include "operators/sparse_kernels.h"
 
 namespace kindling {
 
@@ -322,6 +323,16 @@ void PointwiseNode::run(Backward& b) {
     }
     word |= thread_state.include;
     std::vector<Tensor> results;
+    // Of one sparse tensor: the same loop over the values, the gradient's taken from the same places.
+    Tensor pattern;
+    if (word & key::Layout && c.forward->input_count == 1 && !b.differentiable)
+        for (size_t i = held.size(); i-- > 1;)
+            if (is_sparse(held[i])) pattern = held[i];
+    if (pattern.defined()) {
+        word &= ~static_cast<uint32_t>(key::Layout);
+        if (is_coo(pattern)) pattern = coalesced(pattern);
+        for (size_t i = 0; i < held.size(); i++) held[i] = values_like(held[i], pattern);
+    }
     uint32_t watch = key::slow & ~static_cast<uint32_t>(b.differentiable ? key::Profile : key::Profile | key::Autograd);
     if (word & watch & ~thread_state.exclude) {
         results = evaluate_by_operators(c.loop, held.data(), scalars.data());
@@ -342,7 +353,7 @@ void PointwiseNode::run(Backward& b) {
     for (size_t k = 0; k < c.inputs.size(); k++) {
         size_t edge = edge_of[k];
         if (b.needed && !b.needed[edge]) continue;
-        if (!b.results[edge].defined()) b.results[edge] = std::move(results[k]);
+        if (!b.results[edge].defined()) b.results[edge] = pattern.defined() ? with_values(pattern, results[k]) : std::move(results[k]);
     }
 }
 

@@ -76,6 +76,13 @@ Tensor values_at(const Tensor& source, const Tensor& indices) {
     return masked_fill(values, logical_not(view(there, wide)), Scalar(0));
 }
 
+Tensor values_like(const Tensor& source, const Tensor& pattern) {
+    if (is_sparse(source) && source.storage() == pattern.storage()) return parts_of(source).values;
+    Tensor from = is_compressed(source) ? as_coo(source) : source;
+    if (is_coo(pattern)) return values_at(from, parts_of(pattern).indices);
+    return reshape(values_at(from, parts_of(as_coo(pattern)).indices), parts_of(pattern).values.sizes());
+}
+
 static Tensor coo_to_dense(const Tensor& coo) {
     const SparseParts& parts = parts_of(coo);
     const int64_t dims = sparse_dims(coo);
@@ -122,6 +129,11 @@ void need_coo(const Tensor& tensor, const char* name) {
 /// What only sparse tensors have a kernel for.
 static void need_sparse(const Tensor& tensor, const char* name) {
     KINDLING_CHECK(NotImplemented, is_sparse(tensor), "Could not run 'aten::%s' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).", name);
+}
+
+void need_kernel(const Tensor& tensor, const char* name) {
+    need_sparse(tensor, name);
+    KINDLING_CHECK(NotImplemented, is_coo(tensor), "Could not run 'aten::%s' with arguments from the 'SparseCsrCPU' backend. This could be because the operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).", name);
 }
 
 /// A part under a header of its own.
@@ -319,12 +331,7 @@ OPERATORS(sparse) {
         kernel([](const Tensor& self, const Tensor& mask) {
             need_sparse(mask, "sparse_mask");
             KINDLING_CHECK(Runtime, mask.sizes() == self.sizes(), "sparse_mask(): operands have incompatible sizes; self has size %s but mask has size %s", str(self.sizes()).c_str(), str(mask.sizes()).c_str());
-            if (is_compressed(mask)) {
-                Tensor found = values_at(is_compressed(self) ? as_coo(self) : self, parts_of(as_coo(mask)).indices);
-                return with_values(mask, reshape(found, parts_of(mask).values.sizes()));
-            }
-            const SparseParts& parts = parts_of(mask);
-            return make_coo(self.sizes(), parts.indices, values_at(self, parts.indices), parts.coalesced);
+            return with_values(mask, values_like(self, mask));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask, Tensor self_shape) {
             (void)self_shape;

@@ -57,7 +57,12 @@ static bool is_compressed_call(const Operator& op, const Value* arguments) {
     return layout.tag == Value::Tag::Layout && is_compressed(layout.layout);
 }
 
-void refuse_layout(const Operator& op, bool compressed) {
+void refuse_layout(const Operator& op, const Value* arguments, bool compressed) {
+    if (compressed && op.body == Body::Pointwise)
+        any_tensor(op, arguments, [](const TensorImpl* tensor) -> bool {
+            if (tensor->layout != Layout::Strided) fail(ErrorKind::Runtime, "unsupported tensor layout: %s", layout_word(tensor->layout));
+            return false;
+        });
     fail(ErrorKind::NotImplemented, "Could not run '%s%s%s%s' with arguments from the '%s' backend. This could be because the operator doesn't exist "
          "for this backend, or was omitted during the selective/custom build process (if using custom build).",
          std::strstr(op.name(), "::") ? "" : "aten::", op.name(), *op.overload() ? "." : "", op.overload(), compressed ? "SparseCsrCPU" : "SparseCPU");
@@ -127,15 +132,15 @@ void call_sparse(const Operator& op, Value* arguments, Value* results) {
     if (run_on_values(op, arguments, results)) return;
     const Operator* functional = op.functional;
     const size_t count = op.schema->results.size();
-    if (op.form == Form::Functional || !functional || functional == &op || count != 1) refuse_layout(op, compressed);
+    if (op.form == Form::Functional || !functional || functional == &op || count != 1) refuse_layout(op, arguments, compressed);
     const size_t target = op.form == Form::Inplace ? 0 : op.argument_count() - 1;
-    if (!arguments[target].is_tensor()) refuse_layout(op, compressed);
+    if (!arguments[target].is_tensor()) refuse_layout(op, arguments, compressed);
     Tensor written_to = Tensor::share(arguments[target].tensor);
     // The functional form, found as ever: with a dense self or out it may be a call without sparse tensors.
     Value computed;
     bool served = functional->has(trait::TakesSparse) || functional->composite || find_kernel(*functional, layout, false) ||
                   find_kernel(*functional, layout, true) || functional->body == Body::Pointwise;
-    if (!served) refuse_layout(op, compressed);
+    if (!served) refuse_layout(op, arguments, compressed);
     if (op.form == Form::Inplace && functional->body == Body::Pointwise && op.tensor_count == 1 && is_coo(written_to))
         KINDLING_CHECK(Runtime, parts_of(written_to).coalesced || find_kernel(*functional, layout, false), "%s: in-place on uncoalesced tensors is not supported", op.name());
     call(*functional, arguments, &computed);

@@ -50,7 +50,8 @@ Tensor coalesced(const Tensor& coo);
 Tensor flat_indices(const Tensor& indices, IntList sizes);
 /// The elements of `source`, strided or COO, that lie at `indices`; 0 where COO has none.
 Tensor values_at(const Tensor& source, const Tensor& indices);
-/// What a scalar body of one tensor does to the values.
+/// The same, arranged as the values of `pattern`, of any sparse layout.
+Tensor values_like(const Tensor& source, const Tensor& pattern);
 Tensor as_coo(const Tensor& tensor, int64_t sparse_dims = -1);
 Tensor as_dense(const Tensor& tensor);
 /// Any layout from any other.
@@ -62,6 +63,8 @@ Tensor compressed_of(const Tensor& rows, int64_t row_count);
 IntList block_of(const Tensor& blocked);
 /// The wrong kind of tensor: RuntimeError "values expected sparse tensor layout but got Strided".
 void need_coo(const Tensor& tensor, const char* name);
-[[noreturn]] void refuse_layout(const Operator& op, bool compressed);
+/// The same as NotImplementedError, for what PyTorch has kernels for COO only.
+void need_kernel(const Tensor& tensor, const char* name);
+[[noreturn]] void refuse_layout(const Operator& op, const Value* arguments, bool compressed);
 
 }  // namespace kindling

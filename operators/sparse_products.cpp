@@ -1,4 +1,199 @@
+// operators/sparse_products.cpp: matrix products with sparse tensors.
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/forms.h"
 #include "operators/sparse_kernels.h"
+
 namespace kindling {
-void sparse_products(SparseKernels&) {}
+
+namespace {
+/// A matrix as its elements, sorted by row.
+struct Elements { Tensor rows, columns, values; };
+
+Elements elements_of(const Tensor& matrix) {
+    Tensor coo = as_coo(matrix);
+    if (!is_compressed(matrix) || matrix.impl()->layout != Layout::SparseCsr) coo = coalesced(coo);
+    const SparseParts& parts = parts_of(coo);
+    return {select(parts.indices, 0, 0), select(parts.indices, 0, 1), parts.values};
+}
+
+void check_shapes(const Tensor& a, const Tensor& b) {
+    KINDLING_CHECK(Runtime, a.dim() == 2, "addmm: matrices expected, got %ldD tensor", a.dim());
+    KINDLING_CHECK(Runtime, b.dim() == 2, "addmm: matrices expected, got %ldD tensor", b.dim());
+    KINDLING_CHECK(Runtime, !is_coo(a) || dense_dims(a) == 0, "addmm: scalar values expected, got %ldD values", parts_of(a).values.dim());
+    KINDLING_CHECK(Runtime, a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", a.size(0), a.size(1), b.size(0), b.size(1));
+    KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "addmm: expected 'mat1' and 'mat2' to have the same dtype, but got %s and %s", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+}
+
+/// Rows of the strided factor, each times an element, are added up row by row; at most 32 MB of them lie in memory.
+Tensor times_strided(const Elements& a, int64_t rows, const Tensor& b) {
+    Tensor result = zeros({rows, b.size(1)}, b.dtype());
+    const int64_t count = a.values.size(0), bytes = std::max<int64_t>(b.size(1), 1) * static_cast<int64_t>(b.element_size());
+    const int64_t piece = std::max<int64_t>((int64_t{32} << 20) / bytes, 64);
+    for (int64_t at = 0; at < count; at += piece) {
+        const int64_t length = std::min(piece, count - at);
+        Tensor products = mul(index_select(b, 0, narrow(a.columns, 0, at, length)), unsqueeze(narrow(a.values, 0, at, length), 1));
+        index_add_(result, 0, narrow(a.rows, 0, at, length), products);
+    }
+    return result;
+}
+
+/// Every element meets the row of the other matrix that its column names.
+Tensor times_sparse(const Tensor& a, const Tensor& b) {
+    Elements left = elements_of(a), right = elements_of(b);
+    Tensor starts = compressed_of(right.rows, b.size(0));
+    Tensor begin = index_select(starts, 0, left.columns), counts = sub(index_select(starts, 0, add(left.columns, wrap_number(Scalar(1)))), begin);
+    const int64_t total = sum(counts).item<int64_t>();
+    Tensor ends = cumsum(counts, 0), mine = repeat_interleave(counts, std::optional<int64_t>(total));
+    Tensor other = add(index_select(begin, 0, mine), sub(arange(Scalar(total)), index_select(sub(ends, counts), 0, mine)));
+    Tensor indices = stack(std::vector<Tensor>{index_select(left.rows, 0, mine), index_select(right.columns, 0, other)}, 0);
+    Tensor values = mul(index_select(left.values, 0, mine), index_select(right.values, 0, other));
+    return coalesced(make_coo({a.size(0), b.size(1)}, indices, values));
+}
+
+Tensor product(const Tensor& a, const Tensor& b) {
+    check_shapes(a, b);
+    if (is_sparse(a) && is_sparse(b)) {
+        Tensor result = times_sparse(a, b);
+        return is_compressed(a) ? as_layout(result, a.impl()->layout, block_of(a)) : result;
+    }
+    if (is_sparse(a)) return times_strided(elements_of(a), a.size(0), b);
+    KINDLING_CHECK(Runtime, is_compressed(b), "mm: expected 'self' to be a sparse tensor where 'mat2' is one of layout %s", name(b.impl()->layout));
+    return contiguous(t(product(transpose(b, 0, 1), t(a))));
+}
+
+Tensor scaled(const Tensor& tensor, const Scalar& number) { return number.equals(1) ? tensor : mul(tensor, wrap_number(number)); }
+
+Tensor add_product(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+    Tensor result = scaled(product(a, b), alpha);
+    if (beta.equals(0)) {
+        if (!is_sparse(result)) expanded_strides(self.sizes(), self.strides(), result.sizes());
+        return is_sparse(result) && !is_sparse(self) ? as_dense(result) : result;
+    }
+    Tensor added = scaled(self, beta);
+    if (is_sparse(added) && !is_sparse(result)) return add(result, added);
+    if (!is_sparse(added)) added = expand(added, result.sizes());
+    return is_sparse(added) && is_sparse(result) && added.impl()->layout != result.impl()->layout ? add(added, as_layout(result, added.impl()->layout, block_of(added))) : add(added, result);
+}
+
+Tensor adjoint_of(const Tensor& t) { return conj(transpose(t, 0, 1)); }
+
+/// What only some elements of a product are asked for: those that `pattern`, CSR, has.
+Tensor sampled(const Tensor& pattern, const Tensor& a, const Tensor& b) {
+    const SparseParts& parts = parts_of(pattern);
+    const int64_t count = element_count(pattern), batch = batch_dims(pattern);
+    Tensor rows = row_indices_of(parts.compressed, count);
+    if (!batch) return sum(mul(index_select(a, 0, rows), index_select(t(b), 0, parts.indices)), IntList({1}));
+    Sizes one(parts.indices.sizes()), wide_a, wide_b;
+    one.push_back(1);
+    Tensor left = to(reshape(rows, one), DType::Int64), right = to(reshape(parts.indices, one), DType::Int64);
+    Tensor other = transpose(b, -2, -1);
+    wide_a = one;
+    wide_a.back() = a.size(-1);
+    return sum(mul(gather(a, batch, contiguous(expand(left, wide_a))), gather(other, batch, contiguous(expand(right, wide_a)))), IntList({-1}));
+}
+}  // namespace
+
+void sparse_products(SparseKernels& sparse) {
+    sparse("mm", Function<product>());
+    sparse("addmm", Function<add_product>());
+    sparse("mv", [](const Tensor& self, const Tensor& vec) {
+        KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1 && self.size(1) == vec.size(0), "mv: Expected self.size(-1) == vec.size(-1)");
+        return select(product(self, unsqueeze(vec, 1)), 1, 0);
+    });
+    sparse("addmv", [](const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
+        Tensor result = scaled(select(product(mat, unsqueeze(vec, 1)), 1, 0), alpha);
+        return beta.equals(0) ? result : add(expand(scaled(self, beta), result.sizes()), result);
+    });
+    sparse("bmm", [](const Tensor& self, const Tensor& mat2) {
+        KINDLING_CHECK(Runtime, self.dim() == 3 && mat2.dim() == 3 && !is_sparse(mat2), "bmm: batches of a sparse and a strided matrix are expected");
+        KINDLING_CHECK(Runtime, self.size(0) == mat2.size(0), "bmm_sparse: Argument #2 (mat2) dim 0 must match");
+        KINDLING_CHECK(Runtime, self.size(2) == mat2.size(1), "bmm_sparse: size of the matrices does not match: %ld and %ld", self.size(2), mat2.size(1));
+        std::vector<Tensor> list;
+        for (int64_t i = 0; i < self.size(0); i++) list.push_back(product(select(self, 0, i), select(mat2, 0, i)));
+        return list.empty() ? zeros({0, self.size(1), mat2.size(2)}, self.dtype()) : stack(list, 0);
+    });
+    sparse.parts("matmul", [](const Tensor& self, const Tensor& other) {
+        if (self.dim() == 2 && other.dim() == 1) return mv(self, other);
+        if (self.dim() == 2 && other.dim() == 2) return mm(self, other);
+        if (self.dim() == 3 && other.dim() == 3) return bmm(self, other);
+        if (self.dim() == 1 && other.dim() == 2 && is_sparse(other)) return mv(transpose(other, 0, 1), self);
+        if (!is_sparse(self) && self.dim() > 2 && other.dim() == 2) {   // a batch of rows
+            Sizes sizes = self.sizes();
+            sizes.back() = other.size(1);
+            return reshape(mm(reshape(self, {-1, self.size(-1)}), other), sizes);
+        }
+        fail(ErrorKind::Runtime, "matmul: sparse tensors with %ld and %ld dimensions cannot be multiplied", self.dim(), other.dim());
+    });
+    sparse.parts("linear", [](const Tensor& input, const Tensor& weight, const Tensor& bias) {
+        Tensor result = matmul(input, transpose(weight, 0, 1));
+        return bias.defined() ? add(result, bias) : result;
+    });
+}
+
+}  // namespace kindling
+
+OPERATORS(sparse_products) {
+    declare("_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
+        doc("beta * self + alpha * mat1 @ mat2 for a sparse mat1, whose gradient has its places only"), in(space::Torch | space::Sparse), takes_sparse(), no_out(),
+        kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+            return add_product(self, mat1, mat2, beta, alpha);
+        }),
+        derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
+        derivative("mat1", GIVEN(Tensor grad, Tensor mat1, Tensor mat2, Scalar alpha) {
+            Tensor full = scaled(mm(grad, adjoint_of(mat2)), alpha);
+            return is_sparse(mat1) ? sparse_mask(full, is_coo(mat1) ? coalesced(mat1) : mat1) : full;
+        }),
+        derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha) { return scaled(mm(adjoint_of(mat1), grad), alpha); }),
+    });
+    declare("_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor", {
+        doc("The product of two sparse matrices"), in(space::Torch), takes_sparse(), no_out(),
+        kernel([](const Tensor& self, const Tensor& other) { return product(self, other); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(grad, adjoint_of(other)), is_coo(self) ? coalesced(self) : self); }),
+        derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(adjoint_of(self), grad), is_coo(other) ? coalesced(other) : other); }),
+    });
+    declare("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", {
+        doc("The product of a sparse and any matrix; the sparse one's gradient has its places only"), in(space::Torch | space::Sparse), no_out(),
+        composition([](const Tensor& sparse, const Tensor& dense) {
+            if (is_sparse(sparse) && is_sparse(dense)) return _sparse_sparse_matmul(sparse, dense);
+            if (is_sparse(sparse) || !is_sparse(dense)) return _sparse_addmm(zeros({}, dense.dtype()), sparse, dense, Scalar(0), Scalar(1));
+            return transpose(_sparse_addmm(zeros({}, sparse.dtype()), transpose(dense, 0, 1), transpose(sparse, 0, 1), Scalar(0), Scalar(1)), 0, 1);
+        }),
+    });
+    declare("_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor", {
+        doc("The product of a CSR and a strided matrix with sums, means, maxima or minima in place of sums"), in(space::Torch | space::Sparse), no_out(),
+        composition([](const Tensor& sparse, const Tensor& dense, Text reduce) {
+            KINDLING_CHECK(Runtime, sparse.impl()->layout == Layout::SparseCsr, "Expect input to be a SparseCsr tensor, got %s", layout_word(sparse.impl()->layout));
+            KINDLING_CHECK(Runtime, !is_sparse(dense), "Expect other to be a strided tensor, got %s", layout_word(dense.impl()->layout));
+            KINDLING_CHECK(Runtime, sparse.dim() == 2 && dense.dim() == 2 && sparse.size(1) == dense.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", sparse.size(0), sparse.size(1), dense.size(0), dense.size(1));
+            KINDLING_CHECK(Runtime, reduce == "sum" || reduce == "mean" || reduce == "amax" || reduce == "amin", "reduce argument must be either sum, mean, amax or amin, got %s", std::string(reduce).c_str());
+            const SparseParts& parts = parts_of(sparse);
+            const int64_t count = element_count(sparse);
+            Tensor rows = to(row_indices_of(parts.compressed, count), DType::Int64);
+            Tensor products = mul(unsqueeze(values(sparse), 1), index_select(dense, 0, parts.indices));
+            Tensor result = zeros({sparse.size(0), dense.size(1)}, products.dtype());
+            if (reduce == "sum") return index_add(result, 0, rows, products);
+            return scatter_reduce(result, 0, contiguous(expand(unsqueeze(rows, 1), products.sizes())), products, reduce, false);
+        }),
+    });
+    declare("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
+        doc("alpha * mat1 @ mat2 where a CSR tensor has elements, plus beta times these"), in(space::Torch | space::Sparse), takes_sparse(), has_out(),
+        kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+            KINDLING_CHECK(Runtime, self.impl()->layout == Layout::SparseCsr, "Expected self to have sparse csr layout, but got %s", layout_word(self.impl()->layout));
+            KINDLING_CHECK(Runtime, !is_sparse(mat1), "Expected mat1 to have strided layout, but got %s", layout_word(mat1.impl()->layout));
+            KINDLING_CHECK(Runtime, !is_sparse(mat2), "Expected mat2 to have strided layout, but got %s", layout_word(mat2.impl()->layout));
+            KINDLING_CHECK(Runtime, mat1.dim() >= 2, "Expected mat1 to be a matrix, got %ldD tensor", mat1.dim());
+            KINDLING_CHECK(Runtime, mat2.dim() >= 2, "Expected mat2 to be a matrix, got %ldD tensor", mat2.dim());
+            KINDLING_CHECK(Runtime, mat1.size(-1) == mat2.size(-2), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", mat1.size(-2), mat1.size(-1), mat2.size(-2), mat2.size(-1));
+            KINDLING_CHECK(Runtime, self.size(-2) == mat1.size(-2), "self.shape[-2] must match mat1.shape[-2]");
+            KINDLING_CHECK(Runtime, self.size(-1) == mat2.size(-1), "self.shape[-1] must match mat2.shape[-1]");
+            KINDLING_CHECK(Runtime, mat1.dtype() == mat2.dtype(), "Expected mat1 and mat2 to have the same dtype, but got %s and %s", scalar_type_name(mat1.dtype()), scalar_type_name(mat2.dtype()));
+            KINDLING_CHECK(Runtime, mat1.dtype() == self.dtype(), "Expected mat1 and self to have the same dtype, but got %s and %s", scalar_type_name(mat1.dtype()), scalar_type_name(self.dtype()));
+            Tensor values = scaled(sampled(self, mat1, mat2), alpha);
+            return with_values(self, beta.equals(0) ? values : add(values, scaled(parts_of(self).values, beta)));
+        }),
+        derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
+        derivative("mat1", GIVEN(Tensor grad, Tensor self, Tensor mat2, Scalar alpha) { return scaled(matmul(as_dense(sparse_mask(grad, self)), conj(transpose(mat2, -2, -1))), alpha); }),
+        derivative("mat2", GIVEN(Tensor grad, Tensor self, Tensor mat1, Scalar alpha) { return scaled(matmul(conj(transpose(mat1, -2, -1)), as_dense(sparse_mask(grad, self))), alpha); }),
+    });
 }
