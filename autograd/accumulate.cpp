@@ -1,6 +1,7 @@
 // autograd/accumulate.cpp: how a leaf's gradient grows.
 #include "autograd/meta.h"
 #include "autograd/ops.h"
+#include "core/sparse.h"
 
 namespace kindling {
 
@@ -29,7 +30,9 @@ static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable) {
 
 /// A sparse gradient is kept as it is where nobody else has it.
 static Tensor keep_sparse(const Tensor& fresh) {
-    return fresh.impl()->use_count() == 1 && fresh.storage()->use_count() == 1 ? fresh : tape::clone(fresh);
+    if (fresh.impl()->use_count() != 1 || fresh.storage()->use_count() != 1) return tape::clone(fresh);
+    if (is_coo(fresh) && element_count(fresh) > 1) parts_of(fresh).coalesced = false;   // as PyTorch leaves it
+    return fresh;
 }
 
 constexpr uint32_t lazy_bits = key::Conj | key::Neg;

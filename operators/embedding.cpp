@@ -53,10 +53,25 @@ OPERATORS(embedding) {
             sizes.push_back(weight.size(1));
             return view(index_select(weight, 0, reshape(indices, {-1})), sizes);
         }),
-        derivative("weight", GIVEN(Tensor grad, Tensor indices, IntList weight_sizes, int64_t padding_idx, bool scale_grad_by_freq) {
+        derivative("weight", GIVEN(Tensor grad, Tensor indices, IntList weight_sizes, int64_t padding_idx, bool scale_grad_by_freq, bool sparse) {
+            if (sparse) return embedding_sparse_backward(grad, indices, weight_sizes[0], padding_idx, scale_grad_by_freq);
             return embedding_dense_backward(grad, indices, weight_sizes[0], padding_idx, scale_grad_by_freq);
         }),
         refuses("torch.embedding(torch.ones(2, 3), torch.tensor([7]))", "IndexError: index out of range in self"),
+    });
+    declare("embedding_sparse_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
+        doc("Gradients of the rows that were looked up, as a sparse tensor: one element for each look-up"), in(space::Torch), no_out(),
+        composition([](const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
+            KINDLING_CHECK(Runtime, !scale_grad_by_freq, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+            const int64_t features = grad.size(-1);
+            Tensor flat = reshape(to(indices, DType::Int64), {-1}), rows = reshape(grad, {flat.numel(), features});
+            if (padding_idx >= 0) {
+                Tensor kept = reshape(nonzero(ne(flat, Scalar(padding_idx))), {-1});
+                flat = index_select(flat, 0, kept);
+                rows = index_select(rows, 0, kept);
+            }
+            return _sparse_coo_tensor_unsafe(unsqueeze(flat, 0), rows, {num_weights, features});
+        }),
     });
     declare("embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
         doc("Gradients added up in the rows they came from"), in(space::Torch), no_out(),
@@ -111,10 +126,10 @@ OPERATORS(embedding) {
             return scatter(zeros(shape, DType::Int64), -1, unsqueeze(self, -1), Scalar(1));
         }),
     });
-    declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx) -> Tensor", {
+    declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx, bool sparse) -> Tensor", {
         doc("Sums of table rows: row i of the result adds the rows whose bag is i"), in(space::Hidden), no_out(),
-        composition([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx) {
-            Tensor rows = embedding(weight, indices, padding_idx);
+        composition([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool sparse) {
+            Tensor rows = embedding(weight, indices, padding_idx, false, sparse);
             if (per_sample_weights.defined()) rows = mul(rows, unsqueeze(per_sample_weights, 1));
             if (padding_idx >= 0) rows = masked_fill(rows, unsqueeze(eq(indices, Scalar(padding_idx)), 1), Scalar(0));
             return index_add(zeros({count, weight.size(1)}, weight.dtype()), 0, bags, rows);
@@ -122,7 +137,7 @@ OPERATORS(embedding) {
     });
     declare("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)", {
         doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets"), in(space::Torch), no_out(),
-        composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding) {
+        composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding) {
             KINDLING_CHECK(Runtime, indices.dim() == 1 && offsets.dim() == 1, "input and offsets have to be 1D Tensors");
             KINDLING_CHECK(Runtime, is_floating(weight.dtype()), "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got %s instead (while checking arguments for embedding_bag)", scalar_type_name(weight.dtype()));
             for (const Tensor* each : {&indices, &offsets})
@@ -146,7 +161,7 @@ OPERATORS(embedding) {
                 result = scatter_reduce(zeros({count, weight.size(1)}, weight.dtype()), 0, wide, rows, "amax", false);
                 result = masked_fill(result, unsqueeze(eq(sizes, Scalar(0)), 1), Scalar(0));
             } else {
-                result = _embedding_bag_sum(weight, at, bags, count, per_sample_weights, padding_idx);
+                result = _embedding_bag_sum(weight, at, bags, count, per_sample_weights, padding_idx, sparse);
                 if (mode == 1) result = div(result, unsqueeze(to(clamp_min(sizes, Scalar(1)), weight.dtype()), 1));
             }
             return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, bags, sizes, none);

@@ -446,6 +446,23 @@ Tensor untouched(const Tensor& self, int64_t dim) {
     return copy_to_write(self, {});
 }
 
+/// The gradient of gather as a sparse tensor: an element for each that was gathered.
+Tensor gathered_places(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index) {
+    const int64_t dims = static_cast<int64_t>(sizes.size());
+    Tensor values = reshape(grad, {-1});
+    if (!dims) return _sparse_coo_tensor_unsafe(zeros({0, values.numel()}, DType::Int64), values, sizes);
+    dim = wrap_dim(dim, dims);
+    Tensor at = index.dim() ? index : unsqueeze(index, 0);
+    std::vector<Tensor> lines;
+    for (int64_t d = 0; d < dims; d++) {
+        Sizes shape(static_cast<size_t>(dims), 1);
+        shape[static_cast<size_t>(d)] = at.size(d);
+        Tensor line = d == dim ? at : expand(reshape(arange(Scalar(at.size(d))), shape), at.sizes());
+        lines.push_back(reshape(contiguous(line), {-1}));
+    }
+    return _sparse_coo_tensor_unsafe(stack(lines, 0), values, sizes);
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -597,7 +614,8 @@ OPERATORS(indexing) {
     declare("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", {
         doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"), flags(trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, bool) { return gathered(self, dim, index); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index) {
+        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index, bool sparse_grad) {
+            if (sparse_grad) return gathered_places(grad, self_sizes, dim, index);
             return scatter_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
         }),
     });

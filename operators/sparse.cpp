@@ -168,6 +168,20 @@ static void check_coo(const Tensor& indices, const Tensor& values, IntList size,
                    "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor");
 }
 
+Tensor pattern_of(const Tensor& self) {
+    Tensor plain = detach(self);
+    return is_coo(plain) ? coalesced(plain) : plain;
+}
+
+/// A gradient in the layout of what it belongs to.
+static Tensor laid_out_as(const Tensor& grad, const Tensor& self) {
+    if (grad.impl()->layout == self.impl()->layout) return grad;
+    if (!is_sparse(self)) return to_dense(grad);
+    std::optional<IntList> block;
+    if (is_compressed(self) && is_blocked(self.impl()->layout)) block = block_of(self);
+    return to_sparse(grad, self.impl()->layout, block, is_sparse(grad) ? std::nullopt : std::optional<int64_t>(dense_dims(self)));
+}
+
 static Tensor empty_coo(int64_t dims, IntList size, DType dtype) {
     IntList rest = behind(size, dims);
     return make_coo(size, empty({dims, 0}, DType::Int64), zeros(joined(0, rest), dtype), true);
@@ -186,7 +200,7 @@ OPERATORS(sparse) {
             if (!is_coalesced && indices.size(1) >= 2) parts_of(result).coalesced = false;
             return result;
         }),
-        derivative("values", GIVEN(Tensor grad, Tensor indices) { return values_at(grad, indices); }),
+        derivative("values", GIVEN(Tensor grad, Tensor result) { return _sparse_values_like(grad, detach(result)); }),
     });
     declare("_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None) -> Tensor", {
         doc("A COO tensor of these indices and values; places are not checked"), in(space::Torch), no_out(),
@@ -225,7 +239,7 @@ OPERATORS(sparse) {
             KINDLING_CHECK(Runtime, !is_coo(self) || parts_of(self).coalesced, "Cannot get values on an uncoalesced tensor, please call .coalesce() first");
             return shown(parts_of(self).values);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self) { return with_values(self, grad); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) { return _sparse_with_values(detach(self), grad); }),
     });
     declare("is_coalesced(Tensor self) -> bool", {
         doc("Whether a COO tensor's indices are sorted, each place once"), in(space::Method), takes_sparse(), not_differentiable(),
@@ -281,8 +295,7 @@ OPERATORS(sparse) {
             return as_dense(self);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<bool> masked_grad) {
-            return masked_grad.value_or(true) ? sparse_mask(grad, is_coo(self) ? coalesced(self) : self)
-                                              : as_layout(grad, self.impl()->layout, is_compressed(self) ? block_of(self) : IntList(), dense_dims(self));
+            return masked_grad.value_or(true) ? sparse_mask(grad, pattern_of(self)) : laid_out_as(grad, self);
         }),
     });
     declare("to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor", {
@@ -299,7 +312,7 @@ OPERATORS(sparse) {
             return as_layout(self, layout.value_or(Layout::Sparse), blocksize.value_or(IntList()), dense_dim);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self) {
-            return is_sparse(self) ? as_layout(grad, self.impl()->layout, is_compressed(self) ? block_of(self) : IntList(), dense_dims(self)) : as_dense(grad);
+            return laid_out_as(grad, self);
         }),
     });
     declare("_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", {
@@ -309,7 +322,7 @@ OPERATORS(sparse) {
             KINDLING_CHECK(Runtime, sparse_dim == sparse_dims(self), "to_sparse: conversion from %s to Sparse with sparse_dim argument !=self.sparse_dim() is not supported", layout_word(self.impl()->layout));
             return as_coo(self);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self_shape) { (void)self_shape; return as_dense(grad); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self) { return laid_out_as(grad, self); }),
     });
     declare("to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor", {
         doc("The tensor in a sparse layout, COO unless one is named"), in(space::Method), no_out(),
@@ -334,9 +347,22 @@ OPERATORS(sparse) {
             return with_values(mask, values_like(self, mask));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask, Tensor self_shape) {
-            (void)self_shape;
-            return sparse_mask(grad, mask);
+            Tensor masked = sparse_mask(grad, mask);
+            return self_shape.impl()->layout == Layout::Strided ? to_dense(masked) : masked;
         }),
+    });
+    declare("_sparse_values_like(Tensor self, Tensor pattern) -> Tensor", {
+        doc("The elements of a tensor that lie where a sparse tensor has elements, as its values lie"), in(space::Hidden), takes_sparse(), no_out(),
+        kernel([](const Tensor& self, const Tensor& pattern) { return values_like(self, pattern); }),
+        derivative("self", GIVEN(Tensor grad, Tensor pattern, Tensor self_shape) {
+            Tensor spread = _sparse_with_values(pattern, grad);
+            return self_shape.impl()->layout == Layout::Strided ? to_dense(spread) : spread;
+        }),
+    });
+    declare("_sparse_with_values(Tensor pattern, Tensor values) -> Tensor", {
+        doc("A sparse tensor's places with other values"), in(space::Hidden), takes_sparse(), no_out(),
+        kernel([](const Tensor& pattern, const Tensor& values) { return with_values(pattern, values); }),
+        derivative("values", GIVEN(Tensor grad, Tensor pattern) { return _sparse_values_like(grad, pattern); }),
     });
     declare("_sparse_coo_tensor_with_dims(int sparse_dim, int dense_dim, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor", {
         doc("A COO tensor without elements"), in(space::Torch), takes_sparse(), not_differentiable(), no_out(),

@@ -288,6 +288,11 @@ void sparse_arithmetic(SparseKernels& sparse) {
     sparse("div.Tensor_mode", Function<divided_rounding>());
     sparse.coo("floor_divide", Function<floor_divided>());
     sparse.coo("pow.Tensor_Scalar", Function<raised>());
+    sparse("threshold_backward", [](const Tensor& grad, const Tensor& self, const Scalar& threshold) {
+        Tensor at = is_sparse(self) ? self : grad;
+        if (is_coo(at)) at = coalesced(at);
+        return with_values(at, threshold_backward(values_like(grad, at), values_like(self, at), threshold));
+    });
     // Linear: each element for itself, coalesced or not.
     sparse("neg", [](const Tensor& self) { return with_values(self, neg(parts_of(self).values)); });
     sparse("positive", [](const Tensor& self) { return self; });

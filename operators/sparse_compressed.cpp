@@ -277,7 +277,7 @@ OPERATORS(sparse_compressed) {
             return make_sparse(*layout, size, {plain_indices, dtype == DType::None || dtype == values.dtype() ? values : to(values, dtype), compressed_indices});
         }),
         derivative("values", GIVEN(Tensor grad, Tensor result) {
-            return parts_of(sparse_mask(grad, result)).values;
+            return _sparse_values_like(grad, detach(result));
         }),
     });
     declare("_validate_sparse_compressed_tensor_args(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[] size, Layout layout, bool? check_pinning=None) -> ()", {

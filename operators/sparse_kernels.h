@@ -54,6 +54,8 @@ Tensor values_at(const Tensor& source, const Tensor& indices);
 Tensor values_like(const Tensor& source, const Tensor& pattern);
 Tensor as_coo(const Tensor& tensor, int64_t sparse_dims = -1);
 Tensor as_dense(const Tensor& tensor);
+/// Places of a sparse tensor for a mask: outside the graph, each once.
+Tensor pattern_of(const Tensor& self);
 /// Any layout from any other.
 Tensor as_layout(const Tensor& tensor, Layout layout, IntList blocksize = {}, std::optional<int64_t> dense_dim = std::nullopt);
 /// Which row (CSC: column) each element of a compressed tensor lies in: [batch..., elements].

@@ -55,10 +55,12 @@ Tensor product(const Tensor& a, const Tensor& b) {
     check_shapes(a, b);
     if (is_sparse(a) && is_sparse(b)) {
         Tensor result = times_sparse(a, b);
-        return is_compressed(a) ? as_layout(result, a.impl()->layout, block_of(a)) : result;
+        if (is_coo(a)) return result;
+        const bool columns = !by_rows(a.impl()->layout) && is_compressed(b) && !by_rows(b.impl()->layout);
+        return as_layout(result, is_blocked(a.impl()->layout) ? a.impl()->layout : columns ? Layout::SparseCsc : Layout::SparseCsr, block_of(a));
     }
     if (is_sparse(a)) return times_strided(elements_of(a), a.size(0), b);
-    KINDLING_CHECK(Runtime, is_compressed(b), "mm: expected 'self' to be a sparse tensor where 'mat2' is one of layout %s", name(b.impl()->layout));
+    if (!is_sparse(b)) return mm(a, b);
     return contiguous(t(product(transpose(b, 0, 1), t(a))));
 }
 
@@ -93,6 +95,20 @@ Tensor sampled(const Tensor& pattern, const Tensor& a, const Tensor& b) {
     return sum(mul(gather(a, batch, contiguous(expand(left, wide_a))), gather(other, batch, contiguous(expand(right, wide_a)))), IntList({-1}));
 }
 }  // namespace
+
+static void need_csr(const Tensor& self, const char* name) {
+    KINDLING_CHECK(NotImplemented, is_compressed(self), "Could not run 'aten::%s' with arguments from the '%s' backend. This could be because the operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).",
+                   name, is_coo(self) ? "SparseCPU" : "CPU");
+}
+
+/// The rows of a COO matrix that have elements, and those of its product with a strided one.
+static Tensor product_rows(const Tensor& mat1, const Tensor& mat2, Tensor& rows) {
+    KINDLING_CHECK(Runtime, is_coo(mat1) && !is_sparse(mat2), "sspaddmm: a sparse and a strided matrix are expected, not %s and %s", layout_word(mat1.impl()->layout), layout_word(mat2.impl()->layout));
+    KINDLING_CHECK(Runtime, mat2.dim() == 2, "sspaddmm: Argument #3: matrices expected, got %ldD tensor", mat2.dim());
+    Tensor all = product(mat1, mat2);
+    rows = std::get<0>(_unique2(select(parts_of(mat1).indices, 0, 0), true, false, false));
+    return index_select(all, 0, rows);
+}
 
 void sparse_products(SparseKernels& sparse) {
     sparse("mm", Function<product>());
@@ -142,15 +158,15 @@ OPERATORS(sparse_products) {
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("mat1", GIVEN(Tensor grad, Tensor mat1, Tensor mat2, Scalar alpha) {
             Tensor full = scaled(mm(grad, adjoint_of(mat2)), alpha);
-            return is_sparse(mat1) ? sparse_mask(full, is_coo(mat1) ? coalesced(mat1) : mat1) : full;
+            return is_sparse(mat1) ? sparse_mask(full, pattern_of(mat1)) : full;
         }),
         derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha) { return scaled(mm(adjoint_of(mat1), grad), alpha); }),
     });
     declare("_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor", {
         doc("The product of two sparse matrices"), in(space::Torch), takes_sparse(), no_out(),
         kernel([](const Tensor& self, const Tensor& other) { return product(self, other); }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(grad, adjoint_of(other)), is_coo(self) ? coalesced(self) : self); }),
-        derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(adjoint_of(self), grad), is_coo(other) ? coalesced(other) : other); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(grad, adjoint_of(other)), pattern_of(self)); }),
+        derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(adjoint_of(self), grad), pattern_of(other)); }),
     });
     declare("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", {
         doc("The product of a sparse and any matrix; the sparse one's gradient has its places only"), in(space::Torch | space::Sparse), no_out(),
@@ -163,6 +179,7 @@ OPERATORS(sparse_products) {
     declare("_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor", {
         doc("The product of a CSR and a strided matrix with sums, means, maxima or minima in place of sums"), in(space::Torch | space::Sparse), no_out(),
         composition([](const Tensor& sparse, const Tensor& dense, Text reduce) {
+            need_csr(sparse, "_sparse_mm_reduce_impl");
             KINDLING_CHECK(Runtime, sparse.impl()->layout == Layout::SparseCsr, "Expect input to be a SparseCsr tensor, got %s", layout_word(sparse.impl()->layout));
             KINDLING_CHECK(Runtime, !is_sparse(dense), "Expect other to be a strided tensor, got %s", layout_word(dense.impl()->layout));
             KINDLING_CHECK(Runtime, sparse.dim() == 2 && dense.dim() == 2 && sparse.size(1) == dense.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", sparse.size(0), sparse.size(1), dense.size(0), dense.size(1));
@@ -176,9 +193,45 @@ OPERATORS(sparse_products) {
             return scatter_reduce(result, 0, contiguous(expand(unsqueeze(rows, 1), products.sizes())), products, reduce, false);
         }),
     });
+    declare("hspmm(Tensor mat1, Tensor mat2) -> Tensor", {
+        doc("The product of a COO and a strided matrix as COO with one sparse dimension: the rows that mat1 has"), takes_sparse(), not_differentiable(), no_out(),
+        kernel([](const Tensor& mat1, const Tensor& mat2) {
+            Tensor rows, values = product_rows(mat1, mat2, rows);
+            return make_coo({mat1.size(0), mat2.size(1)}, unsqueeze(rows, 0), values);
+        }),
+    });
+    declare("sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
+        doc("beta * self + alpha * mat1 @ mat2 as COO, for COO self and mat1"), takes_sparse(), not_differentiable(), no_out(),
+        kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+            KINDLING_CHECK(Runtime, is_coo(self), "tensor.sspaddmm(...) can only be called on sparse tensors");
+            Tensor rows, values = scaled(product_rows(mat1, mat2, rows), alpha);
+            Sizes grid{rows.size(0), mat2.size(1)};
+            Tensor at_row = reshape(contiguous(expand(unsqueeze(rows, 1), grid)), {-1}), at_column = reshape(contiguous(expand(arange(Scalar(mat2.size(1))), grid)), {-1});
+            Tensor indices = stack(std::vector<Tensor>{at_row, at_column}, 0);
+            const SparseParts& parts = parts_of(self);
+            if (!beta.equals(0)) {
+                indices = cat(std::vector<Tensor>{parts.indices, indices}, 1);
+                values = cat(std::vector<Tensor>{scaled(parts.values, beta), reshape(values, {-1})}, 0);
+            }
+            return make_coo(self.sizes(), indices, reshape(values, {-1}));
+        }),
+    });
+    declare("smm(Tensor self, Tensor mat2) -> Tensor", {
+        doc("The product of a COO and a strided matrix as COO"), no_out(),
+        composition([](const Tensor& self, const Tensor& mat2) {
+            KINDLING_CHECK(Runtime, is_coo(self), "tensor.sspaddmm(...) can only be called on sparse tensors");
+            KINDLING_CHECK(Runtime, mat2.dim() == 2, "sspaddmm: Argument #3: matrices expected, got %ldD tensor", mat2.dim());
+            return sspaddmm(_sparse_coo_tensor_with_dims(2, 0, {self.size(0), mat2.size(1)}, self.dtype()), self, mat2, Scalar(0), Scalar(1));
+        }),
+    });
+    declare("spmm(Tensor self, Tensor mat2) -> Tensor", {
+        doc("mm, by the name that programs with sparse matrices use"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, const Tensor& mat2) { return mm(self, mat2); }),
+    });
     declare("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("alpha * mat1 @ mat2 where a CSR tensor has elements, plus beta times these"), in(space::Torch | space::Sparse), takes_sparse(), has_out(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+            need_csr(self, "sparse_sampled_addmm");
             KINDLING_CHECK(Runtime, self.impl()->layout == Layout::SparseCsr, "Expected self to have sparse csr layout, but got %s", layout_word(self.impl()->layout));
             KINDLING_CHECK(Runtime, !is_sparse(mat1), "Expected mat1 to have strided layout, but got %s", layout_word(mat1.impl()->layout));
             KINDLING_CHECK(Runtime, !is_sparse(mat2), "Expected mat2 to have strided layout, but got %s", layout_word(mat2.impl()->layout));
@@ -193,7 +246,7 @@ OPERATORS(sparse_products) {
             return with_values(self, beta.equals(0) ? values : add(values, scaled(parts_of(self).values, beta)));
         }),
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
-        derivative("mat1", GIVEN(Tensor grad, Tensor self, Tensor mat2, Scalar alpha) { return scaled(matmul(as_dense(sparse_mask(grad, self)), conj(transpose(mat2, -2, -1))), alpha); }),
-        derivative("mat2", GIVEN(Tensor grad, Tensor self, Tensor mat1, Scalar alpha) { return scaled(matmul(conj(transpose(mat1, -2, -1)), as_dense(sparse_mask(grad, self))), alpha); }),
+        derivative("mat1", GIVEN(Tensor grad, Tensor self, Tensor mat2, Scalar alpha) { return scaled(matmul(to_dense(sparse_mask(grad, pattern_of(self))), conj(transpose(mat2, -2, -1))), alpha); }),
+        derivative("mat2", GIVEN(Tensor grad, Tensor self, Tensor mat1, Scalar alpha) { return scaled(matmul(conj(transpose(mat1, -2, -1)), to_dense(sparse_mask(grad, pattern_of(self)))), alpha); }),
     });
 }

@@ -85,7 +85,13 @@ static Tensor soft(const Tensor& given, int64_t dim, bool logarithm) {
     return with_values(self, logarithm ? sub(moved, log(total)) : div(powers, total));
 }
 
+/// These gradients are computed on values alone: there is no way back through them.
+static void refuse_second(const char* name) {
+    KINDLING_CHECK(NotImplemented, !thread_state.grad_mode, "derivative for aten::%s is not implemented", name);
+}
+
 static Tensor soft_gradient(const Tensor& grad, const Tensor& output, int64_t dim, bool logarithm) {
+    refuse_second(logarithm ? "_sparse_log_softmax_backward_data" : "_sparse_softmax_backward_data");
     dim = wrap_dim(dim, output.dim());
     Tensor g = values_at(grad, parts_of(output).indices), y = parts_of(output).values;
     Tensor weighted = logarithm ? g : mul(g, y), weight = logarithm ? exp(y) : y;
@@ -128,6 +134,7 @@ OPERATORS(sparse_reductions) {
             return sum_over(self, dim, false, self.dtype());
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, IntList dim) {
+            refuse_second("_sparse_sum_backward");
             // The gradient of each element is that of what it was added to.
             Tensor from = coalesced(self);
             const uint64_t mask = dim_mask(dim, self.dim());

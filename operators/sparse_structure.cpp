@@ -295,6 +295,11 @@ void sparse_structure(SparseKernels& sparse) {
         return with_values(self, ones_like(parts_of(self).values, dtype));
     });
     sparse("_local_scalar_dense", [](const Tensor& self) { return as_dense(self).item_scalar(); });
+    sparse.parts("stack", [](TensorList tensors, int64_t dim) {
+        std::vector<Tensor> list;
+        for (const Tensor& each : tensors) list.push_back(unsqueeze(each, dim));
+        return cat(list, wrap_dim(dim, tensors[0].dim() + 1));
+    });
     sparse.parts("unbind.int", [](const Tensor& self, int64_t dim) {
         std::vector<Tensor> list;
         for (int64_t i = 0; i < self.size(dim); i++) list.push_back(select(self, dim, i));

@@ -7,7 +7,7 @@ __all__ = ["addmm", "check_sparse_tensor_invariants", "mm", "sum", "softmax", "s
            "as_sparse_gradcheck"]
 
 _OPERATORS = {"addmm": "_sparse_addmm", "mm": "_sparse_mm", "softmax": "_sparse_softmax", "log_softmax": "_sparse_log_softmax",
-              "sampled_addmm": "sparse_sampled_addmm", "spsolve": "_spsolve"}
+              "sampled_addmm": "sparse_sampled_addmm"}
 _SEMI_STRUCTURED = "SparseSemiStructuredTensor SparseSemiStructuredTensorCUTLASS SparseSemiStructuredTensorCUSPARSELT"
 
 
@@ -41,6 +41,11 @@ def sum(input, dim=None, dtype=None):
     if dtype is None:
         return torch._sparse_sum(input) if dim is None else torch._sparse_sum(input, dim)
     return torch._sparse_sum(input, dtype=dtype) if dim is None else torch._sparse_sum(input, dim, dtype=dtype)
+
+
+def spsolve(input, other, *, left=True):
+    """Solves a system with a sparse matrix; PyTorch does so on GPUs only."""
+    raise NotImplementedError("Could not run 'aten::_spsolve' with arguments from the 'SparseCsrCPU' backend.")
 
 
 def spdiags(diagonals, offsets, shape, layout=None):
