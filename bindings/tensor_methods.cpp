@@ -83,7 +83,7 @@ METHOD(is_conj) { NO_ARGUMENTS("is_conj") return PyBool_FromLong((impl_of(self)-
 METHOD(is_neg) { NO_ARGUMENTS("is_neg") return PyBool_FromLong((impl_of(self)->key & key::Neg) != 0); }
 METHOD(is_inference) { NO_ARGUMENTS("is_inference") return PyBool_FromLong(impl_of(self)->inference); }
 METHOD(is_pinned) { Py_RETURN_FALSE; }
-METHOD(is_shared) { NO_ARGUMENTS("is_shared") return PyBool_FromLong(impl_of(self)->storage && impl_of(self)->storage->shared); }
+METHOD(is_shared) { NO_ARGUMENTS("is_shared") need_storage(impl_of(self)); return PyBool_FromLong(impl_of(self)->storage && impl_of(self)->storage->shared); }
 METHOD(same) { return Py_NewRef(self); }
 
 // ---- values
@@ -207,6 +207,7 @@ METHOD(untyped_storage) {
 }
 METHOD(share_memory_) {
     NO_ARGUMENTS("share_memory_")
+    need_storage(impl_of(self));
     Object storage(checked(storage_object(impl_of(self)->storage)));
     Object shared(PyObject_CallMethod(storage.get(), "share_memory_", nullptr));
     return shared ? Py_NewRef(self) : nullptr;

@@ -48,8 +48,19 @@ Tensor make_sparse(Layout layout, IntList sizes, SparseParts parts) {
 void replace_parts(const Tensor& self, const Tensor& from) {
     KINDLING_ASSERT(self.impl()->layout == from.impl()->layout);
     SparseParts parts = parts_of(from);
-    parts_of(self) = std::move(parts);
-    self.impl()->set_shape(from.sizes(), from.strides());
+    TensorImpl* impl = self.impl();
+    if (impl->storage->use_count() > 1) {   // what was detached before keeps what it had
+        Tensor own = make_sparse(impl->layout, from.sizes(), std::move(parts));
+        const uint32_t version = self.version();
+        Storage* old = impl->storage;
+        own.storage()->retain();
+        impl->storage = own.storage();
+        impl->start_version(version);
+        release(old);
+    } else {
+        parts_of(self) = std::move(parts);
+    }
+    impl->set_shape(from.sizes(), from.strides());
 }
 
 int64_t dense_dims(const Tensor& t) {

@@ -29,7 +29,7 @@ const char* layout_word(Layout layout);
 SparseParts& parts_of(const Tensor& sparse);
 /// A tensor of these parts, which are not checked; they lose their history.
 Tensor make_sparse(Layout layout, IntList sizes, SparseParts parts);
-/// Gives `self` the sizes and parts of `from`, as does every header that shares its storage.
+/// Gives `self` the sizes and parts of `from`. Headers that shared its parts keep them.
 void replace_parts(const Tensor& self, const Tensor& from);
 
 inline int64_t sparse_dims(const Tensor& t) { return is_coo(t) ? parts_of(t).indices.size(0) : 2; }

@@ -81,7 +81,8 @@ def get_file_path(*path_components):
 
 class _LegacyType(type):
     def __instancecheck__(cls, value):
-        return isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == "cpu"
+        return (isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == "cpu" and
+                value.layout is _C.strided)
 
     def __repr__(cls):
         return f"<class 'torch.{cls.__name__}'>"

@@ -65,7 +65,9 @@ class _Methods:
         from copy import deepcopy
 
         with torch.no_grad():
-            if self.is_meta:
+            if self.layout != torch.strided:
+                result = self.detach().clone()
+            elif self.is_meta:
                 result = torch.empty_strided(self.shape, self.stride(), dtype=self.dtype, device=self.device)
             else:
                 storage = self.untyped_storage().__deepcopy__(memo)

@@ -279,7 +279,7 @@ void sparse_arithmetic(SparseKernels& sparse) {
         if (!is_sparse(self)) copy_into(self, as_dense(result));
         else {
             if (is_coo(self) && !is_sparse(other) && element_count(result) > 1) parts_of(result).coalesced = false;   // as PyTorch leaves it
-            replace_parts(self, result.dtype() == self.dtype() ? result : to(result, self.dtype()));
+            put_parts(self, result.dtype() == self.dtype() ? result : to(result, self.dtype()));
         }
         written(self);
         return self;

@@ -106,6 +106,12 @@ static bool run_on_values(const Operator& op, Value* arguments, Value* results) 
     return true;
 }
 
+void put_parts(const Tensor& self, const Tensor& result) {
+    const SparseParts &mine = parts_of(self), &fresh = parts_of(result);
+    if (is_compressed(self) && mine.indices.is_same(fresh.indices) && mine.values.sizes() == fresh.values.sizes()) copy_into(mine.values, fresh.values);
+    else replace_parts(self, result);
+}
+
 /// Writes what the functional form gave to self or out.
 static void write(const Operator& op, const Tensor& target, const Tensor& result) {
     check_target(op, result.dtype(), target.dtype());
@@ -118,7 +124,7 @@ static void write(const Operator& op, const Tensor& target, const Tensor& result
         KINDLING_CHECK(Runtime, op.form == Form::Out || fits.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                        str(target.sizes()).c_str(), str(fits.sizes()).c_str());
         if (fits.impl()->layout != target.impl()->layout) fits = as_layout(fits, target.impl()->layout);
-        replace_parts(target, fits);
+        put_parts(target, fits);
     }
     written(target);
 }

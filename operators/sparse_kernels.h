@@ -42,6 +42,8 @@ void sparse_reductions(SparseKernels& sparse);
 
 /// The same elements with other values (of any dtype), in the same order.
 Tensor with_values(const Tensor& like, const Tensor& values);
+/// What an in-place form computed, into self. Compressed tensors with the same places take the values into their memory.
+void put_parts(const Tensor& self, const Tensor& result);
 /// COO of these parts.
 Tensor make_coo(IntList sizes, const Tensor& indices, const Tensor& values, bool coalesced = false);
 /// Sorted, each place once: the tensor itself if it is so already.

@@ -319,6 +319,19 @@ void sparse_structure(SparseKernels& sparse) {
     sparse("_conj", [](const Tensor& self) { return with_values(self, resolve_conj(conj(parts_of(self).values))); });
     sparse("_neg_view", [](const Tensor& self) { return with_values(self, neg(parts_of(self).values)); });
     sparse("reshape", [](const Tensor&, IntList) -> Tensor { fail(ErrorKind::Runtime, "reshape is not implemented for sparse tensors"); });
+    // What asks for dtypes only.
+    sparse("result_type.Tensor", [](const Tensor& tensor, const Tensor& other) {
+        ResultType type;
+        type.add(*tensor.impl());
+        type.add(*other.impl());
+        return type.get();
+    });
+    sparse("result_type.Scalar", [](const Tensor& tensor, const Scalar& other) {
+        ResultType type;
+        type.add(*tensor.impl());
+        type.add(other);
+        return type.get();
+    });
     sparse("is_same_size", [](const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); });
     sparse("resize_as_", [](const Tensor& self, const Tensor& the_template, Format) {
         KINDLING_CHECK(Runtime, is_coo(self) && is_coo(the_template), "resize_as_: both tensors must be sparse_coo");

@@ -172,6 +172,10 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         inputs = (inputs,)
     inputs = tuple(inputs)
     sources = [(i, each) for i, each in enumerate(inputs) if isinstance(each, torch.Tensor) and each.requires_grad]
+    if any(each.layout != torch.strided for _, each in sources):
+        from kindling.sparse._gradcheck import wrapped
+        return wrapped(gradcheck)(func, inputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+                                  check_undefined_grad=check_undefined_grad, check_backward_ad=check_backward_ad, masked=bool(masked))
     if not sources:
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
     for position, each in sources:

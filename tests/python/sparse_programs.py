@@ -7,10 +7,12 @@ COMPRESSED = {"sparse_csr": ("crow_indices", "col_indices"), "sparse_bsr": ("cro
               "sparse_csc": ("ccol_indices", "row_indices"), "sparse_bsc": ("ccol_indices", "row_indices")}
 
 
-def parts(value):
-    """What a value is, as plain Python."""
+def parts(value, coalesce=False):
+    """What a value is, as plain Python. `coalesce`: COO by what it stands for, in whatever order its elements lie."""
     if isinstance(value, (reference.Tensor, kindling.Tensor)):
         layout = str(value.layout)[6:]
+        if coalesce and layout == "sparse_coo":
+            value = value.detach().clone()._coalesced_(False).coalesce()
         facts = [layout, tuple(value.shape), str(value.dtype), value.requires_grad]
         if layout == "sparse_coo":
             facts += [value.is_coalesced(), value.sparse_dim(), value.dense_dim(), value._indices().tolist(), numbers(value._values())]
@@ -21,7 +23,7 @@ def parts(value):
             facts += [numbers(value)]
         return facts
     if isinstance(value, (list, tuple)):
-        return [parts(each) for each in value]
+        return [parts(each, coalesce) for each in value]
     if isinstance(value, (bool, int, float, complex, str, type(None))):
         return value
     return str(value)
@@ -31,7 +33,7 @@ def numbers(tensor):
     return [str(tensor.dtype), tuple(tensor.shape), tensor.detach().tolist()]
 
 
-def run(torch, program):
+def run(torch, program, coalesce=False):
     """("gave", parts) or ("raised", class, words)."""
     torch.manual_seed(0)
     space = {"torch": torch, "F": torch.nn.functional}
@@ -43,7 +45,7 @@ def run(torch, program):
             value = space.get("result")
         else:
             value = eval(last, space)
-        return ["gave", parts(value)]
+        return ["gave", parts(value, coalesce)]
     except Exception as error:
         return ["raised", type(error).__name__, str(error).split("\n")[0]]
 
