@@ -16,6 +16,8 @@
 #include <cstring>
 #include <exception>
 
+#include "core/error.h"
+
 namespace kindling {
 namespace {
 
@@ -288,6 +290,7 @@ void (*handle_signals)() = nullptr;
 void hear_signals() {
     static constinit std::atomic<int64_t> heard{0};
     if (!handle_signals) return;
+    if (inside && pool.job.failed.load(std::memory_order_relaxed)) fail(ErrorKind::Runtime, "a part of a parallel loop failed");   // its other parts end early
     const int64_t now = milliseconds(CLOCK_MONOTONIC_COARSE);
     if (now - heard.load(std::memory_order_relaxed) < 100 || syscall(SYS_gettid) != getpid()) return;
     heard.store(now, std::memory_order_relaxed);

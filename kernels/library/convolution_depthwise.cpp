@@ -198,6 +198,7 @@ bool run_depthwise(const Shape& s, const T* input, const T* weight, const T* bia
     parallel_for(0, s.batch * s.groups, grain_of(s.out_space * s.taps), [&](int64_t begin, int64_t end) {
         Padded<T> padded(s);
         for (int64_t image = begin; image < end; ++image) {
+            hear_signals();
             fill_layout(s, padded.layout, input + image * s.in_space, 1, 0, padded.values.data);
             for (int64_t o = 0; o < s.out_channels; ++o) {
                 const int64_t channel = image % s.groups * s.out_channels + o;
@@ -306,6 +307,7 @@ bool run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, 
     parallel_for(0, s.batch * s.groups, grain_of(s.out_space * s.taps), [&](int64_t begin, int64_t end) {
         Padded<T> padded(s);
         for (int64_t image = begin; image < end; ++image) {
+            hear_signals();
             if (image > begin) padded.clear();
             for (int64_t o = 0; o < s.out_channels; ++o)
                 depthwise_steps<T>().scatter(padded.plane, grad_output + (image * s.out_channels + o) * s.out_space,

@@ -232,6 +232,7 @@ bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie
         Scratch<T> copied(d.size);
         clear(copied.data, d.size);
         for (int64_t task = begin; task < end; ++task) {
+            hear_signals();
             const int64_t block = task / bands, first_row = task % bands * d.layout.out_rows, group = block % s.groups,
                           first = first_of(block), images = images_of(block);
             const int64_t rows = std::min(d.layout.out_rows, s.out[1] - first_row), places = d.layout.places(s, rows);

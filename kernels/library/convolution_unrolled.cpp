@@ -266,8 +266,10 @@ void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias
         static_cast<double>(s.out_channels) * static_cast<double>(unrolled_rows) * static_cast<double>(rows * width);
     auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
     parallel_for(0, tasks, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
+        for (int64_t i = begin; i < end; ++i) {
+            hear_signals();
             task(i);
+        }
     });
 }
 
@@ -313,8 +315,10 @@ void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, c
         if (s.direct && (all_rows == 0 || width == 0)) start_channels(to, count, s.in_space, offset);
     };
     parallel_for(0, images * blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
+        for (int64_t i = begin; i < end; ++i) {
+            hear_signals();
             task(i);
+        }
     });
 }
 
@@ -360,8 +364,10 @@ void run_unrolled_weight(const Shape& s, const T* input, const T* grad_output, T
     };
     if (s.groups * blocks == 1) return task(0);
     parallel_for(0, s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
+        for (int64_t i = begin; i < end; ++i) {
+            hear_signals();
             task(i);
+        }
     });
 }
 

@@ -242,6 +242,7 @@ bool run_weight(const Shape& s, const float* input, const float* grad_output, fl
         const int64_t places = (count - 1) * w.places + last.out[0] * last.out[1] * s.out[2];
         parallel_for(0, columns * ranges * parts, 1, [&](int64_t begin, int64_t end) {
             for (int64_t task = begin; task < end; ++task) {
+                hear_signals();
                 const int64_t part = task % parts, range = task / parts % ranges, column = task / parts / ranges;
                 const int64_t group = column / w.panels, block = range * some;
                 add_part(w,

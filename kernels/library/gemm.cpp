@@ -1,6 +1,7 @@
 #include "kernels/library/gemm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <utility>
 
@@ -21,6 +22,24 @@ const GemmSteps& gemm_steps() { return KINDLING_OF_ISA(gemm_steps); }
 
 void run_part(const GemmPart<float>& part) { gemm_steps().gemm_float(part); }
 void run_part(const GemmPart<double>& part) { gemm_steps().gemm_double(part); }
+
+// Calls piece(first row, rows, first column, columns) for parts of a product on one thread that take a tenth of a second or so, with
+// an ear for signals between them: the code that multiplies cannot be interrupted. Small ones are one part.
+template <class F>
+void in_pieces(int64_t m, int64_t n, int64_t k, F piece) {
+    constexpr double enough = 2e9;
+    const double wide = static_cast<double>(n), deep = static_cast<double>(k) + 1;
+    if (static_cast<double>(m) * wide * deep < 2 * enough) return piece(int64_t{0}, m, int64_t{0}, n);
+    auto side = static_cast<int64_t>(std::sqrt(enough / deep)) / 96 * 96;
+    const int64_t rows = std::min(std::max<int64_t>(side, 96), m);
+    side = static_cast<int64_t>(enough / deep / static_cast<double>(rows)) / 96 * 96;
+    const int64_t columns = std::min(std::max<int64_t>(side, 96), n);
+    for (int64_t i = 0; i < m; i += rows)
+        for (int64_t j = 0; j < n; j += columns) {
+            if (i + j > 0) hear_signals();
+            piece(i, std::min(rows, m - i), j, std::min(columns, n - j));
+        }
+}
 
 constexpr double parallel_work = 600e3; // multiply-adds below which waking a thread does not pay
 
@@ -71,6 +90,19 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
     }
     part.may_dot = part.m <= 4;
 
+    auto moved = [](GemmPart<T> p, int64_t i, int64_t rows, int64_t j, int64_t columns) {
+        p.m = rows;
+        p.n = columns;
+        p.a += i * p.a_row;
+        p.b += p.b_panel ? j * p.b_panel / panel_columns(dtype_of<T>) : j * p.b_column;
+        p.out += i * p.out_row + j * p.out_column;
+        if (p.c) p.c += i * p.c_row + j * p.c_column;
+        return p;
+    };
+    auto run_listening = [&](const GemmPart<T>& whole) {
+        in_pieces(whole.m, whole.n, whole.k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) { run_part(moved(whole, i, rows, j, columns)); });
+    };
+
     // The grid of pieces that the threads share.
     double work = static_cast<double>(part.m) * static_cast<double>(part.n) * static_cast<double>(part.k);
     int64_t rows = 1, columns = 1;
@@ -101,17 +133,11 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
         int64_t column_step = ((part.n + columns - 1) / columns + 31) / 32 * 32;
         int64_t i = r * row_step, j = c * column_step;
         if (i >= part.m || j >= part.n) return;
-        p.m = std::min(row_step, part.m - i);
-        p.n = std::min(column_step, part.n - j);
-        p.a += i * p.a_row;
-        p.b += p.b_panel ? j * p.b_panel / panel_columns(dtype_of<T>) : j * p.b_column;
-        p.out += i * p.out_row + j * p.out_column;
-        if (p.c) p.c += i * p.c_row + j * p.c_column;
-        run_part(p);
+        run_listening(moved(p, i, std::min(row_step, part.m - i), j, std::min(column_step, part.n - j)));
     };
     int64_t pieces = batch * rows * columns;
     if (alone || pieces == 1) {
-        if (rows * columns == 1 && batch == 1) return run_part(part);
+        if (rows * columns == 1 && batch == 1) return run_listening(part);
         for (int64_t i = 0; i < pieces; ++i)
             piece(i);
         return;
@@ -155,7 +181,7 @@ bool run_tiles(TilesPart whole) {
         part.out = static_cast<char*>(part.out) + (index * part.out_batch + i * part.out_row + j) * out_item;
         return part;
     };
-    if (whole.batch >= threads || work < enough) {
+    if ((whole.batch >= threads && work < 3e10) || work < enough) {
         parallel_for(0, whole.batch, 1 + static_cast<int64_t>(enough / (work + 1)), [&](int64_t begin, int64_t end) {
             TilesPart part = moved(whole, begin, 0, 0);
             part.batch = end - begin;
@@ -170,10 +196,13 @@ bool run_tiles(TilesPart whole) {
     parallel_for(0, whole.batch * pieces, 1, [&](int64_t begin, int64_t end) {
         for (int64_t index = begin; index < end; ++index) {
             const int64_t from = index % pieces * step, count = std::min(step, size - from);
-            TilesPart part = moved(whole, index / pieces, by_rows ? from : 0, by_rows ? 0 : from);
-            (by_rows ? part.m : part.n) = count;
-            part.batch = 1;
-            gemm_tiles(part);
+            in_pieces(by_rows ? count : whole.m, by_rows ? whole.n : count, whole.k / 16, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
+                TilesPart part = moved(whole, index / pieces, i + (by_rows ? from : 0), j + (by_rows ? 0 : from));
+                part.m = rows;
+                part.n = columns;
+                part.batch = 1;
+                gemm_tiles(part);
+            });
         }
     });
     return true;

@@ -7,6 +7,7 @@
 
 #include "kernels/intrinsics.h"
 #include "kernels/library/isa_buffer.h"
+#include "runtime/threads.h"
 
 namespace kindling::library {
 namespace {
@@ -148,6 +149,7 @@ void gemm_bf16(const Bf16Part& part) {
             const int64_t k = part.k - p0 < 2 * k_block ? part.k - p0 : 2 * k_block, pairs = (k + 1) / 2;
             pack(packed_b.data, N, part.b + p0 * part.b_row + j0 * part.b_column, part.b_column, part.b_row, n, k);
             for (int64_t i0 = 0; i0 < part.m; i0 += m_block) {
+                if (i0 + p0 + j0 > 0) hear_signals();
                 const int64_t m = part.m - i0 < m_block ? part.m - i0 : m_block;
                 pack(packed_a.data, M, part.a + i0 * part.a_row + p0 * part.a_column, part.a_row, part.a_column, m, k);
                 for (int64_t j = 0; j < n; j += N)

@@ -108,9 +108,27 @@ struct Pair {
     K key;
     std::conditional_t<sizeof(K) == 8, int64_t, uint32_t> index;
 };
+// How long until the standard library's sorts and selections, which are long where a row is, listen for signals again.
+struct Ear {
+    static constexpr int64_t often = int64_t{1} << 20;
+    int64_t left = often;
+    void listen() {
+        if (--left) [[likely]] return;
+        left = often;
+        hear_signals();
+    }
+};
 struct ByKey {
     template <class P>
     bool operator()(const P& a, const P& b) const {
+        return a.key < b.key;
+    }
+};
+struct ByKeyListening {
+    Ear* ear;
+    template <class P>
+    bool operator()(const P& a, const P& b) const {
+        ear->listen();
         return a.key < b.key;
     }
 };
@@ -296,8 +314,9 @@ void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t 
                 fill_pairs(keys, from, inner, n, largest, spare.data, p);
                 // The steps torch takes, as above.
                 if (k > 0) {
-                    std::nth_element(p, p + k - 1, p + n, ByKey());
-                    if (sorted) std::sort(p, p + k - 1, ByKey());
+                    Ear ear;
+                    std::nth_element(p, p + k - 1, p + n, ByKeyListening{&ear});
+                    if (sorted) std::sort(p, p + k - 1, ByKeyListening{&ear});
                 }
             }
             int64_t base = row / inner * k * inner + row % inner;
@@ -409,7 +428,9 @@ void median(const Rows& rows, const void* input, bool ignore_nan, void* values, 
                 --there;
             }
             int64_t k = there > 0 ? (there - 1) / 2 : 0;
-            std::nth_element(pairs, pairs + k, pairs + rows.n, [](const auto& a, const auto& b) {
+            Ear ear;
+            std::nth_element(pairs, pairs + k, pairs + rows.n, [&](const auto& a, const auto& b) {
+                ear.listen();
                 return a.key < b.key || (a.key == b.key && a.index < b.index); // torch's order is a stable one here
             });
             return static_cast<int64_t>(pairs[k].index);
@@ -420,11 +441,15 @@ void median(const Rows& rows, const void* input, bool ignore_nan, void* values, 
 void mode(const Rows& rows, const void* input, void* values, int64_t* indices) {
     for_keys(rows.dtype, "mode", [&](const auto& keys) {
         run_choose(keys, rows, input, values, indices, [&](auto* pairs) {
-            std::sort(pairs, pairs + rows.n, ByKey());
+            Ear ear;
+            std::sort(pairs, pairs + rows.n, [&](const auto& a, const auto& b) {
+                ear.listen();
+                return a.key < b.key && !keys.is_nan(b.key); // nan is neither before nor after, as where torch sorts
+            });
             int64_t best = 0, most = 0, run = 0;
             for (int64_t i = 0; i < rows.n; ++i) {
                 ++run;
-                if (i + 1 == rows.n || pairs[i].key != pairs[i + 1].key) {
+                if (i + 1 == rows.n || pairs[i].key != pairs[i + 1].key || keys.is_nan(pairs[i].key)) {
                     if (run > most) {
                         most = run;
                         best = i;

@@ -283,3 +283,14 @@ def test_grad_of_a_view_that_is_not_to_be_asked_for_its_history():
 @pytest.mark.parametrize("eps", ["None", ".1", "0.", "-1."])
 def test_the_slope_of_logit_at_nan(eps):
     same(f"x = torch.tensor([float('nan'), .5, .05], dtype=torch.float64, requires_grad=True)\ntorch.logit(x, {eps}).sum().backward()\nx.grad", SETUP)
+
+
+def test_mode_beside_nan_and_ties():
+    same("""import random
+rng = random.Random(1)
+found = []
+for _ in range(300):
+    pool = rng.choice(([1., 2., float("nan")], [1., 2., 3., 4., float("nan")], [0., -0., float("nan"), float("inf")], [1., 2., 3.]))
+    x = torch.tensor([rng.choice(pool) for _ in range(rng.choice((1, 2, 3, 5, 17, 30, 100)))])
+    found.append([str(each.item()) for each in x.mode()])
+found""")

@@ -11,6 +11,10 @@ LONG = {
     "sort": "x = torch.rand(60_000_000)@x.sort()", "argsort": "x = torch.rand(40_000_000)@x.argsort(stable=True)",
     "unique": "x = torch.rand(30_000_000)@x.unique()", "rows": "x = torch.rand(6000, 10_000)@x.sort(1)",
     "pointwise": "x = torch.rand(60_000_000)@torch.special.bessel_j0(x)",
+    "mm": "x = torch.rand(12000, 12000)@x @ x", "mm of bfloat16": "x = torch.rand(14000, 14000).bfloat16()@x @ x",
+    "conv": "x = torch.rand(1, 256, 512, 512); w = torch.rand(256, 256, 3, 3)@torch.conv2d(x, w, padding=1)",
+    "depthwise": "x = torch.rand(4, 256, 512, 512); w = torch.rand(256, 1, 9, 9)@torch.conv2d(x, w, groups=256)",
+    "topk": "x = torch.rand(40_000_000)@x.topk(20_000_000)", "median": "x = torch.rand(40_000_000)@x.median()", "mode": "x = torch.rand(20_000_000)@x.mode()",
     "lgamma": "x = torch.rand(60_000_000)@torch.lgamma(x)", "search": "x = torch.rand(20_000_000); b = torch.linspace(0, 1, 5_000_000)@torch.searchsorted(b, x)",
 }  # fmt: skip
 CHILD = """
