@@ -125,10 +125,9 @@ def writes_to_gradient(kind, theirs, ours, call):
     return bool(target) and of_gradients(kind, theirs, ours, target[1] + ":" + call)
 
 
-def view_with_data_set(kind, theirs, ours, call):
-    """Whether what differs is a view whose data the program sets, or a view of such a tensor."""
-    view = re.match(r"(v\d+): (?s:.*)^\s*\1 = \D*(v\d+)", call, re.M)
-    return bool(view) and bool(re.search(rf"\b({view[1]}|{view[2]})(\.data = |\.set_\()", call))
+def slope_at_nan(kind, theirs, ours, call):
+    """Whether a program may take one of some functions of NaN, and PyTorch's slope is 0 or NaN."""
+    return bool(re.search(r"[ (](-?0\.0|nan)\S* there", call)) and bool(re.search(r"F\.(hardtanh|relu6|elu|selu|hardswish)\(|logit", call)) and bool(re.search(r"log|sqrt\(|sqrt_|pow|atan2|/", call))
 
 
 def median_of_gradient(kind, theirs, ours, call):
@@ -191,6 +190,16 @@ PROGRAMS = [
           "A formula of a derivative is nobody's no_grad().", "may be written to", writes_to_gradient),
     Known(r"program", r"^RuntimeError there, NotImplementedError here", r"A view was created in no_grad mode|is a view and its base or another view|unsupported operation: (some|more than one) element",
           r"not implemented for", "The call has two faults.", "wrong in two ways"),
+    Known(r"program", r"^RuntimeError there, an answer here", r"derivative for set_ is not implemented", r"^an answer", "A tensor whose data was set has a version of its own.",
+          "`x.data = y`", calls(r"v\d+\.set_")),
+    Known(r"program", r"^RuntimeError there, an answer here", r"some elements of the input tensor and the written-to tensor refer to a single", r"^an answer",
+          "PyTorch refuses the cases that it can tell, by their strides.", "meets the elements in an order of its own"),
+    Known(r"program", r"^RuntimeError there, an answer here", r"Inplace update to inference tensor", r"^an answer", "A tensor whose data was set has a version of its own.",
+          "`x.data = y`", calls(r"v\d+\.set_")),
+    Known(r"program", r"^what hooks saw: int 2 there, int 3 here$", r"", r"", "Its condition has an edge that leads nowhere.", "an edge for its condition", calls("torch.where")),
+    Known(r"program", r"^(grad|variable|what hooks saw): (value|nan or infinity)$", r"", r"", "At NaN PyTorch's vector loop has 0 or NaN.", "its vector loop has 0 or NaN", slope_at_nan),
+    Known(r"program", r"^(grad|variable|what hooks saw): nan or infinity$", r"", r"", "Powers of zero, in PyTorch by its logarithm.", "Complex functions have the C standard's values",
+          lambda kind, theirs, ours, call: "complex128" in call and bool(re.search(r"nan\S* there", call)) and bool(re.search(r"\.pow_?\(|\*\*", call))),
     Known(r"program", r"^RuntimeError there, IndexError here", r"setStorage: sizes", r"index out of range", "The call has two faults.", "wrong in two ways"),
     Known(r"program", r"^RuntimeError there, an answer here", r"where expected condition to be a boolean tensor", r"^an answer", "It has the dtype that it had.", "is read as it was saved", calls("pack, unpack|hooks")),
     Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer", "A tensor whose data was set has a version of its own.", "`x.data = y`",
@@ -207,7 +216,7 @@ PROGRAMS = [
     Known(r"program", r"^RuntimeError there, an answer here", r"is a view and its base or another view of its base has been modified inplace", r"^an answer",
           "A tensor whose data was set has a version of its own.", "`x.data = y`", lambda kind, theirs, ours, call: bool(re.search(r"^\s*(v\d+)(\.set_\(|\.data = (.*\n)*.*\b\1(\.\w+_\(|\[.*\] = ))", call, re.M))),
     Known(r"program", r"^is_leaf RuntimeError there, (True|False) here", r"", r"",
-          "A tensor whose data was set has a version of its own.", "`x.data = y`", view_with_data_set),
+          "A tensor whose data was set has a version of its own.", "`x.data = y`", lambda kind, theirs, ours, call: bool(re.search(r"\.data = |\.set_\(", call))),
     Known(r"program", r"^grad: lazy ", r"", r"", "Whether the conjugation or a copy comes last.", "and whether it is lazily conjugated", lambda kind, theirs, ours, call: "conj()" in call),
     Known(r"program", r"^variable: (stride|shares)$", r"", r"", "Rows there.", "The strides of what `angle`", calls("angle|put|logsigmoid")),
     Known(r"program", r"^RuntimeError there, IndexError here", r"out of bounds for dimension", r"out of range",

@@ -11,7 +11,9 @@ it shares, and whether its version was counted.
 
 A program that differs is made smaller, statement by statement, as long as it differs in the same way, and printed as Python.
 """
+import contextlib
 import dataclasses
+import itertools
 import random
 import re
 import sys
@@ -200,16 +202,24 @@ def right_all_the_same(lines, number, refuses):
     what it saves, and graphs that are kept, it has every value and gradient that the other one has without."""
     lines = [re.sub(r"\.backward\((?=[^)]*\)$)(?!.*retain_graph=True)", ".backward(retain_graph=True, ", line).replace(", )", ")") for line in lines]
     lines = [re.sub(r"allow_unused=(\w+)(?!.*retain_graph=True)", r"allow_unused=\1, retain_graph=True", line) for line in lines]
+    # Where every tensor that is saved is a copy, hooks that copy change nothing.
+    lines = [re.sub(r"^with torch\.autograd\.graph\.\w+\(.*\):\n    ", "", line).replace("\n    ", "\n") if line.startswith("with torch.autograd.graph") else line for line in lines]
     answers = torch if refuses is kindling else kindling
+    # Writes behind autograd's back change what is saved, and not its copies: there both copy.
+    unseen = any(".data" in line or ".set_(" in line for line in lines)
+
+    def copies(t):
+        return t.autograd.graph.saved_tensors_hooks(lambda x: x.clone(), lambda x: x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         while True:
-            plain = run(answers, lines, number)
+            with copies(answers) if unseen else contextlib.nullcontext():
+                plain = run(answers, lines, number)
             refused = [place for place, text in enumerate(plain[1]) if text and re.search(ABOUT_SAVED, text)]
             if not refused:
                 break
             del lines[refused[0]]
-        with refuses.autograd.graph.saved_tensors_hooks(lambda x: x.clone(), lambda x: x):
+        with copies(refuses):
             copying = run(refuses, lines, number)
     coarse = single if any("float32" in line for line in lines) else lambda seen: seen
     size = largest(plain[3])
@@ -243,8 +253,10 @@ def decided_by_rounding(lines, number, theirs, coarse, size):
         except KeyError:
             pass
     for step in 1, -1, 3:
-        change = 1 + step * (6e-8 if any("float32" in line for line in lines) else 1e-16 * 2.3)
-        near = [re.sub(r"-?\d+\.\d+(?=[],)j+-])", lambda digits: repr(float(digits[0]) * change), line) if "torch.tensor(" in line else line for line in lines]
+        change = step * (6e-8 if any("float32" in line for line in lines) else 1e-16 * 2.3)
+        place = itertools.count()
+        near = [re.sub(r"-?\d+\.\d+(?=[],)j+-])", lambda digits: repr(float(digits[0]) * (1 + change * (1, -2, 4)[next(place) % 3])), line)
+                if "torch.tensor(" in line else line for line in lines]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             again = run(torch, near, number)
