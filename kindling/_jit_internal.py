@@ -52,3 +52,14 @@ def is_union(ann):
 def is_optional(ann):
     """Whether an annotation is `Optional[...]`."""
     return is_union(ann) and type(None) in ann.__args__ and len(ann.__args__) == 2
+
+
+class BroadcastingListCls:
+    """For annotations: a list of so many numbers, or one number for all of them."""
+
+    def __getitem__(self, types):
+        return None
+
+
+BroadcastingList1, BroadcastingList2, BroadcastingList3, BroadcastingList4, BroadcastingList5, BroadcastingList6 = (
+    BroadcastingListCls() for _ in range(6))

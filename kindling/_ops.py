@@ -252,7 +252,7 @@ class _Ops:
 
 # Libraries of packages whose operators Kindling has: folder and name, and the module that registers them, if they are not
 # declared in operators/.
-_BUILT_IN = {"torchvision/_C": None, "torchvision/image": "kindling._images"}
+_BUILT_IN = {"torchvision/_C": "kindling._boxes", "torchvision/image": "kindling._images"}
 
 
 class _Classes:

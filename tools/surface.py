@@ -154,6 +154,10 @@ class Declarations:
             return f"~{value._name}" if getattr(typing, value._name) is value else "~"
         if type(value).__module__ in ("typing", "types") or isinstance(value, type):
             return "~"
+        home = type(value).__module__       # an object of a class of torch's, made where that is
+        if home != module and home.startswith("torch.") and getattr(sys.modules.get(home), name, None) is value:
+            self.refer(home, name)
+            return f"@{home[6:]}"
         return "?"
 
     def cls(self, cls):

@@ -76,6 +76,12 @@ NEEDS = {
 SETTINGS = ("_dynamo.config", "_functorch.config", "_inductor.config", "compiler.config", "distributed.config", "fx.config",
             "fx.experimental._config")
 
+# Marks and registrations for what is not here: decorators give the function itself, and nobody asks for what is registered.
+MARKS = ("distributed.elastic.metrics.api.prof", "distributed.elastic.multiprocessing.errors.record", "onnx.register_custom_op_symbolic",
+         "onnx.unregister_custom_op_symbolic", "onnx._internal.torchscript_exporter.symbolic_helper.parse_args",
+         "onnx._internal.torchscript_exporter.symbolic_helper.quantized_args", "onnx._internal.torchscript_exporter.utils.register_custom_op_symbolic",
+         "onnx._internal.torchscript_exporter.utils.unregister_custom_op_symbolic")
+
 _SIGN = "()<{=~?@:!"
 _tables = {}
 _BUSY = set()
@@ -186,6 +192,9 @@ def _made(module, name, how):
         return getattr(typing, how[1:] or "Any")
     if how == "?":
         return type(name, (_Object,), {"_text": f"{full} {why(full[6:])}"})()
+    if full[6:] in MARKS:
+        from kindling import _eagerly
+        return _eagerly.mark(name)
     if how == "()no":
         return answer(_package(module), name)
     if how == "()":

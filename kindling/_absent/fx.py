@@ -43,6 +43,7 @@ fx.experimental.unification.utils freeze() hashable() raises() reverse_dict() tr
 fx.experimental.unification.variable TYPE_CHECKING=False Var hashable@fx.experimental.unification.utils isvar? var() variables() vars()
 fx.experimental.unify_refinements check_for_type_equality() convert_eq() infer_symbolic_types() infer_symbolic_types_single_pass() substitute_all_types() substitute_solution_one_type() unify_eq()
 fx.experimental.validator BisectValidationException!(_dynamo.exc:TorchDynamoException) ValidationException!(_dynamo.exc:TorchDynamoException) translation_validation_enabled() translation_validation_timeout()
+fx.node Target~
 fx.passes.annotate_getitem_nodes annotate_getitem_nodes()
 fx.passes.backends/
 fx.passes.backends.cudagraphs CudaGraphsSupport(fx.passes.operator_support:OperatorSupport):is_node_supported partition_cudagraphs()

@@ -18,6 +18,14 @@ from pathlib import Path
 PROGRAMS = Path(__file__).parent / "programs"
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)(?![\w.])")
 SKIPPED = re.compile(r"warn|WARN|it/s|HF_TOKEN")
+# The library of torchvision's ordinary wheel needs CUDA's: beside a PyTorch for CPUs its operators are declared, and what calls them is left out.
+DECLARED = """
+import runpy, sys, torch
+for name, schema in (("nms", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"), ("qnms", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")):
+    try: getattr(torch.ops.torchvision, name)
+    except AttributeError: torch.library.define("torchvision::" + name, schema)
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
 IMPORTS = {"safetensors": "safetensors.torch"}
 
 
@@ -54,7 +62,7 @@ def try_package(name, kindling, torch, kept):
     ours, problem, row["ours"] = run(kindling[0], kindling[1], [str(PROGRAMS / f"use_{name}.py")])
     program = PROGRAMS / f"use_{name}.py"
     if kept.get(name, [None])[0] != program.read_text():
-        kept[name] = program.read_text(), *run(torch[0], torch[1], [str(program)])
+        kept[name] = program.read_text(), *run(torch[0], torch[1], ["-c", DECLARED, str(program)])
     _, theirs, other, row["theirs"] = kept[name]
     if theirs is None:
         del kept[name]
