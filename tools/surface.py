@@ -155,7 +155,7 @@ class Declarations:
         if type(value).__module__ in ("typing", "types") or isinstance(value, type):
             return "~"
         home = type(value).__module__       # an object of a class of torch's, made where that is
-        if home != module and home.startswith("torch.") and getattr(sys.modules.get(home), name, None) is value:
+        if home != module and home.startswith("torch.") and not home.startswith("torch._C") and getattr(sys.modules.get(home), name, None) is value:
             self.refer(home, name)
             return f"@{home[6:]}"
         return "?"

@@ -92,29 +92,29 @@ _scaled_grouped_mm:default _scaled_grouped_mm_v2:default _scaled_mm:default,out 
 _segment_reduce_backward:default,out _set_item:t,str,int,bool,float,complex,Tensor _shape_as_tensor:default
 _size_if_not_equal:default _slow_conv2d_backward:grad_input,output_mask,output_mask_out _slow_conv2d_forward:default,output
 _sobol_engine_draw:default _sobol_engine_ff_:default _sobol_engine_initialize_state_:default _sobol_engine_scramble_:default
-_softmax_backward_data:out _sparse_addmm:default,out _sparse_broadcast_to:default _sparse_broadcast_to_copy:default,out
+_softmax_backward_data:out _sparse_addmm:out _sparse_broadcast_to:default _sparse_broadcast_to_copy:default,out
 _sparse_bsc_tensor_unsafe:default _sparse_bsr_tensor_unsafe:default _sparse_compressed_tensor_with_dims:default
 _sparse_coo_tensor_with_dims:out _sparse_coo_tensor_with_dims_and_tensors:out _sparse_csc_tensor_unsafe:default
 _sparse_csr_prod:dim_dtype_out,dim_dtype _sparse_csr_sum:dim_dtype_out,dim_dtype _sparse_csr_tensor_unsafe:default
-_sparse_log_softmax:out,int,default _sparse_log_softmax_backward_data:out,default _sparse_mask_projection:out,default
-_sparse_mm:default,reduce _sparse_mm_reduce_impl:default _sparse_mm_reduce_impl_backward:default
-_sparse_semi_structured_addmm:default _sparse_semi_structured_apply:default _sparse_semi_structured_apply_dense:default
-_sparse_semi_structured_linear:default _sparse_semi_structured_mm:default _sparse_semi_structured_tile:default
-_sparse_softmax:out,int,default _sparse_softmax_backward_data:out,default _sparse_sparse_matmul:out,default
-_sparse_sum:dim,dim_out,default,dtype,dim_dtype _sparse_sum_backward:out,default _spdiags:default,out _spsolve:default
-_stack:default,out _standard_gamma:out _standard_gamma_grad:out _tensor_to_list:default _test_ambiguous_defaults:a,b
-_test_autograd_multiple_dispatch:fullcoverage,fullcoverage_out,ntonly _test_autograd_multiple_dispatch_view:default
-_test_autograd_multiple_dispatch_view_copy:default,out _test_check_tensor:default _test_functorch_fallback:default,out
-_test_optional_filled_intlist:default,out _test_optional_floatlist:default,out _test_optional_intlist:default,out
-_test_parallel_materialize:default _test_serialization_subcmul:default _test_string_default:default
-_test_warn_in_autograd:default,out _thnn_differentiable_gru_cell_backward:default _thnn_differentiable_lstm_cell_backward:default
-_thnn_fused_gru_cell:out _thnn_fused_gru_cell_backward:out _thnn_fused_lstm_cell:out _thnn_fused_lstm_cell_backward:default
-_thnn_fused_lstm_cell_backward_impl:out _to_copy:out _to_cpu:default _to_dense:out _to_sparse:sparse_dim_out,out
-_to_sparse_bsc:default,out _to_sparse_bsr:default,out _to_sparse_csc:default,out _to_sparse_csr:default,out
-_to_sparse_semi_structured:default _transform_bias_rescale_qkv:default,out _transformer_encoder_layer_fwd:default,out
-_trilinear:default,out _triton_multi_head_attention:out,default _triton_scaled_dot_attention:out,default _unique:default,out
-_unique2:out _unpack_dual:default _unsafe_index:Tensor,Tensor_hacked_twin _unsafe_index_put:default,hacked_twin _unsafe_view:out
-_unwrap_optional:default _upsample_bicubic2d_aa:out _upsample_bicubic2d_aa_backward:default,grad_input _upsample_bilinear2d_aa:out
+_sparse_log_softmax:out _sparse_log_softmax_backward_data:out,default _sparse_mask_projection:out,default
+_sparse_mm_reduce_impl:default _sparse_mm_reduce_impl_backward:default _sparse_semi_structured_addmm:default
+_sparse_semi_structured_apply:default _sparse_semi_structured_apply_dense:default _sparse_semi_structured_linear:default
+_sparse_semi_structured_mm:default _sparse_semi_structured_tile:default _sparse_softmax:out
+_sparse_softmax_backward_data:out,default _sparse_sparse_matmul:out _sparse_sum:dim_out _sparse_sum_backward:out,default
+_spdiags:default,out _spsolve:default _stack:default,out _standard_gamma:out _standard_gamma_grad:out _tensor_to_list:default
+_test_ambiguous_defaults:a,b _test_autograd_multiple_dispatch:fullcoverage,fullcoverage_out,ntonly
+_test_autograd_multiple_dispatch_view:default _test_autograd_multiple_dispatch_view_copy:default,out _test_check_tensor:default
+_test_functorch_fallback:default,out _test_optional_filled_intlist:default,out _test_optional_floatlist:default,out
+_test_optional_intlist:default,out _test_parallel_materialize:default _test_serialization_subcmul:default
+_test_string_default:default _test_warn_in_autograd:default,out _thnn_differentiable_gru_cell_backward:default
+_thnn_differentiable_lstm_cell_backward:default _thnn_fused_gru_cell:out _thnn_fused_gru_cell_backward:out
+_thnn_fused_lstm_cell:out _thnn_fused_lstm_cell_backward:default _thnn_fused_lstm_cell_backward_impl:out _to_copy:out
+_to_cpu:default _to_dense:out _to_sparse:sparse_dim_out,out _to_sparse_bsc:default,out _to_sparse_bsr:default,out
+_to_sparse_csc:default,out _to_sparse_csr:default,out _to_sparse_semi_structured:default _transform_bias_rescale_qkv:default,out
+_transformer_encoder_layer_fwd:default,out _trilinear:default,out _triton_multi_head_attention:out,default
+_triton_scaled_dot_attention:out,default _unique:default,out _unique2:out _unpack_dual:default
+_unsafe_index:Tensor,Tensor_hacked_twin _unsafe_index_put:default,hacked_twin _unsafe_view:out _unwrap_optional:default
+_upsample_bicubic2d_aa:out _upsample_bicubic2d_aa_backward:default,grad_input _upsample_bilinear2d_aa:out
 _upsample_bilinear2d_aa_backward:default,grad_input _upsample_lanczos2d_aa:default,out,vec
 _upsample_lanczos2d_aa_backward:default,grad_input _upsample_nearest_exact1d:out
 _upsample_nearest_exact1d_backward:default,grad_input _upsample_nearest_exact2d:out
@@ -161,8 +161,7 @@ dict:default,str,Dict_str,int,Dict_int,bool,Dict_bool,float,Dict_float,complex,D
 dist_backward:default div:Scalar,Scalar_mode,out_mode,Scalar_out,Scalar_mode_out,int,complex,float,default div_:Scalar,Scalar_mode
 divide:Scalar,Scalar_mode,out_mode divide_:Scalar_mode,Scalar divmod:int,float,int_float,float_int einsum:sublist
 element_size:default elu_backward:default,grad_input embedding:out embedding_backward:default embedding_dense_backward:out
-embedding_renorm:default,out embedding_sparse_backward:default empty:out empty_like:out empty_quantized:default,out
-empty_strided:out endswith:default
+embedding_renorm:default,out empty:out empty_like:out empty_quantized:default,out empty_strided:out endswith:default
 eq:Tensor_out,int_list,device,bool,enum,int,complex,float,int_float,float_int,float_complex,complex_float,default,str,float_list,Tensor_list,bool_list,str_list
 erf:int,float,Scalar erfc:int,float,Scalar exp:int,float,complex,Scalar expandtabs:default expm1:int,float,Scalar
 exponential:default,out extend:t fabs:int,float,Scalar factorial:int fake_quantize_per_channel_affine:default
@@ -183,7 +182,7 @@ get_autocast_dtype:default get_device:default get_gradients:default glu_backward
 glu_jvp:default,out grad:default greater:Tensor_out greater_equal:Tensor_out grid_sampler_2d:out grid_sampler_2d_backward:out
 grid_sampler_3d:out grid_sampler_3d_backward:out gt:Tensor_out,int,float,int_float,float_int,default,str
 hardshrink_backward:default,grad_input hardsigmoid_backward:grad_input hardtanh_backward:grad_input has_torch_function:default
-hash:generic hash_tensor:default,out hex:default hspmm:out,default huber_loss_backward:out,default
+hash:generic hash_tensor:default,out hex:default hspmm:out huber_loss_backward:out,default
 index:Tensor_out,Tensor_hacked_twin,str,list_int,list_float,list_bool,list_Tensor,list_str index_fill:int_Scalar_out,int_Tensor_out
 index_put:out,hacked_twin index_put_:hacked_twin index_select_backward:default indices_copy:default,out
 infinitely_differentiable_gelu_backward:default initial_seed:default insert:t int_repr:out,default is_autocast_cpu_enabled:default
@@ -257,12 +256,12 @@ set_data:default set_grad_enabled:default setdefault:str,int,bool,float,complex,
 silu_backward:grad_input sin:int,float,complex,Scalar sinh:int,float,complex,Scalar size:int,default slice:t,str slice_backward:out
 slice_copy:Tensor_out slice_inverse:default slow_conv3d:default,out slow_conv3d_forward:default,output
 slow_conv_dilated2d:default,out slow_conv_dilated3d:default,out slow_conv_transpose2d:default,out slow_conv_transpose3d:default,out
-smm:default smooth_l1_loss_backward:grad_input,default soft_margin_loss_backward:default,grad_input softplus_backward:grad_input
+smooth_l1_loss_backward:grad_input,default soft_margin_loss_backward:default,grad_input softplus_backward:grad_input
 softshrink_backward:default,grad_input sort:values_stable,values,int,float,Tensor,bool,str,any sorted:int,float,Tensor,bool,str,any
 sparse_bsc_tensor:ccol_row_value_size,ccol_row_value sparse_bsr_tensor:crow_col_value_size,crow_col_value
 sparse_compressed_tensor:comp_plain_value_size,comp_plain_value sparse_coo_tensor:size,indices,indices_size,size_out
 sparse_csc_tensor:ccol_row_value_size,ccol_row_value sparse_csr_tensor:crow_col_value_size,crow_col_value sparse_mask:out
-sparse_resize:default,out sparse_resize_and_clear:default,out sparse_sampled_addmm:out,default
+sparse_resize:default,out sparse_resize_and_clear:default,out
 special_chebyshev_polynomial_t:x_scalar,x_scalar_out,n_scalar,n_scalar_out
 special_chebyshev_polynomial_u:x_scalar,x_scalar_out,n_scalar,n_scalar_out
 special_chebyshev_polynomial_v:x_scalar,x_scalar_out,n_scalar,n_scalar_out
@@ -278,8 +277,8 @@ special_shifted_chebyshev_polynomial_w:x_scalar,x_scalar_out,n_scalar,n_scalar_o
 special_xlog1py:other_scalar,self_scalar,self_scalar_out,other_scalar_out
 special_xlogy:default,other_scalar,self_scalar,self_scalar_out,other_scalar_out
 special_zeta:other_scalar,self_scalar,self_scalar_out,other_scalar_out split:str,default splitlines:default
-sqrt:int,float,complex,Scalar sspaddmm:out,default startswith:default std:out std_mean:correction_out storage_offset:default
-str:default stride:int,default strip:default
+sqrt:int,float,complex,Scalar sspaddmm:out startswith:default std:out std_mean:correction_out storage_offset:default str:default
+stride:int,default strip:default
 sub:Scalar,Scalar_out,int,complex,float,int_complex,complex_int,float_complex,complex_float,int_float,float_int,default sub_:Scalar
 subtract:Scalar subtract_:Scalar sum:IntList_out,int,float,complex,bool svd:U swapaxes:default swapaxes_:default swapcase:default
 swapdims:default swapdims_:default sym_constrain_range:default sym_constrain_range_for_size:default sym_is_contiguous:default
