@@ -32,6 +32,7 @@ Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat fo
 /// A size that is there already leaves the strides alone, unless a format asks for others.
 void resized(const Tensor& self, IntList size, std::optional<MemoryFormat> format) {
     KINDLING_CHECK(Runtime, format != MemoryFormat::Preserve, "Unsupported memory format Preserve");
+    KINDLING_CHECK(Runtime, !self.impl()->inference || thread_state.inference_mode || self.sizes() == size, "Inplace update to inference tensor outside InferenceMode is not allowed.");
     if (self.sizes() != size && !self.impl()->inference) self.bump_version();
     if (format || self.sizes() != size) resize_tensor(self, size, format_strides(size, format.value_or(MemoryFormat::Contiguous)));
 }
@@ -184,7 +185,6 @@ OPERATORS(copying) {
         kernel([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             if (memory_format == MemoryFormat::Preserve) memory_format = the_template.suggest_memory_format();
-            KINDLING_CHECK(Runtime, !self.impl()->inference || thread_state.inference_mode || self.sizes() == the_template.sizes(), "Inplace update to inference tensor outside InferenceMode is not allowed.");
             resized(self, the_template.sizes(), memory_format);
             return self;
         }),

@@ -567,7 +567,7 @@ OPERATORS(normalization) {
         doc("Normalised over groups of channels (Wu and He, 2018)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps, bool) {
             KINDLING_CHECK(Runtime, input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received %ld", input.dim());
-            KINDLING_CHECK(NotImplemented, !input.is_complex(), "\"GroupNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
+            KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"GroupNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
             int64_t channels = input.size(1);
             KINDLING_CHECK(Runtime, num_groups > 0, "Expected num groups to be greater than 0, got %ld", num_groups);
             KINDLING_CHECK(Runtime, channels % num_groups == 0, "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%ld", str(input.sizes()).c_str(), num_groups);

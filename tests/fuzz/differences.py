@@ -61,8 +61,8 @@ def beyond(x):
     return x.device.type == "cpu" and x.layout is torch.strided and scale(x, float("inf")) > 1e15
 
 
-# Of these PyTorch does not look at the number of dimensions before it reads sizes and writes.
-DAMAGES = re.compile(r"_?upsample_\w*?([123])d\b")
+# Of these PyTorch does not look at the number of dimensions before it reads sizes and writes, nor how many indices there are.
+DAMAGES = re.compile(r"_?upsample_\w*?([123])d\b|_unsafe_masked_index")
 
 
 class Finer(Draw):
@@ -175,7 +175,11 @@ class Comparer:
         """Whether PyTorch 2.13 would write beyond its memory, which ends the process some calls later."""
         name, (_, args, _, _), _ = self.make(number, torch, self.drawing)
         plane = DAMAGES.match(name)
-        return bool(plane) and args and isinstance(args[0], torch.Tensor) and args[0].dim() != int(plane[1]) + 2
+        if not plane or not args or not isinstance(args[0], torch.Tensor):
+            return False
+        if plane[1]:
+            return args[0].dim() != int(plane[1]) + 2
+        return any(isinstance(each, list) and len(each) > args[0].dim() for each in args)
 
     def judge(self, number, name, ours, theirs):
         if isinstance(ours, str) or isinstance(theirs, str):

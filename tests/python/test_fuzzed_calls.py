@@ -156,6 +156,9 @@ t.empty(50).random_(2**63 - 1)
 t.addbmm(t.zeros(0, 0), t.ones(0, 0, 0), t.ones(0, 0, 0))
 t.nn.functional.adaptive_avg_pool2d(t.ones(0, 4, 1), [2, 2])
 t.empty(3, dtype=t.complex128).normal_(1.0, 2.0)
+[t.unique((t.arange(60) * 7 % 5 % 3).reshape(3, 4, 5), dim=dim).contiguous() for dim in range(3)]
+[each.contiguous() for each in t.unique((t.arange(120) * 7 % 5 % 2).reshape(2, 3, 4, 5), dim=2, return_inverse=True, return_counts=True)]
+[t.unique_consecutive((t.arange(60) // 11 % 2).reshape(3, 4, 5), dim=dim).contiguous() for dim in range(3)]
 t.normal(1.0, 1.0, [2], dtype=t.complex64)
 t.index_fill(t.tensor(1.0), 0, t.tensor([0, -1]), -2)
 t.cosine_similarity(t.ones(2, 3, requires_grad=True), t.arange(6.0).reshape(2, 3), 1, 5.0)
