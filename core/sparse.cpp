@@ -16,7 +16,7 @@ const char* layout_word(Layout layout) {
 }
 
 SparseParts& parts_of(const Tensor& sparse) {
-    KINDLING_ASSERT(is_sparse(sparse));
+    KINDLING_CHECK(NotImplemented, is_sparse(sparse), "Could not run a sparse operator with arguments from the 'CPU' backend: it got a tensor that is strided");
     return *static_cast<SparseParts*>(sparse.storage()->context);
 }
 

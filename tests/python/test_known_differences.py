@@ -58,9 +58,9 @@ def test_one_fault_has_one_class():
 
 @pytest.mark.parametrize("tool", ["differences.py", "empties.py"])
 def test_few_calls_differ(tool):
-    """A short run beside PyTorch: no call ends the process or hangs, and of 800 at most 12 differ that are not known (six to eight in a thousand
-    did when this was written; the run tells them)."""
+    """A short run beside PyTorch: no call ends the process or hangs, and none differs in a way that is not known (of 20,000 some ten or
+    twenty do, so another seed may find one: look at it)."""
     done = subprocess.run([sys.executable, ROOT / "tests" / "fuzz" / tool, "--count", "800", "--seed", "20261123", "--jobs", "1"], capture_output=True, text=True)
     counts = re.search(r"800 calls in .* (\d+) faults", done.stdout)
     assert counts and "ended the process" not in done.stdout and "took too long" not in done.stdout, done.stdout[-6000:] + done.stderr[-2000:]
-    assert int(counts[1]) <= 12, done.stdout[-6000:]
+    assert int(counts[1]) == 0, done.stdout[-6000:]
