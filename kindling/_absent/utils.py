@@ -7,7 +7,7 @@ utils._sympy/
 utils._sympy.numbers IntInfinity:ceiling,floor
 utils._sympy.value_ranges ValueRanges<lower;upper;is_bool;is_int;is_float>
 utils.backcompat/ Warning:*enabled,get_enabled,set_enabled broadcast_warning? keepdim_warning?
-utils.benchmark/ CallgrindStats@utils.benchmark.utils.valgrind_wrapper.timer_interface Colorize@utils.benchmark.utils.compare Compare@utils.benchmark.utils.compare CopyIfCallgrind@utils.benchmark.utils.valgrind_wrapper.timer_interface FunctionCount@utils.benchmark.utils.valgrind_wrapper.timer_interface FunctionCounts@utils.benchmark.utils.valgrind_wrapper.timer_interface FuzzedParameter@utils.benchmark.utils.fuzzer FuzzedSparseTensor@utils.benchmark.utils.sparse_fuzzer FuzzedTensor@utils.benchmark.utils.fuzzer Fuzzer@utils.benchmark.utils.fuzzer Language@utils.benchmark.utils.timer Measurement@utils.benchmark.utils.common ParameterAlias@utils.benchmark.utils.fuzzer TaskSpec@utils.benchmark.utils.common Timer@utils.benchmark.utils.timer ordered_unique@utils.benchmark.utils.common select_unit@utils.benchmark.utils.common set_torch_threads@utils.benchmark.utils.common timer@utils.benchmark.utils.timer trim_sigfig@utils.benchmark.utils.common unit_to_english@utils.benchmark.utils.common
+utils.benchmark/ CallgrindStats@utils.benchmark.utils.valgrind_wrapper.timer_interface CopyIfCallgrind@utils.benchmark.utils.valgrind_wrapper.timer_interface FunctionCount@utils.benchmark.utils.valgrind_wrapper.timer_interface FunctionCounts@utils.benchmark.utils.valgrind_wrapper.timer_interface FuzzedParameter@utils.benchmark.utils.fuzzer FuzzedSparseTensor@utils.benchmark.utils.sparse_fuzzer FuzzedTensor@utils.benchmark.utils.fuzzer Fuzzer@utils.benchmark.utils.fuzzer ParameterAlias@utils.benchmark.utils.fuzzer
 utils.benchmark.examples/
 utils.benchmark.examples.compare FauxTorch:add,cat,extra_overhead,matmul,mul main()
 utils.benchmark.examples.fuzzer main()
@@ -20,15 +20,11 @@ utils.benchmark.op_fuzzers.sparse_binary BinaryOpSparseFuzzer(utils.benchmark.ut
 utils.benchmark.op_fuzzers.sparse_unary UnaryOpSparseFuzzer(utils.benchmark.utils.fuzzer:Fuzzer)
 utils.benchmark.op_fuzzers.spectral SpectralOpFuzzer(utils.benchmark.utils.fuzzer:Fuzzer)
 utils.benchmark.op_fuzzers.unary FuzzedParameter@utils.benchmark.utils.fuzzer FuzzedTensor@utils.benchmark.utils.fuzzer Fuzzer@utils.benchmark.utils.fuzzer ParameterAlias@utils.benchmark.utils.fuzzer UnaryOpFuzzer(utils.benchmark.utils.fuzzer:Fuzzer)
-utils.benchmark.utils/
 utils.benchmark.utils._stubs CallgrindModuleType TimeitModuleType:timeit
-utils.benchmark.utils.common Measurement<number_per_run;raw_times;task_spec;metadata=None> TaskSpec<stmt;setup;global_setup='';label=None;sub_label=None;description=None;env=None;num_threads=1> ordered_unique() select_unit() set_torch_threads() trim_sigfig() unit_to_english()
-utils.benchmark.utils.compare Colorize{NONE='none';COLUMNWISE='columnwise';ROWWISE='rowwise'} Compare:colorize,extend_results,highlight_warnings,print,trim_significant_figures
 utils.benchmark.utils.compile
 utils.benchmark.utils.cpp_jit COMPAT_CALLGRIND_BINDINGS=None CONDA_PREFIX=None CXX_FLAGS? CallgrindModuleType@utils.benchmark.utils._stubs EXTRA_INCLUDE_PATHS? SOURCE_ROOT? TimeitModuleType@utils.benchmark.utils._stubs compile_callgrind_template() compile_timeit_template() get_compat_bindings()
 utils.benchmark.utils.fuzzer FuzzedParameter:*name,sample FuzzedTensor:default_tensor_constructor,*name,satisfies_constraints Fuzzer:*rejection_rate,take ParameterAlias
 utils.benchmark.utils.sparse_fuzzer FuzzedSparseTensor(utils.benchmark.utils.fuzzer:FuzzedTensor):sparse_tensor_constructor FuzzedTensor@utils.benchmark.utils.fuzzer
-utils.benchmark.utils.timer Language{PYTHON=0;CPP=1} Timer:adaptive_autorange,autorange,blocked_autorange,collect_callgrind,repeat,timeit timer()
 utils.benchmark.utils.valgrind_wrapper/
 utils.benchmark.utils.valgrind_wrapper.timer_interface CallgrindStats<task_spec;number_per_run;built_with_debug_symbols;baseline_inclusive_stats;baseline_exclusive_stats;stmt_inclusive_stats;stmt_exclusive_stats;stmt_callgrind_out> CopyIfCallgrind:*serialization,*setup,unwrap_all,*value FunctionCount<count;function> FunctionCounts<_data;inclusive;truncate_rows=True;_linewidth=None>
 utils.bundled_inputs InflatableArg<value;fmt=None;fmt_fn=''> ListType@. MAX_RAW_TENSOR_SIZE=16 T~ TupleType@. augment_many_model_functions_with_bundled_inputs() augment_model_with_bundled_inputs() bundle_inputs() bundle_large_tensor() bundle_randn() wrap_cpp_module@jit._recursive
@@ -72,7 +68,6 @@ utils.data.graph_settings apply_random_seed() apply_sharding() apply_shuffle_see
 utils.debug_log debug_grad_log()
 utils.deterministic
 utils.file_baton FileBaton:release,try_acquire,wait
-utils.flop_counter FlopCounterMode:get_flop_counts,get_table,get_total_flops register_flop_formula()
 utils.hipify/
 utils.hipify.constants API_BLAS=39 API_C10=1339 API_CAFFE2=1338 API_DRIVER=37 API_FFT=43 API_LAST=42 API_PYTORCH=1337 API_PYT_EXT=46 API_RAND=41 API_ROCMSMI=1340 API_ROCTX=45 API_RTC=44 API_RUNTIME=38 API_SPECIAL=40 CONV_CACHE=15 CONV_CONTEXT=12 CONV_COORD_FUNC=5 CONV_D3D10=25 CONV_D3D11=26 CONV_D3D9=24 CONV_DEF=18 CONV_DEVICE=2 CONV_DEVICE_FUNC=7 CONV_EGL=28 CONV_ERROR=17 CONV_EVENT=10 CONV_EXEC=16 CONV_GL=20 CONV_GRAPHICS=21 CONV_INCLUDE=31 CONV_INCLUDE_CUDA_MAIN_H=32 CONV_INIT=1 CONV_JIT=23 CONV_KERN=4 CONV_LAST=36 CONV_LITERAL=34 CONV_MATH_FUNC=6 CONV_MEM=3 CONV_MODULE=14 CONV_NUMERIC_LITERAL=35 CONV_OCCUPANCY=11 CONV_OTHER=30 CONV_PEER=13 CONV_SPECIAL_FUNC=8 CONV_STREAM=9 CONV_SURFACE=22 CONV_TEX=19 CONV_THREAD=29 CONV_TYPE=33 CONV_VDPAU=27 CONV_VERSION=(0,) HIP_UNSUPPORTED=47
 utils.hipify.cuda_to_hip_mappings C10_MAPPINGS? CAFFE2_PATH_MAPPINGS? CAFFE2_SPECIFIC_MAPPINGS? CUDA_IDENTIFIER_MAP? CUDA_INCLUDE_MAP? CUDA_SPECIAL_MAP? CUDA_TO_HIP_MAPPINGS? CUDA_TYPE_NAME_MAP? MATH_TRANSPILATIONS? PYTORCH_SPECIFIC_MAPPINGS?
@@ -83,7 +78,6 @@ utils.jit.log_extract Timer@utils.benchmark.utils.timer extract_ir() load_graph_
 utils.mkldnn MkldnnBatchNorm(jit._script:ScriptModule) MkldnnConv1d(utils.mkldnn:_MkldnnConvNd) MkldnnConv2d(utils.mkldnn:_MkldnnConvNd) MkldnnConv3d(utils.mkldnn:_MkldnnConvNd) MkldnnLinear(jit._script:ScriptModule) MkldnnPrelu(jit._script:ScriptModule) _MkldnnConvNd(jit._script:ScriptModule) to_mkldnn()
 utils.mobile_optimizer LintCode{BUNDLED_INPUT=1;REQUIRES_GRAD=2;DROPOUT=3;BATCHNORM=4} MobileOptimizerType{CONV_BN_FUSION=0;INSERT_FOLD_PREPACK_OPS=1;REMOVE_DROPOUT=2;FUSE_ADD_RELU=3;HOIST_CONV_PACKED_PARAMS=4;VULKAN_AUTOMATIC_GPU_TRANSFER=6} generate_mobile_module_lints() optimize_for_mobile()
 utils.model_dump/ burn_in_info() get_info_and_burn_skeleton() get_inline_skeleton() get_model_info() get_storage_info() hierarchical_pickle()
-utils.module_tracker ModuleTracker:*is_bw
 utils.serialization/
 utils.serialization.config load? save?
 utils.show_pickle DumpUnpickler:dump,find_class,load_binunicode,persistent_load FakeClass:fake_new FakeObject:pp_format main()

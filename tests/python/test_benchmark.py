@@ -32,10 +32,7 @@ t=Timer('f(x)',globals={'f':lambda x:x,'x':1}); print(t.timeit(10).title)
 for f in (lambda: t.repeat(1,1), lambda: t.autorange(), lambda: Timer('x',language='cpp',globals={'a':1}), lambda: Timer(''), lambda: Timer('x',global_setup='y')):
     try: print(f())
     except Exception as e: print(type(e),e)
-print(repr(Timer('''
-    a = 1
-    b = 2
-''').timeit(1).task_spec.stmt))
+print(repr(Timer("\n    a = 1\n    b = 2\n").timeit(1).task_spec.stmt))
 '''
 
 
