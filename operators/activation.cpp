@@ -252,6 +252,8 @@ OPERATORS(activation) {
     declare("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor", {
         doc("leaky_relu with a slope drawn from [lower, upper] for each element in training, their mean otherwise"), in(space::Torch), has_inplace(), random_numbers(), no_out(),
         composition([](const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, Generator* generator) {
+            for (const Scalar* bound : {&lower, &upper})
+                KINDLING_CHECK(Runtime, __builtin_isfinite(bound->to_double()), "rrelu: %s bound must be finite, got %g", bound == &lower ? "lower" : "upper", bound->to_double());
             KINDLING_CHECK(Runtime, lower.to_double() <= upper.to_double(), "Lower bound should be less than or equal to the upper bound");
             if (!training) return contiguous(leaky_relu(self, Scalar((lower.to_double() + upper.to_double()) / 2)));
             KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"rrelu_with_noise_out_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));

@@ -425,6 +425,10 @@ OPERATORS(arithmetic) {
             Sym size = abs(next), unit = exp2(max(cast(frexp_exponent(next), DType::Float32) - like(x, digits), like(x, lowest))), units = size / unit;
             return copysign(where((size > abs(x)) | isinf(next), -floor(-units) * unit, min(floor(units) * unit, like(x, greatest(half)))), next);
         }),
+        derivative("self, other", GIVEN(Tensor grad, Tensor self, Tensor other) {
+            Tensor zero = wrap_number(Scalar(0));
+            return std::tuple<Tensor, Tensor>(where(eq(self, other), zero, grad), mul(grad, zero));
+        }),
     });
     declare("hypot(Tensor self, Tensor other) -> Tensor", {
         doc("sqrt(self**2 + other**2) without overflow"), takes(kind::Floats),

@@ -101,7 +101,8 @@ std::vector<Tensor> edges_of(const Tensor& self, IntList bins, std::optional<Spa
 Tensor counted(const Tensor& self, TensorList edges, const Tensor& weight, bool density, const char* name) {
     KINDLING_CHECK(NotImplemented, self.dtype() == DType::Float32 || self.dtype() == DType::Float64, "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
     int64_t dims = static_cast<int64_t>(edges.size());
-    KINDLING_CHECK(Runtime, self.dim() >= 1 && self.size(-1) == dims, "%s: expected bins to be a list of as many sequences as the innermost dimension of the input, got %ld for %ld", name, dims, self.size(-1));
+    KINDLING_CHECK(Runtime, self.dim() >= 2, "%s: input tensor should have at least 2 dimensions", name);
+    KINDLING_CHECK(Runtime, self.size(-1) == dims, "%s: expected bins to be a list of as many sequences as the innermost dimension of the input, got %ld for %ld", name, dims, self.size(-1));
     Tensor points = reshape(self, {-1, dims}), places = zeros({points.size(0)}, DType::Int64), inside = ones({points.size(0)}, DType::Bool);
     Sizes sizes;
     int64_t total = 1;
