@@ -314,9 +314,11 @@ class Tracer(TracerBase):
             for name, value in values:
                 if attr_val is value:
                     if name not in parameter_proxy_cache:
-                        factory = (lambda node: ParameterProxy(self, node, name, attr_val)) if self.param_shapes_constant and \
-                            isinstance(attr_val, torch.nn.Parameter) else None
-                        parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=factory)
+                        # Subclasses may have a create_proxy without the option.
+                        options = {}
+                        if self.param_shapes_constant and isinstance(attr_val, torch.nn.Parameter):
+                            options["proxy_factory_fn"] = lambda node: ParameterProxy(self, node, name, attr_val)
+                        parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {}, **options)
                     return parameter_proxy_cache[name]
             return None
 

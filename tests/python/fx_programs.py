@@ -237,6 +237,15 @@ class T(fx.Tracer):
 m = nn.Sequential(nn.Linear(2,2), nn.ReLU(), nn.Sigmoid(), nn.Dropout(0.1), nn.Softmax(-1), nn.GELU(), nn.Hardswish(), nn.Tanh(), nn.Flatten(), nn.SiLU(), nn.LeakyReLU(), nn.Softplus(), nn.LayerNorm(2)).eval()
 t = T(); g = t.trace(m); P(g); P(g.python_code('self').src); gm = fx.GraphModule(m, g); P(gm.code); P(gm(torch.ones(3,2))); P(gm)
 ---
+class Own(fx.Tracer):
+    "A tracer whose create_proxy has no options, as torchvision's and timm's."
+    def create_proxy(self, kind, target, args, kwargs, name=None, type_expr=None):
+        P(kind); return super().create_proxy(kind, target, args, kwargs, name, type_expr)
+class M(nn.Module):
+    def __init__(self): super().__init__(); self.w = nn.Parameter(torch.ones(2)); self.l = nn.Linear(2, 2)
+    def forward(self, x): return self.l(x) * self.w.shape[0] + self.w
+m = M(); P(Own().trace(m)); P(fx.Tracer(param_shapes_constant=True).trace(m)); P(Own(autowrap_functions=(len,)).trace(m))
+---
 import torch.nn.functional as FF
 P([FF.__name__])
 def ident(x): return x
