@@ -17,6 +17,9 @@ static void store(void* at, DType dtype, const Scalar& value) {
     case DType::Bool: *static_cast<bool*>(at) = value.to_bool(); return;
     case DType::Float16: *static_cast<Half*>(at) = to_half(static_cast<float>(value.to_double())); return;
     case DType::BFloat16: *static_cast<BFloat16*>(at) = to_bfloat16(static_cast<float>(value.to_double())); return;
+    case DType::Float8E4M3FN: case DType::Float8E5M2: case DType::Float8E4M3FNUZ: case DType::Float8E5M2FNUZ: case DType::Float8E8M0FNU:
+        *static_cast<uint8_t*>(at) = to_float8(dtype, static_cast<float>(value.to_double()));
+        return;
     case DType::Float32: *static_cast<float*>(at) = static_cast<float>(value.to_double()); return;
     case DType::Float64: *static_cast<double*>(at) = value.to_double(); return;
     case DType::Complex64: *static_cast<std::complex<float>*>(at) = std::complex<float>(value.to_complex()); return;
@@ -34,6 +37,8 @@ static PyObject* load(const void* at, DType dtype) {
     case DType::Bool: return PyBool_FromLong(*static_cast<const uint8_t*>(at) != 0);
     case DType::Float16: return PyFloat_FromDouble(static_cast<double>(to_float(*static_cast<const Half*>(at))));
     case DType::BFloat16: return PyFloat_FromDouble(static_cast<double>(to_float(*static_cast<const BFloat16*>(at))));
+    case DType::Float8E4M3FN: case DType::Float8E5M2: case DType::Float8E4M3FNUZ: case DType::Float8E5M2FNUZ: case DType::Float8E8M0FNU:
+        return PyFloat_FromDouble(static_cast<double>(to_float(dtype, *static_cast<const uint8_t*>(at))));
     case DType::Float32: return PyFloat_FromDouble(static_cast<double>(*static_cast<const float*>(at)));
     case DType::Float64: return PyFloat_FromDouble(*static_cast<const double*>(at));
     case DType::Complex64: {
@@ -333,10 +338,7 @@ static DType infer(PyObject* object, bool& any) {
         last = type;
         DType each = infer(items[i], any);
         if (each == DType::None) continue;
-        DType both = result == DType::None ? each : promote(result, each);
-        KINDLING_CHECK(Runtime, both != DType::None, "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
-                       scalar_type_name(result), scalar_type_name(each));
-        result = both;
+        result = result == DType::None ? each : promote_or_fail(result, each);
     }
     return result;
 }
@@ -702,7 +704,7 @@ struct DLManagedTensor {
 };
 
 static bool dl_type(DType dtype, DLDataType& type) {
-    static constexpr uint8_t codes[] = {1, 0, 0, 0, 0, 2, 2, 2, 5, 5, 6, 4, 1, 1, 1};
+    static constexpr uint8_t codes[dtype_count] = {1, 0, 0, 0, 0, 2, 2, 2, 5, 5, 6, 4, 1, 1, 1, 10, 12, 11, 13, 14};
     type = {codes[static_cast<int>(dtype)], static_cast<uint8_t>(item_size(dtype) * 8), 1};
     return true;
 }
@@ -815,12 +817,7 @@ static bool dtype_pair(const char* function, PyObject* args, DType& a, DType& b)
 static PyObject* promote_types(PyObject*, PyObject* args) {
     DType a, b;
     if (!dtype_pair("promote_types", args, a, b)) return nullptr;
-    DType both = promote(a, b);
-    if (both == DType::None) {
-        PyErr_Format(PyExc_RuntimeError, "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s", scalar_type_name(a), scalar_type_name(b));
-        return nullptr;
-    }
-    return dtype_object(both);
+    return guarded([&] { return dtype_object(promote_or_fail(a, b)); });
 }
 static PyObject* can_cast(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
     PyObject* slots[2];

@@ -63,12 +63,6 @@ static bool is_like_tuple(PyObject* key) {
     return false;
 }
 
-static const char* old_type_name(DType dtype) {
-    static constexpr const char* names[] = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "ComplexFloat", "ComplexDouble", "Bool",
-                                            "BFloat16", "UInt16", "UInt32", "UInt64"};
-    return names[static_cast<int>(dtype)];
-}
-
 /// A 1-element index [0] for True, an empty one for False.
 static Tensor bool_index(bool value) {
     int64_t size = value ? 1 : 0;
@@ -252,7 +246,7 @@ static void write(const Tensor& target, PyObject* value) {
         return;
     }
     if (!is_tensor(value)) {
-        fail(ErrorKind::Type, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, old_type_name(target.dtype()));
+        fail(ErrorKind::Type, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, scalar_type_name(target.dtype()));
     }
     Tensor source = tensor_of(value);
     if (source.sizes() == target.sizes()) op_copy(target, source);
@@ -261,7 +255,7 @@ static void write(const Tensor& target, PyObject* value) {
         Tensor stripped = strip_ones(source, target.dim());
         if (stripped.dim() > target.dim())
             fail(ErrorKind::Runtime, "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal to the "
-                                     "number of dimensions in the tensor (%lld)", old_type_name(stripped.dtype()), str(stripped.sizes()).c_str(),
+                                     "number of dimensions in the tensor (%lld)", scalar_type_name(stripped.dtype()), str(stripped.sizes()).c_str(),
                  str(target.sizes()).c_str(), static_cast<long long>(target.dim()), static_cast<long long>(stripped.dim()));
         expanded_strides(stripped.sizes(), stripped.strides(), target.sizes());
         // A part of the target's own memory may be spread over it; copy_ refuses that where it is not spread yet.
@@ -278,7 +272,7 @@ static Tensor value_tensor(const Tensor& self, PyObject* value) {
         static constinit Known scalar_tensor{"scalar_tensor", "", nullptr};
         return scalar_tensor(scalar, self.dtype(), Value(), self.device());
     }
-    fail(ErrorKind::Type, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, old_type_name(self.dtype()));
+    fail(ErrorKind::Type, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, scalar_type_name(self.dtype()));
 }
 
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {

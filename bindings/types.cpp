@@ -23,14 +23,13 @@ static NamedObject* memory_formats[4];
 /// dtypes that tensors cannot have yet: objects with torch's facts, made when they are first named.
 struct NamedOnly { const char* name; uint8_t bytes; bool floating; char sign; };  // sign: + - q(uantised) b(its)
 static constexpr NamedOnly named_only[] = {
-    {"float8_e4m3fn", 1, true, '-'}, {"float8_e4m3fnuz", 1, true, '-'}, {"float8_e5m2", 1, true, '-'}, {"float8_e5m2fnuz", 1, true, '-'},
-    {"float8_e8m0fnu", 1, true, '+'}, {"float4_e2m1fn_x2", 1, true, '-'}, {"complex32", 4, false, '-'}, {"bits8", 1, false, 'b'},
+    {"float4_e2m1fn_x2", 1, true, '-'}, {"complex32", 4, false, '-'}, {"bits8", 1, false, 'b'},
     {"bits16", 2, false, 'b'}, {"bits1x8", 1, false, 'b'}, {"bits2x4", 1, false, 'b'}, {"bits4x2", 1, false, 'b'}, {"qint8", 1, false, 'q'},
     {"quint8", 1, false, 'q'}, {"qint32", 4, false, 'q'}, {"quint4x2", 1, false, 'q'}, {"quint2x4", 1, false, 'q'}, {"uint1", 1, false, '+'},
     {"uint2", 1, false, '+'}, {"uint3", 1, false, '+'}, {"uint4", 1, false, '+'}, {"uint5", 1, false, '+'}, {"uint6", 1, false, '+'},
     {"uint7", 1, false, '+'}, {"int1", 1, false, '-'}, {"int2", 1, false, '-'}, {"int3", 1, false, '-'}, {"int4", 1, false, '-'},
     {"int5", 1, false, '-'}, {"int6", 1, false, '-'}, {"int7", 1, false, '-'}};
-static constexpr int first_named_only = static_cast<int>(DType::None) + 1, named_complex = first_named_only + 6;
+static constexpr int first_named_only = static_cast<int>(DType::None) + 1, named_complex = first_named_only + 1;
 static PyObject* named_only_objects[std::size(named_only)];
 
 static const NamedOnly* only_named(PyObject* dtype) {
@@ -61,7 +60,7 @@ static PyObject* dtype_is_signed(PyObject* self, void*) {
         return nullptr;
     }
     DType d = dtype_of_named(self);
-    return PyBool_FromLong(d != DType::Bool && !is_unsigned(d));
+    return PyBool_FromLong(d != DType::Bool && d != DType::Float8E8M0FNU && !is_unsigned(d));
 }
 static PyObject* dtype_itemsize(PyObject* self, void*) {
     const NamedOnly* only = only_named(self);
@@ -77,6 +76,7 @@ static PyObject* dtype_to_complex(PyObject* self, PyObject*) {
         return PyErr_Format(PyExc_RuntimeError, "Unknown Complex ScalarType for %s", only->name);
     }
     DType d = dtype_of_named(self);
+    if (is_float8(d)) return PyErr_Format(PyExc_RuntimeError, "Unknown Complex ScalarType for %s", scalar_type_name(d));
     return dtype_object(is_complex(d) ? d : to_complex(d));
 }
 
@@ -469,9 +469,9 @@ struct InfoObject {
 };
 struct FloatFacts { int bits, digits; double eps, max, tiny, smallest; };
 static const FloatFacts& facts(DType dtype) {
-    static constexpr FloatFacts eight[] = {{8, 0, 0.125, 448, 0x1p-6, 0x1p-9}, {8, 0, 0.125, 240, 0x1p-7, 0x1p-10},
-        {8, 0, 0.25, 57344, 0x1p-14, 0x1p-16}, {8, 0, 0.125, 57344, 0x1p-15, 0x1p-17}, {8, 0, 1, 0x1p127, 0x1p-127, 0x1p-127}};
-    if (int number = static_cast<int>(dtype) - first_named_only; number >= 0) return eight[number];
+    static constexpr FloatFacts eight[] = {{8, 0, 0.125, 448, 0x1p-6, 0x1p-9}, {8, 0, 0.25, 57344, 0x1p-14, 0x1p-16},
+        {8, 0, 0.125, 240, 0x1p-7, 0x1p-10}, {8, 0, 0.125, 57344, 0x1p-15, 0x1p-17}, {8, 0, 1, 0x1p127, 0x1p-127, 0x1p-127}};
+    if (is_float8(dtype)) return eight[static_cast<int>(dtype) - static_cast<int>(DType::Float8E4M3FN)];
     static constexpr FloatFacts half = {16, 3, 0x1p-10, 65504, 0x1p-14, 0x1p-24}, bfloat = {16, 2, 0x1p-7, 0x1.fep127, 0x1p-126, 0x1p-133},
         single = {32, 6, 0x1p-23, 0x1.fffffep127, 0x1p-126, 0x1p-149},
         wide = {64, 15, 0x1p-52, 0x1.fffffffffffffp1023, 0x1p-1022, 0x1p-1074};
@@ -498,7 +498,6 @@ static PyObject* info_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) 
     if (const NamedOnly* only = object && is_dtype(object) ? only_named(object) : nullptr) {
         int value = reinterpret_cast<NamedObject*>(object)->value;
         if (floating && value == named_complex) dtype = DType::Float16;
-        else if (floating && value < first_named_only + 5) dtype = static_cast<DType>(value);
         else if (only->floating || only->sign == 'q') return PyErr_Format(PyExc_NotImplementedError, "\"min\" not implemented for '%s'", only->name);
         else return PyErr_Format(PyExc_TypeError, "torch.%s() has no answer for 'torch.%s'", floating ? "finfo" : "iinfo", only->name);
         auto* self = PyObject_New(InfoObject, type);
@@ -527,12 +526,10 @@ static PyObject* info_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) 
     return reinterpret_cast<PyObject*>(self);
 }
 static const char* info_dtype_name(DType d) {
-    int number = static_cast<int>(d) - first_named_only;
-    return number >= 0 ? named_only[number].name : name(is_complex(d) ? to_real(d) : d);
+    return name(to_real(d));
 }
 static PyObject* info_bits(PyObject* self, void*) {
     DType d = info_dtype(self);
-    if (static_cast<int>(d) >= first_named_only) return PyLong_FromLong(8);
     return PyLong_FromSize_t(item_size(is_complex(d) ? to_real(d) : d) * 8);
 }
 static PyObject* info_name(PyObject* self, void*) { return PyUnicode_FromString(info_dtype_name(info_dtype(self))); }

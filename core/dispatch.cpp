@@ -47,14 +47,33 @@ void (*retake_lock)(void*) = nullptr;
     return meta;
 }
 
+/// The dtype that a call names.
+static DType asked_dtype(const Operator& op, const Value* arguments) {
+    if (op.dtype_position == 0xff || arguments[op.dtype_position].tag != Value::Tag::DType) return DType::None;
+    return arguments[op.dtype_position].dtype;
+}
+
+/// Eight-bit dtypes are not promoted with others, and there is no kernel but where the declaration says so.
+[[gnu::cold, noreturn]] static void refuse_float8(const Operator& op, const Value* arguments) {
+    DType narrow = asked_dtype(op, arguments), common = DType::None;
+    each_tensor(op, arguments, [&](const TensorImpl* tensor) {
+        if (op.body == Body::Pointwise && op.form == Form::Functional && tensor->ndim) common = common == DType::None ? tensor->dtype : promote_or_fail(common, tensor->dtype);
+        if (!is_float8(narrow)) narrow = tensor->dtype;
+    });
+    fail(ErrorKind::NotImplemented, "\"%s_cpu\" not implemented for '%s'", op.functional->name(), scalar_type_name(narrow));
+}
+
 uint32_t key_word(const Operator& op, const Value* arguments) {
     uint32_t word = 0;
     each_tensor(op, arguments, [&](const TensorImpl* tensor) { word |= key_of(tensor); });
-    if (op.device_position != 0xff) [[unlikely]] {
-        const Value& v = arguments[op.device_position];
-        if (v.tag == Value::Tag::Device && is_private(v.device.type)) word |= key::Private;
-        const Value& layout = arguments[op.device_position - (op.device_position > 0)];   // a layout stands in front of it
-        if (layout.tag == Value::Tag::Layout && layout.layout != Layout::Strided) word |= key::Layout;
+    if (op.has_options) [[unlikely]] {
+        if (op.device_position != 0xff) {
+            const Value& v = arguments[op.device_position];
+            if (v.tag == Value::Tag::Device && is_private(v.device.type)) word |= key::Private;
+            const Value& layout = arguments[op.device_position - (op.device_position > 0)];   // a layout stands in front of it
+            if (layout.tag == Value::Tag::Layout && layout.layout != Layout::Strided) word |= key::Layout;
+        }
+        if (is_float8(asked_dtype(op, arguments))) word |= key::Float8;
     }
     // What a Python subclass wraps has no data of its own, and its __torch_dispatch__ comes first.
     if (word & key::Meta && !((word | (thread_state.include & ~thread_state.exclude)) & (key::Dispatch | key::Mode))) [[unlikely]]
@@ -130,6 +149,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     if (word & (key::Dispatch | key::Mode)) return call_python_dispatch(op, arguments, results);
     if ((word & (key::Conj | key::Neg)) && op.body != Body::View && !(op.has(trait::KeepsConj) && op.functional == &op))
         return call_resolved(op, arguments, results);
+    if (word & key::Float8 && op.body != Body::View && !op.has(trait::TakesFloat8)) refuse_float8(op, arguments);
     if (word & key::Layout)
         return call_sparse(op, arguments, results);
     if (word & key::Private) return call_private(op, arguments, results);

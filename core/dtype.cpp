@@ -2,28 +2,35 @@
 
 #include <bit>
 
+#include "core/error.h"
+#include "core/float8.h"
+
 namespace kindling {
 
 const char* name(DType dtype) {
     static constexpr const char* names[] = {"uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
-        "complex64", "complex128", "bool", "bfloat16", "uint16", "uint32", "uint64", "none"};
+        "complex64", "complex128", "bool", "bfloat16", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
+        "float8_e5m2fnuz", "float8_e8m0fnu", "none"};
     return names[static_cast<int>(dtype)];
 }
 
 const char* scalar_type_name(DType dtype) {
     static constexpr const char* names[] = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double",
-        "ComplexFloat", "ComplexDouble", "Bool", "BFloat16", "UInt16", "UInt32", "UInt64", "Undefined"};
+        "ComplexFloat", "ComplexDouble", "Bool", "BFloat16", "UInt16", "UInt32", "UInt64", "Float8_e4m3fn", "Float8_e5m2", "Float8_e4m3fnuz",
+        "Float8_e5m2fnuz", "Float8_e8m0fnu", "Undefined"};
     return names[static_cast<int>(dtype)];
 }
 
 const char* c_type_name(DType dtype) {
     static constexpr const char* names[] = {"uint8_t", "int8_t", "int16_t", "int", "int64_t", "c10::Half", "float", "double", "c10::complex<float>",
-        "c10::complex<double>", "bool", "c10::BFloat16", "uint16_t", "uint32_t", "uint64_t", "Undefined"};
+        "c10::complex<double>", "bool", "c10::BFloat16", "uint16_t", "uint32_t", "uint64_t", "c10::Float8_e4m3fn", "c10::Float8_e5m2",
+        "c10::Float8_e4m3fnuz", "c10::Float8_e5m2fnuz", "c10::Float8_e8m0fnu", "Undefined"};
     return names[static_cast<int>(dtype)];
 }
 
 DType promote(DType a, DType b) {
     if (a == b) return a;
+    if (is_float8(a) || is_float8(b)) return DType::None;
     int ca = category(a), cb = category(b);
     if (ca < cb) { std::swap(a, b); std::swap(ca, cb); }  // a has the higher category
     auto is_wide = [](DType each) { return is_unsigned(each) && each != DType::UInt8; };
@@ -44,6 +51,13 @@ DType promote(DType a, DType b) {
     DType u = ua ? a : b, s = ua ? b : a;
     if (u != DType::UInt8) return DType::None;
     return s == DType::Int8 ? DType::Int16 : s;
+}
+
+DType promote_or_fail(DType a, DType b) {
+    const DType both = promote(a, b);
+    KINDLING_CHECK(Runtime, both != DType::None, "Promotion for %s is not supported, attempted to promote %s and %s",
+                   is_float8(a) || is_float8(b) ? "Float8 Types" : "uint16, uint32, uint64 types", scalar_type_name(a), scalar_type_name(b));
+    return both;
 }
 
 float to_float(Half value) {
@@ -73,6 +87,13 @@ BFloat16 to_bfloat16(float value) {
     uint32_t bits = std::bit_cast<uint32_t>(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return {0x7fc0};
     return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+}
+
+float to_float(DType dtype, uint8_t code) {
+    return for_float8(dtype, [code]<DType type>() { return from_float8<type>(code); });
+}
+uint8_t to_float8(DType dtype, float value) {
+    return for_float8(dtype, [value]<DType type>() { return to_float8<type>(value); });
 }
 
 }  // namespace kindling

@@ -51,6 +51,7 @@ enum class Promotion : uint8_t {
     TRAIT(OwnNumbers)        /* a scalar body's numbers are first rounded to the operands' dtype, where that is a half type */ \
     TRAIT(WideSecond)        /* a number as second operand is not rounded to a half type that is computed in */ \
     TRAIT(KeepsNumber)       /* a number as operand is kept for backward as PyTorch keeps it, as a tensor: it goes backward once */ \
+    TRAIT(TakesFloat8)       /* runs with eight-bit floating dtypes: it moves or casts them, or compares their values */ \
     TRAIT(TensorOnlyNumbers) /* a Python number may stand for some of its Tensors, without a Scalar overload */ \
     TRAIT(NumberLast)        /* the same, but not for the first */ \
     TRAIT(TakesSparse)       /* its body knows sparse tensors */ \
@@ -141,6 +142,8 @@ struct Operator {
     uint8_t tensor_count = 0;            // single Tensor arguments: their positions
     uint8_t list_count = 0;              // Tensor list arguments
     uint8_t device_position = 0xff;      // of a factory: where its Device argument is
+    uint8_t dtype_position = 0xff;       // where its ScalarType argument is
+    bool has_options = false;            // whether it has one of the two
     uint8_t tensor_positions[16];
     uint8_t list_positions[4];
     ScalarBuild scalar_build = nullptr;

@@ -16,6 +16,7 @@ void set_default_dtype(DType dtype) {
 
 static void place(TensorImpl* impl, Device device) {
     impl->device = device;
+    if (is_float8(impl->dtype)) impl->key |= key::Float8;
     if (device.type == DeviceType::Meta) impl->key |= key::Meta;
     else if (is_private(device.type)) impl->key |= key::Private;
     if (thread_state.inference_mode) impl->inference = true;
@@ -68,7 +69,7 @@ Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t o
     auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
     impl->dtype = dtype;
     impl->set_shape(sizes, strides);
-    impl->key = from->key & (key::Meta | key::Private | key::Conj | key::Neg | key::Layout);
+    impl->key = (from->key & (key::Meta | key::Private | key::Conj | key::Neg | key::Layout)) | (is_float8(dtype) ? uint32_t{key::Float8} : 0);
     impl->layout = from->layout;
     impl->device = from->device;
     impl->inference = from->inference;
@@ -174,6 +175,8 @@ Scalar Tensor::item_scalar() const {
         case DType::Float16: return Scalar(sign * to_float(*static_cast<const Half*>(p)));
         case DType::BFloat16: return Scalar(sign * to_float(*static_cast<const BFloat16*>(p)));
         case DType::Float32: return Scalar(sign * *static_cast<const float*>(p));
+        case DType::Float8E4M3FN: case DType::Float8E5M2: case DType::Float8E4M3FNUZ: case DType::Float8E5M2FNUZ: case DType::Float8E8M0FNU:
+            return Scalar(sign * to_float(dtype(), *static_cast<const uint8_t*>(p)));
         case DType::Float64: return Scalar(sign * *static_cast<const double*>(p));
         default: break;
     }

@@ -24,10 +24,11 @@ enum : uint32_t {
     Autocast = 1u << 10,       // thread only
     Profile = 1u << 11,        // thread only: a profiler writes down what is called
     Made = 1u << 12,           // thread only: see MadeOn
+    Float8 = 1u << 13,         // of a dtype that few operators have kernels of
     Function = 1u << 16,       // Python only: a subclass with its own __torch_function__
 };
 /// What makes a kernel call leave the straight path. Kernels of meta tensors stop after allocating.
-inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made;
+inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made | Float8;
 }  // namespace key
 
 enum class Layout : uint8_t { Strided, Sparse, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Jagged };

@@ -105,6 +105,9 @@ Immediate Immediate::of(DType type, std::complex<double> value) {
         case DType::Float32: put(result, static_cast<float>(value.real())); break;
         case DType::Float16: put(result, to_float(to_half(static_cast<float>(value.real())))); break;
         case DType::BFloat16: put(result, to_float(to_bfloat16(static_cast<float>(value.real())))); break;
+        case DType::Float8E4M3FN: case DType::Float8E5M2: case DType::Float8E4M3FNUZ: case DType::Float8E5M2FNUZ: case DType::Float8E8M0FNU:
+            put(result, to_float(type, to_float8(type, static_cast<float>(value.real()))));
+            break;
         case DType::Float64: put(result, value.real()); break;
         case DType::Complex64: put(result, std::complex<float>(value)); break;
         case DType::Complex128: put(result, value); break;
@@ -133,8 +136,8 @@ Immediate Immediate::of(DType type, uint64_t value) {
 }
 
 std::complex<double> Immediate::to_complex(DType type) const {
-    switch (type) {
-        case DType::Float32: case DType::Float16: case DType::BFloat16: return static_cast<double>(get<float>(*this));
+    switch (value_type(type)) {
+        case DType::Float32: return static_cast<double>(get<float>(*this));
         case DType::Float64: return get<double>(*this);
         case DType::Complex64: return std::complex<double>(get<std::complex<float>>(*this));
         case DType::Complex128: return get<std::complex<double>>(*this);

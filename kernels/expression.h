@@ -76,7 +76,7 @@ struct alignas(16) Immediate {
 };
 
 /// The dtype of a value inside a tile: half types are computed as float.
-constexpr DType value_type(DType type) { return is_half(type) ? DType::Float32 : type; }
+constexpr DType value_type(DType type) { return is_narrow(type) ? DType::Float32 : type; }
 
 /// One value. Its operands are earlier nodes. A node whose dtype is a half type is computed in float and rounded.
 struct Node {

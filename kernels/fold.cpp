@@ -221,8 +221,8 @@ void store_values(const LoopOperand& operand, const char* values, DType type, co
     int item = static_cast<int>(item_size(operand.type)), from_item = static_cast<int>(item_size(type));
     TileFunction convert = nullptr;
     if (operand.type != type) {
-        KINDLING_ASSERT(is_half(operand.type) && type == DType::Float32);
-        convert = find_move(operand.type == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);
+        KINDLING_ASSERT(is_narrow(operand.type) && type == DType::Float32);
+        convert = find_move(move_from_float(operand.type));
     }
     Stream stream;
     stream.set(operand.data, item, kept.ndim, kept.sizes, ordered_strides(kept, operand, arena),

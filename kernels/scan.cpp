@@ -96,7 +96,7 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     const LoopOperand& in = kernel.operands[kernel.output_count + slot.which];
     const LoopOperand *out = kernel.operands, *places = kernel.output_count == 2 ? kernel.operands + 1 : nullptr;
     const DType type = in.type;
-    if (out->type != type || is_half(type)) return false;
+    if (out->type != type || is_narrow(type)) return false;
     LoopKernel used = kernel;  // without inputs that nothing reads
     LoopOperand operands[3] = {*out, in, places ? *places : in};
     used.operands = operands;
@@ -163,13 +163,11 @@ void run_scan(const LoopKernel& kernel) {
     KINDLING_ASSERT(kernel.output_count == (extreme ? 2 : 1));
     const DType logical = kernel.expression->output_type(0), type = value_type(logical);
     const DType stored = kernel.operands[0].type;
-    KINDLING_ASSERT(stored == type || (is_half(stored) && type == DType::Float32));
+    KINDLING_ASSERT(stored == type || (is_narrow(stored) && type == DType::Float32));
     const int item = static_cast<int>(item_size(type));
     // Half outputs of the expression come rounded and packed: their tile is opened again.
-    TileFunction open = !is_half(logical) ? nullptr
-                        : find_move(logical == DType::Float16 ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat);
-    TileFunction close = !is_half(stored) ? nullptr
-                         : find_move(stored == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);
+    TileFunction open = is_narrow(logical) ? find_move(move_to_float(logical)) : nullptr;
+    TileFunction close = is_narrow(stored) ? find_move(move_from_float(stored)) : nullptr;
 
     RunArena arena;
     LoopOrder lines = order_dims(kernel, ~(uint64_t{1} << kernel.scan_dim), true, arena);

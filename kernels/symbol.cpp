@@ -92,8 +92,8 @@ Sym Sym::convert(const Sym& x, DType type, ExpressionBuilder* builder) {
             return x.builder_->constant(type, Immediate::of(type, from.value.to_int(from.type)));
         }
     }
-    // half -> float -> half changes nothing
-    if (from.primitive == Primitive::Cast && is_half(type) && from.type == DType::Float32 &&
+    // narrow -> float -> narrow changes nothing
+    if (from.primitive == Primitive::Cast && is_narrow(type) && from.type == DType::Float32 &&
         x.builder_->type(from.operands[0]) == type)
         return Sym(x.builder_, from.operands[0]);
     Node node;
@@ -365,7 +365,7 @@ Expression build_expression(const ScalarBody& body, const Sym* arguments, const 
             (scalar ? scalars : inputs).push_back(scalar ? outer.scalar(types[i]) : outer.input(types[i]));
         }
     for (const Sym& output : outer.append(raw, inputs.data(), scalars.data()))
-        outer.output(is_half(result) && !output.is_floating() ? output : Sym::convert(output, result));
+        outer.output(is_narrow(result) && !output.is_floating() ? output : Sym::convert(output, result));
     return outer.finish();
 }
 

@@ -22,7 +22,10 @@ TileCode find_cast(DType from, DType to) {
     return {KINDLING_BY_ISA(find_cast, from, to), 1};
 }
 
-TileFunction find_move(TileMove move) { return KINDLING_BY_ISA(find_move, move); }
+TileFunction find_move(TileMove move) {
+    if (move >= TileMove::Float8ToFloat) return find_float8_move(move);
+    return KINDLING_BY_ISA(find_move, move);
+}
 
 void delete_program(const TileProgram* program) {
     if (!program) return;
@@ -42,16 +45,18 @@ public:
             if (is_half(node.type) && needs_rounding(node))
                 rounded =
                     move(node.type == DType::Float16 ? TileMove::RoundHalf : TileMove::RoundBFloat16, 4, exact);
+            else if (is_float8(node.type) && needs_rounding(node))
+                rounded = move(move_to_float(node.type), 4, move(move_from_float(node.type), 1, exact));
             exact_.push_back(exact);
             slots_.push_back(rounded);
         }
         for (int32_t output : expression_.outputs) {
             const Node& node = expression_.nodes[static_cast<size_t>(output)];
             int16_t slot = exact_[static_cast<size_t>(output)];
-            if (node.primitive == Primitive::Input && is_half(node.type))
+            if (node.primitive == Primitive::Input && is_narrow(node.type))
                 slot = raw_[static_cast<size_t>(node.index())];
-            else if (is_half(node.type))
-                slot = move(node.type == DType::Float16 ? TileMove::FloatToHalf : TileMove::FloatToBFloat16, 2, slot);
+            else if (is_narrow(node.type))
+                slot = move(move_from_float(node.type), item_size(node.type), slot);
             program_.outputs.push_back(slot);
         }
         drop_dead();
@@ -123,9 +128,8 @@ private:
                 if (raw_.size() <= which) raw_.resize(which + 1, -1);
                 KINDLING_ASSERT(raw_[which] < 0);  // one node for one input: the builder's hash-consing gives that
                 raw_[which] = add_slot(TileSlot::Input, item_size(node.type), node.index());
-                if (!is_half(node.type)) return raw_[which];
-                return move(node.type == DType::Float16 ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat, 4,
-                            raw_[which]);
+                if (!is_narrow(node.type)) return raw_[which];
+                return move(move_to_float(node.type), 4, raw_[which]);
             }
             case Primitive::Scalar: return add_slot(TileSlot::Splat, item_size(type), ~node.index());
             case Primitive::Constant: return constant(type, node.value);

@@ -14,7 +14,18 @@ using TileFunction = void (*)(void* out, const void* a, const void* b, const voi
 inline constexpr int splat_bytes = 64;
 
 /// Work on tiles that is no primitive of an expression.
-enum class TileMove : uint8_t { HalfToFloat, BFloat16ToFloat, FloatToHalf, FloatToBFloat16, RoundHalf, RoundBFloat16 };
+enum class TileMove : uint8_t {
+    HalfToFloat, BFloat16ToFloat, FloatToHalf, FloatToBFloat16, RoundHalf, RoundBFloat16,
+    Float8ToFloat, FloatToFloat8 = Float8ToFloat + 5,  // the first of five each, by dtype
+    End = FloatToFloat8 + 5
+};
+constexpr TileMove move_of(DType dtype, TileMove half, TileMove bfloat16, TileMove float8) {
+    if (!is_float8(dtype)) return dtype == DType::Float16 ? half : bfloat16;
+    return static_cast<TileMove>(static_cast<int>(float8) + static_cast<int>(dtype) - static_cast<int>(DType::Float8E4M3FN));
+}
+/// From a narrow dtype to float, and back.
+constexpr TileMove move_to_float(DType dtype) { return move_of(dtype, TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::Float8ToFloat); }
+constexpr TileMove move_from_float(DType dtype) { return move_of(dtype, TileMove::FloatToHalf, TileMove::FloatToBFloat16, TileMove::FloatToFloat8); }
 
 /// out[r] = the fold of row r of n >= 1 values; see fold.h.
 using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n);
@@ -78,6 +89,7 @@ struct TileCode {
 TileCode find_tile(Primitive primitive, DType type);      // type of the (first value) operand
 TileCode find_cast(DType from, DType to);                 // value types
 TileFunction find_move(TileMove move);
+TileFunction find_float8_move(TileMove move);
 
 const TileProgram* make_program(const Expression& expression);
 void delete_program(const TileProgram* program);

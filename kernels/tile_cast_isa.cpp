@@ -159,8 +159,8 @@ TileFunction find_move(TileMove move) {
         case TileMove::FloatToBFloat16: return move_float_to_bfloat16;
         case TileMove::RoundHalf: return move_round_half;
         case TileMove::RoundBFloat16: return move_round_bfloat16;
+        default: return nullptr;   // kernels/float8.cpp
     }
-    return nullptr;
 }
 
 }  // namespace kindling::KINDLING_ISA_NAMESPACE

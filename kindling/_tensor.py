@@ -7,7 +7,8 @@ from kindling._C import (Tensor, _has_torch_function as has_torch_function,
 
 _NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
           "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
-          "ComplexFloat": "complex64", "ComplexDouble": "complex128", "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64"}
+          "ComplexFloat": "complex64", "ComplexDouble": "complex128", "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2", "Float8_e4m3fnuz": "float8_e4m3fnuz",
+          "Float8_e5m2fnuz": "float8_e5m2fnuz", "Float8_e8m0fnu": "float8_e8m0fnu", "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64"}
 _TYPES = {getattr(_C, dtype): name for name, dtype in _NAMES.items()}
 
 

@@ -192,7 +192,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("abs(Tensor self) -> Tensor", {
-        doc("The absolute value; the modulus of complex numbers"), out_same(), takes(kind::All & ~kind::Bool), alias("absolute"),
+        doc("The absolute value; the modulus of complex numbers"), takes_float8(), out_same(), takes(kind::All & ~kind::Bool), alias("absolute"),
         pointwise([](auto x) { return abs(x); }),
     });
     declare("sign(Tensor self) -> Tensor", {

@@ -39,16 +39,16 @@ Tensor filled(const Tensor& self, const Tensor& mask, const Tensor& value) {
 
 OPERATORS(comparison) {
     declare("eq.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self == other"), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
+        doc("self == other"), takes_float8(), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
     });
     declare("eq.Scalar(Tensor self, Scalar other) -> Tensor", {
-        doc("self == other"), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
+        doc("self == other"), takes_float8(), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
     });
     declare("ne.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self != other"), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
+        doc("self != other"), takes_float8(), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
     });
     declare("ne.Scalar(Tensor self, Scalar other) -> Tensor", {
-        doc("self != other"), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
+        doc("self != other"), takes_float8(), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
     });
     declare("lt.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self < other"), alias("less"), not_differentiable(), pointwise([](auto x, auto y) { return x < y; }),
@@ -115,7 +115,7 @@ OPERATORS(comparison) {
         pointwise([](auto x, auto y) { return x >> y; }),
     });
     declare("isnan(Tensor self) -> Tensor", {
-        doc("It is not a number"), not_differentiable(), promotes(Promotion::Free), no_inplace(), no_out(),
+        doc("It is not a number"), takes_float8(), not_differentiable(), promotes(Promotion::Free), no_inplace(), no_out(),
         pointwise([](auto x) { return x != x; }),
     });
     declare("isinf(Tensor self) -> Tensor", {
@@ -156,7 +156,7 @@ OPERATORS(comparison) {
         }),
     });
     declare("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", {
-        doc("self where the condition holds, other elsewhere"), out_same(), promotes(Promotion::Condition), no_inplace(), in(space::Torch),
+        doc("self where the condition holds, other elsewhere"), takes_float8(), out_same(), promotes(Promotion::Condition), no_inplace(), in(space::Torch),
         pointwise([](auto c, auto x, auto y) {
             if (c.dtype() != DType::Bool && c.dtype() != DType::UInt8)
                 fail(ErrorKind::Runtime, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", scalar_type_name(c.dtype()));

@@ -42,7 +42,7 @@ OPERATORS(copies) {
         doc("diagonal, copied"), in(space::Torch),
         composition([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { return clone(diagonal(self, offset, dim1, dim2), MemoryFormat::Contiguous); }) });
     declare("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", {
-        doc("expand, copied"), in(space::Torch),
+        doc("expand, copied"), takes_float8(), in(space::Torch),
         composition([](const Tensor& self, IntList size, bool implicit) { return clone(expand(self, size, implicit), MemoryFormat::Contiguous); }) });
     declare("permute_copy(Tensor self, int[] dims) -> Tensor", {
         doc("permute, copied"), in(space::Torch),

@@ -49,14 +49,14 @@ template <class A, class B> DType joint_type(const A& a, const B& b) {
 
 OPERATORS(copying) {
     declare("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("A copy; keeps dense strides unless a memory format is given"), no_out(),
+        doc("A copy; keeps dense strides unless a memory format is given"), takes_float8(), no_out(),
         kernel([](const Tensor& self, std::optional<MemoryFormat> memory_format) {
             return converted(self, self.dtype(), self.device(), chosen(memory_format));
         }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
     });
     declare("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", {
-        doc("The tensor itself if its memory is in order, else a copy that is"), in(space::Method), no_out(),
+        doc("The tensor itself if its memory is in order, else a copy that is"), takes_float8(), in(space::Method), no_out(),
         composition([](const Tensor& self, MemoryFormat memory_format) {
             if (self.is_contiguous(memory_format == MemoryFormat::Preserve ? MemoryFormat::Contiguous : memory_format)) return self;
             KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
@@ -64,7 +64,7 @@ OPERATORS(copying) {
         }),
     });
     declare("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", {
-        doc("Writes src into self, broadcast and converted"), in(space::Method), keeps_conj(),
+        doc("Writes src into self, broadcast and converted"), takes_float8(), in(space::Method), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& src, bool) {
             KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
             TensorImpl *from = src.impl(), *to = self.impl();
@@ -88,7 +88,7 @@ OPERATORS(copying) {
         derivative("src", GIVEN(Tensor grad) { return grad; }),
     });
     declare("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", {
-        doc("What copy_ would leave in self"), in(space::Hidden),
+        doc("What copy_ would leave in self"), takes_float8(), in(space::Hidden),
         kernel([](const Tensor& self, const Tensor& src, bool) {
             Tensor result = make_tensor(self.sizes(), like_strides(self, self.sizes(), MemoryFormat::Preserve), self.dtype(), self.device());
             expanded_strides(src.sizes(), src.strides(), self.sizes());
@@ -99,7 +99,7 @@ OPERATORS(copying) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("A copy of another dtype or on another device"), in(space::Torch), no_out(),
+        doc("A copy of another dtype or on another device"), takes_float8(), in(space::Torch), no_out(),
         kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, bool,
                   std::optional<MemoryFormat> memory_format) {
             return converted(self, dtype == DType::None ? self.dtype() : dtype, device_or(device, self), chosen(memory_format));
@@ -127,34 +127,34 @@ OPERATORS(copying) {
         }),
     });
     declare("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", {
-        doc("to a dtype"), in(space::Method), no_out(),
+        doc("to a dtype"), takes_float8(), in(space::Method), no_out(),
         composition([](const Tensor& self, DType dtype, bool, bool copy, std::optional<MemoryFormat> memory_format) {
             if (dtype == self.dtype() && !copy && chosen(memory_format) == MemoryFormat::Preserve) return self;
             return to(self, dtype, std::nullopt, std::nullopt, std::nullopt, false, copy, memory_format);
         }),
     });
     declare("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", {
-        doc("to the other's dtype and device"), in(space::Method), no_out(),
+        doc("to the other's dtype and device"), takes_float8(), in(space::Method), no_out(),
         composition([](const Tensor& self, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> memory_format) {
             return to(self, other.dtype(), std::nullopt, other.device(), std::nullopt, false, copy, memory_format);
         }),
     });
     declare("_local_scalar_dense(Tensor self) -> Scalar", {
-        doc("The number of a tensor of one element: what item() asks for, as a subclass sees it"), in(space::Torch), not_differentiable(), no_out(),
+        doc("The number of a tensor of one element: what item() asks for, as a subclass sees it"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](const Tensor& self) { return self.item_scalar(); }),
         example("torch._local_scalar_dense(torch.tensor([1.5]))"),
     });
     declare("result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", {
-        doc("The dtype that an operator of the two would compute in"), in(space::Torch), not_differentiable(), no_out(),
+        doc("The dtype that an operator of the two would compute in"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         composition([](const Tensor& tensor, const Tensor& other) { return joint_type(*tensor.impl(), *other.impl()); }),
         example("torch.result_type(torch.tensor([1]), 1.0)"),
     });
     declare("result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType", {
-        doc("The dtype that an operator of a tensor and a number would compute in"), in(space::Torch), not_differentiable(), no_out(),
+        doc("The dtype that an operator of a tensor and a number would compute in"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         composition([](const Tensor& tensor, const Scalar& other) { return joint_type(*tensor.impl(), other); }),
     });
     declare("result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType", {
-        doc("The dtype that an operator of a number and a tensor would compute in"), in(space::Torch), not_differentiable(), no_out(),
+        doc("The dtype that an operator of a number and a tensor would compute in"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         composition([](const Scalar& scalar, const Tensor& tensor) { return joint_type(scalar, *tensor.impl()); }),
     });
     declare("result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType", {
@@ -162,7 +162,7 @@ OPERATORS(copying) {
         composition([](const Scalar& scalar1, const Scalar& scalar2) { return joint_type(scalar1, scalar2); }),
     });
     declare("type_as(Tensor self, Tensor other) -> Tensor", {
-        doc("to the other's dtype"), in(space::Method), no_out(),
+        doc("to the other's dtype"), takes_float8(), in(space::Method), no_out(),
         composition([](const Tensor& self, const Tensor& other) { return to(self, other); }),
     });
     declare("detach(Tensor(a) self) -> Tensor(a)", {
@@ -172,7 +172,7 @@ OPERATORS(copying) {
         }),
     });
     declare("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
-        doc("Changes the size in place, growing the storage if need be; new elements are not initialised"), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Changes the size in place, growing the storage if need be; new elements are not initialised"), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, IntList size, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             for (int64_t each : size) KINDLING_CHECK(Runtime, each >= 0, "Trying to resize a tensor to a negative size: %s", str(size).c_str());
@@ -181,7 +181,7 @@ OPERATORS(copying) {
         }),
     });
     declare("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
-        doc("resize_ to another tensor's size"), in(space::Torch | space::Method), not_differentiable(), keeps_conj(),
+        doc("resize_ to another tensor's size"), takes_float8(), in(space::Torch | space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             if (memory_format == MemoryFormat::Preserve) memory_format = the_template.suggest_memory_format();
@@ -210,7 +210,7 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into a storage"), in(space::Method), no_derivative(), keeps_conj(),
+        doc("Makes self look into a storage"), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)", size.size(), stride.size());
             Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
@@ -238,14 +238,14 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", {
-        doc("Makes self the whole of a storage, flat"), in(space::Method), no_derivative(), keeps_conj(),
+        doc("Makes self the whole of a storage, flat"), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source) {
             int64_t count = static_cast<int64_t>(source->bytes / self.element_size());
             return set_(self, source, 0, {count}, {1});
         }),
     });
     declare("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", {
-        doc("Makes self look where another tensor looks"), in(space::Method), no_derivative(), keeps_conj(),
+        doc("Makes self look where another tensor looks"), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source) {
             KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "Could not set tensor of type %s to a tensor of type %s", name(source.dtype()), name(self.dtype()));
             return set_(self, Ref<Storage>::share(source.storage()), source.storage_offset(), source.sizes(), source.strides());
@@ -259,15 +259,15 @@ OPERATORS(copying) {
         }),
     });
     declare("set_(Tensor(a!) self) -> Tensor(a!)", {
-        doc("Makes self empty"), in(space::Method), no_derivative(),
+        doc("Makes self empty"), takes_float8(), in(space::Method), no_derivative(),
         kernel([](const Tensor& self) { return set_(self, Storage::make(0, self.device()), 0, {0}, {1}); }),
     });
     declare("is_same_size(Tensor self, Tensor other) -> bool", {
-        doc("Whether the shapes are equal"), not_differentiable(),
+        doc("Whether the shapes are equal"), takes_float8(), not_differentiable(),
         kernel([](const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }),
     });
     declare("lift_fresh(Tensor(a) self) -> Tensor(a)", {
-        doc("The tensor itself: marks constants for modes"), in(space::Hidden), no_out(),
+        doc("The tensor itself: marks constants for modes"), takes_float8(), in(space::Hidden), no_out(),
         composition([](const Tensor& self) { return self; }),
     });
 }

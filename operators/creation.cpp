@@ -40,7 +40,7 @@ Tensor filled(Tensor tensor, const Scalar& value) {
 
 /// As torch fills single numbers: beyond the range of half types they become infinite.
 Tensor filled_rounding(Tensor tensor, const Scalar& value) {
-    return filled(tensor, is_half(tensor.dtype()) && !value.is_complex() ? Scalar(as_held(value, tensor.dtype()).real()) : value);
+    return filled(tensor, is_narrow(tensor.dtype()) && !value.is_complex() ? Scalar(as_held(value, tensor.dtype()).real()) : value);
 }
 
 /// Zeros, in whatever tensor; says nothing to its version counter where memory is dense.
@@ -164,7 +164,7 @@ DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c
 
 OPERATORS(creation) {
     declare("empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Uninitialised memory"), not_differentiable(),
+        doc("Uninitialised memory"), takes_float8(), not_differentiable(),
         kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "unsupported memory format Preserve");
             checked_numel(size);
@@ -172,7 +172,7 @@ OPERATORS(creation) {
         }),
     });
     declare("empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory with the given strides"), not_differentiable(), no_out(),
+        doc("Uninitialised memory with the given strides"), takes_float8(), not_differentiable(), no_out(),
         kernel([](IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
             return make_tensor(size, stride, or_default(dtype), or_default(device));
@@ -197,38 +197,38 @@ OPERATORS(creation) {
         }),
     });
     declare("empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Uninitialised memory of a tensor's shape, dtype and device"), in(space::Torch), not_differentiable(), no_out(),
+        doc("Uninitialised memory of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
             return like(self, dtype, device, format);
         }),
     });
     declare("zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Zeros"), not_differentiable(),
+        doc("Zeros"), takes_float8(), not_differentiable(),
         kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return zeroed(make_tensor(size, or_default(dtype), or_default(device)));
         }),
         example("torch.zeros(2, 3, dtype=torch.int64)"),
     });
     declare("zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Zeros of a tensor's shape, dtype and device"), in(space::Torch), not_differentiable(), no_out(),
+        doc("Zeros of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
             return zeroed(like(self, dtype, device, format));
         }),
     });
     declare("ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Ones"), not_differentiable(),
+        doc("Ones"), takes_float8(), not_differentiable(),
         kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return filled(make_tensor(size, or_default(dtype), or_default(device)), 1);
         }),
     });
     declare("ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Ones of a tensor's shape, dtype and device"), in(space::Torch), not_differentiable(), no_out(),
+        doc("Ones of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
             return filled(like(self, dtype, device, format), 1);
         }),
     });
     declare("full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("One number everywhere; the dtype is the number's unless given"), not_differentiable(),
+        doc("One number everywhere; the dtype is the number's unless given"), takes_float8(), not_differentiable(),
         kernel([](IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             if (dtype == DType::None)
                 dtype = fill_value.is_bool() ? DType::Bool : fill_value.is_integral() ? DType::Int64
@@ -237,44 +237,44 @@ OPERATORS(creation) {
         }),
     });
     declare("full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("One number everywhere, of a tensor's shape, dtype and device"), in(space::Torch), not_differentiable(), no_out(),
+        doc("One number everywhere, of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](const Tensor& self, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
             return filled(like(self, dtype, device, format), fill_value);
         }),
     });
     declare("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
+        doc("Uninitialised memory of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
         }),
     });
     declare("new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory with the given strides"), in(space::Method), not_differentiable(), no_out(),
+        doc("Uninitialised memory with the given strides"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](const Tensor& self, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
             return make_tensor(size, stride, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
         }),
     });
     declare("new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Zeros of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
+        doc("Zeros of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return zeroed(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())));
         }),
     });
     declare("new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Ones of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
+        doc("Ones of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return filled(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), 1);
         }),
     });
     declare("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("One number everywhere, of a tensor's dtype and device"), in(space::Method), not_differentiable(), no_out(),
+        doc("One number everywhere, of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return filled_rounding(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), fill_value);
         }),
     });
     declare("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("A 0-d tensor"), not_differentiable(), no_out(),
+        doc("A 0-d tensor"), takes_float8(), not_differentiable(), no_out(),
         kernel([](const Scalar& s, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             return filled_rounding(make_tensor({}, or_default(dtype), or_default(device)), s);
         }),
@@ -382,7 +382,7 @@ OPERATORS(creation) {
         }),
     });
     declare("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("The unit matrix"), not_differentiable(),
+        doc("The unit matrix"), takes_float8(), not_differentiable(),
         kernel([](int64_t n, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, n >= 0, "n must be greater or equal to 0, got %ld", n);
             Tensor result = zeroed(make_tensor({n, n}, or_default(dtype), or_default(device)));
@@ -401,9 +401,9 @@ OPERATORS(creation) {
         }),
     });
     declare("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {
-        doc("One number everywhere, in place"), in(space::Torch | space::Method),
+        doc("One number everywhere, in place"), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Scalar& value) {
-            if (self.numel() != 1 || !is_half(self.dtype()) || value.is_complex()) check_fits(value, self.dtype());  // as torch
+            if (self.numel() != 1 || !is_narrow(self.dtype()) || value.is_complex()) check_fits(value, self.dtype());  // as torch
             if (!self.is_meta()) {           // into expanded tensors too: every write is of the same number
                 DType dtype = self.dtype();
                 const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
@@ -422,7 +422,7 @@ OPERATORS(creation) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", {
-        doc("A 0-d tensor's number everywhere, in place"), in(space::Torch | space::Method),
+        doc("A 0-d tensor's number everywhere, in place"), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
             check_overlap(self, nullptr, 0);
@@ -434,15 +434,15 @@ OPERATORS(creation) {
         derivative("value", GIVEN(Tensor grad) { return sum(grad); }),
     });
     declare("fill.Scalar(Tensor self, Scalar value) -> Tensor", {
-        doc("One number everywhere"), in(space::Torch), no_out(),
+        doc("One number everywhere"), takes_float8(), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Scalar& value) { return fill_(clone(self), value); }),
     });
     declare("fill.Tensor(Tensor self, Tensor value) -> Tensor", {
-        doc("A 0-d tensor's number everywhere"), in(space::Torch), no_out(),
+        doc("A 0-d tensor's number everywhere"), takes_float8(), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& value) { return fill_(clone(self), value); }),
     });
     declare("zero_(Tensor(a!) self) -> Tensor(a!)", {
-        doc("Zeros, in place"), in(space::Torch | space::Method),
+        doc("Zeros, in place"), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self) {
             clear(self);
             written(self);

@@ -78,6 +78,8 @@ inline Field out_decides() { return out_dtype(OutDType::Decides); }
 inline Field takes(uint32_t kinds) { return flags((~kinds & kind::All) << trait::no_kernel_shift); }
 /// Its body knows sparse tensors; without this a kernel never sees one (operators/sparse_kernels.h).
 inline Field takes_sparse() { return flags(trait::TakesSparse); }
+/// Runs with eight-bit floating dtypes too, which it moves, casts or compares. Others are a NotImplementedError.
+inline Field takes_float8() { return flags(trait::TakesFloat8); }
 inline Field keeps_conj() { return flags(trait::KeepsConj); }
 inline Field promotes(Promotion rule) { return {Field::Kind::Promotion, static_cast<uint8_t>(rule)}; }
 inline Field int_to_float() { return promotes(Promotion::IntToFloat); }

@@ -468,7 +468,7 @@ Tensor gathered_places(const Tensor& grad, IntList sizes, int64_t dim, const Ten
 
 OPERATORS(indexing) {
     declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
-        doc("Elements at places given by index tensors or masks, as self[indices]"), in(space::Hidden),
+        doc("Elements at places given by index tensors or masks, as self[indices]"), takes_float8(), in(space::Hidden),
         kernel([](const Tensor& self, TensorList indices) {
             KINDLING_CHECK(Index, !indices.empty(), "at least one index must be provided");
             if (chooses_elements(self, indices)) return chosen_elements(self, indices[0]);
@@ -497,7 +497,7 @@ OPERATORS(indexing) {
         derivative("values", GIVEN(Tensor grad, TensorList indices) { return index(grad, indices); }),
     });
     declare("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", {
-        doc("self with values written, or added, at the places"), no_out(),
+        doc("self with values written, or added, at the places"), takes_float8(), no_out(),
         kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             Tensor result = clone(self);
             put(result, indices, values, accumulate ? Write::Add : Write::Set);
@@ -522,7 +522,7 @@ OPERATORS(indexing) {
         derivative("values", GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
     });
     declare("index_select(Tensor self, int dim, Tensor index) -> Tensor", {
-        doc("The slices at the given places along a dimension"), flags(trait::OutApart),
+        doc("The slices at the given places along a dimension"), takes_float8(), flags(trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index) { return selected_rows(self, dim, index); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index) {
             return index_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
@@ -779,7 +779,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("masked_select(Tensor self, Tensor mask) -> Tensor", {
-        doc("The elements where the mask is set, in row-major order"), flags(trait::OutApart), shape_by_value(),
+        doc("The elements where the mask is set, in row-major order"), takes_float8(), flags(trait::OutApart), shape_by_value(),
         kernel([](const Tensor& self, const Tensor& mask) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_select");

@@ -7,11 +7,7 @@ namespace kindling {
 
 static void join(DType& slot, DType dtype) {
     if (slot == DType::None || slot == dtype) { slot = dtype; return; }
-    DType joined = promote(slot, dtype);
-    KINDLING_CHECK(Runtime, joined != DType::None,
-                   "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
-                   scalar_type_name(slot), scalar_type_name(dtype));
-    slot = joined;
+    slot = promote_or_fail(slot, dtype);
 }
 
 static DType combine(DType higher, DType lower) {

@@ -134,7 +134,7 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, 
         types[i] = DType::None;
         if (v.is_tensor()) {
             types[i] = v.tensor->dtype;
-            if (is_half(compute) && types[i] != compute && !reads_wide(op, i, v.tensor->ndim)) narrow |= 1u << i;
+            if (is_narrow(compute) && types[i] != compute && !reads_wide(op, i, v.tensor->ndim)) narrow |= 1u << i;
             plan.input_position[plan.input_count++] = static_cast<uint8_t>(i);
         } else if (v.tag == Value::Tag::Text) symbols[i] = Sym(Text(v.text, v.size));
         else if (v.is_number() && type == Type::Bool) symbols[i] = Sym(v.integer != 0);
@@ -153,7 +153,7 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, 
     DType inner = op.promotion == Promotion::Condition || op.promotion == Promotion::Free ? DType::None : compute;
     DType result = op.promotion == Promotion::Condition ? compute : op.result_dtype;
     plan.expression = build_expression(body, symbols, types, inner, result, op.promotion == Promotion::Condition, inner == DType::None ? 0 : narrow);
-    if (op.result_dtype == DType::None && is_half(compute) && plan.expression.output_type(0) == DType::Float32)
+    if (op.result_dtype == DType::None && is_narrow(compute) && plan.expression.output_type(0) == DType::Float32)
         plan.expression = build_expression(body, symbols, types, inner, compute, false, narrow);
     if (to_run) check_defined(op, plan.expression, compute);
 }

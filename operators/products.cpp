@@ -147,6 +147,29 @@ OPERATORS(products) {
         }),
         refuses("torch._int_mm(torch.ones(2, 3), torch.ones(3, 2))", "RuntimeError: _int_mm: Expected self dtype to be int8 or uint8"),
     });
+    declare("_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor", {
+        doc("The product of matrices of eight-bit floating numbers, each with a scale for all of it or, both, for each row and column; summed in float32"),
+        takes_float8(), no_derivative(), has_out(), in(space::Torch),
+        kernel([](const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b, const Tensor& bias, const Tensor& scale_result, DType out_dtype, bool) {
+            KINDLING_CHECK(Runtime, self.dim() == 2, "mat1 must be a matrix");
+            KINDLING_CHECK(Runtime, mat2.dim() == 2, "mat2 must be a matrix");
+            KINDLING_CHECK(Runtime, self.size(1) == mat2.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", self.size(0), self.size(1), mat2.size(0), mat2.size(1));
+            KINDLING_CHECK(Runtime, is_float8(self.dtype()), "Expected mat1 to be Float8 matrix got %s", scalar_type_name(self.dtype()));
+            KINDLING_CHECK(Runtime, is_float8(mat2.dtype()), "Expected mat2 to be Float8 matrix got %s", scalar_type_name(mat2.dtype()));
+            auto has = [](const Tensor& scale, int64_t rows, int64_t columns) { return scale.dim() == 2 && scale.size(0) == rows && scale.size(1) == columns; };
+            const bool whole = scale_a.numel() == 1 && scale_b.numel() == 1;
+            KINDLING_CHECK(Value, whole || (has(scale_a, self.size(0), 1) && has(scale_b, 1, mat2.size(1))),
+                           "Invalid scaling configuration.\n- For TensorWise scaling, scales should be float and singletons.\n- For RowWise scaling, scale_a should be (%ld, 1) and scale_b "
+                           "should be (1, %ld), got %s and %s", self.size(0), mat2.size(1), str(scale_a.sizes()).c_str(), str(scale_b.sizes()).c_str());
+            const DType result = out_dtype == DType::None ? self.dtype() : out_dtype;
+            KINDLING_CHECK(Runtime, is_narrow(result) || result == DType::Float32, "_scaled_mm: out_dtype must be float32, a half type or a float8, got %s", name(result));
+            auto scale = [](const Tensor& x) { return x.numel() == 1 ? reshape(to(x, DType::Float32), {}) : to(x, DType::Float32); };
+            Tensor out = mul(mul(mm(to(self, DType::Float32), to(mat2, DType::Float32)), scale(scale_a)), scale(scale_b));
+            if (bias.defined()) out = add(out, to(bias, DType::Float32));
+            if (scale_result.defined() && is_float8(result)) out = div(out, scale(scale_result));
+            return to(out, result);
+        }),
+    });
     declare("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * mat1 @ mat2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {

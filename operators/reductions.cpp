@@ -309,27 +309,27 @@ OPERATORS(reductions) {
         }),
     });
     declare("any(Tensor self) -> Tensor", {
-        doc("Whether any element is not zero"), out_truth(), not_differentiable(),
+        doc("Whether any element is not zero"), takes_float8(), out_truth(), not_differentiable(),
         kernel([](const Tensor& self) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, all_dims(self), false); }),
     });
     declare("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
-        doc("Whether any element along a dimension is not zero"), out_truth(), not_differentiable(),
+        doc("Whether any element along a dimension is not zero"), takes_float8(), out_truth(), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, bool keepdim) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim_mask({dim}, self.dim()), keepdim); }),
     });
     declare("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", {
-        doc("Whether any element over dimensions is not zero"), out_truth(), not_differentiable(),
+        doc("Whether any element over dimensions is not zero"), takes_float8(), out_truth(), not_differentiable(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim); }),
     });
     declare("all(Tensor self) -> Tensor", {
-        doc("Whether no element is zero"), out_truth(), not_differentiable(),
+        doc("Whether no element is zero"), takes_float8(), out_truth(), not_differentiable(),
         kernel([](const Tensor& self) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, all_dims(self), false); }),
     });
     declare("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
-        doc("Whether no element along a dimension is zero"), out_truth(), not_differentiable(),
+        doc("Whether no element along a dimension is zero"), takes_float8(), out_truth(), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, bool keepdim) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim_mask({dim}, self.dim()), keepdim); }),
     });
     declare("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", {
-        doc("Whether no element over dimensions is zero"), out_truth(), not_differentiable(),
+        doc("Whether no element over dimensions is zero"), takes_float8(), out_truth(), not_differentiable(),
         kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim); }),
     });
     declare("max(Tensor self) -> Tensor", {

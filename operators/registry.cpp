@@ -38,6 +38,8 @@ static void place_tensors(Operator& op) {
     for (size_t i = 0; i < op.schema->arguments.size(); i++) {
         const Argument& argument = op.schema->arguments[i];
         if (argument.type == Type::Device) op.device_position = static_cast<uint8_t>(i);
+        if (argument.type == Type::DType) op.dtype_position = static_cast<uint8_t>(i);
+        op.has_options |= argument.type == Type::Device || argument.type == Type::DType;
         if (argument.type != Type::Tensor) continue;
         if (argument.list) { if (op.list_count < 4) op.list_positions[op.list_count++] = static_cast<uint8_t>(i); }
         else if (op.tensor_count < 16) op.tensor_positions[op.tensor_count++] = static_cast<uint8_t>(i);

@@ -194,7 +194,7 @@ Tensor flipped(const Tensor& self, IntList dims) {
 
 OPERATORS(shaping) {
     declare("cat(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors joined along a dimension"), out_joined(), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
+        doc("Tensors joined along a dimension"), takes_float8(), out_joined(), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
         kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
         derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
             std::vector<Tensor> parts = parted(grad, tensors_shape, dim);
@@ -208,7 +208,7 @@ OPERATORS(shaping) {
         refuses("torch.cat([torch.ones(2, 2), torch.ones(3, 3)])", "RuntimeError: Sizes of tensors must match except in dimension 0"),
     });
     declare("stack(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors of one shape joined along a new dimension"), out_joined(), flags(trait::AutocastPromote),
+        doc("Tensors of one shape joined along a new dimension"), takes_float8(), out_joined(), flags(trait::AutocastPromote),
         composition([](TensorList tensors, int64_t dim) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "stack expects a non-empty TensorList");
             int64_t d = wrap_dim(dim, tensors[0].dim() + 1);
@@ -299,7 +299,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("repeat(Tensor self, SymInt[] repeats) -> Tensor", {
-        doc("The tensor laid side by side that many times along each dimension"), in(space::Method),
+        doc("The tensor laid side by side that many times along each dimension"), takes_float8(), in(space::Method),
         composition([](const Tensor& self, IntList repeats) {
             KINDLING_CHECK(Runtime, static_cast<int64_t>(repeats.size()) >= self.dim(), "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
             size_t lead = repeats.size() - self.sizes().size();
@@ -394,7 +394,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", {
-        doc("Elements shifted along dimensions; what falls out comes in again"), no_out(),
+        doc("Elements shifted along dimensions; what falls out comes in again"), takes_float8(), no_out(),
         kernel([](const Tensor& self, IntList shifts, IntList dims) {
             KINDLING_CHECK(Runtime, !shifts.empty(), "`shifts` required");
             if (dims.empty() && shifts.size() == 1) return reshape(rolled_once(reshape(contiguous(self), {-1}), shifts[0], 0), self.sizes());
@@ -448,14 +448,14 @@ OPERATORS(shaping) {
         }),
     });
     declare("diag(Tensor self, int diagonal=0) -> Tensor", {
-        doc("A matrix with a vector on its diagonal, or the diagonal of a matrix"),
+        doc("A matrix with a vector on its diagonal, or the diagonal of a matrix"), takes_float8(),
         composition([](const Tensor& self, int64_t diagonal) {
             KINDLING_CHECK(Runtime, self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got %ldD", self.dim());
             return self.dim() == 1 ? diag_embed(self, diagonal) : clone(kindling::diagonal(self, diagonal), MemoryFormat::Contiguous);
         }),
     });
     declare("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", {
-        doc("The last dimension put on the diagonal of two new ones"), no_out(),
+        doc("The last dimension put on the diagonal of two new ones"), takes_float8(), no_out(),
         composition([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
             int64_t ndim = self.dim() + 1, a = wrap_dim(dim1, ndim), b = wrap_dim(dim2, ndim);
             KINDLING_CHECK(Runtime, a != b, "diagonal dimensions cannot be identical %ld, %ld", dim1, dim2);
@@ -487,7 +487,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", {
-        doc("Room on both sides of the last dimensions, filled with a number; negative room cuts"), in(space::Torch), no_out(),
+        doc("Room on both sides of the last dimensions, filled with a number; negative room cuts"), takes_float8(), in(space::Torch), no_out(),
         kernel([](const Tensor& self, IntList pad, const Scalar& value) {
             KINDLING_CHECK(Runtime, pad.size() % 2 == 0, "Length of pad must be even but instead it equals %zu", pad.size());
             int64_t count = static_cast<int64_t>(pad.size() / 2);

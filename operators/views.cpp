@@ -170,7 +170,7 @@ Tensor as_strided_gradient(const Tensor& grad, const Tensor& self, IntList size,
 
 OPERATORS(views) {
     declare("alias(Tensor(a) self) -> Tensor(a)", {
-        doc("The same memory under a new header"), in(space::Hidden),
+        doc("The same memory under a new header"), takes_float8(), in(space::Hidden),
         view([](const Tensor& self) { return make_view(self, self.sizes(), self.strides(), self.storage_offset()); }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
     });
@@ -182,12 +182,12 @@ OPERATORS(views) {
         refuses("torch.arange(6).view(4, 2)", "RuntimeError: shape '\\[4, 2\\]' is invalid for input of size 6"),
     });
     declare("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", {
-        doc("view of a tensor that nobody else will see: no view to autograd"), in(space::Torch),
+        doc("view of a tensor that nobody else will see: no view to autograd"), takes_float8(), in(space::Torch),
         kernel([](const Tensor& self, IntList size) { return viewed(self, size); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", {
-        doc("The same bytes read as another dtype"), in(space::Method), not_differentiable(),
+        doc("The same bytes read as another dtype"), takes_float8(), in(space::Method), not_differentiable(),
         view([](const Tensor& self, DType dtype) {
             Sizes sizes = self.sizes(), strides = self.strides();
             int64_t from = static_cast<int64_t>(self.element_size()), to = static_cast<int64_t>(item_size(dtype)), offset = self.storage_offset();
@@ -704,11 +704,11 @@ OPERATORS(views) {
         composition([](const Tensor& self) { return self.is_complex() ? _conj(self) : self; }),
     });
     declare("resolve_conj(Tensor(a) self) -> Tensor(a)", {
-        doc("The same numbers without a pending conjugate"), no_out(),
+        doc("The same numbers without a pending conjugate"), takes_float8(), no_out(),
         composition([](const Tensor& self) { return self.is_conj() ? clone(self) : self; }),
     });
     declare("resolve_neg(Tensor(a) self) -> Tensor(a)", {
-        doc("The same numbers without a pending sign"), no_out(),
+        doc("The same numbers without a pending sign"), takes_float8(), no_out(),
         composition([](const Tensor& self) { return self.is_neg() ? clone(self) : self; }),
     });
     declare("real(Tensor(a) self) -> Tensor(a)", {

@@ -141,7 +141,10 @@ std::string text_of(const TileProgram& program) {
     }
     for (const TileStep& step : program.steps) {
         static constexpr const char* moves[] = {"HalfToFloat", "BFloat16ToFloat", "FloatToHalf", "FloatToBFloat16",
-                                                "RoundHalf", "RoundBFloat16"};
+                                                "RoundHalf", "RoundBFloat16", "Float8ToFloat", "Float8ToFloat", "Float8ToFloat",
+                                                "Float8ToFloat", "Float8ToFloat", "FloatToFloat8", "FloatToFloat8", "FloatToFloat8",
+                                                "FloatToFloat8", "FloatToFloat8"};
+        static_assert(std::size(moves) == static_cast<size_t>(TileMove::End));
         const TileTask& task = step.task;
         text += format("slot %d = %s", step.out,
                        task.kind == TileTask::Move   ? moves[task.which]

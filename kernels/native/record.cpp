@@ -281,8 +281,8 @@ private:
             case TileMove::FloatToBFloat16:
                 return (rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)) >> 16u).lane;
             case TileMove::RoundBFloat16: return rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)).lane;
+            default: return none;   // eight-bit dtypes stay with tiles
         }
-        return none;
     }
 
     /// The step's own function, over the lanes in memory. Not what may raise: an exception could not pass.
