@@ -70,9 +70,8 @@ enum : uint32_t {
 #define TRAIT(name) name = 1u << static_cast<uint32_t>(Place::name),
     KINDLING_TRAITS(TRAIT)
 #undef TRAIT
-    no_kernel_shift = 26,  // from here on: the kinds of dtype that it has no kernel for (kind, below)
 };
-static_assert(static_cast<uint32_t>(Place::End) <= no_kernel_shift);
+static_assert(static_cast<uint32_t>(Place::End) <= 32);
 }  // namespace trait
 
 /// Kinds of dtype, as kernels are there or not for all of one.
@@ -136,6 +135,7 @@ struct Operator {
     DType result_dtype = DType::None;    // a scalar body's fixed result dtype, if any
     OutDType out_dtype = OutDType::Same;
     uint32_t flags = 0;
+    uint8_t no_kernel = 0;               // the kinds of dtype that it has no kernel for
     uint16_t index = 0;                  // generated operator number; 0xffff: registered at run time
     uint8_t scalar_arity = 0;            // parameters of the scalar body
     bool composite = false;              // autograd, modes and subclasses see through it

@@ -58,7 +58,7 @@ double Scalar::to_double() const {
 
 void check_fits(const Scalar& value, DType dtype, const char* called) {
     auto fits = [&](double x) {
-        if (dtype == DType::Float64 || dtype == DType::Complex128 || is_float8(dtype)) return true;
+        if (dtype == DType::Float64 || dtype == DType::Complex128) return true;
         if (!is_integral(dtype)) return !(std::abs(x) > greatest(to_real(dtype))) || std::isinf(x);
         bool whole = !value.is_float() && !value.is_complex();
         double width = std::ldexp(1.0, static_cast<int>(item_size(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1));

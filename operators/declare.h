@@ -18,7 +18,7 @@
 namespace kindling {
 
 struct Field {
-    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Derivative, Flag, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias };
+    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias };
     Kind kind;
     uint8_t small = 0;
     uint32_t number = 0;
@@ -75,7 +75,7 @@ inline Field out_same() { return out_dtype(OutDType::Same); }
 inline Field out_decides() { return out_dtype(OutDType::Decides); }
 /// The kinds of dtype that it has kernels for, before integers become floats: takes(kind::Floats | kind::Complex). Others are
 /// a NotImplementedError. A kernel or composition is asked about its first tensor, a scalar body about the promoted dtype.
-inline Field takes(uint32_t kinds) { return flags((~kinds & kind::All) << trait::no_kernel_shift); }
+inline Field takes(uint32_t kinds) { return {Field::Kind::Takes, 0, kinds}; }
 /// Its body knows sparse tensors; without this a kernel never sees one (operators/sparse_kernels.h).
 inline Field takes_sparse() { return flags(trait::TakesSparse); }
 /// Runs with eight-bit floating dtypes too, which it moves, casts or compares. Others are a NotImplementedError.

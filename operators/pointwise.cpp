@@ -115,7 +115,7 @@ DType compute_type(const Operator& op, const Value* arguments, bool to_run) {
         } else if (v.is_number() && promotes(op, argument)) result_type.add(v.scalar());
     }
     DType compute = op.promotion == Promotion::Same && first != DType::None ? first : result_type.get();
-    if (to_run && op.flags >> trait::no_kernel_shift) check_kernel(op, compute);
+    if (to_run && op.no_kernel) check_kernel(op, compute);
     if (op.promotion == Promotion::IntToFloat && category(compute) < 2) compute = default_dtype();
     KINDLING_CHECK(Runtime, compute != DType::None, "%s(): no tensor or number to take a dtype from", op.name());
     return compute;
@@ -172,7 +172,7 @@ void check_size(const TensorImpl* self, IntList sizes) {
     Sizes sizes = broadcast_all(inputs, plan.input_count, op.name());
     if (op.form == Form::Functional) return;
     const TensorImpl* target = arguments[op.form == Form::Inplace ? 0 : op.argument_count() - op.schema->results.size()].tensor;
-    const bool no_kernel = op.flags >> trait::no_kernel_shift & kind_of(plan.compute);
+    const bool no_kernel = op.no_kernel & kind_of(plan.compute);
     check_target(op, no_kernel ? plan.compute : plan.expression.output_type(0), target->dtype);
     if (op.form == Form::Inplace) check_size(target, sizes);
 }

@@ -87,7 +87,7 @@ static const char* out_schema(const Schema& schema, bool long_name) {
 }
 
 void check_kernel(const Operator& op, DType dtype) {
-    KINDLING_CHECK(NotImplemented, !(op.flags >> trait::no_kernel_shift & kind_of(dtype)), "\"%s_cpu\" not implemented for '%s'",
+    KINDLING_CHECK(NotImplemented, !(op.no_kernel & kind_of(dtype)), "\"%s_cpu\" not implemented for '%s'",
                    op.functional->name(), scalar_type_name(dtype));
 }
 
@@ -131,6 +131,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
                 reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
             break;
         case Field::Kind::Flag: op->flags |= field.number; break;
+        case Field::Kind::Takes: op->no_kernel = static_cast<uint8_t>(kind::All & ~field.number); break;
         case Field::Kind::Promotion: op->promotion = static_cast<Promotion>(field.small); break;
         case Field::Kind::ResultDType: op->result_dtype = static_cast<DType>(field.small); break;
         case Field::Kind::OutDType: out_given = static_cast<OutDType>(field.small); break;
@@ -139,7 +140,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
     }
     KINDLING_ASSERT(op->kernel);
     op->out_dtype = out_given.value_or(out_dtype);
-    if (op->body != Body::Pointwise && op->flags >> trait::no_kernel_shift) {
+    if (op->body != Body::Pointwise && op->no_kernel) {
         op->context = reinterpret_cast<void*>(op->kernel);
         op->kernel = checked_kernel;
     }
@@ -166,6 +167,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         made->result_dtype = op->result_dtype;
         made->out_dtype = op->out_dtype;
         made->flags = op->flags;
+        made->no_kernel = op->no_kernel;
         made->index = static_cast<uint16_t>(op->index + static_cast<int>(form));
         made->scalar_build = op->scalar_build;
         made->scalar_arity = op->scalar_arity;
