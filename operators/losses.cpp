@@ -328,8 +328,8 @@ OPERATORS(losses) {
         doc("Quadratic below beta, linear above, element by element"), takes(kind::Floats), in(space::Hidden), no_inplace(),
         pointwise([](auto x, auto y, auto beta) {
             Sym e = x - y, z = abs(e), b = cast(beta, x.dtype());   // the square of e, not of z: it has a second derivative at 0
-            Sym small = where(z < b, e, like(e, 0));               // squares that are not taken have no slope, be e infinite
-            return where(z < b, like(x, 0.5) * small * small / b, z - like(x, 0.5) * b);
+            Sym small = where(z >= b, like(e, 0), e);              // squares that are not taken have no slope, be e infinite; NaN has one
+            return where(z >= b, z - like(x, 0.5) * b, like(x, 0.5) * small * small / b);
         }),
     });
     declare("smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor", {
@@ -345,8 +345,8 @@ OPERATORS(losses) {
         doc("Quadratic up to delta, linear above, element by element"), in(space::Hidden), no_inplace(),
         pointwise([](auto x, auto y, auto delta) {
             Sym e = x - y, z = abs(e), d = cast(delta, x.dtype());
-            Sym small = where(z < d, e, like(e, 0));
-            return where(z < d, like(x, 0.5) * small * small, d * (z - like(x, 0.5) * d));
+            Sym small = where(z >= d, like(e, 0), e);   // NaN counts as small: its slope is NaN
+            return where(z >= d, d * (z - like(x, 0.5) * d), like(x, 0.5) * small * small);
         }),
     });
     declare("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor", {

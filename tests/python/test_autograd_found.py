@@ -294,3 +294,9 @@ for _ in range(300):
     x = torch.tensor([rng.choice(pool) for _ in range(rng.choice((1, 2, 3, 5, 17, 30, 100)))])
     found.append([str(each.item()) for each in x.mode()])
 found""")
+
+
+@pytest.mark.parametrize("call", ["smooth_l1_loss(x, y)", "smooth_l1_loss(x, y, beta=.3)", "huber_loss(x, y)", "huber_loss(x, y, delta=.5)", "mse_loss(x, y)"])
+def test_slopes_of_losses_at_nan(call):
+    same("x = torch.tensor([float('nan'), 1., -2., .1, .3], requires_grad=True)\ny = torch.tensor([0., float('nan'), 0., 0., 0.])\n"
+         f"F.{call[:-1]}, reduction='none').sum().backward()\nx.grad", SETUP)
