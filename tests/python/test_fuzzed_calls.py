@@ -160,6 +160,8 @@ t.empty(50).random_(2**63 - 1)
 t.addbmm(t.zeros(0, 0), t.ones(0, 0, 0), t.ones(0, 0, 0))
 t.nn.functional.adaptive_avg_pool2d(t.ones(0, 4, 1), [2, 2])
 t.empty(3, dtype=t.complex128).normal_(1.0, 2.0)
+t.norm_except_dim(t.tensor([0.5, 0.0, -2.0]), 0, 0)
+t.norm_except_dim(t.tensor([0.5, 0.0, -2.0]), 2, 0)
 t.nextafter(t.ones(3, requires_grad=True, dtype=t.float16), t.tensor([0.0, 1.0, 2.0], dtype=t.float16))
 t.nextafter(t.ones(3, requires_grad=True), t.tensor([0.0, 1.0, 2.0]))
 [t.unique((t.arange(60) * 7 % 5 % 3).reshape(3, 4, 5), dim=dim).contiguous() for dim in range(3)]
