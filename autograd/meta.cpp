@@ -265,7 +265,7 @@ void set_requires_grad(const Tensor& tensor, bool value) {
 void retain_grad(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
     KINDLING_CHECK(Runtime, requires_grad(impl), "can't retain_grad on Tensor that has requires_grad=False");
-    if (impl->creation != Creation::Default && never_recorded(impl)) return;
+    if (never_recorded(impl)) return;   // as torch: also of a view that was never asked for its history
     if (is_leaf(impl) || impl->autograd->retains_grad) return;
     AutogradMeta& meta = *impl->autograd;
     meta.retains_grad = true;

@@ -300,3 +300,8 @@ found""")
 def test_slopes_of_losses_at_nan(call):
     same("x = torch.tensor([float('nan'), 1., -2., .1, .3], requires_grad=True)\ny = torch.tensor([0., float('nan'), 0., 0., 0.])\n"
          f"F.{call[:-1]}, reduction='none').sum().backward()\nx.grad", SETUP)
+
+
+def test_retain_grad_of_a_view_that_was_never_asked_for_its_history():
+    same("b = torch.zeros(3, dtype=torch.float64)\nv = b[:2]\nb.add_(a)\nv.retain_grad()\nv.sum().backward()\nv.retains_grad, v.grad, a.grad", SETUP)
+    same("b = a * 1\nv = b[:2]\nb.add_(a)\nv.retain_grad()\nv.sum().backward()\nv.retains_grad, v.grad, a.grad", SETUP)
