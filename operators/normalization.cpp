@@ -410,7 +410,7 @@ OPERATORS(normalization) {
             Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(rms_eps(input, eps))));
             Tensor y = mul(x, rstd);
             if (weight.defined()) y = mul(y, weight);
-            return to(y, input.dtype());
+            return contiguous(to(y, input.dtype()));
         }),
     });
     declare("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {

@@ -229,6 +229,8 @@ PROGRAMS = [
     Known(r"program", r"^variable: (stride|shares)$", r"", r"", "Rows here.", "of indexing with tensors", lambda kind, theirs, ours, call: bool(re.search(r"\[torch\.tensor\(|\[v\d+\.detach\(\)", call))),
     Known(r"program", r"^(grad|variable|what hooks saw): value$", r"", r"", "Where the two branches meet.", "The second derivative of `elu`",
           lambda kind, theirs, ours, call: bool(re.search(r"F\.(elu|selu|celu)\(", call)) and "create_graph=True" in call and bool(re.search(r"zero_\(\)|(v\d+) - \1\b|detach", call))),
+    Known(r"program", r"^(variable|grad): value$", r"", r"", "The sign of a zero is that of the C standard.", "Complex functions have the C standard's values",
+          lambda kind, theirs, ours, call: "angle()" in call and bool(re.search(r" -?3\.14159\d* there, -?3\.14159", call))),
     Known(r"program", r"^variable: inference True there, False here$", r"", r"", "What .data of an inference tensor is.", "`.data` of an inference tensor",
           lambda kind, theirs, ours, call: "inference_mode" in call and ".data = " in call),
     Known(r"program", r"^variable: shares$", r"", r"", "PyTorch refuses only after it has written.", "refuses only after it has written", lambda kind, theirs, ours, call: "inference_mode" in call and ".set_(" in call),

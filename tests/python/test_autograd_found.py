@@ -241,7 +241,7 @@ def test_gradients_may_be_written_to(made):
 
 @pytest.mark.parametrize("perm", ["0, 2, 1", "2, 0, 1", "1, 0, 2"])
 @pytest.mark.parametrize("call", ["x.masked_fill(x > 3, .5)", "x.masked_fill(x > 3, torch.tensor(.5))", "F.rrelu(x)", "x.renorm(2, 0, 1.)", "torch.stack([x, x])", "torch.stack([x, x], 1)",
-                                  "F.rms_norm(x, x.shape[-1:])", "torch.conj_physical(x)", "F.glu(torch.cat([x, x]), 0)"])
+                                  "F.rms_norm(x, x.shape[-1:])", "F.rms_norm(x + 0j, x.shape[-1:])", "torch.conj_physical(x)", "F.glu(torch.cat([x, x]), 0)"])
 def test_strides_of_permuted_inputs(perm, call):
     same(f"x = torch.arange(24.).reshape(2, 3, 4).permute({perm})\ny = {call}\ny.shape, y.stride(), y is x", SETUP)
 
