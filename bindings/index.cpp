@@ -289,6 +289,7 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
     }
     const int done = guarded_int([&] {
         Tensor tensor = tensor_of(self);
+        if (tensor.impl()->key & ::kindling::key::Layout) fail(ErrorKind::Type, "Cannot assign to a sparse tensor");
         if (PyBool_Check(key)) {
             if (key == Py_True) write(tensor, value);
             return 0;

@@ -306,6 +306,10 @@ class _Methods:
 
         return _utils._reduce_plain(self)
 
+    def to_sparse_coo(self):
+        """The tensor as torch.sparse_coo."""
+        return self.to_sparse()
+
     def to_mkldnn(self, dtype=None):
         raise RuntimeError("to_mkldnn: there is no MKL-DNN layout")
 

@@ -9,7 +9,7 @@ __all__ = ["Library", "define", "impl", "register_fake", "register_autograd", "r
 # Torch's keys by what the core knows (core/operator.h, Layer); others are kept for dispatch.table only.
 _LAYERS = {"CPU": 0, "Meta": 1, "CompositeExplicitAutograd": 2, "CompositeExplicitAutogradNonFunctional": 2, "BackendSelect": 2,
            "CompositeImplicitAutograd": 3, "Autograd": 4, "AutogradCPU": 4, "AutogradPrivateUse1": 4, "PrivateUse1": 5, "PrivateUse2": 6,
-           "PrivateUse3": 7}
+           "PrivateUse3": 7, "Sparse": 9, "SparseCPU": 9, "SparseCsr": 10, "SparseCsrCPU": 10}
 _OTHER = 8
 _registered = {}     # (name, overload) -> {key: (function, who, namespace of the Library)}
 _defined = {}        # (name, overload) -> who

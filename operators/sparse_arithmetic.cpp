@@ -42,6 +42,23 @@ Union meet(const Tensor& a, const Tensor& b) {
     return u;
 }
 
+/// The places of keys that both sorted lists have, in each of them.
+std::pair<Tensor, Tensor> common(const Tensor& a, const Tensor& b) {
+    const int64_t na = a.numel(), nb = b.numel(), most = std::min(na, nb);
+    Tensor ka = contiguous(a), kb = contiguous(b), in_a = empty({most}, DType::Int64), in_b = empty({most}, DType::Int64);
+    const auto *x = ka.data_ptr<int64_t>(), *y = kb.data_ptr<int64_t>();
+    auto *to_a = in_a.data_ptr<int64_t>(), *to_b = in_b.data_ptr<int64_t>();
+    int64_t count = 0;
+    for (int64_t i = 0, j = 0; i < na && j < nb;) {
+        if (x[i] == y[j]) {
+            to_a[count] = i++;
+            to_b[count++] = j++;
+        } else if (x[i] < y[j]) i++;
+        else j++;
+    }
+    return {narrow(in_a, 0, 0, count), narrow(in_b, 0, 0, count)};
+}
+
 Tensor sum_values(const Union& u, const Tensor& a, const Tensor& b, const Scalar& alpha) {
     Sizes sizes = a.sizes();
     sizes[0] = u.from.size(0);
@@ -180,11 +197,9 @@ static Tensor times_coo(const Tensor& a, const Tensor& b, DType dtype) {
         return make_coo(sizes, narrow(left.indices, 1, 0, 0), values, true);
     }
     if (left.coalesced && right.coalesced) {
-        Tensor keys = flat_indices(left.indices, a.sizes()), others = flat_indices(right.indices, b.sizes());
-        Tensor at = clamp_max(searchsorted(others, keys), Scalar(others.size(0) - 1));
-        Tensor both = reshape(nonzero(eq(index_select(others, 0, at), keys)), {-1});
-        Tensor values = mul(to(index_select(left.values, 0, both), dtype), to(index_select(right.values, 0, index_select(at, 0, both)), dtype));
-        return make_coo(sizes, index_select(left.indices, 1, both), values, true);
+        auto [mine, others] = common(flat_indices(left.indices, a.sizes()), flat_indices(right.indices, b.sizes()));
+        Tensor values = mul(to(index_select(left.values, 0, mine), dtype), to(index_select(right.values, 0, others), dtype));
+        return make_coo(sizes, index_select(left.indices, 1, mine), values, true);
     }
     // The elements of one that is not coalesced, times what the other has there.
     const bool keep_a = !left.coalesced && (right.coalesced || element_count(a) < element_count(b));
@@ -197,12 +212,10 @@ static Tensor times_coo(const Tensor& a, const Tensor& b, DType dtype) {
 
 static Tensor times_compressed(const Tensor& a, const Tensor& b, DType dtype) {
     KINDLING_CHECK(Runtime, a.sizes() == b.sizes(), "mul(sparse_csr, sparse_csr): expected both operands to have the same size, but got %s and %s", str(a.sizes()).c_str(), str(b.sizes()).c_str());
-    Tensor other = as_layout(b, a.impl()->layout, block_of(a)), keys = keys_of(a), others = keys_of(other);
-    if (!others.numel()) keys = narrow(keys, 0, 0, 0);
-    Tensor at = clamp_max(searchsorted(others, keys), Scalar(std::max<int64_t>(others.size(0) - 1, 0)));
-    Tensor both = keys.numel() ? reshape(nonzero(eq(index_select(others, 0, at), keys)), {-1}) : keys;
-    Tensor values = mul(to(index_select(parts_of(a).values, 0, both), dtype), to(index_select(parts_of(other).values, 0, index_select(at, 0, both)), dtype));
-    return rebuilt(a, other, both, values);
+    Tensor other = as_layout(b, a.impl()->layout, block_of(a));
+    auto [mine, others] = common(keys_of(a), keys_of(other));
+    Tensor values = mul(to(index_select(parts_of(a).values, 0, mine), dtype), to(index_select(parts_of(other).values, 0, others), dtype));
+    return rebuilt(a, other, mine, values);
 }
 
 static Tensor multiplied(const Tensor& self, const Tensor& other) {

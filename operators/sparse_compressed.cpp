@@ -274,6 +274,9 @@ OPERATORS(sparse_compressed) {
         doc("A CSR, CSC, BSR or BSC tensor of these parts, which it shares; places are not checked"), in(space::Torch), takes_sparse(), no_out(),
         kernel([](const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values, IntList size, DType dtype, std::optional<Layout> layout, std::optional<Device>, std::optional<bool>) {
             KINDLING_CHECK(Runtime, layout && is_compressed(*layout), "sparse_compressed_tensor_unsafe expected sparse compressed tensor layout but got %s", layout ? layout_word(*layout) : "none");
+            const int64_t batch = compressed_indices.dim() - 1, dense = values.dim() - batch - 1 - (is_blocked(*layout) ? 2 : 0);
+            KINDLING_CHECK(Runtime, batch >= 0 && plain_indices.dim() == batch + 1 && dense >= 0 && static_cast<int64_t>(size.size()) == batch + 2 + dense,
+                           "tensor dimensionality must be sum of batch, base, and dense dimensionalities (=%ld + 2 + %ld) but got %zu", batch, dense, size.size());
             return make_sparse(*layout, size, {plain_indices, dtype == DType::None || dtype == values.dtype() ? values : to(values, dtype), compressed_indices});
         }),
         derivative("values", GIVEN(Tensor grad, Tensor result) {

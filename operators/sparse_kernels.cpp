@@ -133,6 +133,7 @@ void call_sparse(const Operator& op, Value* arguments, Value* results) {
     const bool compressed = is_compressed_call(op, arguments);
     const uint8_t layout = compressed ? SparseKernels::Compressed : SparseKernels::Coo;
     if (run_added(op, compressed ? Layer::SparseCompressed : Layer::Sparse, arguments, results)) return;
+    if (op.index == 0xffff && (run_added(op, Layer::Explicit, arguments, results) || run_added(op, Layer::Implicit, arguments, results))) return;
     if (op.has(trait::TakesSparse) && op.functional == &op) return op.kernel(op, arguments, results);
     if (Kernel kernel = find_kernel(op, layout, false)) return kernel(op, arguments, results);
     if (run_on_values(op, arguments, results)) return;

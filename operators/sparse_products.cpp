@@ -1,20 +1,47 @@
 // operators/sparse_products.cpp: matrix products with sparse tensors.
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/isa.h"
+#include "kernels/library/sparse_product_isa.h"
 #include "operators/forms.h"
 #include "operators/sparse_kernels.h"
+#include "runtime/threads.h"
 
 namespace kindling {
 
+namespace library {
+static const SparseProduct& product_in_use() { return KINDLING_OF_ISA(sparse_product); }
+}  // namespace library
+
 namespace {
 /// A matrix as its elements, sorted by row.
-struct Elements { Tensor rows, columns, values; };
+struct Elements {
+    Tensor starts, columns, values;   // where each row starts
+    Tensor rows() const { return row_indices_of(starts, values.size(0)); }
+};
 
 Elements elements_of(const Tensor& matrix) {
-    Tensor coo = as_coo(matrix);
-    if (!is_compressed(matrix) || matrix.impl()->layout != Layout::SparseCsr) coo = coalesced(coo);
+    if (matrix.impl()->layout == Layout::SparseCsr && dense_dims(matrix) == 0) {
+        const SparseParts& parts = parts_of(matrix);
+        return {contiguous(to(parts.compressed, DType::Int64)), contiguous(to(parts.indices, DType::Int64)), contiguous(parts.values)};
+    }
+    Tensor coo = coalesced(as_coo(matrix));
     const SparseParts& parts = parts_of(coo);
-    return {select(parts.indices, 0, 0), select(parts.indices, 0, 1), parts.values};
+    return {compressed_of(contiguous(select(parts.indices, 0, 0)), matrix.size(0)), contiguous(select(parts.indices, 0, 1)), contiguous(parts.values)};
+}
+
+/// Indices come from the program, which may not have had them checked.
+void check_places(const Elements& e, int64_t width) {
+    const int64_t count = e.values.size(0), *starts = e.starts.data_ptr<int64_t>(), *columns = e.columns.data_ptr<int64_t>();
+    bool sorted = e.columns.size(0) == count && starts[0] == 0 && starts[e.starts.size(0) - 1] == count;
+    for (int64_t row = 1; sorted && row < e.starts.size(0); row++) sorted = starts[row - 1] <= starts[row];
+    KINDLING_CHECK(Runtime, sorted, "mm: rows of a sparse matrix must start one after the other, from 0 to the number of its elements, %ld", count);
+    int64_t low = 0, high = -1;
+    for (int64_t i = 0; i < count; i++) {
+        low = std::min(low, columns[i]);
+        high = std::max(high, columns[i]);
+    }
+    KINDLING_CHECK(Index, low >= 0 && high < width, "mm: a column index %ld is out of range for a matrix of %ld columns", low < 0 ? low : high, width);
 }
 
 void check_shapes(const Tensor& a, const Tensor& b) {
@@ -25,15 +52,34 @@ void check_shapes(const Tensor& a, const Tensor& b) {
     KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "addmm: expected 'mat1' and 'mat2' to have the same dtype, but got %s and %s", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
 }
 
-/// Rows of the strided factor, each times an element, are added up row by row; at most 32 MB of them lie in memory.
+template <class T> void multiply_rows(const Elements& a, const Tensor& b, const Tensor& result) {
+    const library::SparseRows<T> rows{a.starts.data_ptr<int64_t>(), a.columns.data_ptr<int64_t>(), a.values.data_ptr<T>(), b.data_ptr<T>(), b.size(1), result.data_ptr<T>()};
+    const library::SparseProduct& product = library::product_in_use();
+    const int64_t count = a.values.size(0), work = count * b.size(1), grain = std::max<int64_t>(result.size(0) * 65536 / std::max<int64_t>(work, 1), 1);
+    Unlocked unlocked(work > 100000);
+    parallel_for(0, result.size(0), grain, [&](int64_t first, int64_t last) {
+        if constexpr (sizeof(T) == 4) product.floats(rows, first, last);
+        else product.doubles(rows, first, last);
+    });
+}
+
+/// Rows of the strided factor, each times an element, are added up row by row. Where there is no loop for the dtype at most
+/// 32 MB of them lie in memory.
 Tensor times_strided(const Elements& a, int64_t rows, const Tensor& b) {
-    Tensor result = zeros({rows, b.size(1)}, b.dtype());
+    check_places(a, b.size(0));
+    if (b.dtype() == DType::Float32 || b.dtype() == DType::Float64) {
+        Tensor result = make_tensor({rows, b.size(1)}, b.dtype());
+        if (b.dtype() == DType::Float32) multiply_rows<float>(a, contiguous(b), result);
+        else multiply_rows<double>(a, contiguous(b), result);
+        return result;
+    }
+    Tensor result = zeros({rows, b.size(1)}, b.dtype()), at_row = a.rows();
     const int64_t count = a.values.size(0), bytes = std::max<int64_t>(b.size(1), 1) * static_cast<int64_t>(b.element_size());
     const int64_t piece = std::max<int64_t>((int64_t{32} << 20) / bytes, 64);
     for (int64_t at = 0; at < count; at += piece) {
         const int64_t length = std::min(piece, count - at);
         Tensor products = mul(index_select(b, 0, narrow(a.columns, 0, at, length)), unsqueeze(narrow(a.values, 0, at, length), 1));
-        index_add_(result, 0, narrow(a.rows, 0, at, length), products);
+        index_add_(result, 0, narrow(at_row, 0, at, length), products);
     }
     return result;
 }
@@ -41,12 +87,11 @@ Tensor times_strided(const Elements& a, int64_t rows, const Tensor& b) {
 /// Every element meets the row of the other matrix that its column names.
 Tensor times_sparse(const Tensor& a, const Tensor& b) {
     Elements left = elements_of(a), right = elements_of(b);
-    Tensor starts = compressed_of(right.rows, b.size(0));
-    Tensor begin = index_select(starts, 0, left.columns), counts = sub(index_select(starts, 0, add(left.columns, wrap_number(Scalar(1)))), begin);
+    Tensor begin = index_select(right.starts, 0, left.columns), counts = sub(index_select(right.starts, 0, add(left.columns, wrap_number(Scalar(1)))), begin);
     const int64_t total = sum(counts).item<int64_t>();
     Tensor ends = cumsum(counts, 0), mine = repeat_interleave(counts, std::optional<int64_t>(total));
     Tensor other = add(index_select(begin, 0, mine), sub(arange(Scalar(total)), index_select(sub(ends, counts), 0, mine)));
-    Tensor indices = stack(std::vector<Tensor>{index_select(left.rows, 0, mine), index_select(right.columns, 0, other)}, 0);
+    Tensor indices = stack(std::vector<Tensor>{index_select(left.rows(), 0, mine), index_select(right.columns, 0, other)}, 0);
     Tensor values = mul(index_select(left.values, 0, mine), index_select(right.values, 0, other));
     return coalesced(make_coo({a.size(0), b.size(1)}, indices, values));
 }

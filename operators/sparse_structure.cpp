@@ -22,6 +22,11 @@ static Tensor empty_of(IntList size, DType dtype, Layout layout, int64_t dense =
     return make_sparse(layout, size, {empty(none, DType::Int64), zeros(none, dtype), zeros(starts, DType::Int64)});
 }
 
+/// There are sparse tensors in memory only.
+static void need_host(const std::optional<Device>& device) {
+    KINDLING_CHECK(NotImplemented, !device || device->type == DeviceType::CPU, "sparse tensors on device %s are not supported", name(device->type));
+}
+
 static SparseParts copied(SparseParts parts) {
     parts.indices = clone(parts.indices);
     parts.values = clone(parts.values);
@@ -239,7 +244,8 @@ void sparse_structure(SparseKernels& sparse) {
         KINDLING_CHECK(Runtime, !format || *format == MemoryFormat::Preserve, "unsupported memory format option %s", *format == MemoryFormat::Contiguous ? "Contiguous" : "ChannelsLast");
         return converted(self, DType::None);
     });
-    sparse("_to_copy", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_, Flag, bool, Format) {
+    sparse("_to_copy", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_ device, Flag, bool, Format) {
+        need_host(device);
         Tensor result = is_sparse(self) ? converted(self, dtype) : dtype == DType::None ? self : to(self, dtype);
         return layout && *layout != self.impl()->layout ? as_layout(result, *layout) : result;
     });
@@ -254,10 +260,11 @@ void sparse_structure(SparseKernels& sparse) {
         written(self);
         return self;
     });
-    sparse("empty.memory_format", [](IntList size, DType dtype, std::optional<Layout> layout, Device_, Flag, Format) { return empty_of(size, or_default(dtype), *layout); });
-    sparse("zeros", [](IntList size, DType dtype, std::optional<Layout> layout, Device_, Flag) { return empty_of(size, or_default(dtype), *layout); });
-    sparse("zeros_like", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_, Flag, Format) { return zeros_of(self, dtype, layout); });
-    sparse("empty_like", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_, Flag, Format) {
+    sparse("empty.memory_format", [](IntList size, DType dtype, std::optional<Layout> layout, Device_ device, Flag, Format) { need_host(device); return empty_of(size, or_default(dtype), *layout); });
+    sparse("zeros", [](IntList size, DType dtype, std::optional<Layout> layout, Device_ device, Flag) { need_host(device); return empty_of(size, or_default(dtype), *layout); });
+    sparse("zeros_like", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_ device, Flag, Format) { need_host(device); return zeros_of(self, dtype, layout); });
+    sparse("empty_like", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_ device, Flag, Format) {
+        need_host(device);
         if (is_compressed(self) && layout.value_or(self.impl()->layout) == self.impl()->layout) {
             SparseParts parts = copied(parts_of(self));
             parts.values = empty(parts.values.sizes(), dtype == DType::None ? self.dtype() : dtype);

@@ -60,7 +60,7 @@ NEEDS = {
     "onnx": "needs graphs of whole programs, which come with compilation",
     "package": "stores Python code in archives that run as they are loaded, which Kindling refuses; use torch.save",
     "quantization": "needs quantised tensors, which are not there yet",
-    "sparse": "needs sparse tensors, which are not there yet",
+    "sparse": "needs a GPU that multiplies tensors with two of four elements",
     "utils.bundled_inputs": "needs scripts, which come with compilation",
     "utils.cpp_extension": "builds against PyTorch's C++ library; Kindling's own is found by find_package(Kindling)",
     "utils.data": "belongs to data pipes, of which the base classes are here",

@@ -48,6 +48,9 @@ def spsolve(input, other, *, left=True):
     raise NotImplementedError("Could not run 'aten::_spsolve' with arguments from the 'SparseCsrCPU' backend.")
 
 
+solve = spsolve
+
+
 def spdiags(diagonals, offsets, shape, layout=None):
     """A sparse matrix with the rows of ``diagonals`` on its diagonals ``offsets``; an element's column is its place in the row."""
     if diagonals.dim() == 1:

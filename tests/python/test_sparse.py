@@ -98,3 +98,65 @@ OTHERWISE = ("torch.sparse.mm(R.t(),R)",)
 def test_subject(subject):
     found = [wrong(program, coalesce=subject != "products") for program in SUBJECTS[subject] if not program.endswith(OTHERWISE)]
     assert not any(found), "\n".join(filter(None, found))
+
+
+def test_indices_that_nobody_checked_reach_no_memory():
+    """Constructors take any indices; what reads or writes by them refuses those out of range."""
+    made = kindling.sparse_coo_tensor, kindling.sparse_csr_tensor
+    beside = made[0]([[9, 8], [-9, 1]], [1., 2], (2, 2)), made[1]([0, 1, 2], [0, 7], [1., 2], (2, 3)), made[1]([0, 5, 2], [0, 1], [1., 2], (2, 3))
+    for tensor in beside:
+        with pytest.raises((IndexError, RuntimeError)):
+            kindling.sparse.mm(tensor, kindling.ones(tensor.shape[1], 2))
+    for tensor in beside[:2]:
+        with pytest.raises((IndexError, RuntimeError)):
+            kindling.ones(tensor.shape).sparse_mask(tensor)
+    with pytest.raises(IndexError):
+        kindling.ones(2, 2).add_(beside[0])
+    with pytest.raises(IndexError):
+        beside[0] * kindling.ones(2, 2)
+
+
+def test_kernels_of_ones_own():
+    """torch.library serves sparse tensors by their own dispatch keys."""
+    library = kindling.library.Library("sparse_test", "DEF")
+    library.define("scaled(Tensor x) -> Tensor")
+    for factor, key in enumerate(("CPU", "SparseCPU", "SparseCsrCPU"), 2):
+        library.impl("scaled", lambda x, factor=factor: x * factor, key)
+    eye = kindling.eye(2)
+    scaled = kindling.ops.sparse_test.scaled
+    assert [scaled(x).to_dense().sum().item() for x in (eye, eye.to_sparse(), eye.to_sparse_csr())] == [4, 6, 8]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 3, 16, 67, 130])
+def test_wide_products(width, dtype):
+    kindling.manual_seed(0)
+    dense = kindling.randn(40, 30, dtype=getattr(kindling, dtype))
+    dense = dense * (kindling.rand(40, 30) < 0.2)
+    right = kindling.randn(30, width, dtype=dense.dtype)
+    for sparse in (dense.to_sparse(), dense.to_sparse_csr(), dense.to_sparse_csc()):
+        assert kindling.allclose(sparse @ right, dense @ right, atol=1e-5)
+        assert kindling.allclose(right.t() @ sparse.t(), right.t() @ dense.t(), atol=1e-5)
+
+
+def test_what_was_detached_keeps_its_elements():
+    x = kindling.eye(3).to_sparse()
+    alias = x.detach()
+    alias.zero_()
+    assert x._nnz() == 3 and alias._nnz() == 0
+    with pytest.raises(TypeError, match="Cannot assign to a sparse tensor"):
+        x[0, 0] = 1.
+    with pytest.raises(NotImplementedError, match="device meta"):
+        x.to("meta")
+
+
+def test_first_sparse_tensor_makes_the_table_once():
+    """Several threads may be the first to meet an operator with a sparse tensor."""
+    program = ("import kindling as torch, threading\n"
+               "x = torch.eye(4).to_sparse()\nfound = []\n"
+               "def work(): found.append(((x + x) * 2).sin().to_dense().sum().item())\n"
+               "threads = [threading.Thread(target=work) for _ in range(8)]\n"
+               "[t.start() for t in threads]; [t.join() for t in threads]\nassert len(set(found)) == 1 and len(found) == 8\n")
+    import subprocess
+    import sys
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
