@@ -62,6 +62,8 @@ OPERATORS(embedding) {
     declare("embedding_sparse_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
         doc("Gradients of the rows that were looked up, as a sparse tensor: one element for each look-up"), in(space::Torch), no_out(),
         composition([](const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
+                           "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got torch.%sTensor instead (while checking arguments for embedding_backward)", scalar_type_name(indices.dtype()));
             KINDLING_CHECK(Runtime, !scale_grad_by_freq, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
             const int64_t features = grad.size(-1);
             Tensor flat = reshape(to(indices, DType::Int64), {-1}), rows = reshape(grad, {flat.numel(), features});

@@ -302,7 +302,6 @@ OPERATORS(sparse) {
         doc("The tensor as a strided one; a copy, unless it is one"), in(space::Method), no_out(),
         composition([](const Tensor& self, DType dtype, std::optional<bool> masked_grad) {
             if (is_sparse(self)) return _to_dense(self, dtype, masked_grad);
-            KINDLING_CHECK(Runtime, !masked_grad.value_or(false) , "to_dense_backward: masked_grad is for sparse tensors");
             return dtype == DType::None ? self : to(self, dtype);
         }),
     });

@@ -217,7 +217,7 @@ OPERATORS(sparse_products) {
         doc("The product of a sparse and any matrix; the sparse one's gradient has its places only"), in(space::Torch | space::Sparse), no_out(),
         composition([](const Tensor& sparse, const Tensor& dense) {
             if (is_sparse(sparse) && is_sparse(dense)) return _sparse_sparse_matmul(sparse, dense);
-            if (is_sparse(sparse) || !is_sparse(dense)) return _sparse_addmm(zeros({}, dense.dtype()), sparse, dense, Scalar(0), Scalar(1));
+            if (is_sparse(sparse)) return _sparse_addmm(zeros({}, dense.dtype()), sparse, dense, Scalar(0), Scalar(1));
             return transpose(_sparse_addmm(zeros({}, sparse.dtype()), transpose(dense, 0, 1), transpose(sparse, 0, 1), Scalar(0), Scalar(1)), 0, 1);
         }),
     });

@@ -253,6 +253,8 @@ KNOWN = [
           "Each operator has one out overload, with all arguments that it takes otherwise; PyTorch's factories take no options beside "
           "out in torch.ops, its activations and their backward forms have no such overload, and a dim without a default is a name's own.",
           "Overloads with `out=`"),
+    Known(r"to_sparse_\w+\.\w+", r"^RuntimeError in the gradient there, an answer here", r"conversion from Sparse|Expected result Tensor to be of format CSR",
+          r"^an answer", "PyTorch converts no batch back.", "Conversions of batches to compressed layouts have gradients"),
     Known(r"(rand|randn|randint)_like\.\w+", r"^RuntimeError there, an answer here", r"Unknown keyword argument 'generator'|expected at most \d argument", r"^an answer",
           "A generator is taken wherever random numbers are drawn.", "`generator=` is taken"),
     Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Tensor|number|int|float|Optional\[(Tensor|number|int|float)\]|List\[(number|Tensor)\])' for argument '\w+' but instead found type '(int|float|bool|complex|Tensor|list)'",
