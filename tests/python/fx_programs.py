@@ -367,6 +367,92 @@ def g(x): P(fx._symbolic_trace.is_fx_tracing()); return x
 fx.symbolic_trace(g); P(fx._symbolic_trace.is_fx_tracing())
 '''.strip().split("\n---\n")
 
+# The same over passes.
+PASSES = r'''
+from_ = importlib.import_module(torch.__name__ + '.fx.passes.shape_prop')
+gm = fx.symbolic_trace(nn.Sequential(nn.Linear(3,4), nn.ReLU())); from_.ShapeProp(gm).propagate(torch.ones(2,3)); P([(n.name, n.meta['tensor_meta'], n.meta['type'].__name__) for n in gm.graph.nodes])
+gm = fx.symbolic_trace(lambda x: (x.split(1), {'a': x.sum(), 'b': 3}, x.t())); from_.ShapeProp(gm).propagate(torch.ones(2,3)); P([(n.name, n.meta.get('tensor_meta'), n.meta['type'].__name__) for n in gm.graph.nodes])
+gm = fx.symbolic_trace(lambda x: x @ x)
+try: from_.ShapeProp(gm).propagate(torch.ones(2,3))
+except Exception as E: P(type(E).__name__, str(E).split(chr(10))[0])
+P(from_._extract_tensor_metadata(torch.ones(1,2,2,2).to(memory_format=torch.channels_last)))
+---
+sm = importlib.import_module(torch.__name__ + '.fx.passes.split_module')
+class M(nn.Module):
+    def __init__(self): super().__init__(); self.l = nn.Linear(2,2); self.p = nn.Parameter(torch.ones(2))
+    def forward(self, x, y): a = self.l(x + y); b = torch.relu(a) * self.p; c = b + x; return c - a, b
+m = M(); gm = fx.symbolic_trace(m); place = {}
+def split(n): return {'add':0,'l':0,'relu':1,'mul':1,'add_1':2,'sub':2}.get(n.name, 0)
+s = sm.split_module(gm, m, split); P(s.code); P([(n, c.code) for n, c in s.named_children()]); x = torch.ones(1,2); P([torch.equal(a, b) for a, b in zip(s(x, x), m(x, x))])
+s = sm.split_module(gm, m, lambda n: 0); P(s.code, s.submod_0.code)
+s = sm.split_module(gm, m, split, partition_affix='foo', keep_original_order=True); P(s.code)
+try: sm.split_module(gm, m, lambda n: {'add':1,'l':0,'relu':1}.get(n.name, 0))
+except Exception as E: P(type(E).__name__, E)
+q = {}; sm.split_module(gm, m, split, q); P(q)
+---
+tc = importlib.import_module(torch.__name__ + '.fx.passes.tools_common'); gmn = importlib.import_module(torch.__name__ + '.fx.passes.graph_manipulation')
+g = fx.Graph(); x = g.placeholder('x'); a = g.call_function(torch.relu, (x,)); b = g.call_function(torch.neg, (a,)); g.output(b)
+b.prepend(a) ; x.prepend(b) if False else None
+gm = fx.GraphModule(nn.Module(), g); a.append(b); tc.legalize_graph(gm); P(gm.graph)
+P([tc.get_node_target({'l': nn.Linear(1,1)}, n) for n in g.nodes if n.op in ('call_function','call_method')], tc.is_node_output_tensor(a) if 'type' in a.meta else None)
+gmn.replace_target_nodes_with(gm, 'call_function', torch.relu, 'call_function', torch.sigmoid); P(gm.graph)
+m = fx.symbolic_trace(nn.Sequential(nn.Linear(3,4), nn.ReLU())); importlib.import_module(torch.__name__ + '.fx.passes.shape_prop').ShapeProp(m).propagate(torch.ones(2,3)); P([gmn.get_size_of_node(m, n) for n in m.graph.nodes if n.op != 'output'], gmn.get_size_of_all_nodes(m), gmn.get_tensor_meta(list(m.graph.nodes)[1]))
+---
+pb = importlib.import_module(torch.__name__ + '.fx.passes.infra.pass_base'); pm = importlib.import_module(torch.__name__ + '.fx.passes.infra.pass_manager')
+class A(pb.PassBase):
+    def call(self, gm):
+        done = False
+        for n in gm.graph.nodes:
+            if n.target is torch.relu: n.target = torch.neg; done = True
+        return pb.PassResult(gm, done)
+    def requires(self, gm): P('requires')
+    def ensures(self, gm): P('ensures')
+gm = fx.symbolic_trace(lambda x: torch.relu(x)); r = A()(gm); P(r.modified, r.graph_module.graph)
+def f(gm): P('f'); return pb.PassResult(gm, False)
+def g(gm): P('g'); return pb.PassResult(gm, False)
+def h(gm): P('h')
+man = pm.PassManager(passes=[g, f, A()], constraints=[pm.this_before_that_pass_constraint(f, g)], run_checks_after_each_pass=True); man.add_checks(lambda m: P('check')); r = man(gm); P(r.modified)
+try: pm.PassManager(passes=[f, g], constraints=[pm.this_before_that_pass_constraint(f, g), pm.this_before_that_pass_constraint(g, f)])(gm)
+except Exception as E: P(type(E).__name__, str(E)[:60])
+try: pm.PassManager(passes=[h])(gm)
+except Exception as E: P(type(E).__name__, str(E)[:100])
+P(pm.PassManager(passes=[pm.pass_result_wrapper(h)])(gm) is not None) if False else None
+man = pm.PassManager(passes=[f], steps=3); man(gm)
+---
+ps = importlib.import_module(torch.__name__ + '.fx.passes.operator_support'); pt = importlib.import_module(torch.__name__ + '.fx.passes.infra.partitioner')
+class S(ps.OperatorSupportBase):
+    def is_node_supported(self, submodules, node): return node.op == 'call_function' and node.target in (torch.relu, operator.add, torch.neg)
+def prog(x, y): a = torch.relu(x); b = a + y; c = b.sin(); d = torch.neg(c) + b; return d
+gm = fx.symbolic_trace(prog); p = pt.CapabilityBasedPartitioner(gm, S(), allows_single_node_partition=True); parts = p.propose_partitions(); P(sorted([sorted(n.name for n in q.nodes) for q in parts])); fused = p.fuse_partitions(parts); P(fused.code); P([(n, c.code) for n, c in fused.named_children()]); x = torch.ones(2); P(torch.equal(fused(x, x), prog(x, x)))
+gm = fx.symbolic_trace(prog); P(len(pt.CapabilityBasedPartitioner(gm, S()).propose_partitions()))
+gm = fx.symbolic_trace(prog); P(pt.CapabilityBasedPartitioner(gm, S(), allows_single_node_partition=True).partition_and_fuse().code)
+c = ps.chain(S(), ps.create_op_support(lambda sub, n: 'neg' not in n.name)); gm = fx.symbolic_trace(prog); P([c.is_node_supported({}, n) for n in gm.graph.nodes], [ps.any_chain(S(), ps.OpSupports.decline_if_node_in_names({'sin'})).is_node_supported({}, n) for n in gm.graph.nodes])
+---
+op = importlib.import_module(torch.__name__ + '.fx.experimental.optimization')
+class M(nn.Module):
+    def __init__(self): super().__init__(); self.c = nn.Conv2d(1,2,1); self.b = nn.BatchNorm2d(2); self.d = nn.Dropout(); self.r = nn.ReLU(); self.c2 = nn.Conv2d(2,2,1); self.b2 = nn.BatchNorm2d(2)
+    def forward(self, x): x = self.r(self.b(self.c(x))); y = self.c2(x); return self.d(self.b2(y)) + y
+m = M().eval(); m.b.running_mean.fill_(.5); f = op.fuse(m); P(f.code); x = torch.ones(1,1,2,2); P(torch.allclose(f(x), m(x), atol=1e-6)); P(op.remove_dropout(m).code); P(torch.allclose(op.remove_dropout(m)(x), m(x)))
+P(op.matches_module_pattern((nn.Conv2d, nn.BatchNorm2d), [n for n in fx.symbolic_trace(m).graph.nodes if n.name == 'b'][0], dict(m.named_modules())))
+u = op.UnionFind(4); [u.make_set(i) for i in range(4)]; u.join(0, 1); u.join(2, 3); P(u.find(1) == u.find(0), u.find(2) == u.find(0))
+---
+cf = importlib.import_module(torch.__name__ + '.fx.experimental.const_fold')
+class M(nn.Module):
+    def __init__(self): super().__init__(); self.a = nn.Parameter(torch.ones(2)); self.b = nn.Parameter(torch.full((2,), 3.))
+    def forward(self, x): c = self.a + self.b; return x * c
+m = M(); f = cf.split_const_subgraphs(m); x = torch.full((2,), 2.); P(torch.equal(f(x), m(x)), type(f).__name__, f.code, f.const_subgraph_module.code if f.const_subgraph_module else None, f.fx_const_folded_attrs_name)
+---
+su = importlib.import_module(torch.__name__ + '.fx.passes.split_utils')
+gm = fx.symbolic_trace(lambda x: (torch.relu(x) + 1).sin())
+for n in gm.graph.nodes:
+    if n.op not in ('placeholder', 'output'): n.tag = 'a' if n.name in ('relu', 'add') else 'b'
+s = su.split_by_tags(gm, ['a', 'b']); P(s.code, [(n, c.code) for n, c in s.named_children()]); P(s(torch.ones(1)))
+su.setattr_recursive(gm, 'q', 3); P(su.getattr_recursive(gm, 'q'))
+---
+pf = importlib.import_module(torch.__name__ + '.fx.passes.param_fetch')
+gm = fx.symbolic_trace(nn.Sequential(nn.Linear(1, 1), nn.ReLU())); P({k: str(v) for k, v in pf.extract_attrs_for_lowering(gm.get_submodule('0')).items()});
+'''.strip().split("\n---\n")
+
 CALLS = r'''
 torch.zeros(p)
 torch.zeros((p[0],3))

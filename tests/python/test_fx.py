@@ -14,7 +14,7 @@ import warnings
 import kindling
 import kindling.fx
 import pytest
-from fx_programs import CALLS, PROGRAMS
+from fx_programs import CALLS, PASSES, PROGRAMS
 
 
 def printed(name, source):
@@ -35,7 +35,7 @@ def printed(name, source):
 
     torch.manual_seed(0)
     scope = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "fx": fx, "P": say, "show": show, "operator": operator, "math": math,
-             "io": io, "contextlib": contextlib, "copy": copy, "pickle": pickle, "__name__": "__main__"}
+             "io": io, "contextlib": contextlib, "copy": copy, "pickle": pickle, "importlib": importlib, "__name__": "__main__"}
     main = vars(sys.modules["__main__"])
     former = dict(main)
     try:
@@ -56,6 +56,12 @@ def printed(name, source):
 @pytest.mark.parametrize("place", range(len(PROGRAMS)))
 def test_programs_print_what_they_print_under_torch(place):
     assert printed("kindling", PROGRAMS[place]).split("\n") == printed("torch", PROGRAMS[place]).split("\n")
+
+
+@pytest.mark.parametrize("place", range(len(PASSES)))
+def test_passes_do_what_they_do_under_torch(place):
+    expected, got = printed("torch", PASSES[place]), printed("kindling", PASSES[place])
+    assert got.split("\n") == expected.split("\n") and not got.splitlines()[-1].startswith("!!")
 
 
 SETUP = "g = fx.Graph(); p = fx.Proxy(g.placeholder('x')); t = torch.ones(2, 3)\n"

@@ -1,2 +1,4 @@
 """Patterns in graphs, and groups of nodes."""
-from kindling.fx.passes.utils import matcher_utils as matcher_utils
+from kindling.fx.passes.utils.common import HolderModule as HolderModule
+from kindling.fx.passes.utils.common import compare_graphs as compare_graphs
+from kindling.fx.passes.utils.common import lift_subgraph_as_module as lift_subgraph_as_module

@@ -1,0 +1,1 @@
+"""Less settled passes."""
