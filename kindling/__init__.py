@@ -110,7 +110,7 @@ newaxis = None
 _FILES = {
     "functional": "atleast_1d atleast_2d atleast_3d align_tensors block_diag broadcast_shapes broadcast_tensors cartesian_prod "
                   "cdist chain_matmul einsum lu meshgrid nonzero norm split stft istft tensordot unique unique_consecutive "
-                  "unravel_index",
+                  "unravel_index _grouped_mm",
     "_face": "is_tensor is_storage typename set_default_tensor_type set_default_dtype get_default_device set_default_device "
              "get_default_device_scope set_printoptions "
              "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads use_deterministic_algorithms "

@@ -380,3 +380,48 @@ def lu(A, pivot=True, get_infos=False, out=None):
     for target, value in zip(out, result):
         target.resize_as_(value).copy_(value)
     return out
+
+
+def _grouped_mm(self, mat2, *, offs=None, bias=None, out_dtype=None):
+    """Matrix products of groups. ``offs`` (int32) has the ends of groups: of rows of a 2-D ``self``, or of columns of a 2-D ``mat2``;
+    with two of them they split the dimension that is summed. Two 3-D matrices are multiplied pair by pair.
+
+    Elements behind the last group are zero. RuntimeError for what PyTorch's has no kernel for.
+    """
+    a, b = self, mat2
+    for name, each in (("mat_a", a), ("mat_b", b)):
+        if each.dtype not in (torch.float32, torch.bfloat16, torch.float16):
+            raise RuntimeError(f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {each.type().split('.')[-1].removesuffix('Tensor')}")
+        if each.dim() not in (2, 3):
+            raise RuntimeError(f"{name} has to be 2 or 3d")
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
+    if (a.dim() == 3 and b.dim() == 3) != (offs is None):
+        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError("contraction dimension of mat_a and mat_b must match")
+    for each in (a, b):
+        if not any(step == 1 for step in each.stride()[-2:]) or any(step * each.element_size() % 16 for step in each.stride()[-2:] if step != 1):
+            raise RuntimeError("strides should be multiple of 16 bytes")
+    if bias is not None:
+        raise RuntimeError("Bias not supported yet")
+    if out_dtype is not None and out_dtype != a.dtype:
+        raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
+    if offs is None:
+        if len(a) != len(b):
+            raise RuntimeError("batched dimension has to match")
+        return torch.bmm(a, b)
+    if offs.dtype != torch.int32:
+        raise RuntimeError("Offsets have to be int32")
+    if any(each.dim() == 3 and len(each) != len(offs) for each in (a, b)):
+        raise RuntimeError("matrix batch sizes have to match")
+    ends = offs.tolist()
+    parts = [(index, slice(start, end)) for index, (start, end) in enumerate(zip([0, *ends], ends))]
+    if a.dim() == 2 and b.dim() == 2:
+        return torch.stack([a[:, part] @ b[part] for _, part in parts])
+    last = ends[-1] if ends else 0
+    if a.dim() == 2:
+        rest = a.new_zeros(max(len(a) - last, 0), b.shape[-1])
+        return torch.cat([*(a[part] @ b[index] for index, part in parts), rest])
+    rest = a.new_zeros(a.shape[1], max(b.shape[-1] - last, 0))
+    return torch.cat([*(a[index] @ b[:, part] for index, part in parts), rest], 1)
