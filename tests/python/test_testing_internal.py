@@ -444,3 +444,26 @@ def test_sets_of_dtypes():
             "and": str(module.all_types_and(torch.half, torch.bool)), "math": str(module.get_all_math_dtypes("cpu"))}
 
     assert sets("kindling") == sets("torch")
+
+
+def test_fresh_tensors_are_checked():
+    common = importlib.import_module("kindling.testing._internal.common_utils")
+    torch = importlib.import_module("kindling")
+
+    class Case(common.NestedTensorTestCase):
+        def test_all(self):
+            common.do_test_empty_full(self, (torch.float32, torch.int64, torch.bool), torch.strided, "cpu")
+            common.do_test_dtypes(self, (torch.float32, torch.int64), torch.strided, torch.device("cpu"))
+            with common.enable_profiling_mode_for_profiling_tests(), common.num_profiled_runs(2), common.AlwaysWarnTypedStorageRemoval(True):
+                self.assertEqual(common.cppProfilingFlagsToProfilingMode(), common.ProfilingMode.PROFILING)
+
+    result = unittest.TestResult()
+    Case("test_all").run(result)
+    assert result.wasSuccessful() and result.testsRun == 1, result.errors + result.failures
+
+
+def test_a_repeated_failure_says_how():
+    common = importlib.import_module("kindling.testing._internal.common_utils")
+    with pytest.raises(ValueError) as caught, common.print_repro_on_failure(["python", "x.py"]):
+        raise ValueError(1)
+    assert sys.version_info < (3, 11) or "python x.py" in caught.value.__notes__[0]

@@ -14,7 +14,8 @@ from kindling.testing._internal.common_dtype import get_all_dtypes
 from kindling.testing._internal.common_utils import (  # noqa: F401
     IS_FBCODE, IS_MACOS, IS_REMOTE_GPU, IS_S390X, IS_SANDCASTLE, IS_WINDOWS, NATIVE_DEVICES, PRINT_REPRO_ON_FAILURE, TEST_HPU, TEST_MKL,
     TEST_MPS, TEST_WITH_ASAN, TEST_WITH_MIOPEN_SUGGEST_NHWC, TEST_WITH_MTIA, TEST_WITH_ROCM, TEST_WITH_TORCHINDUCTOR, TEST_WITH_TSAN,
-    TEST_WITH_UBSAN, TEST_XPU, TestCase, _TestParametrizer, clear_tracked_input, compose_parametrize_fns, dtype_name, get_tracked_input)
+    TEST_WITH_UBSAN, TEST_XPU, TestCase, _TestParametrizer, clear_tracked_input, compose_parametrize_fns, dtype_name, get_tracked_input,
+    skipCUDANonDefaultStreamIf, skipIfTorchDynamo)
 
 try:
     import psutil
@@ -30,6 +31,7 @@ PYTORCH_TESTING_DEVICE_FOR_CUSTOM_KEY = "PYTORCH_TESTING_DEVICE_FOR_CUSTOM"
 GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]
 E4M3_MAX_POS = 448.0
 E5M2_MAX_POS = 57344.0
+lazy_ts_backend_init = False
 e4m3_type, e5m2_type = torch.float8_e4m3fn, torch.float8_e5m2
 IS_FLEX_ATTENTION_CPU_PLATFORM_SUPPORTED = True
 IS_FLEX_ATTENTION_CUDA_PLATFORM_SUPPORTED = IS_FLEX_ATTENTION_MPS_PLATFORM_SUPPORTED = False

@@ -2,6 +2,7 @@
 import argparse
 import collections
 import contextlib
+import enum
 import functools
 import gc
 import inspect
@@ -20,6 +21,8 @@ import warnings
 
 import kindling as torch
 from kindling.testing import make_tensor as make_tensor
+from kindling.testing._comparison import (  # noqa: F401
+    BooleanPair, NonePair, NumberPair, Pair, TensorLikePair, not_close_error_metas)
 from kindling.testing._internal import _case, _environment, _matrices, _parametrize, _skips
 from kindling.testing._utils import freeze_rng_state as freeze_rng_state
 
@@ -439,6 +442,28 @@ def do_test_dtypes(self, dtypes, layout, device):
             self.assertEqual(device, out.device)
 
 
+def do_test_empty_full(self, dtypes, layout, device):
+    """Fresh tensors of each dtype, and filled ones, are what was asked for."""
+    def check(value, dtype, wanted_layout, wanted_device, number, requires_grad):
+        self.assertEqual(torch.Size([2, 3]), value.shape)
+        self.assertIs(dtype, value.dtype)
+        self.assertIs(wanted_layout, value.layout)
+        self.assertEqual(value.requires_grad, requires_grad)
+        if wanted_device is not None:
+            self.assertEqual(torch.device(wanted_device), value.device)
+        if number is not None:
+            self.assertEqual(torch.empty((2, 3), dtype=dtype, device=device).fill_(number), value)
+
+    for dtype in dtypes:
+        for requires_grad in ([False, True] if dtype.is_floating_point else [False]):
+            options = {"dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad}
+            check(torch.empty((2, 3), **options), dtype, layout, device, None, requires_grad)
+            check(torch.full((2, 3), 3, **options), dtype, layout, device, 3, requires_grad)
+            fresh = torch.empty((2, 3), **options)
+            check(fresh.new_empty((2, 3)), dtype, layout, device, None, False)
+            check(torch.full_like(fresh, 4), dtype, layout, device, 4, False)
+
+
 # Small things.
 
 
@@ -451,6 +476,79 @@ class swap(_TestParametrizer):
     def _parametrize_test(self, test, generic_cls, device_cls):
         for value in self.swap_values:
             yield test, f"swap_{value}", {}, lambda values: []
+
+
+@contextlib.contextmanager
+def settings(*args, **kwargs):
+    """Hypothesis's settings, as far as a context may have them: none."""
+    yield
+
+
+@contextlib.contextmanager
+def print_repro_on_failure(repro_parts):
+    """An error within says how to run the test again."""
+    try:
+        yield
+    except unittest.SkipTest:
+        raise
+    except Exception as error:
+        if hasattr(error, "add_note"):
+            error.add_note("\n".join(["", "To execute this test, run the following from the base repo dir:", f"    {' '.join(repro_parts)}"]))
+        raise
+
+
+class AlwaysWarnTypedStorageRemoval:
+    """Each use of a storage with a dtype warns, or the first one, for a while."""
+
+    def __init__(self, always_warn):
+        if not isinstance(always_warn, bool):
+            raise AssertionError(f"Expected always_warn to be bool, got {type(always_warn)}")
+        self.always_warn = always_warn
+
+    def __enter__(self):
+        self._restore = set_warn_always_context(self.always_warn)    # noqa: F821  from _case
+        self._restore.__enter__()
+
+    def __exit__(self, exception_type, exception_value, traceback):
+        self._restore.__exit__(exception_type, exception_value, traceback)
+
+
+class ProfilingMode(enum.Enum):
+    """How scripts are executed; there is one way."""
+
+    LEGACY = 1
+    SIMPLE = 2
+    PROFILING = 3
+
+
+@contextlib.contextmanager
+def enable_profiling_mode_for_profiling_tests():
+    yield
+
+
+@contextlib.contextmanager
+def num_profiled_runs(num_runs):
+    yield
+
+
+def cppProfilingFlagsToProfilingMode():
+    return ProfilingMode.PROFILING
+
+
+class NestedTensorTestCase(TestCase):
+    """A test case for nested tensors."""
+
+    def assertEqualIgnoringNestedInts(self, a, b):
+        """Equal shapes, ragged sizes aside."""
+        def plain(sizes):
+            return [size if isinstance(size, int) else "ragged" for size in sizes]
+
+        self.assertEqual(plain(a), plain(b))
+
+    def assertEqualNoncontigAware(self, a, b):
+        self.assertEqual(len(a.unbind()), len(b.unbind()))
+        for one, other in zip(a.unbind(), b.unbind()):
+            self.assertEqual(one, other)
 
 
 class TrackedInput:

@@ -77,6 +77,8 @@ def _topological_sort_passes(passes, constraints):
 class PassManager:
     """Runs passes over a graph module, `steps` times or until nothing changes; checks look at it after each."""
 
+    steps = 1
+
     def __init__(self, passes=None, constraints=None, steps=None, run_checks_after_each_pass=False, suppress_check_failures=False):
         self.passes = list(passes or [])
         self.constraints = list(constraints or [])
