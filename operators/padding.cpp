@@ -510,8 +510,9 @@ OPERATORS(padding) {
             KINDLING_CHECK(Runtime, b.count[0] >= 1 && b.count[1] >= 1 && self.size(-1) == b.count[0] * b.count[1],
                            "Given output_size=(%ld, %ld), kernel_size=(%ld, %ld), dilation=(%ld, %ld), padding=(%ld, %ld), stride=(%ld, %ld), expected size of input's dimension 2 to match the calculated number of sliding blocks %ld * %ld = %ld, but got input.size(2)=%ld.",
                            b.in[0], b.in[1], b.kernel[0], b.kernel[1], b.dilation[0], b.dilation[1], b.padding[0], b.padding[1], b.stride[0], b.stride[1], b.count[0], b.count[1], b.count[0] * b.count[1], self.size(-1));
-            check_summable(self.dtype(), "col2im_out_cpu");
-            Tensor x = contiguous(to(self, sum_type(self.dtype()))), result = zeros(sizes, x.dtype(), std::nullopt, self.device());
+            const bool truth = self.dtype() == DType::Bool;
+            if (!truth) check_summable(self.dtype(), "col2im_out_cpu");
+            Tensor x = contiguous(to(self, truth ? DType::Float32 : sum_type(self.dtype()))), result = zeros(sizes, x.dtype(), std::nullopt, self.device());
             if (!result.is_meta() && result.numel())
                 by_sum(x.dtype(), [&](auto zero) {
                     auto* from = x.data_ptr<decltype(zero)>();

@@ -72,3 +72,13 @@ def test_pad_moves_elements_of_any_size(mode, pad, dtype):
     data = np.arange(2 * 3 * 150 * 300).reshape(2, 3, 150, 300).astype(dtype)
     one, other = (torch.nn.functional.pad(torch.from_numpy(data), pad, mode=mode).numpy() for torch in (reference, kindling))
     np.testing.assert_array_equal(one, other)
+
+
+def test_fold_of_truths_is_their_or():
+    columns = reference.zeros(1, 4, 4, dtype=reference.bool)
+    columns[0, 1, 2] = True
+    for module, x in ((reference, columns), (kindling, kindling.from_numpy(columns.numpy()))):
+        image = module.nn.functional.fold(x, (3, 3), (2, 2))
+        assert image.dtype == module.bool and image.nonzero().tolist() == [[0, 0, 1, 1]]
+    ours = kindling.nn.functional.fold(kindling.ones(1, 4, 4, dtype=kindling.bool), (3, 3), (2, 2))
+    assert ours.all().item()
