@@ -227,7 +227,8 @@ class GraphModule(torch.nn.Module):
     >>> gm = torch.fx.symbolic_trace(lambda x: torch.relu(x))
     >>> for node in gm.graph.nodes:
     ...     if node.target is torch.relu: node.target = torch.sigmoid
-    >>> gm.recompile(); gm(torch.zeros(1))
+    >>> code = gm.recompile()
+    >>> gm(torch.zeros(1))
     tensor([0.5000])
     """
 

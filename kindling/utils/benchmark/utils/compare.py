@@ -32,9 +32,9 @@ class Compare:
 
     >>> from torch.utils.benchmark import Compare, Measurement, TaskSpec
     >>> print(Compare([Measurement(1, [1e-5], TaskSpec("f(x)", "", label="f", description="plain"))]))
-    [------- f -------]
+    [------- f --------]
                 |  plain
-    1 threads: --------
+    1 threads: ---------
           f(x)  |   10.0
     <BLANKLINE>
     Times are in microseconds (us).
