@@ -76,6 +76,10 @@ Tensor sum_to(const Tensor& t, IntList sizes) {
     static constinit NamedOperator sum{"sum", "dim_IntList"};
     static constinit NamedOperator view{"view", ""};
     if (t.sizes() == sizes) return t;
+    if (t.impl()->layout != Layout::Strided) {   // of an operand that was broadcast to a sparse one
+        static constinit NamedOperator dense{"to_dense", ""};
+        return sum_to(call_named(dense, t), sizes);
+    }
     Sizes dims;
     int64_t lead = t.dim() - static_cast<int64_t>(sizes.size());
     for (int64_t d = 0; d < t.dim(); d++)

@@ -104,7 +104,7 @@ void sparse_reductions(SparseKernels& sparse) {
     sparse("sum", [](const Tensor& self, DType dtype) { return sum(parts_of(self).values, sum_type(self, dtype)); });
     sparse("sum.dim_IntList", [](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
         Tensor result = sum_over(is_compressed(self) ? as_coo(self) : self, dim.value_or(IntList()), keepdim, sum_type(self, dtype));
-        return is_compressed(self) && keepdim && is_sparse(result) ? as_layout(result, self.impl()->layout, {}) : result;
+        return is_compressed(self) && keepdim ? as_layout(result, self.impl()->layout, {}) : result;
     });
     sparse("any", [](const Tensor& self) { return any(parts_of(self).values); });
     sparse.parts("linalg_vector_norm", [](const Tensor& self, const Scalar& ord, std::optional<IntList> dim, bool keepdim, DType dtype) {

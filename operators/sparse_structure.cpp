@@ -38,10 +38,12 @@ static Tensor zeros_of(const Tensor& self, DType dtype, const std::optional<Layo
     DType type = dtype == DType::None ? self.dtype() : dtype;
     Layout wanted = layout.value_or(self.impl()->layout);
     if (wanted == Layout::Strided) return zeros(self.sizes(), type);
-    if (is_blocked(wanted)) {
-        Tensor blocks = zeros(self.sizes(), type);
-        return as_layout(blocks, wanted, is_compressed(self) ? block_of(self) : IntList());
+    if (is_compressed(self) && wanted == self.impl()->layout) {
+        const SparseParts& parts = parts_of(self);
+        const int64_t batch = batch_dims(self);
+        return make_sparse(wanted, self.sizes(), {narrow(parts.indices, -1, 0, 0), to(narrow(parts.values, batch, 0, 0), type), zeros_like(parts.compressed)});
     }
+    if (is_blocked(wanted)) return as_layout(zeros(self.sizes(), type), wanted, {}, is_sparse(self) ? dense_dims(self) : 0);
     return empty_of(self.sizes(), type, wanted, is_sparse(self) ? dense_dims(self) : 0);
 }
 
@@ -284,7 +286,7 @@ void sparse_structure(SparseKernels& sparse) {
     });
     sparse("zero_", [](const Tensor& self) {
         if (is_coo(self)) replace_parts(self, empty_of(self.sizes(), self.dtype(), Layout::Sparse, dense_dims(self)));
-        else replace_parts(self, is_blocked(self.impl()->layout) ? zeros_of(self, self.dtype(), self.impl()->layout) : empty_of(self.sizes(), self.dtype(), self.impl()->layout));
+        else replace_parts(self, zeros_of(self, self.dtype(), self.impl()->layout));
         written(self);
         return self;
     });
@@ -294,6 +296,9 @@ void sparse_structure(SparseKernels& sparse) {
         fill_(parts_of(self).values, value);
         written(self);
         return self;
+    });
+    sparse.compressed("randn_like", [](const Tensor& self, Generator* generator, DType dtype, std::optional<Layout>, Device_, Flag, Format) {
+        return with_values(self, randn_like(parts_of(self).values, generator, dtype));
     });
     sparse.compressed("full_like", [](const Tensor& self, const Scalar& value, DType dtype, std::optional<Layout>, Device_, Flag, Format) {
         return with_values(self, full_like(parts_of(self).values, value, dtype));

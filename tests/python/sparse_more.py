@@ -8,7 +8,7 @@ OPERANDS = {
     "Q": "torch.tensor([[0,1.,2],[3,0,0],[0,0,4],[5,0,6]]).to_sparse_csc()",
     "D": "torch.arange(6.).reshape(3,2)", "E": "torch.arange(8.).reshape(2,4)", "X": "torch.arange(12.).reshape(4,3)",
     "T": "torch.tensor([[0,1.],[3,0],[0,4]]).to_sparse()", "V": "torch.tensor([[0,1.],[3,0],[0,4]]).to_sparse_csr()",
-    "v": "torch.arange(3.)", "M": "torch.ones(4,2)", "P": "torch.ones(4,2).to_sparse()", "W": "torch.ones(4,2).to_sparse_csr()",
+    "v": "torch.arange(3.)", "k": "torch.tensor(2.)", "M": "torch.ones(4,2)", "P": "torch.ones(4,2).to_sparse()", "W": "torch.ones(4,2).to_sparse_csr()",
     "O": "torch.arange(16.).reshape(4,4).to_sparse_bsr((2,2))", "I": "torch.tensor([[0,1,2],[3,0,0]]).to_sparse()",
     "B": "torch.tensor([[[0,1.,2],[3,0,0]],[[0,0,4],[5,0,6]]]).to_sparse()", "b": "torch.arange(12.).reshape(2,3,2)",
     "G": "torch.tensor([[0,1.,2],[3,0,0]]).to_sparse(1)",
@@ -119,6 +119,7 @@ torch.sparse.sum({1})
 ({1}*X).to_dense()
 {1}*X
 X*{1}
+({1}*k).to_dense()
 ({1}*{1}).to_dense()
 ({1}+{1}).to_dense()
 X+{1}

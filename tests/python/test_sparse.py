@@ -127,18 +127,6 @@ def test_kernels_of_ones_own():
     assert [scaled(x).to_dense().sum().item() for x in (eye, eye.to_sparse(), eye.to_sparse_csr())] == [4, 6, 8]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("width", [1, 3, 16, 67, 130])
-def test_wide_products(width, dtype):
-    kindling.manual_seed(0)
-    dense = kindling.randn(40, 30, dtype=getattr(kindling, dtype))
-    dense = dense * (kindling.rand(40, 30) < 0.2)
-    right = kindling.randn(30, width, dtype=dense.dtype)
-    for sparse in (dense.to_sparse(), dense.to_sparse_csr(), dense.to_sparse_csc()):
-        assert kindling.allclose(sparse @ right, dense @ right, atol=1e-5)
-        assert kindling.allclose(right.t() @ sparse.t(), right.t() @ dense.t(), atol=1e-5)
-
-
 def test_what_was_detached_keeps_its_elements():
     x = kindling.eye(3).to_sparse()
     alias = x.detach()
