@@ -11,6 +11,11 @@ _OPERATORS = {"addmm": "_sparse_addmm", "mm": "_sparse_mm", "softmax": "_sparse_
 _SEMI_STRUCTURED = "SparseSemiStructuredTensor SparseSemiStructuredTensorCUTLASS SparseSemiStructuredTensorCUSPARSELT"
 
 
+_LEGACY = {"FloatTensor": torch.float32, "DoubleTensor": torch.float64, "HalfTensor": torch.float16, "BFloat16Tensor": torch.bfloat16,
+           "ByteTensor": torch.uint8, "CharTensor": torch.int8, "ShortTensor": torch.int16, "IntTensor": torch.int32,
+           "LongTensor": torch.int64}
+
+
 def __getattr__(name):
     if name in _OPERATORS:
         value = _C._operator("torch._C._sparse", _OPERATORS[name])
@@ -24,16 +29,18 @@ def __getattr__(name):
             value = _placeholders.function(__name__, name, RuntimeError, text.format(name=name))
         else:
             value = _placeholders.classes(__name__, name, RuntimeError, text)[name]
-    else:
+    elif name in _LEGACY:
+        value = _legacy_type(name, _LEGACY[name])
+    elif name == "semi_structured":
         import importlib
-        if name in ("semi_structured",):
-            return importlib.import_module("kindling.sparse." + name)
+        return importlib.import_module("kindling.sparse.semi_structured")
+    else:
         raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")
     return globals().setdefault(name, value)
 
 
 def __dir__():
-    return sorted({*globals(), *__all__, *_OPERATORS, *_SEMI_STRUCTURED.split(), "spdiags"})
+    return sorted({*globals(), *__all__, *_OPERATORS, *_LEGACY, *_SEMI_STRUCTURED.split()})
 
 
 def sum(input, dim=None, dtype=None):
@@ -253,3 +260,20 @@ def as_sparse_gradcheck(gradcheck):
     from kindling.sparse._gradcheck import wrapped
 
     return wrapped(gradcheck)
+
+
+class _LegacyType(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, torch.Tensor) and value.is_sparse and value.dtype is cls.dtype
+
+
+def _legacy_type(name, dtype):
+    """``torch.sparse.FloatTensor(indices, values, size)`` and its kin: the old constructors of COO tensors."""
+    def construct(cls, *args):
+        if args and isinstance(args[0], torch.Tensor):
+            return sparse_coo_tensor(*args)
+        size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+        return sparse_coo_tensor(size=size, dtype=dtype)
+
+    return _LegacyType(name, (), {"__new__": construct, "dtype": dtype, "is_cuda": False, "is_sparse": True, "layout": torch.sparse_coo,
+                                  "__module__": "torch.sparse", "__doc__": f"COO tensors of {dtype}, by the old constructor."})
