@@ -131,6 +131,7 @@ static PyObject* finish_output(PyObject* item, ContextObject* context, const Ref
                            "this change.");
         }
         rebase_history(impl, node);
+        tensor.set_grad({});   // it was of the old value
         return Py_NewRef(item);
     }
     if (is_input) {

@@ -188,3 +188,33 @@ def test_outputs_that_are_inputs():
                        f"z = {'x' if leaf else 'x * 1'}\nwith torch.{mode}(): y = F1.apply(z)\ny = y[0] if type(y) is tuple else y\n"
                        "z.requires_grad, z.is_leaf, z.grad_fn is None, y.requires_grad, y.is_leaf, y.grad_fn is None, y is z, y._is_view(), "
                        "y.data_ptr() == z.data_ptr(), y.tolist(), z.tolist(), z._version, y._version"), SETUP)
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_what_a_function_wrote_to_has_no_gradient_yet(view):
+    def run(torch):
+        class Dirty(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mark_dirty(x.mul_(2))
+                return x
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 2
+
+        x = torch.ones(3, requires_grad=True) * 1
+        x = x[:2] if view else x
+        x.retain_grad()
+        x.sum().backward(retain_graph=True)
+        before = x.grad.tolist()
+        Dirty.apply(x)
+        after = x.grad
+        x.sum().backward()
+        return before, after, x.grad.tolist()
+
+    import torch as reference
+
+    import kindling
+
+    assert run(kindling) == run(reference)
