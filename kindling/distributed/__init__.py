@@ -1,83 +1,28 @@
-"""Training over several processes, which this build has not: questions are answered, everything else says so."""
+"""Training over several processes, which this build has not. A world of one process works, so that such programs run on one."""
+import kindling as _kindling
 
-__all__ = ["is_available", "is_initialized"]
-
+_C10D = """
+all_gather all_gather_into_tensor all_gather_object all_gather_single all_reduce all_reduce_coalesced all_to_all all_to_all_single Backend barrier
+batch_isend_irecv broadcast broadcast_object_list destroy_process_group FileStore gather gather_object get_backend get_backend_config
+get_default_backend_for_device get_global_rank get_group_rank get_node_local_rank get_pg_count get_process_group_ranks get_rank get_world_size
+group GroupMember HashStore init_process_group irecv is_available is_backend_available is_gloo_available is_initialized is_mpi_available
+is_nccl_available is_torchelastic_launched is_ucc_available is_xccl_available isend monitored_barrier new_group new_subgroups
+new_subgroups_by_enumeration P2POp PrefixStore ProcessGroup ProcessGroupGloo recv recv_object_list reduce reduce_scatter reduce_scatter_single
+reduce_scatter_tensor ReduceOp scatter scatter_object_list send send_object_list Store supports_complex TCPStore Work DistError DistBackendError
+DistNetworkError DistStoreError QueueEmptyError _rank_not_in_group"""
+_HOMES = {**dict.fromkeys(_C10D.split(), "distributed_c10d"), "DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh"}
 _CLASSES = """
-Backend BackendConfig DebugLevel BuiltinCommHookType DeviceMesh GradBucket Logger P2POp ProcessGroup ProcessGroupGloo Reducer Work
-Store FileStore(Store) HashStore(Store) PrefixStore(Store) TCPStore(Store)
+BackendConfig DebugLevel BuiltinCommHookType GradBucket Logger Reducer
 AllToAllOptions AllreduceOptions AllreduceCoalescedOptions BarrierOptions BroadcastOptions GatherOptions ReduceOptions ReduceScatterOptions
 ScatterOptions"""
-_ERRORS = "DistError DistBackendError(DistError) DistNetworkError(DistError) DistStoreError(DistError) QueueEmptyError(DistStoreError)"
-# What torch refuses before `init_process_group`, which cannot succeed here.
-_NEEDS_GROUP = ("all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
-                "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "gather", "gather_object",
-                "get_backend", "get_rank", "get_world_size", "irecv", "isend", "monitored_barrier", "new_group", "recv",
-                "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send")
 
-
-def is_available():
-    """Whether there is a distributed package: no."""
-    return False
-
-
-def is_initialized():
-    """Whether the default group of processes has been made: no."""
-    return False
-
-
-def is_gloo_available():
-    """Whether there is such a backend: no."""
-    return False
-
-
-is_nccl_available = is_mpi_available = is_ucc_available = is_xccl_available = is_gloo_available
-
-
-def is_backend_available(backend):
-    """Whether there is a backend of that name: no."""
-    return False
-
-
-def is_torchelastic_launched():
-    """Whether torchrun started this process."""
-    import os
-    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
-
-
-def init_process_group(*args, **kwargs):
-    """Joins the default group of processes: RuntimeError, as there is no distributed package."""
-    raise RuntimeError("Kindling has no distributed package: torch.distributed.is_available() is False")
-
-
-def destroy_process_group(group=None):
-    """Leaves a group of processes: AssertionError, as there is none."""
-    raise AssertionError("Process group cannot be None")
-
-
-class ReduceOp:
-    """The ways to reduce, by name."""
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
-
-
-class group:
-    """Holds the default group of processes: there is none."""
-    WORLD = None
-
-
-class GroupMember:
-    """Stands for membership in a group."""
-    WORLD = None
-    NON_GROUP_MEMBER = -100
+__all__ = ["is_available", "is_initialized"]
+_find, __dir__ = _kindling._lazy_parts(globals(), _HOMES, {"distributed_c10d", "device_mesh"})
 
 
 def __getattr__(name):
+    if name not in _CLASSES.split():
+        return _find(name)
     from kindling import _placeholders
-    if name in _NEEDS_GROUP:
-        return globals().setdefault(name, _placeholders.function(
-            __name__, name, ValueError, "Default process group has not been initialized, please make sure to call init_process_group."))
-    made = globals().setdefault("_made", {
-        **_placeholders.classes(__name__, _CLASSES, RuntimeError, "Kindling has no distributed package: torch.distributed.is_available() is False"),
-        **_placeholders.errors(__name__, _ERRORS)})
-    if name not in made:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = _placeholders.classes(__name__, _CLASSES, RuntimeError, "Kindling has no distributed package: torch.distributed.is_available() is False")
     return globals().setdefault(name, made[name])

@@ -1,0 +1,116 @@
+"""A world of one process: collectives give what the rank has, models train as without; what needs others says so."""
+import os
+
+import kindling
+import kindling.distributed as dist
+import pytest
+
+
+@pytest.fixture
+def world(monkeypatch):
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    dist.init_process_group("gloo", world_size=1, rank=0)
+    yield dist.group.WORLD
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def test_questions(world):
+    assert dist.is_initialized() and not dist.is_available() and (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 1, "gloo")
+    assert dist.get_process_group_ranks(world) == [0] and dist.get_global_rank(world, 0) == dist.get_group_rank(world, 0) == 0
+    group = dist.new_group([0])
+    assert group is not world and dist.get_world_size(group) == 1 and dist.get_rank(dist.new_group([])) == -1 and dist.get_pg_count() == 2
+    with pytest.raises(ValueError):
+        dist.new_group([1])
+    with pytest.raises(ValueError, match="twice"):
+        dist.init_process_group("gloo", world_size=1, rank=0)
+
+
+def test_collectives(world):
+    t, out = kindling.arange(4.0), kindling.zeros(4)
+    for call in (lambda: dist.all_reduce(t), lambda: dist.all_reduce(t, op=dist.ReduceOp.AVG), lambda: dist.broadcast(t, 0), lambda: dist.reduce(t, 0),
+                 lambda: dist.barrier(), lambda: dist.monitored_barrier()):
+        assert call() is None and t.tolist() == [0, 1, 2, 3]
+    for call in (lambda n: dist.all_gather([out], t * n), lambda n: dist.all_gather_into_tensor(out, t * n), lambda n: dist.gather(t * n, [out]),
+                 lambda n: dist.scatter(out, [t * n]), lambda n: dist.reduce_scatter(out, [t * n]), lambda n: dist.reduce_scatter_tensor(out, t * n),
+                 lambda n: dist.all_to_all([out], [t * n]), lambda n: dist.all_to_all_single(out, t * n)):
+        for n in (2, 3):
+            call(n)
+            assert out.tolist() == (t * n).tolist()
+    work = dist.all_reduce(t, async_op=True)
+    assert work.wait() and work.is_completed() and work.result()[0] is t and work.get_future().wait()[0] is t
+    found, given = [None], {"a": [1]}
+    dist.all_gather_object(found, given)
+    assert found == [given] and found[0] is not given
+    dist.broadcast_object_list(found, 0)
+    dist.scatter_object_list(found, [4])
+    assert found == [4]
+
+
+def test_what_needs_others(world):
+    for name in ("send", "recv", "isend", "irecv", "batch_isend_irecv"):
+        with pytest.raises(RuntimeError, match=f"torch.distributed.{name} needs several processes"):
+            getattr(dist, name)(kindling.ones(1), 1)
+    with pytest.raises(ValueError):
+        dist.all_gather([kindling.ones(1)] * 2, kindling.ones(1))
+    with pytest.raises(ValueError):
+        dist.broadcast(kindling.ones(1), 1)
+    with pytest.raises(TypeError):
+        dist.all_reduce([1])
+
+
+def test_more_than_one_is_refused(monkeypatch):
+    with pytest.raises(RuntimeError, match="init_process_group for 2 processes needs several"):
+        dist.init_process_group("gloo", world_size=2, rank=0)
+    monkeypatch.setitem(os.environ, "WORLD_SIZE", "4")
+    with pytest.raises(RuntimeError, match="4 processes"):
+        dist.init_process_group("gloo")
+    assert not dist.is_initialized()
+    for call in (lambda: dist.all_reduce(kindling.ones(1)), dist.get_rank, dist.barrier):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            call()
+
+
+def test_a_model_trains_as_without(world):
+    def losses(wrap):
+        kindling.manual_seed(0)
+        model = wrap(kindling.nn.Sequential(kindling.nn.Linear(4, 8), kindling.nn.ReLU(), kindling.nn.Linear(8, 1)))
+        optimizer = kindling.optim.Adam(model.parameters(), lr=0.1)
+        x, found = kindling.randn(16, 4), []
+        for _ in range(4):
+            loss = model(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            found.append(loss.item())
+        return found
+
+    wrap = kindling.nn.parallel.DistributedDataParallel
+    assert losses(wrap) == losses(lambda model: model)
+    model = wrap(kindling.nn.Linear(2, 2))
+    assert list(model.state_dict()) == ["module.weight", "module.bias"] and model.process_group is world
+    with model.no_sync(), model.join():
+        model(kindling.ones(1, 2)).sum().backward()
+    with pytest.raises(RuntimeError, match="doesn't have any parameter"):
+        wrap(kindling.nn.ReLU())
+
+
+def test_meshes(world):
+    mesh = dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("a", "b"))
+    assert (mesh.ndim, mesh.shape, mesh.size(), mesh.get_rank(), mesh.get_coordinate()) == (2, (1, 1), 1, 0, (0, 0))
+    assert mesh["a"].shape == (1,) and mesh["a"].get_group() is world and mesh["a"] == mesh["a"] != mesh["b"]
+    with pytest.raises(RuntimeError, match="2 devices needs several"):
+        dist.init_device_mesh("cpu", (2,))
+    with pytest.raises(KeyError):
+        mesh["c"]
+
+
+def test_stores():
+    store = dist.HashStore()
+    store.set("a", "b")
+    assert store.get("a") == b"b" and store.add("n", 2) == 2 and store.add("n", 3) == 5 and store.check(["a", "n"]) and store.num_keys() == 2
+    assert store.delete_key("a") and not store.check(["a"])
+    with pytest.raises(dist.DistStoreError):
+        store.get("a")
+    assert issubclass(dist.TCPStore, dist.Store) and repr(dist.ReduceOp.SUM) == "<RedOpType.SUM: 0>" and dist.Backend("GLOO") == dist.Backend.GLOO
