@@ -8,7 +8,7 @@ MODULES = """
 testing testing._comparison testing._creation testing._utils testing._internal.common_utils testing._internal._case
 testing._internal._parametrize fx fx.node fx._codegen fx.graph fx.graph_module fx.proxy fx._symbolic_trace fx.interpreter
 fx.subgraph_rewriter fx.immutable_collections fx.operator_schemas fx._names fx.passes.shape_prop fx.passes.split_module
-fx.experimental.optimization hub futures quasirandom func._eager func._modules func._rearrange nn.utils.prune nn.attention.bias
+fx.experimental.optimization fx.experimental.proxy_tensor hub futures quasirandom func._eager func._modules func._rearrange nn.utils.prune nn.attention.bias
 nn.attention.flex_attention utils.benchmark.utils.common utils.benchmark.utils.timer utils.benchmark.utils.compare utils.flop_counter
 utils.module_tracker
 """.split()
