@@ -138,7 +138,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     }
     if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);
-    if (word & key::Layout && call_sparse_parts(op, arguments, results)) return;
+    if (word & key::Layout && (op.composite || !(word & (key::Dispatch | key::Mode))) && call_sparse_parts(op, arguments, results)) return;
     if (op.composite) return op.kernel(op, arguments, results);
     if (word & key::Autograd) {
         const AddedKernels* added = op.added.load(std::memory_order_relaxed);

@@ -148,3 +148,48 @@ def test_first_sparse_tensor_makes_the_table_once():
     import subprocess
     import sys
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_nothing_is_kept():
+    """Parts, gradients and tables of sparse tensors go when the tensors go."""
+    import gc
+
+    def work():
+        weight = kindling.ones(50, 4, requires_grad=True)
+        for _ in range(3):
+            kindling.nn.functional.embedding(kindling.arange(0, 50, 3), weight, sparse=True).sum().backward()
+        s = kindling.eye(20).to_sparse().requires_grad_()
+        (kindling.sparse.mm(s, kindling.ones(20, 2)).sum() + s.to_dense().square().sum()).backward()
+        first = kindling.autograd.grad(s.to_dense().pow(3).sum(), s, create_graph=True)[0]
+        first.to_dense().sum().backward()
+        alias = s.detach()
+        alias.mul_(2).zero_()
+        rows = (alias + s.detach()).coalesce().sin().to_sparse_csr().requires_grad_()
+        (rows @ kindling.ones(20, 2)).sum().backward()
+        with pytest.raises(RuntimeError):
+            s + 1
+
+    for _ in range(3):
+        work()
+    gc.collect()
+    before = kindling.memory_stats()["allocated_bytes.all.current"]
+    for _ in range(20):
+        work()
+    gc.collect()
+    assert kindling.memory_stats()["allocated_bytes.all.current"] == before
+
+
+def test_modes_see_operators_of_sparse_tensors():
+    from kindling.utils._python_dispatch import TorchDispatchMode
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    seen = []
+    x = kindling.eye(3).to_sparse()
+    with Watch():
+        (x + x).sin()
+        kindling.mm(x, kindling.ones(3, 2))
+    assert seen[:2] == ["aten.add.Tensor", "aten.sin.default"] and "aten.mm.default" in seen
