@@ -134,6 +134,14 @@ class check_sparse_tensor_invariants:
         return checked
 
 
+def _check_device(device):
+    kind = "cpu" if device is None else torch.device(device).type
+    if kind == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if kind != "cpu":
+        raise NotImplementedError(f"sparse tensors on device {kind} are not supported")
+
+
 def _indices(data):
     if not isinstance(data, torch.Tensor):
         data = torch.tensor(data, dtype=torch.int64)
@@ -157,6 +165,7 @@ def sparse_coo_tensor(*args, dtype=None, device=None, pin_memory=False, requires
                       is_coalesced=None, layout=None, **named):
     """A COO tensor: ``sparse_coo_tensor(indices, values, size=None)`` or, without elements, ``sparse_coo_tensor(size)``."""
     names = ("indices", "values", "size")
+    _check_device(device)
     if len(args) == 1 and not named and not isinstance(args[0], torch.Tensor) or set(named) == {"size"} and not args:
         size = args[0] if args else named["size"]
         result = torch._sparse_coo_tensor_with_dims(len(size), 0, size, dtype=dtype, device=device)
@@ -203,6 +212,7 @@ def _compressed(compressed, plain, values, size, dtype, layout, device, requires
             return data
         return torch.tensor(data, dtype=torch.int64)
 
+    _check_device(device)
     compressed, plain, values = indices(compressed), indices(plain), _values(values, dtype, device)
     if size is None:
         size = _compressed_size(compressed, plain, values, layout)

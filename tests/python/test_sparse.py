@@ -136,6 +136,10 @@ def test_what_was_detached_keeps_its_elements():
         x[0, 0] = 1.
     with pytest.raises(NotImplementedError, match="device meta"):
         x.to("meta")
+    for make in (lambda: kindling.sparse_coo_tensor([[0]], [1.], (2,), device="meta"), lambda: kindling.zeros_like(x, device="meta"),
+                 lambda: kindling.sparse_csr_tensor([0, 1], [0], [1.], (1, 2), device="meta")):
+        with pytest.raises(NotImplementedError, match="device meta"):
+            make()
 
 
 def test_first_sparse_tensor_makes_the_table_once():
