@@ -94,8 +94,23 @@ Made by `tests/packages/run.py`: each package in an environment without PyTorch,
         far = "" if row.get("far") is None else f"{row['far']:.1g}"
         text += (f"| {row['name']} {versions.get(row['name'], '')} | {'yes' if row['import'] else 'no'} | {row['problem'].replace('|', '/') or 'works'} "
                  f"| {far} | {row['ours']:.1f} | {row['theirs']:.1f} |\n")
-    return text + ("\nOf transformers' architectures, those that can be built tiny by the same sizes are run by `tests/packages/architectures.py`: 188 give "
-                   "PyTorch's losses (1e-5), gradients\n(1e-3 of their sum) and generated tokens, none differs; 34 stay too big, 52 PyTorch itself cannot build so.\n")
+    return text
+
+
+def architectures(ours, theirs):
+    """A sentence about the models of transformers, from the two files of architectures.py."""
+    import contextlib
+    import io
+    import re
+    sys.path.insert(0, str(Path(__file__).parent))
+    import architectures as tool
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        tool.compare(*(json.loads(Path(each).read_text()) for each in (ours, theirs)))
+    counts = re.findall(r"'([^']*)': (\d+)", said.getvalue().splitlines()[-1])
+    return ("\nTiny models of transformers' architectures (`tests/packages/architectures.py`), losses to 1e-5, sums of gradients to 1e-3, generated tokens: "
+            + ", ".join(f"{number} {what}" for what, number in counts) + ".\n")
 
 
 def versions(folder):
@@ -114,6 +129,7 @@ def main():
     parser.add_argument("--torch", required=True)
     parser.add_argument("--write")
     parser.add_argument("--keep", help="a file that keeps what PyTorch printed, for the next time")
+    parser.add_argument("--architectures", nargs=2, metavar=("OURS", "THEIRS"), help="files of architectures.py, for the last sentence")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     python = Path(given.packages).parents[2] / "bin" / "python"
@@ -126,7 +142,7 @@ def main():
         if given.keep:
             Path(given.keep).write_text(json.dumps(kept))
     if given.write:
-        Path(given.write).write_text(table(rows, versions(given.packages)))
+        Path(given.write).write_text(table(rows, versions(given.packages)) + (architectures(*given.architectures) if given.architectures else ""))
     return 0 if all(row["works"] for row in rows) else 1
 
 
