@@ -229,8 +229,9 @@ static Tensor share_array(PyObject* object) {
 
 // ---- NumPy from tensors
 
+/// Null for what NumPy has no dtype for.
 static const char* type_string(DType dtype) {
-    static constexpr const char* names[] = {"|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c8", "<c16", "|b1", nullptr, "<u2", "<u4", "<u8"};
+    static constexpr const char* names[dtype_count] = {"|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c8", "<c16", "|b1", nullptr, "<u2", "<u4", "<u8"};
     return names[static_cast<int>(dtype)];
 }
 

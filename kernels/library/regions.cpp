@@ -120,6 +120,13 @@ int64_t cell_of(const Regions& r, int64_t region, int64_t c, int64_t row, int64_
     return ((region * r.cell_channels + c) * r.rows + row) * r.columns + column;
 }
 
+/// Zeros for gradients to be added to; false if there are no pixels.
+bool clear(const Regions& r, void* grad_input) {
+    const int64_t pixels = r.images * r.channels * r.height * r.width;
+    if (pixels) std::memset(grad_input, 0, static_cast<size_t>(pixels) * item_size(r.dtype));
+    return pixels > 0;
+}
+
 template <class F> void by_regions(const Regions& r, F f) {
     parallel_for(0, r.count, std::max<int64_t>(1, 20000 / std::max<int64_t>(1, r.cell_channels * r.rows * r.columns * 16)), f);
 }
@@ -145,7 +152,7 @@ void region_means(const Regions& r, const void* input, const void* regions, void
 }
 
 void region_means_gradient(const Regions& r, const void* grad, const void* regions, void* grad_input) {
-    std::memset(grad_input, 0, static_cast<size_t>(r.images * r.channels * r.height * r.width) * item_size(r.dtype));
+    if (!clear(r, grad_input)) return;
     // Regions may look at the same pixels: channel by channel, so that no two threads write to one plane.
     const int64_t grain = std::max<int64_t>(1, 20000 / std::max<int64_t>(1, r.count * r.rows * r.columns * 16));
     for_type(real_types, r.dtype, "region_means_gradient", [&](auto zero) {
@@ -189,7 +196,7 @@ void region_maxima(const Regions& r, const void* input, const void* regions, voi
 }
 
 void region_maxima_gradient(const Regions& r, const void* grad, const void* regions, const int32_t* places, void* grad_input) {
-    std::memset(grad_input, 0, static_cast<size_t>(r.images * r.channels * r.height * r.width) * item_size(r.dtype));
+    if (!clear(r, grad_input)) return;
     for_type(real_types, r.dtype, "region_maxima_gradient", [&](auto zero) {
         using T = decltype(zero);
         const int64_t plane = r.height * r.width, cells = r.rows * r.columns;
