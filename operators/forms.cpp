@@ -112,6 +112,17 @@ bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads) {
     return true;
 }
 
+// The target of an out= form that draws numbers.
+static constinit thread_local const TensorImpl* drawn_for [[gnu::tls_model("initial-exec")]] = nullptr;
+
+Tensor room_to_draw(IntList sizes, DType dtype, Device device) {
+    const TensorImpl* target = std::exchange(drawn_for, nullptr);
+    if (!target) return make_tensor(sizes, dtype, device);
+    Tensor out = Tensor::share(const_cast<TensorImpl*>(target));
+    if (out.sizes() != sizes || out.device() != device || is_expanded(*target)) return make_tensor(sizes, out.dtype(), device);
+    return make_tensor(sizes, out.strides(), out.dtype(), device);
+}
+
 Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads) {
     return writes_in_place(self, reads) ? self : clone(self, MemoryFormat::Contiguous);
 }
@@ -220,7 +231,13 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     };
     Value computed[8];
     Owned rest{computed, count}, given{results, count};
-    run_functional(op, arguments, computed);
+    {
+        struct Offer {
+            explicit Offer(const TensorImpl* target) { drawn_for = target; }
+            ~Offer() { drawn_for = nullptr; }
+        } offer(op.functional->has(trait::Random) && !list ? arguments[first].tensor : nullptr);
+        run_functional(op, arguments, computed);
+    }
     auto write = [&](const Tensor& result, const Tensor& out) {
         check_target(op, result.dtype(), out.dtype());
         check_device(out, result.is_meta());

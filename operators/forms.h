@@ -26,6 +26,10 @@ bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads);
 /// Self, if so, or else a copy of it.
 Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads);
 
+/// A tensor for random numbers. In an out= form it has the target's dtype and, where the sizes are the same, its strides: which
+/// number comes where depends on them. Only the first one that a body asks for.
+Tensor room_to_draw(IntList sizes, DType dtype, Device device);
+
 /// Data only: no autograd, no version bump. Converts dtype, broadcasts, and works off conj and neg bits: `target`, read
 /// through its own, is then what `source` reads as.
 void copy_into(const Tensor& target, const Tensor& source);

@@ -66,7 +66,7 @@ Tensor uniform_into(const Tensor& self, double from, double to, Generator* gener
 }
 
 Tensor integers(int64_t low, int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Device> device) {
-    Tensor result = make_tensor(size, dtype == DType::None ? DType::Int64 : dtype, or_default(device));
+    Tensor result = room_to_draw(size, dtype == DType::None ? DType::Int64 : dtype, or_default(device));
     return random_(result, low, high, generator);
 }
 
@@ -245,10 +245,9 @@ OPERATORS(random) {
             }
             need_float(p, "bernoulli_tensor_cpu_p_");
             KINDLING_CHECK(Runtime, !p.numel() || all(logical_and(ge(p, Scalar(0)), le(p, Scalar(1)))).item<bool>(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
-            Tensor wide = contiguous(expand(p, self.sizes())), target = self.is_contiguous() ? self : empty(self.sizes(), self.dtype());
-            library::RandomOut out{target.data(), target.dtype(), target.numel()};
-            if (self.numel()) library::fill_bernoulli(out, wide.data(), wide.dtype(), nullptr, chosen(generator));
-            if (!target.is_same(self)) copy_into(self, target);
+            const bool rows = self.is_contiguous();
+            Tensor wide = rows ? contiguous(expand(p, self.sizes())) : expand(contiguous(p), self.sizes());
+            library::fill_bernoulli(out_of(self), wide.data(), wide.dtype(), rows ? nullptr : wide.strides().data(), chosen(generator));
             written(self);
             return self;
         }),
@@ -264,7 +263,7 @@ OPERATORS(random) {
     });
     declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", {
         doc("1 with the probability in self, else 0"), out_castable(), random_numbers(),
-        composition([](const Tensor& self, Generator* generator) { return bernoulli_(empty_like(self, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), self, generator); }),
+        composition([](const Tensor& self, Generator* generator) { return bernoulli_(room_to_draw(self.sizes(), self.dtype(), self.device()), self, generator); }),
         refuses("torch.bernoulli(torch.tensor([2.]))", "RuntimeError: Expected p_in"),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
@@ -276,7 +275,7 @@ OPERATORS(random) {
     declare("rand(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uniform numbers in [0, 1)"), random_numbers(), not_differentiable(),
         kernel([](IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return uniform_into(make_tensor(size, or_default(dtype), or_default(device)), 0, 1, generator);
+            return uniform_into(room_to_draw(size, or_default(dtype), or_default(device)), 0, 1, generator);
         }),
         example("torch.rand(2, 3)"),
     });
@@ -289,7 +288,7 @@ OPERATORS(random) {
     declare("randn(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Normal numbers with mean 0 and variance 1"), random_numbers(), not_differentiable(),
         kernel([](IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return normal_into(make_tensor(size, or_default(dtype), or_default(device)), 0, 1, generator);
+            return normal_into(room_to_draw(size, or_default(dtype), or_default(device)), 0, 1, generator);
         }),
     });
     declare("randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
@@ -342,7 +341,7 @@ OPERATORS(random) {
         composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
-            Tensor shape = empty(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype());
+            Tensor shape = room_to_draw(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype(), mean.device());
             return add_(mul_(normal_(shape, 0, 1, generator), std), mean);
         }),
         derivative("mean, std", GIVEN(Tensor grad, IntList mean_sizes, IntList std_sizes) {
@@ -353,7 +352,7 @@ OPERATORS(random) {
         doc("Normal numbers, each with its own mean"), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, double std, Generator* generator) {
             KINDLING_CHECK(Runtime, std >= 0, "normal expects std >= 0.0, but found std %g", std);
-            return add(mul(normal_(empty_like(mean, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), wrap_number(Scalar(std))), mean);
+            return add(mul(normal_(room_to_draw(mean.sizes(), mean.dtype(), mean.device()), 0, 1, generator), wrap_number(Scalar(std))), mean);
         }),
         derivative("mean", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
@@ -362,14 +361,14 @@ OPERATORS(random) {
         composition([](double mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
-            return add(mul(normal_(empty_like(std, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), 0, 1, generator), std), wrap_number(Scalar(mean)));
+            return add(mul(normal_(room_to_draw(std.sizes(), std.dtype(), std.device()), 0, 1, generator), std), wrap_number(Scalar(mean)));
         }),
         derivative("std", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Normal numbers"), out_decides(), in(space::Torch), random_numbers(), not_differentiable(),
-        composition([](double mean, double std, IntList size, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
-            return normal_(empty(size, dtype, layout, device, pin), mean, std, generator);
+        composition([](double mean, double std, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return normal_(room_to_draw(size, or_default(dtype), or_default(device)), mean, std, generator);
         }),
     });
     declare("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", {

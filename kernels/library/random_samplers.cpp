@@ -291,7 +291,7 @@ void dirichlet(void* out, const void* alpha, DType dtype, int64_t rows, int64_t 
         GeneratorLock guard(generator);
         Scratch<double> gamma(rows * width);
         for (int64_t i = 0; i < rows * width; ++i)
-            gamma[i] = std::max(static_cast<double>(std::numeric_limits<T>::min()),
+            gamma[i] = std::max(std::numeric_limits<double>::min(),   // also of float32: a small alpha gives less than that holds
                                 gamma_sample<double>(static_cast<const T*>(alpha)[i], generator));
         for (int64_t row = 0; row < rows; ++row) {
             double sum = 0;
@@ -300,7 +300,7 @@ void dirichlet(void* out, const void* alpha, DType dtype, int64_t rows, int64_t 
             for (int64_t j = 0; j < width; ++j) {
                 T share = static_cast<T>(gamma[row * width + j] / sum);
                 T most = std::nextafter(T{1}, T{0});
-                static_cast<T*>(out)[row * width + j] = std::min(std::max(share, std::numeric_limits<T>::min()), most);
+                static_cast<T*>(out)[row * width + j] = std::min(std::max(std::numeric_limits<T>::min(), share), most);
             }
         }
     });

@@ -200,7 +200,9 @@ def compare_values(expected, actual, where, size, finer=None, floor=0):
     agreeing = close(expected.value, actual.value, size, max(TOLERANCE.get(expected.value.dtype, 0), floor))
     if agreeing.all() or isinstance(finer, Seen) and as_near(expected.value, actual.value, finer.value, size):
         return
-    spot = (~agreeing).nonzero()[0].tolist()
+    # Of several the one that says most: two numbers, a number and one that is not finite, two that are not.
+    both, one = expected.value.isfinite() & actual.value.isfinite(), expected.value.isfinite() | actual.value.isfinite()
+    spot = next(places for places in (~agreeing & both, ~agreeing & one, ~agreeing) if places.any()).nonzero()[0].tolist()
     one, other = (x[tuple(spot)].item() for x in (expected.value, actual.value))
     nature = "nan or infinity" if not (finite(one) and finite(other)) else "value"
     raise Difference(f"{where}: {nature}", f"{one} there, {other} here at {spot}, {int((~agreeing).sum())} of {agreeing.numel()} differ")

@@ -16,7 +16,7 @@ import kindling
 import torch
 
 import children
-from beside import FINER, TOLERANCE, Difference, compare, gist, observe, scale, seed
+from beside import FINER, TOLERANCE, Difference, compare, gist, observe, parts, scale, seed
 from children import Fault
 from draw import Draw, changed, drawn, operators, place, tell, tensors_of, word_of
 from arguments import recorded
@@ -59,6 +59,18 @@ def filled(value, size, lists):
 def beyond(x):
     """Whether a tensor has finite numbers beyond 1e15."""
     return x.device.type == "cpu" and x.layout is torch.strided and scale(x, float("inf")) > 1e15
+
+
+def numbers(x):
+    """The numbers of a tensor: the least and largest, the smallest besides 0, and whether some are not finite."""
+    if x.device.type != "cpu" or x.layout is not torch.strided or not x.numel():
+        return "none"
+    x = parts(x.detach()).double()
+    finite = x[x.isfinite()]
+    words = [f"{finite.min():g} to {finite.max():g}"] if finite.numel() else []
+    sizes = finite[finite != 0].abs()
+    words += [f"from {sizes.min():g}"] if sizes.numel() else []
+    return ", ".join(words + ["NaN"] * bool(x.isnan().any()) + ["infinity"] * bool(x.isinf().any()))
 
 
 # Of these PyTorch does not look at the number of dimensions before it reads sizes and writes, nor how many indices there are.
@@ -109,8 +121,6 @@ class Comparer:
         name, (function, args, kwargs, draw), rng = self.make(number, t, drawing)
         if drawing is self.drawing:
             self.told = tell(function, args, kwargs, t)
-            if t is torch:
-                self.note = "\nnumbers beyond 1e15" if any(x.is_complex() and beyond(x) for x in tensors_of([args, kwargs], t)) else ""
         if report:
             report(f"{t.__name__}: {self.told}")
         twice = rng.random() < 0.3
@@ -133,7 +143,6 @@ class Comparer:
         return made
 
     def call(self, number, report=None):
-        self.note = ""
         if self.damages(number):
             return "left out"
         ours, theirs = self.both(number, report)
@@ -145,11 +154,17 @@ class Comparer:
                 raise
             return "no memory"
         except Difference as difference:
-            if not self.all and known(name, difference.kind, told(theirs), told(ours), f"{self.told}\n{difference.text}{self.note}",
+            if not self.all and known(name, difference.kind, told(theirs), told(ours), f"{self.told}\n{difference.text}\n{self.holds(number)}",
                                       lambda: self.refused_with_values(number, ours)):
                 return "known"
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
             return Fault(difference.kind, text.replace("\n  \n", "\n"), name)
+
+    def holds(self, number):
+        """What numbers the tensors of a call held."""
+        _, args, kwargs, _ = self.make(number, torch, self.drawing)[1]
+        found = list(tensors_of([args, kwargs], torch))
+        return "holds " + "; ".join(map(numbers, found)) + ("\nnumbers beyond 1e15" if any(x.is_complex() and beyond(x) for x in found) else "")
 
     def refused_with_values(self, number, ours):
         """Whether PyTorch refuses the same call as we do, for the same reason, once its tensors have elements. Of a call whose

@@ -73,6 +73,54 @@ def huge(kind, theirs, ours, call):
     return "numbers beyond 1e15" in call or bool(re.search(r"[(,= ]\(?[-+.\d]*e?[-+]?\d*[-+][.\d]+e\+(1[6-9]|[2-9]\d|\d{3})j\)", call))
 
 
+def held(call):
+    """Of each tensor with numbers: the least, the largest, the smallest besides 0, and what is not finite (see `holds` of differences.py)."""
+    line = re.search(r"^holds (.*)$", call, re.M)
+    for tensor in line[1].split("; ") if line else ():
+        limits, least = re.search(r"(\S+) to ([^,\s]+)", tensor), re.search(r"from (\S+?)(,|$)", tensor)
+        yield (*map(float, limits.groups() if limits else (0, 0)), float(least[1]) if least else 0, "NaN" in tensor, "infinity" in tensor)
+
+
+def holds_nan(kind, theirs, ours, call):
+    return any(nan for *_, nan, _ in held(call))
+
+
+def holds_infinity(kind, theirs, ours, call):
+    return any(infinite for *_, infinite in held(call))
+
+
+def not_finite(kind, theirs, ours, call):
+    return holds_nan(kind, theirs, ours, call) or holds_infinity(kind, theirs, ours, call)
+
+
+def far_apart(kind, theirs, ours, call):
+    """Whether the numbers are so large or small that sums and differences of them have no digits."""
+    return any(max(abs(low), abs(high)) > 1e15 or 0 < least < 1e-15 for low, high, least, *_ in held(call))
+
+
+def complex_far_out(kind, theirs, ours, call):
+    return "complex64" in call and any(max(abs(low), abs(high)) > 1e15 for low, high, *_ in held(call))
+
+
+def no_dirichlet(kind, theirs, ours, call):
+    """Whether the arguments of _dirichlet_grad belong to no distribution, or the numbers differ by less than PyTorch's fits."""
+    numbers = list(held(call))
+    pair = re.search(r"\n(\S+) there, (\S+) here", call)
+    one, other = (float(each) for each in pair.groups()) if pair else (0, 1)
+    return any(low <= 0 for low, *_ in numbers) or numbers[0][1] >= 1 or abs(one - other) <= 5e-3 * abs(one) or not_finite(kind, theirs, ours, call)
+
+
+def slope_of_vectors(kind, theirs, ours, call):
+    """Whether NaN takes part, or an in-place elu with a negative scale, whose branch PyTorch reads off the result, or one of infinite slope at 0."""
+    return holds_nan(kind, theirs, ours, call) or "elu" in call and bool(re.search(r"_\(.*(scale=-|, -[\d.]+)|[(,= ]-?(inf|nan)\b", call.partition("\n")[0]))
+
+
+def unlike_sizes(kind, theirs, ours, call):
+    """Whether the first two tensors have different sizes."""
+    sizes = re.findall(r"<\w+ (\[[^]]*\]) by", call)
+    return len(sizes) > 1 and sizes[0] != sizes[1]
+
+
 def unstable(kind, theirs, ours, call):
     """Whether places (whole numbers) differ, and no stable order was asked for."""
     return "stable=True" not in call and bool(re.search(r"\n\d+ there, \d+ here", call))
@@ -347,7 +395,7 @@ KNOWN = [
           "Annex G of the C standard, as far as it goes.", "Complex functions have the C standard's values", complex_nan),
     Known(r"_?fft_\w+\.\w+|i?stft\.\w+", r"^(result|arguments after the call): (stride$|lazy|shares)", r"^an answer", r"^an answer",
           "They follow the order in which MKL's passes go.", "Fourier transforms and of some linear algebra"),
-    Known(r"(matrix_exp|triangular_solve|unique_dim|float_power|pow|linalg_(matrix_exp|lstsq|solve_ex|solve|householder_product|inv|inv_ex|solve_triangular|tensorinv|tensorsolve)|cholesky_(inverse|solve)|svd|orgqr|conv_tbc)\.\w+", r"^(result|arguments after the call): (stride$|lazy)", r"", r"",
+    Known(r"(matrix_exp|triangular_solve|unique_dim|float_power|pow|_linalg_solve_ex|linalg_(matrix_exp|lstsq|solve_ex|solve|householder_product|inv|inv_ex|solve_triangular|tensorinv|tensorsolve)|cholesky_(inverse|solve)|svd|orgqr|conv_tbc)\.\w+", r"^(result|arguments after the call): (stride$|lazy)", r"", r"",
           "LAPACK's columns, a unary operator's number.", "Fourier transforms and of some linear algebra"),
     Known(r"(hardshrink|softshrink|leaky_relu_?|rrelu_?|_prelu_kernel|prelu|hardtanh_backward|cummin|cummax)\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer",
           "Their second derivative is 0 everywhere.", "A second derivative that is 0 everywhere"),
@@ -364,9 +412,9 @@ KNOWN = [
           "whose elements share memory is refused"),
     Known(r"view_as_complex(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only supported for half, float and double|float16", "complex32 is not there.", "complex32"),
     Known(r"linalg_inv_ex\.\w+|_?linalg_solve_ex\.\w+", r"^result: (nan or infinity|value)", r"^an answer", r"^an answer", "What is left in a singular matrix is LAPACK's.",
-          "`inv_ex` of a singular matrix"),
+          "`inv_ex` of a singular matrix", lambda *told: "nan or infinity" in told[0] or far_apart(*told)),
     Known(r"(mse|huber|smooth_l1)_loss\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer",
-          "Of shapes that are broadcast: PyTorch divides by the number of the input's elements, not of the loss's.", "`torch.ops.aten.mse_loss` of shapes that are broadcast"),
+          "Of shapes that are broadcast: PyTorch divides by the number of the input's elements, not of the loss's.", "`torch.ops.aten.mse_loss` of shapes that are broadcast", unlike_sizes),
     Known(r"(arg)?sort\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two equal elements comes first is open.",
           "of equal elements is open", unstable),
     Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor)'", r"^an answer",
@@ -405,7 +453,7 @@ KNOWN = [
           "Complex numbers have no order.", "a complex limit of `clamp`"),
     Known(r"pow\.Scalar_out", r"^an answer there, RuntimeError here", r"^an answer", r"result type \w+ can't be cast", "PyTorch does not look at the dtype where the base is 1.", "`pow(1 + 0j, x, out=)`"),
     Known(r"normal\.\w*out|bernoulli\.out", r"^(RuntimeError there, an answer here|an answer there, (NotImplementedError|RuntimeError) here)|^(result|arguments after the call): shape$", r"The size of tensor a|^an answer",
-          r"^an answer|normal_kernel_cpu|result type \w+ can't be cast", "What is drawn has the shape and dtype of the parameters.", "`normal(out=)` and `bernoulli(out=)`"),
+          r"^an answer|normal_kernel_cpu|result type \w+ can't be cast", "What is drawn has the shape of the parameters.", "`normal(out=)` and `bernoulli(out=)`"),
     Known(r"(nll_loss2d)\.\w+", r"^RuntimeError there, an answer here", r"only batches of spatial targets supported", r"^an answer", "It is F.nll_loss.", "`torch.ops.aten.nll_loss2d` refuses sizes"),
     Known(r"block_diag\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "An empty vector is a block of one row and no column.", "`block_diag` of an empty vector"),
     Known(r"_fused_rms_norm\.\w+", r"^an answer there, \w+ here|^result: requires_grad True there, False here", r"", r"", "The checks are those of rms_norm.", "`_fused_rms_norm` and `_weight_norm` check"),
@@ -422,19 +470,19 @@ KNOWN = [
           "Its poles are poles.", "`polygamma` is infinite at its poles"),
     Known(r"special_i[01]e?\.\w+|i0\.\w+", r"^(gradient|second gradient): nan or infinity", r"^an answer", r"^an answer", "NaN stays.", "derivatives of Bessel functions at NaN"),
     Known(r"(hardtanh|relu6|hardshrink|softshrink|elu|celu|selu|hardswish)(_|_backward)?\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
-          "At NaN PyTorch's vector loop has 0 or NaN.", "and `hardswish` at NaN"),
-    Known(r"(_dirichlet_grad|polar|mode|var_mean|std_mean)\.\w+", r"^(result|gradient|second gradient): (nan or infinity)", r"^an answer", r"^an answer",
-          "What is NaN of numbers that are none.", "of infinities and NaN differ"),
+          "At NaN PyTorch's vector loop has 0 or NaN.", "and `hardswish` at NaN", slope_of_vectors),
+    Known(r"(polar|mode|var_mean|std_mean)\.\w+", r"^(result|gradient|second gradient): (nan or infinity)", r"^an answer", r"^an answer",
+          "What is NaN of numbers that are none.", "of infinities and NaN differ", not_finite),
     Known(r"(_?linalg_\w+|_?fft_\w+|triangular_solve|cholesky\w*|inverse|det|logdet|slogdet|matrix_exp|matrix_power|prod|cumprod|i?stft|cross_entropy_loss|nll_loss\w*|logsumexp|cov|corrcoef|pow|addcmul|addcdiv|mul|div|mm|bmm|matmul|addmm|baddbmm|linear|einsum|conv\w*)\.\w+",
           r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Sums of products that overflow: which of them are NaN depends on their order.",
           "where sums of products overflow", both_not_finite),
     Known(r"linalg_(svd|svdvals|matrix_rank|cond|pinv|norm|matrix_norm|eig|eigvals)\.\w+|svd\.\w+|pinverse\.\w+|nuclear_norm\.\w+", r"^an answer there, (LinAlgError|RuntimeError) here", r"^an answer", r"contained non-finite values|should not contain infs or NaNs",
           "Whether PyTorch's library notices depends on where they are.", "Singular values of a matrix that is not finite"),
-    Known(r"(linalg_matrix_power|matrix_power|linalg_inv|inverse|linalg_solve|linalg_tensorinv)\.\w+", r"^an answer there, LinAlgError here|^LinAlgError there, an answer here", r"", r"",
+    Known(r"(linalg_matrix_power|matrix_power|linalg_inv(_ex)?|inverse|linalg_solve|linalg_tensorinv)\.\w+", r"^an answer there, LinAlgError here|^LinAlgError there, an answer here", r"", r"",
           "Whether rounding leaves a zero.", "A matrix that is singular but for rounding"),
-    Known(r"linalg_ldl_factor(_ex)?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of equal pivots is taken is LAPACK's.", "Which of equal pivots"),
-    Known(r"(special_)?exp2\.\w+|exp2_\.\w+|sgn_?\.\w+|sgn\.\w+", r"^(result|gradient|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer",
-          "The digits of complex64 do not reach.", "(`exp2` and `sgn` of large numbers)", lambda kind, theirs, ours, call: "complex64" in call),
+    Known(r"linalg_ldl_factor(_ex)?\.\w+", r"^(result|arguments after the call): value", r"", r"", "Which of equal pivots is taken is LAPACK's.", "Which of equal pivots", lambda *told: far_apart(*told) or "complex" in told[3]),
+    Known(r"(special_)?exp2\.\w+|exp2_\.\w+|sgn_?\.\w+", r"^(result|gradient|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer",
+          "The phase of such an exponent, or the size of such a number, is beyond the digits or the range of complex64.", "(`exp2` and `sgn` of large numbers)", complex_far_out),
     Known(r"celu_\.\w+|elu_\.\w+", r"^RuntimeError in the gradient there, an answer here", r"In-place elu backward calculation is triggered with a negative slope", r"^an answer",
           "The old value is kept where the derivative needs it.", "keeps a copy of the old value"),
     Known(r"huber_loss\.\w+", r"^RuntimeError in the gradient there, an answer here", r"Found dtype \w+ but expected", r"^an answer", "The target is converted.", "More has a derivative than in PyTorch"),
@@ -492,10 +540,8 @@ KNOWN = [
     Known(r".*", r"^(second )?gradient: lazy", r"^an answer", r"^an answer", "Of a gradient that autograd.grad gives.", "and whether it is lazily conjugated"),
     Known(r"(rsub|sub|subtract)_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch takes it for -1.", "alpha beyond 64 bits with a sign",
           lambda kind, theirs, ours, call: bool(re.search(r"184467440737095\d+", call))),
-    Known(r"logsumexp\.out|special_logsumexp\.out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "It is computed in the input's dtype.", "`logsumexp(out=)` of another dtype"),
     Known(r"(all|any)\.\w*out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch converts the numbers to uint8 first.", "`all` and `any` with an `out` of uint8",
           lambda kind, theirs, ours, call: "out=<uint8" in call),
-    Known(r"normal\.\w*out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Numbers are drawn in the order of places.", "`normal(out=)` and `bernoulli(out=)`"),
     Known(r"to\.other", r"^(result|arguments after the call): |^an answer there, RuntimeError here", r"", r"", "Flags by position are taken for a dtype by another of PyTorch's overloads.", "a dtype where a number belongs",
           lambda kind, theirs, ours, call: bool(re.search(r">, (True|False|[-\d.e+]+)[,)]|memory_format=None", call))),
     Known(r"linalg_vecdot\.\w+", r"^an answer there, IndexError here", r"^an answer", r"Dimension out of range", "Of vectors PyTorch does not look at it.", "a dimension out of range of a vector"),
@@ -512,17 +558,17 @@ KNOWN = [
     Known(r"unfold_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"maximum size for tensor", "No window fits.", "`unfold_backward` of a window"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Negative padding value is resulting in an empty", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
     Known(r"trap(z|ezoid)\.\w+|cumulative_trapezoid\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only support dx as a real number", "A flag is no distance.", "a number of another kind for a flag"),
-    Known(r"(mode|median|nanmedian)\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of several NaN.", "of infinities and NaN differ", lambda kind, theirs, ours, call: "nan" in call),
+    Known(r"(mode|median|nanmedian)\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of several NaN.", "of infinities and NaN differ", holds_nan),
     Known(r"histogram\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(BFloat16|Half)'", "Counts in so few digits.", "`histogram` of float16 and bfloat16"),
     Known(r"bilinear\.\w+|batch_norm\.\w+", r"^(an answer|IndexError|RuntimeError) there, (RuntimeError|an answer) here", r"^an answer|select\(\): index 0 out of range|The size of tensor a", r"The size of tensor a|^an answer", "A bias is a vector.", "A bias of more than one dimension"),
-    Known(r"_dirichlet_grad\.\w+|_sample_dirichlet\.\w+", r"^result: value", r"^an answer", r"^an answer", "Of concentrations that are no positive numbers.", "of infinities and NaN differ"),
+    Known(r"_dirichlet_grad\.\w+", r"^result: (value|nan or infinity)", r"^an answer", r"^an answer", "Of numbers that no distribution gives, or to the digits that PyTorch's fits are good to.", "fits good to about 1e-3", no_dirichlet),
     Known(r"(clip|clamp)_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Promotion for uint16, uint32, uint64 types is not supported", "Two limits of which one is beyond 64 bits with a sign.", "alpha beyond 64 bits with a sign"),
     Known(r"nansum\.out", r"^an answer there, TypeError here", r"^an answer", r"must be tuple of ints, not Tensor", "A tensor is no list of numbers.", "a tensor where its declaration has a list of numbers"),
     Known(r"mish_backward\.\w+", r"^RuntimeError there, an answer here|^result: dtype", r"can't be cast|^an answer", r"^an answer", "The two are promoted as in other gradients.", "`mish_backward` of two dtypes"),
     Known(r"(var|std)(_mean)?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch's gradient over an empty list of dimensions takes the number of elements for 1.", "over an empty list of dimensions",
           lambda kind, theirs, ours, call: ", []" in call or "dim=[]" in call),
     Known(r"unique_(consecutive|dim)\.\w+", r"^(result|arguments after the call): stride$", r"", r"", "Slices as they are found.", "Fourier transforms and of some linear algebra"),
-    Known(r"(linalg_)?matrix_exp\.\w+", r"^(result|gradient|arguments after the call): (nan or infinity|value)", r"^an answer", r"^an answer", "PyTorch's has no digits left.", "`torch.matrix_exp` of float16 and bfloat16", lambda kind, theirs, ours, call: bool(re.search(r"<(bfloat16|float16)", call))),
+    Known(r"(linalg_)?matrix_exp\.\w+", r"^(result|gradient|arguments after the call): (nan or infinity|value)", r"^an answer", r"^an answer", "PyTorch's is NaN for every matrix of more than one row.", "`torch.matrix_exp` of float16 and bfloat16", lambda kind, theirs, ours, call: bool(re.search(r"<(bfloat16|float16)", call)) and bool(re.search(r"\n\S*(nan|inf)\S* there", call))),
     Known(r"(randint|randperm)\.\w*out", r"^RuntimeError there, an answer here", r"dtype Long does not match dtype of out", r"^an answer", "int64 is what is meant where nothing is said.", "Overloads with `out=`"),
     Known(r"embedding_dense_backward\.\w+", r"^an answer there, (RuntimeError|IndexError) here", r"^an answer", r"out of bounds|out of range", "PyTorch passes over rows that there are not.", "`embedding_dense_backward` of a row"),
     Known(r"linear\.\w+", r"^RuntimeError there, an answer here", r"mat2 must be a matrix|doesn't match the broadcast shape", r"^an answer", "A vector as weight with a bias.", "A vector as weight of"),
