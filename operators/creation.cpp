@@ -40,7 +40,7 @@ Tensor filled(Tensor tensor, const Scalar& value) {
 
 /// As torch fills single numbers: beyond the range of half types they become infinite.
 Tensor filled_rounding(Tensor tensor, const Scalar& value) {
-    return filled(tensor, is_narrow(tensor.dtype()) && !value.is_complex() ? Scalar(as_held(value, tensor.dtype()).real()) : value);
+    return filled(tensor, is_narrow(tensor.dtype()) && value.is_real() ? Scalar(as_held(value, tensor.dtype()).real()) : value);
 }
 
 /// Zeros, in whatever tensor; says nothing to its version counter where memory is dense.
@@ -270,7 +270,7 @@ OPERATORS(creation) {
     declare("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("One number everywhere, of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return filled_rounding(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), fill_value);
+            return filled(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), fill_value);
         }),
     });
     declare("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
@@ -403,7 +403,7 @@ OPERATORS(creation) {
     declare("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {
         doc("One number everywhere, in place"), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Scalar& value) {
-            if (self.numel() != 1 || !is_narrow(self.dtype()) || value.is_complex()) check_fits(value, self.dtype());  // as torch
+            if (self.numel() != 1 || !is_narrow(self.dtype()) || !value.is_real()) check_fits(value, self.dtype());  // as torch
             if (!self.is_meta()) {           // into expanded tensors too: every write is of the same number
                 DType dtype = self.dtype();
                 const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {

@@ -16,6 +16,8 @@ from beside import compare, observe  # noqa: E402
 
 # What is wrong, asked before shapes and targets.
 REFUSED = """
+t.ones(1, dtype=t.bfloat16).new_full([2], 1e39)
+t.ones(1, dtype=t.float16).new_full([2], 65520.0)
 t.ones(2).clamp_max_(1 + 2j)
 t.ones(2, dtype=t.uint8).clamp_min_(1 + 0j)
 t._foreach_clamp_min_([t.ones(2)], 1 + 1j)
@@ -182,6 +184,7 @@ t.normal(t.ones(4, 5), t.ones(4, 5), out=t.zeros(4, 5, dtype=t.float64))
 t.normal(t.ones(4, 5), t.ones(4, 5), out=t.zeros(5, 4).t())
 t.normal(t.ones(4, 5), 2.0, out=t.zeros(4, 10, dtype=t.float64)[:, ::2])
 t.normal(2.0, t.ones(4, 5), out=t.zeros(5, 4, dtype=t.float64).t())
+t.ones(1, dtype=t.float16).fill_(1e39 + 0j)
 t._sample_dirichlet(t.full([20, 3], 0.005))
 t._sample_dirichlet(t.tensor([float("inf"), 1.0, 2.0], dtype=t.float64))
 t.zeros(5, 4).t().bernoulli_(t.full([4, 5], 0.5))
