@@ -581,7 +581,9 @@ OPERATORS(normalization) {
         doc("v scaled to norm g along a dimension (Salimans and Kingma, 2016)"), in(space::Torch), no_out(),
         composition([](const Tensor& v, const Tensor& g, int64_t dim) {
             KINDLING_CHECK(NotImplemented, is_differentiable(v.dtype()), "\"weight_norm_kernel\" not implemented for '%s'", scalar_type_name(v.dtype()));
-            return mul(v, div(g, norm_except_dim(v, 2, dim)));
+            Tensor norm = norm_except_dim(v, 2, dim);
+            const bool counted = (dim == 0 || dim == v.dim() - 1) && g.numel() == norm.numel();   // one for each, of whatever shape
+            return mul(v, div(counted ? reshape(g, norm.sizes()) : g, norm));
         }),
     });
     declare("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", {

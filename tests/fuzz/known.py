@@ -490,6 +490,8 @@ KNOWN = [
           "Whether PyTorch's library notices depends on where they are.", "Singular values of a matrix that is not finite"),
     Known(r"(linalg_matrix_power|matrix_power|linalg_inv(_ex)?|inverse|linalg_solve|linalg_tensorinv)\.\w+", r"^an answer there, LinAlgError here|^LinAlgError there, an answer here", r"", r"",
           "Whether rounding leaves a zero.", "A matrix that is singular but for rounding"),
+    Known(r"(linalg_)?matrix_exp\.\w+", r"^(result|gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "The norm of the matrix is infinite, and PyTorch's number of squarings is none.",
+          "where sums of products overflow", lambda *told: " there, nan" in told[3] and far_apart(*told)),
     Known(r"linalg_lstsq\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch leaves gelsy's exchanges as memory was, which tells where rcond leaves something out.",
           "what memory held where `rcond`", lambda kind, theirs, ours, call: not re.search(r"'gels[ds]?'", call)),
     Known(r"linalg_ldl_factor(_ex)?\.\w+", r"^(result|arguments after the call): value", r"", r"", "Which of equal pivots is taken is LAPACK's.", "Which of equal pivots", lambda *told: far_apart(*told) or "complex" in told[3]),
