@@ -6,6 +6,7 @@ it to users. Values, dtypes and shapes of what both answer are never left out by
 is for. Where both refuse, and for different reasons, the call has two faults and either may be told: what a refusal is about
 is read off its words (COMPLAINTS), so a refusal for the same reason with another class is still a difference.
 """
+import math
 import re
 from collections import namedtuple
 
@@ -60,8 +61,9 @@ def two_faults(kind, theirs, ours, call):
 
 
 def complex_nan(kind, theirs, ours, call):
-    """Complex numbers, of which PyTorch has NaN."""
-    return "complex" in call and bool(re.search(r"nan\S* there", call))
+    """Complex numbers, of which PyTorch has NaN: of such that are not finite, whose products may not be, or that are few, as a deviation of one is."""
+    few = re.search(r"\b(std|var)\w*\(", call)
+    return "complex" in call and bool(re.search(r"nan\S* there", call)) and bool(few or not_finite(kind, theirs, ours, call) or far_apart(kind, theirs, ours, call))
 
 
 def expanded(kind, theirs, ours, call):
@@ -111,7 +113,10 @@ def no_dirichlet(kind, theirs, ours, call):
 
 
 def slope_of_vectors(kind, theirs, ours, call):
-    """Whether NaN takes part, or an in-place elu with a negative scale, whose branch PyTorch reads off the result, or one of infinite slope at 0."""
+    """Whether NaN takes part, or an in-place elu with a negative scale, whose branch PyTorch reads off the result, or one of infinite slope at 0,
+    or the second derivative of one where there may be a 0."""
+    if kind.startswith("second") and "elu" in call and any(low <= 0 <= high for low, high, *_ in held(call)):
+        return True
     return holds_nan(kind, theirs, ours, call) or "elu" in call and bool(re.search(r"_\(.*(scale=-|, -[\d.]+)|[(,= ]-?(inf|nan)\b", call.partition("\n")[0]))
 
 
@@ -119,6 +124,12 @@ def unlike_sizes(kind, theirs, ours, call):
     """Whether the first two tensors have different sizes."""
     sizes = re.findall(r"<\w+ (\[[^]]*\]) by", call)
     return len(sizes) > 1 and sizes[0] != sizes[1]
+
+
+def other_count(kind, theirs, ours, call):
+    """Whether the second tensor has not one number for each row or column of the first."""
+    sizes = [[int(size) for size in re.findall(r"\d+", each)] for each in re.findall(r"<\w+ \[([^]]*)\] by", call)]
+    return len(sizes) > 1 and bool(sizes[0]) and math.prod(sizes[1]) not in (sizes[0][0], sizes[0][-1])
 
 
 def unstable(kind, theirs, ours, call):
@@ -468,6 +479,8 @@ KNOWN = [
     Known(r"block_diag\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "An empty vector is a block of one row and no column.", "`block_diag` of an empty vector"),
     Known(r"_fused_rms_norm\.\w+", r"^an answer there, \w+ here|^result: requires_grad True there, False here", r"", r"", "The checks are those of rms_norm.", "`_fused_rms_norm` and `_weight_norm` check"),
     Known(r"_weight_norm\.\w+", r"there, (an answer|RuntimeError) here|^result: shape", r"", r"", "The checks are those of the parts it consists of.", "`_fused_rms_norm` and `_weight_norm` check"),
+    Known(r"_weight_norm\.\w+", r"^(result|(second )?gradient): (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch reads as many numbers of g as there are rows, of whatever g is.",
+          "`_fused_rms_norm` and `_weight_norm` check", other_count),
     Known(r"_reshape_alias\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"out of bounds for storage", "PyTorch does not look whether the storage holds it.", "`_reshape_alias` beyond the storage"),
     Known(r"set_\.source_Tensor(_storage_offset)?", r"^an answer there, RuntimeError here", r"^an answer", r"Could not set tensor of type|invalid storage offset", "Of tensors without elements PyTorch does not look.", "`set_` to a tensor of another dtype"),
     Known(r"set_\.\w+", r"^(result|arguments after the call): shares$", r"^an answer", r"^an answer", "Storages without bytes.", "which empty storages are the same"),
