@@ -127,9 +127,13 @@ def unlike_sizes(kind, theirs, ours, call):
 
 
 def other_count(kind, theirs, ours, call):
-    """Whether the second tensor has not one number for each row or column of the first."""
+    """Whether the second tensor has not one number for each row or column of the first, or, of a gradient, has them in another shape:
+    what PyTorch makes of that with create_graph is broadcast."""
     sizes = [[int(size) for size in re.findall(r"\d+", each)] for each in re.findall(r"<\w+ \[([^]]*)\] by", call)]
-    return len(sizes) > 1 and bool(sizes[0]) and math.prod(sizes[1]) not in (sizes[0][0], sizes[0][-1])
+    if len(sizes) < 2 or not sizes[0]:
+        return False
+    ones = [1] * (len(sizes[0]) - 1)
+    return math.prod(sizes[1]) not in (sizes[0][0], sizes[0][-1]) or "gradient" in kind and sizes[1] not in ([sizes[0][0], *ones], [*ones, sizes[0][-1]])
 
 
 def unstable(kind, theirs, ours, call):
