@@ -15,6 +15,11 @@ import sys as _sys
 from _frozen_importlib_external import PathFinder as _PathFinder
 
 
+def _import(name):
+    __import__(name)
+    return _sys.modules[name]
+
+
 def _with_archive(folders):
     """`__path__` of a package of files: the archive has its other modules."""
     if len(folders) == 1:
@@ -31,26 +36,37 @@ def _find_spec(name, path=None, target=None):
             # Not by the package alone: while it runs, other threads look for its modules already.
             _with_archive(folders)
         if packed or __name__ != "kindling" and spec.origin[-3:] != ".so":
-            spec.loader.exec_module = _executor(spec.loader, name, packed)
+            spec.loader = _Loader(spec.loader, name, packed)
     elif name[:9] == "kindling.":
         spec = _import("kindling._absent").spec(name, path)
     return spec
 
 
-def _executor(loader, name, packed):
-    """What runs a module. Under the alias its classes and functions say torch: they take that from the module's ``__name__``."""
-    def exec_module(module):
-        if packed:
+class _Loader:
+    """Runs one module. Under the alias its classes and functions say torch: they take that from the module's ``__name__``.
+
+    All modules of the archive have one loader of the interpreter's, so what is a module's own cannot be put into that.
+    """
+
+    def __init__(self, loader, name, packed):
+        self._loader, self._name, self._packed = loader, name, packed
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        if self._packed:
             import zlib     # noqa: F401  zipimport fails where another thread is importing it just then
-        module.__name__ = __name__ + name[8:]
+        module.__name__ = __name__ + self._name[8:]
         space = vars(module)
-        exec(loader.get_code(name), space)
-        if packed:
+        exec(self._loader.get_code(self._name), space)
+        if self._packed:
             _with_absent(module, space)
         if __name__ != "kindling":
             _sys.modules.setdefault(module.__name__, module)
 
-    return exec_module
+    def __getattr__(self, name):
+        return getattr(self._loader, name)      # get_source, get_data, ...: what inspect and importlib.resources ask
 
 
 def _with_absent(module, space):
@@ -197,11 +213,6 @@ def __getattr__(name):
     return globals().setdefault(name, value)
 
 
-def _import(name):
-    __import__(name)
-    return _sys.modules[name]
-
-
 def _lazy_parts(space, homes, submodules, functions=()):
     """``__getattr__`` and ``__dir__`` of a package of ours that loads its files on first use.
 
@@ -218,7 +229,7 @@ def _lazy_parts(space, homes, submodules, functions=()):
         def __dict__(self):
             for name in (*homes, *space.get("__all__", ())):    # who looks at all names wants to see them
                 if name not in space:
-                    __getattr__(name)
+                    getattr(self, name, None)
             return space
 
     _sys.modules[space["__spec__"].name].__class__ = Package

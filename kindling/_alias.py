@@ -61,7 +61,7 @@ def _rename(modules):
         if name[:8] == "kindling" and name[8:9] in ("", ".") and name[:11] != "kindling._C" and isinstance(module, type(sys)):
             theirs = "torch" + name[8:]
             for value in list(type(sys).__dict__["__dict__"].__get__(module).values()):
-                if getattr(value, "__module__", None) == name and isinstance(value, (type, type(_rename))):
+                if isinstance(value, (type, type(_rename))) and value.__module__ == name:
                     value.__module__ = theirs
             module.__name__ = theirs
             modules.setdefault(theirs, module)

@@ -168,7 +168,7 @@ def find(module, name):
     if how is None and below in table(below.partition(".")[0]):
         return kindling._import("kindling." + below)
     if how is None or (module, name) in _BUSY:
-        raise AttributeError(f"module '{('torch.' + module).rstrip('.')}' has no attribute '{name}'")
+        raise AttributeError(f"module '{f'{kindling.__name__}.{module}' if module else 'torch'}' has no attribute '{name}'")
     _BUSY.add((module, name))       # what is declared as another module's, which has it not after all
     try:
         return _made(module, name, how)

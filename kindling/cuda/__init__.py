@@ -43,7 +43,7 @@ def __getattr__(name):
             raise RuntimeError(f"Tried to instantiate dummy base class {name}")
         value = type(name, (), {"__init__": __init__, "__module__": __name__})
     elif name in _SUBMODULES:
-        return __import__(f"{__name__}.{name}", fromlist=("__name__",))
+        return __import__(f"kindling.cuda.{name}", fromlist=("__name__",))
     elif name in ("OutOfMemoryError", "AcceleratorError"):
         import kindling
         value = getattr(kindling, name)

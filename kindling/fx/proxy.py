@@ -26,6 +26,7 @@ class Scope:
     """The module whose forward is being traced: its path and its class."""
 
     def __init__(self, module_path, module_type):
+        super().__init__()
         self.module_path = module_path
         self.module_type = module_type
 
@@ -34,6 +35,7 @@ class ScopeContextManager:
     """Another scope for a while."""
 
     def __init__(self, scope, current_scope):
+        super().__init__()
         self._former = Scope(scope.module_path, scope.module_type)
         scope.module_path, scope.module_type = current_scope.module_path, current_scope.module_type
         self._scope = scope
@@ -62,6 +64,7 @@ class TracerBase:
     name = "torch"
 
     def __init__(self):
+        super().__init__()
         self.scope = Scope("", None)
         self.module_stack = collections.OrderedDict()
         self.node_name_to_scope = {}

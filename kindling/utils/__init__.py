@@ -10,7 +10,7 @@ def __getattr__(name):
     if name in _DEVICES:
         from kindling import _devices
         return getattr(_devices, name)
-    full = f"{__name__}.{name}"
+    full = f"kindling.utils.{name}"     # not by __name__, which is torch.utils under the alias
     try:
         return __import__(full, fromlist=("__name__",))
     except ModuleNotFoundError as error:

@@ -133,6 +133,7 @@ class FlopCounterMode:
     """
 
     def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
+        super().__init__()
         self.flop_counts = defaultdict(lambda: defaultdict(int))
         self.depth = depth
         self.display = display

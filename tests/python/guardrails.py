@@ -18,7 +18,7 @@ def refused(kind, text, call):
 
 
 def test_this_runs_on_kindling():
-    assert "kindling" in torch.__version__ and torch.__name__ == "kindling" and sys.modules["torch"] is torch
+    assert "kindling" in torch.__version__ and torch.__name__ == "torch" and sys.modules["torch"] is torch
 
 
 # ---- symbolic scalars and checks

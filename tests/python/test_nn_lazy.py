@@ -32,12 +32,16 @@ def test_there_are_files():
     assert len(FILES) > 40
 
 
+# What no model needs to start: whoever asks for these waits for enum, typing or abc, too.
+SELDOM = {"attention/bias.py", "attention/flex_attention.py", "utils/prune.py"}
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: os.path.relpath(path, FOLDER))
 def test_only_built_in_modules_and_ours_at_load(path):
     with open(path, encoding="utf-8") as file:
         names = set(imports_at_load(ast.parse(file.read())))
     foreign = {name for name in names if name.split(".")[0] != "kindling"} - set(sys.builtin_module_names)
-    assert foreign <= {"math", "_collections", "_operator"}
+    assert foreign <= {"math", "_collections", "_operator"} or os.path.relpath(path, FOLDER) in SELDOM
 
 
 def loaded_by(code):

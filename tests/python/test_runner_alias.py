@@ -281,3 +281,20 @@ def test_an_alias_that_comes_late_renames_what_is_there(tmp_path):
             "assert l.Linear is nn.Linear")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_names_that_are_nowhere_are_attribute_errors(tmp_path):
+    """In every public module, under the alias: a module that asks itself through the alias would never end."""
+    done = run(
+        tmp_path,
+        """
+        import importlib, pkgutil, torch
+        names = ["torch"] + [each.name for each in pkgutil.walk_packages(torch.__path__, "torch.", onerror=lambda name: None)
+                             if "._" not in each.name and not each.name.startswith(("torch.startup", "torch.libkindling"))]
+        assert len(names) > 150
+        for name in names:
+            module = importlib.import_module(name)
+            assert not hasattr(module, "nothing_of_that_name"), name
+        """,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

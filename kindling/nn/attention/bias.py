@@ -21,6 +21,7 @@ class CausalBias(torch.Tensor):
         return torch.Tensor._make_subclass(cls, torch.empty(seq_len_q, seq_len_kv, device="cpu"))
 
     def __init__(self, variant, seq_len_q, seq_len_kv):
+        super().__init__()
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         self.variant = variant

@@ -1,4 +1,6 @@
 """Patterns in graphs, and groups of nodes."""
-from kindling.fx.passes.utils.common import HolderModule as HolderModule
-from kindling.fx.passes.utils.common import compare_graphs as compare_graphs
-from kindling.fx.passes.utils.common import lift_subgraph_as_module as lift_subgraph_as_module
+import kindling as _kindling
+
+_HOMES = dict.fromkeys(("HolderModule", "compare_graphs", "lift_subgraph_as_module"), "common")
+
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, ("common", "fuser_utils", "matcher_utils"))
