@@ -14,6 +14,7 @@ import importlib
 import inspect
 import io
 import json
+import os
 import pkgutil
 import subprocess
 import sys
@@ -306,9 +307,14 @@ def kindling_side(asked, tables=True):
     return {"there": there, "raises": raises, "modules": present, "members": methods, "overloads": lacking, "all": sorted(kindling.__all__)}
 
 
+def plain_environment():
+    """The environment without what PyTorch's settings start from: its own variables, and those that a continuous integration sets."""
+    return {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "TMPDIR", "LANG") or name.startswith(("PYTHON", "LD_", "VIRTUAL_"))}
+
+
 def ask(side, given=None):
     """What a side says, from a process of its own."""
-    done = subprocess.run([sys.executable, __file__, *side], input=given, capture_output=True, text=True, cwd=Path(__file__).parent)
+    done = subprocess.run([sys.executable, __file__, *side], input=given, capture_output=True, text=True, cwd=Path(__file__).parent, env=plain_environment())
     if done.returncode:
         raise SystemExit(done.stderr)
     if done.stderr and side[0] == "kindling":

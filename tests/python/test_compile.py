@@ -1,6 +1,7 @@
 """``torch.compile``, ``torch.compiler`` and ``torch.jit``: checked as PyTorch does, run eagerly, refused where not there."""
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -67,10 +68,23 @@ def test_marks_for_the_compiler():
         pass
 
 
-@pytest.mark.parametrize("path", ["_dynamo.config", "_inductor.config", "_functorch.config", "compiler.config"])
-def test_settings_of_the_compiler(path):
-    ours, theirs = importlib.import_module("kindling." + path), importlib.import_module("torch." + path)
-    plain = {name: value for name, value in theirs.to_dict().items() if type(value) in (bool, int, float, type(None)) and name[0] != "_"}
+SETTINGS = ["_dynamo.config", "_inductor.config", "_functorch.config", "compiler.config"]
+
+
+@pytest.fixture(scope="module")
+def their_settings():
+    """PyTorch's settings of each module without environment variables: its own start from some, one from CI."""
+    code = f"""import importlib, json, warnings
+warnings.simplefilter("ignore")
+print(json.dumps({{path: {{name: value for name, value in importlib.import_module("torch." + path).to_dict().items()
+                         if type(value) in (bool, int, float, type(None)) and name[0] != "_"}} for path in {SETTINGS}}}))"""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "TMPDIR") or name.startswith(("PYTHON", "LD_"))}
+    return json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=kept).stdout)
+
+
+@pytest.mark.parametrize("path", SETTINGS)
+def test_settings_of_the_compiler(path, their_settings):
+    ours, plain = importlib.import_module("kindling." + path), their_settings[path]
     assert {name: value for name, value in ours.to_dict().items() if name in plain} == plain
     with pytest.raises(AttributeError, match="does not exist"):
         ours.no_such_setting = 1
