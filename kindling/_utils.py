@@ -352,7 +352,7 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception and where it was raised, to be raised again elsewhere."""
+    """An exception, as its class and formatted traceback, and where it was raised, to be raised again in another thread or process."""
 
     def __init__(self, exc_info=None, where="in background"):
         import sys
@@ -361,6 +361,7 @@ class ExceptionWrapper:
         self.exc_type, self.exc_msg, self.where = exc_info[0], "".join(traceback.format_exception(*exc_info)), where
 
     def reraise(self):
+        """Raises an exception of the same class, with the traceback in its message."""
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             message = KeyErrorMessage(message)

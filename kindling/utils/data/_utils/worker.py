@@ -3,45 +3,14 @@ import os
 import random
 import select
 import sys
-import traceback
 
 import kindling as torch
+from kindling._utils import ExceptionWrapper
 from kindling.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 from kindling.utils.data._utils import info as _info
 from kindling.utils.data._utils.info import WorkerInfo, get_worker_info
 
 __all__ = ["WorkerInfo", "get_worker_info", "ExceptionWrapper"]
-
-
-class KeyErrorMessage(str):
-    """Text that KeyError shows as it is, with its line breaks."""
-
-    def __repr__(self):
-        return str(self)
-
-
-class ExceptionWrapper:
-    """The exception being handled, as its class and formatted traceback, to be raised again in another process."""
-
-    def __init__(self, exc_info=None, where="in background"):
-        exc_info = exc_info or sys.exc_info()
-        self.exc_type = exc_info[0]
-        self.exc_msg = "".join(traceback.format_exception(*exc_info))
-        self.where = where
-
-    def reraise(self):
-        """Raises an exception of the same class, with the traceback in its message."""
-        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
-        if self.exc_type is KeyError:
-            message = KeyErrorMessage(message)
-        elif getattr(self.exc_type, "message", None):
-            raise self.exc_type(message=message)
-        try:
-            exception = self.exc_type(message)
-        except Exception:
-            # Made from something else than one text: nobody here knows what.
-            raise RuntimeError(message) from None
-        raise exception
 
 
 class _IterableDatasetStopIteration:
