@@ -17,14 +17,13 @@ static void store(void* at, DType dtype, const Scalar& value) {
     case DType::Bool: *static_cast<bool*>(at) = value.to_bool(); return;
     case DType::Float16: *static_cast<Half*>(at) = to_half(static_cast<float>(value.to_double())); return;
     case DType::BFloat16: *static_cast<BFloat16*>(at) = to_bfloat16(static_cast<float>(value.to_double())); return;
-    case DType::Float8E4M3FN: case DType::Float8E5M2: case DType::Float8E4M3FNUZ: case DType::Float8E5M2FNUZ: case DType::Float8E8M0FNU:
-        *static_cast<uint8_t*>(at) = to_float8(dtype, static_cast<float>(value.to_double()));
-        return;
     case DType::Float32: *static_cast<float*>(at) = static_cast<float>(value.to_double()); return;
     case DType::Float64: *static_cast<double*>(at) = value.to_double(); return;
     case DType::Complex64: *static_cast<std::complex<float>*>(at) = std::complex<float>(value.to_complex()); return;
     case DType::Complex128: *static_cast<std::complex<double>*>(at) = value.to_complex(); return;
-    default: fail(ErrorKind::Type, "invalid dtype");
+    default:
+        if (!is_float8(dtype)) fail(ErrorKind::Type, "invalid dtype");
+        *static_cast<uint8_t*>(at) = to_float8(dtype, static_cast<float>(value.to_double()));
     }
 }
 
@@ -37,8 +36,6 @@ static PyObject* load(const void* at, DType dtype) {
     case DType::Bool: return PyBool_FromLong(*static_cast<const uint8_t*>(at) != 0);
     case DType::Float16: return PyFloat_FromDouble(static_cast<double>(to_float(*static_cast<const Half*>(at))));
     case DType::BFloat16: return PyFloat_FromDouble(static_cast<double>(to_float(*static_cast<const BFloat16*>(at))));
-    case DType::Float8E4M3FN: case DType::Float8E5M2: case DType::Float8E4M3FNUZ: case DType::Float8E5M2FNUZ: case DType::Float8E8M0FNU:
-        return PyFloat_FromDouble(static_cast<double>(to_float(dtype, *static_cast<const uint8_t*>(at))));
     case DType::Float32: return PyFloat_FromDouble(static_cast<double>(*static_cast<const float*>(at)));
     case DType::Float64: return PyFloat_FromDouble(*static_cast<const double*>(at));
     case DType::Complex64: {
@@ -49,7 +46,9 @@ static PyObject* load(const void* at, DType dtype) {
         auto value = *static_cast<const std::complex<double>*>(at);
         return PyComplex_FromDoubles(value.real(), value.imag());
     }
-    default: Py_RETURN_NONE;
+    default:
+        if (is_float8(dtype)) return PyFloat_FromDouble(static_cast<double>(to_float(dtype, *static_cast<const uint8_t*>(at))));
+        Py_RETURN_NONE;
     }
 }
 
@@ -231,7 +230,9 @@ static Tensor share_array(PyObject* object) {
 
 /// Null for what NumPy has no dtype for.
 static const char* type_string(DType dtype) {
-    static constexpr const char* names[dtype_count] = {"|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c8", "<c16", "|b1", nullptr, "<u2", "<u4", "<u8"};
+    static constexpr const char* names[] = {"|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c8", "<c16", "|b1", nullptr, "<u2", "<u4", "<u8",
+                                            nullptr, nullptr, nullptr, nullptr, nullptr};
+    static_assert(std::size(names) == dtype_count);
     return names[static_cast<int>(dtype)];
 }
 
@@ -705,7 +706,8 @@ struct DLManagedTensor {
 };
 
 static bool dl_type(DType dtype, DLDataType& type) {
-    static constexpr uint8_t codes[dtype_count] = {1, 0, 0, 0, 0, 2, 2, 2, 5, 5, 6, 4, 1, 1, 1, 10, 12, 11, 13, 14};
+    static constexpr uint8_t codes[] = {1, 0, 0, 0, 0, 2, 2, 2, 5, 5, 6, 4, 1, 1, 1, 10, 12, 11, 13, 14};
+    static_assert(std::size(codes) == dtype_count);
     type = {codes[static_cast<int>(dtype)], static_cast<uint8_t>(item_size(dtype) * 8), 1};
     return true;
 }

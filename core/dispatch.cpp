@@ -47,12 +47,6 @@ void (*retake_lock)(void*) = nullptr;
     return meta;
 }
 
-/// The dtype that a call names.
-static DType asked_dtype(const Operator& op, const Value* arguments) {
-    if (op.dtype_position == 0xff || arguments[op.dtype_position].tag != Value::Tag::DType) return DType::None;
-    return arguments[op.dtype_position].dtype;
-}
-
 /// Eight-bit dtypes are not promoted with others, and there is no kernel but where the declaration says so.
 [[gnu::cold, noreturn]] static void refuse_float8(const Operator& op, const Value* arguments) {
     DType narrow = asked_dtype(op, arguments), common = DType::None;
@@ -70,9 +64,8 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
         if (op.device_position != 0xff) {
             const Value& v = arguments[op.device_position];
             if (v.tag == Value::Tag::Device && is_private(v.device.type)) word |= key::Private;
-            const Value& layout = arguments[op.device_position - (op.device_position > 0)];   // a layout stands in front of it
-            if (layout.tag == Value::Tag::Layout && layout.layout != Layout::Strided) word |= key::Layout;
         }
+        if (asked_layout(op, arguments) != Layout::Strided) word |= key::Layout;
         if (is_float8(asked_dtype(op, arguments))) word |= key::Float8;
     }
     // What a Python subclass wraps has no data of its own, and its __torch_dispatch__ comes first.

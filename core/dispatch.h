@@ -25,6 +25,16 @@ template <class Visit> inline void each_tensor(const Operator& op, const Value* 
     any_tensor(op, arguments, [&](TensorImpl* tensor) { visit(tensor); return false; });
 }
 
+/// The dtype and the layout that a call of a factory and its like names.
+inline DType asked_dtype(const Operator& op, const Value* arguments) {
+    const Value* v = op.dtype_position == 0xff ? nullptr : arguments + op.dtype_position;
+    return v && v->tag == Value::Tag::DType ? v->dtype : DType::None;
+}
+inline Layout asked_layout(const Operator& op, const Value* arguments) {
+    const Value* v = op.layout_position == 0xff ? nullptr : arguments + op.layout_position;
+    return v && v->tag == Value::Tag::Layout ? v->layout : Layout::Strided;
+}
+
 /// OR of the key words of all tensor arguments.
 uint32_t key_word(const Operator& op, const Value* arguments);
 

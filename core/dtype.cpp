@@ -1,6 +1,7 @@
 #include "core/dtype.h"
 
 #include <bit>
+#include <iterator>
 
 #include "core/error.h"
 #include "core/float8.h"
@@ -8,23 +9,26 @@
 namespace kindling {
 
 const char* name(DType dtype) {
-    static constexpr const char* names[dtype_count + 1] = {"uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+    static constexpr const char* names[] = {"uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
         "complex64", "complex128", "bool", "bfloat16", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
         "float8_e5m2fnuz", "float8_e8m0fnu", "none"};
+    static_assert(std::size(names) == dtype_count + 1);
     return names[static_cast<int>(dtype)];
 }
 
 const char* scalar_type_name(DType dtype) {
-    static constexpr const char* names[dtype_count + 1] = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double",
+    static constexpr const char* names[] = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double",
         "ComplexFloat", "ComplexDouble", "Bool", "BFloat16", "UInt16", "UInt32", "UInt64", "Float8_e4m3fn", "Float8_e5m2", "Float8_e4m3fnuz",
         "Float8_e5m2fnuz", "Float8_e8m0fnu", "Undefined"};
+    static_assert(std::size(names) == dtype_count + 1);
     return names[static_cast<int>(dtype)];
 }
 
 const char* c_type_name(DType dtype) {
-    static constexpr const char* names[dtype_count + 1] = {"uint8_t", "int8_t", "int16_t", "int", "int64_t", "c10::Half", "float", "double", "c10::complex<float>",
+    static constexpr const char* names[] = {"uint8_t", "int8_t", "int16_t", "int", "int64_t", "c10::Half", "float", "double", "c10::complex<float>",
         "c10::complex<double>", "bool", "c10::BFloat16", "uint16_t", "uint32_t", "uint64_t", "c10::Float8_e4m3fn", "c10::Float8_e5m2",
         "c10::Float8_e4m3fnuz", "c10::Float8_e5m2fnuz", "c10::Float8_e8m0fnu", "Undefined"};
+    static_assert(std::size(names) == dtype_count + 1);
     return names[static_cast<int>(dtype)];
 }
 

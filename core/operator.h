@@ -143,7 +143,8 @@ struct Operator {
     uint8_t list_count = 0;              // Tensor list arguments
     uint8_t device_position = 0xff;      // of a factory: where its Device argument is
     uint8_t dtype_position = 0xff;       // where its ScalarType argument is
-    bool has_options = false;            // whether it has one of the two
+    uint8_t layout_position = 0xff;      // of a factory: where its Layout argument is
+    bool has_options = false;            // whether it has a Device or ScalarType argument
     uint8_t tensor_positions[16];
     uint8_t list_positions[4];
     ScalarBuild scalar_build = nullptr;

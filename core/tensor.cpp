@@ -175,11 +175,10 @@ Scalar Tensor::item_scalar() const {
         case DType::Float16: return Scalar(sign * to_float(*static_cast<const Half*>(p)));
         case DType::BFloat16: return Scalar(sign * to_float(*static_cast<const BFloat16*>(p)));
         case DType::Float32: return Scalar(sign * *static_cast<const float*>(p));
-        case DType::Float8E4M3FN: case DType::Float8E5M2: case DType::Float8E4M3FNUZ: case DType::Float8E5M2FNUZ: case DType::Float8E8M0FNU:
-            return Scalar(sign * to_float(dtype(), *static_cast<const uint8_t*>(p)));
         case DType::Float64: return Scalar(sign * *static_cast<const double*>(p));
         default: break;
     }
+    if (is_float8(dtype())) return Scalar(sign * to_float(dtype(), *static_cast<const uint8_t*>(p)));
     std::complex<double> z = dtype() == DType::Complex64 ? std::complex<double>(*static_cast<const std::complex<float>*>(p))
                                                          : *static_cast<const std::complex<double>*>(p);
     if (is_conj()) z = std::conj(z);

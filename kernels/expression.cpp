@@ -105,14 +105,15 @@ Immediate Immediate::of(DType type, std::complex<double> value) {
         case DType::Float32: put(result, static_cast<float>(value.real())); break;
         case DType::Float16: put(result, to_float(to_half(static_cast<float>(value.real())))); break;
         case DType::BFloat16: put(result, to_float(to_bfloat16(static_cast<float>(value.real())))); break;
-        case DType::Float8E4M3FN: case DType::Float8E5M2: case DType::Float8E4M3FNUZ: case DType::Float8E5M2FNUZ: case DType::Float8E8M0FNU:
-            put(result, to_float(type, to_float8(type, static_cast<float>(value.real()))));
-            break;
         case DType::Float64: put(result, value.real()); break;
         case DType::Complex64: put(result, std::complex<float>(value)); break;
         case DType::Complex128: put(result, value); break;
         case DType::Bool: put(result, static_cast<uint8_t>(value != 0.0)); break;
         default: {
+            if (is_float8(type)) {
+                put(result, to_float(type, to_float8(type, static_cast<float>(value.real()))));
+                break;
+            }
             double real = value.real();
             constexpr double half_range = 9223372036854775808.0;
             uint64_t bits = uint64_t{1} << 63;  // what the processor gives for NaN and what is out of range

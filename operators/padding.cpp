@@ -91,7 +91,6 @@ template <class F> void by_sum(DType dtype, F f) {
         default: return f(float{});
     }
 }
-DType sum_type(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16 ? DType::Float32 : dtype; }
 void check_summable(DType dtype, const char* name) {
     KINDLING_CHECK(NotImplemented, is_floating(dtype) || is_complex(dtype), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
 }
@@ -117,7 +116,7 @@ Tensor pad_gradient(Fill fill, const Tensor& grad, IntList sizes, IntList pad) {
     Padding p = padding_of(fill, sizes, pad, static_cast<int>(std::min<size_t>(pad.size() / 2, 4)));
     KINDLING_CHECK(Runtime, grad.sizes() == IntList(p.out), "_pad_backward: expected a gradient of shape %s, got %s", str(p.out).c_str(), str(grad.sizes()).c_str());
     check_summable(grad.dtype(), "pad_backward");
-    Tensor g = contiguous(to(grad, sum_type(grad.dtype()))), result = zeros(sizes, g.dtype(), std::nullopt, grad.device());
+    Tensor g = contiguous(to(grad, value_type(grad.dtype()))), result = zeros(sizes, g.dtype(), std::nullopt, grad.device());
     if (!result.is_meta() && g.numel()) {
         Unlocked unlocked(g.numel() > 65536);
         library::add_padded(pads_of(p), g.dtype(), g.data(), result.data());
@@ -512,7 +511,7 @@ OPERATORS(padding) {
                            b.in[0], b.in[1], b.kernel[0], b.kernel[1], b.dilation[0], b.dilation[1], b.padding[0], b.padding[1], b.stride[0], b.stride[1], b.count[0], b.count[1], b.count[0] * b.count[1], self.size(-1));
             const bool truth = self.dtype() == DType::Bool;
             if (!truth) check_summable(self.dtype(), "col2im_out_cpu");
-            Tensor x = contiguous(to(self, truth ? DType::Float32 : sum_type(self.dtype()))), result = zeros(sizes, x.dtype(), std::nullopt, self.device());
+            Tensor x = contiguous(to(self, truth ? DType::Float32 : value_type(self.dtype()))), result = zeros(sizes, x.dtype(), std::nullopt, self.device());
             if (!result.is_meta() && result.numel())
                 by_sum(x.dtype(), [&](auto zero) {
                     auto* from = x.data_ptr<decltype(zero)>();

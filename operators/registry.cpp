@@ -39,11 +39,13 @@ static void place_tensors(Operator& op) {
         const Argument& argument = op.schema->arguments[i];
         if (argument.type == Type::Device) op.device_position = static_cast<uint8_t>(i);
         if (argument.type == Type::DType) op.dtype_position = static_cast<uint8_t>(i);
-        op.has_options |= argument.type == Type::Device || argument.type == Type::DType;
+        if (argument.type == Type::Layout) op.layout_position = static_cast<uint8_t>(i);
         if (argument.type != Type::Tensor) continue;
         if (argument.list) { if (op.list_count < 4) op.list_positions[op.list_count++] = static_cast<uint8_t>(i); }
         else if (op.tensor_count < 16) op.tensor_positions[op.tensor_count++] = static_cast<uint8_t>(i);
     }
+    if (op.device_position == 0xff) op.layout_position = 0xff;   // to_sparse, which makes nothing from nothing
+    op.has_options = (op.device_position & op.dtype_position) != 0xff;
 }
 
 /// "add_.Tensor(Tensor(a!) self, ...) -> Tensor(a!)" from the functional schema.

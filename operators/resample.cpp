@@ -16,9 +16,6 @@ Tensor like_input(const Tensor& result, const Tensor& input) {
     return format == MemoryFormat::Contiguous ? result : contiguous(result, format);
 }
 
-/// The dtype that kernels work in: halves go by way of float.
-DType sampled(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16 ? DType::Float32 : dtype; }
-
 /// Checks the sizes; fills in everything but the dtype.
 library::Resampling resampling(IntList in, IntList out, Interpolation mode, bool align_corners, Span<double> scales, const char* name) {
     int dims = static_cast<int>(scales.size());
@@ -48,7 +45,7 @@ Tensor resampled(const char* name, const Tensor& self, IntList output_size, Inte
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()) || self.dtype() == DType::UInt8, "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
     Sizes sizes{self.size(0), self.size(1)};
     for (int64_t size : output_size) sizes.push_back(size);
-    r.dtype = sampled(self.dtype());
+    r.dtype = value_type(self.dtype());
     Tensor result = make_tensor(sizes, r.dtype, self.device());
     if (result.is_meta() || !result.numel()) return to(result, self.dtype());
     Tensor x = contiguous(to(self, r.dtype));
@@ -108,7 +105,7 @@ library::GridSampling sampling(const Tensor& input, const Tensor& grid, int64_t 
 
 Tensor grid_sampled(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners, int dims) {
     library::GridSampling g = sampling(input, grid, mode, padding, align_corners, dims);
-    g.dtype = sampled(input.dtype());
+    g.dtype = value_type(input.dtype());
     Sizes sizes{g.batch, g.channels};
     for (int i = 0; i < dims; i++) sizes.push_back(g.out[i]);
     Tensor result = make_tensor(sizes, g.dtype, input.device());
@@ -122,7 +119,7 @@ Tensor grid_sampled(const Tensor& input, const Tensor& grid, int64_t mode, int64
 
 std::tuple<Tensor, Tensor> grid_gradient(const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners, bool of_input, bool of_grid, int dims) {
     library::GridSampling g = sampling(input, grid, mode, padding, align_corners, dims);
-    g.dtype = sampled(input.dtype());
+    g.dtype = value_type(input.dtype());
     Tensor grad_input = of_input ? make_tensor(input.sizes(), g.dtype, input.device()) : Tensor(), grad_grid = of_grid ? make_tensor(grid.sizes(), g.dtype, grid.device()) : Tensor();
     if (!input.is_meta()) {
         Tensor d = contiguous(to(grad, g.dtype)), x = contiguous(to(input, g.dtype)), places = contiguous(to(grid, g.dtype));
@@ -425,7 +422,7 @@ OPERATORS(resample) {
         doc("Gradient of any of the above: each element's share back to where it was read"), in(space::Hidden), no_out(),
         kernel([](const Tensor& grad_output, IntList output_size, IntList input_size, int64_t mode, bool align_corners, Span<double> scales) {
             library::Resampling r = resampling(input_size, output_size, static_cast<Interpolation>(mode), align_corners, scales, "_resample_backward");
-            r.dtype = sampled(grad_output.dtype());
+            r.dtype = value_type(grad_output.dtype());
             Tensor result = make_tensor(input_size, r.dtype, grad_output.device());
             if (result.is_meta() || !result.numel()) return to(result, grad_output.dtype());
             Tensor grad = contiguous(to(grad_output, r.dtype));

@@ -51,10 +51,7 @@ static Kernel find_kernel(const Operator& op, uint8_t layout, bool parts) {
 }
 
 static bool is_compressed_call(const Operator& op, const Value* arguments) {
-    bool compressed = any_tensor(op, arguments, [](const TensorImpl* tensor) { return is_compressed(tensor->layout); });
-    if (compressed || op.device_position == 0xff || op.device_position == 0) return compressed;
-    const Value& layout = arguments[op.device_position - 1];
-    return layout.tag == Value::Tag::Layout && is_compressed(layout.layout);
+    return is_compressed(asked_layout(op, arguments)) || any_tensor(op, arguments, [](const TensorImpl* tensor) { return is_compressed(tensor->layout); });
 }
 
 void refuse_layout(const Operator& op, const Value* arguments, bool compressed) {

@@ -151,7 +151,7 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
 
 // Rows of a matrix of half numbers as floats, one after the other.
 void widen(DType dtype, float* to, const void* from, int64_t rows, int64_t columns, int64_t row, int64_t column) {
-    TileFunction move = find_move(dtype == DType::Float16 ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat);
+    TileFunction move = find_move(move_to_float(dtype));
     const auto* source = static_cast<const uint16_t*>(from);
     parallel_for(0, rows, 1 + 16384 / std::max<int64_t>(columns, 1), [&](int64_t begin, int64_t end) {
         Scratch<uint16_t> line(column == 1 ? 0 : columns);

@@ -45,10 +45,9 @@ bool dense(int ndim, const int64_t* sizes, const int64_t* strides) {
 class RowAdder {
 public:
     explicit RowAdder(DType dtype) : item_(static_cast<int64_t>(item_size(dtype))) {
-        const bool half = dtype == DType::Float16;
-        if (half || dtype == DType::BFloat16) {
-            widen_ = find_move(half ? TileMove::HalfToFloat : TileMove::BFloat16ToFloat);
-            narrow_ = find_move(half ? TileMove::FloatToHalf : TileMove::FloatToBFloat16);
+        if (is_half(dtype)) {
+            widen_ = find_move(move_to_float(dtype));
+            narrow_ = find_move(move_from_float(dtype));
         }
         add_ = find_tile(Primitive::Add, widen_ ? DType::Float32 : dtype);
     }
