@@ -65,8 +65,12 @@ class _Loader:
         if __name__ != "kindling":
             _sys.modules.setdefault(module.__name__, module)
 
+    def get_source(self, name):
+        text = self._loader.get_source(name)
+        return _import("kindling._sources").source(self._loader, self._name) if text is None and self._packed else text
+
     def __getattr__(self, name):
-        return getattr(self._loader, name)      # get_source, get_data, ...: what inspect and importlib.resources ask
+        return getattr(self._loader, name)      # get_data, is_package, ...: what inspect and importlib.resources ask
 
 
 def _with_absent(module, space):

@@ -2,11 +2,13 @@
 
     python tools/stage_python.py PACKAGE STUB OUTPUT
 
-The archive holds each module's source and its bytecode, compressed; the interpreter's own zipimport reads it (tracebacks,
-inspect and pickling work as for files). As files they would have 3.3 times the size: the installer compiles each one
-without compression. What a program loads when it starts stays a file, because an archive takes a millisecond to open.
+The archive holds each module's bytecode, compressed, or its source where it is small or seldom used; the interpreter's own
+zipimport reads it. The sources of those with bytecode are compressed together: kindling/_sources.py reads them for
+tracebacks and inspect. As files all would have 3.3 times the size: the installer compiles each one without compression.
+What a program loads when it starts stays a file, because an archive takes a millisecond to open.
 """
 
+import lzma
 import marshal
 import re
 import shutil
@@ -66,6 +68,7 @@ def main(package, stub, output):
     if missing:
         sys.exit(f"tools/stage_python.py: FILES names what is not there: {', '.join(missing)}")
     output.mkdir(parents=True)
+    shown = {}  # sources that are not run from
     with zipfile.ZipFile(output / ARCHIVE, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path, text in sources.items():
             target = output / path
@@ -76,14 +79,16 @@ def main(package, stub, output):
                 if re.search(rb"^(def )?__getattr__[(,]", text, re.M) and path.parts != ("__init__.py",):
                     target.with_suffix(".pyi").write_text(STUB)
                 continue
-            named = f"{package.name}/{path}"
-            archive.writestr(zipfile.ZipInfo(str(path), DATE), text, zipfile.ZIP_DEFLATED, 9)
             if has_bytecode(path, len(text)):
-                archive.writestr(zipfile.ZipInfo(f"{path}c", DATE), bytecode(text, named), zipfile.ZIP_DEFLATED, 9)
+                shown[str(path)] = text
+                archive.writestr(zipfile.ZipInfo(f"{path}c", DATE), bytecode(text, f"{package.name}/{path}"), zipfile.ZIP_DEFLATED, 9)
+            else:
+                archive.writestr(zipfile.ZipInfo(str(path), DATE), text, zipfile.ZIP_DEFLATED, 9)
             private = any(part.startswith("_") for part in (*path.parts[:-1], path.stem.removeprefix("__init__")))
             if not private and (path.stem == "__init__" or path.parent / "__init__.py" in plain):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.with_suffix(".pyi").write_text(STUB)
+        archive.writestr(zipfile.ZipInfo("sources.xz", DATE), lzma.compress(marshal.dumps(shown), preset=9 | lzma.PRESET_EXTREME), zipfile.ZIP_STORED)
     (output / "py.typed").touch()
     shutil.copy(stub, output / "__init__.pyi")
 

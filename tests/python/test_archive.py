@@ -1,6 +1,8 @@
 """The Python modules of a wheel: those that starting needs are files, the others work from the archive as files would."""
 
 import importlib.util
+import lzma
+import marshal
 import subprocess
 import sys
 import zipfile
@@ -48,9 +50,13 @@ def test_every_module_is_a_file_or_in_the_archive_once():
     files = {str(path.relative_to(ARCHIVE.parent)) for path in ARCHIVE.parent.rglob("*.py")}
     has_bytecode = load(ROOT / "tools" / "stage_python.py").has_bytecode
     with zipfile.ZipFile(ARCHIVE) as archive:
-        sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-    packed = {name for name in sizes if name.endswith(".py")}
-    assert sorted(sizes) == sorted([*packed, *(name + "c" for name in packed if has_bytecode(Path(name), sizes[name]))])
+        names = {entry.filename for entry in archive.infolist()} - {"sources.xz"}
+        shown = marshal.loads(lzma.decompress(archive.read("sources.xz")))
+        sizes = {name: len(archive.read(name)) for name in names if name.endswith(".py")} | {name: len(text) for name, text in shown.items()}
+    packed = set(sizes)
+    assert {name for name in packed if has_bytecode(Path(name), sizes[name])} == set(shown)
+    assert names == {name + "c" if name in shown else name for name in packed}
+    assert all(text == (ROOT / "kindling" / name).read_bytes() for name, text in shown.items())
     assert files | packed == sources and not files & packed
 
 
@@ -64,6 +70,14 @@ def test_source_help_and_pickles():
         "assert str(pickle.loads(pickle.dumps(nn.LSTM(2, 3)))) == 'LSTM(2, 3)'\n"
         "print(D.__spec__.loader.__class__.__name__, nn.Linear.__module__)\n"
     ) == "_Loader kindling.nn.modules.linear\n"
+
+
+def test_sources_under_the_alias_and_without_lzma():
+    code = "import inspect, torch.distributions as D\n    print(inspect.getsource(D.Normal.rsample).split()[:2], D.__loader__.get_source(D.__name__)[:3])"
+    for program, expected in (("", "['def', 'rsample(self,'] \"\"\"\n"), ("import sys; sys.modules['lzma'] = None\n", "OSError\n")):
+        text = f"{program}try:\n    {code}\nexcept OSError: print('OSError')"
+        done = subprocess.run([sys.executable, "-m", "kindling", "run", "-c", text], capture_output=True, text=True, cwd="/")
+        assert (done.stdout, done.stderr) == (expected, "")
 
 
 def test_traceback_shows_the_source():
