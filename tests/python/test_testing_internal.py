@@ -467,3 +467,16 @@ def test_a_repeated_failure_says_how():
     with pytest.raises(ValueError) as caught, common.print_repro_on_failure(["python", "x.py"]):
         raise ValueError(1)
     assert sys.version_info < (3, 11) or "python x.py" in caught.value.__notes__[0]
+
+
+from kindling.testing._internal.common_utils import TestCase  # noqa: E402
+
+
+class TestCollectedByPytest(TestCase):
+    """pytest lays the method on the instance, and takes it away after the test: it is there to be taken."""
+
+    def test_method_is_put_back(self):
+        self.assertEqual(self._testMethodName, "test_method_is_put_back")
+
+
+del TestCase

@@ -283,13 +283,9 @@ class TestCase(_Base):
         return False
 
     def run(self, result=None):
-        with contextlib.ExitStack() as stack:
-            if _env.TEST_WITH_CROSSREF:
-                pass    # there is one implementation of each operator: nothing to compare it with
-            stack.callback(lambda: None)
-            if _env.PRINT_REPRO_ON_FAILURE and hasattr(BaseException, "add_note"):
-                self._note_failures()
-            super().run(result)
+        if _env.PRINT_REPRO_ON_FAILURE and hasattr(BaseException, "add_note"):
+            self._note_failures()
+        super().run(result)
         if result is not None and self._should_stop_test_suite():
             result.stop()
 
@@ -310,8 +306,10 @@ class TestCase(_Base):
         if not getattr(method, "__unittest_expecting_failure__", False):
             noted.__dict__.update(getattr(method, "__dict__", {}))
             noted.__doc__ = method.__doc__
+            # What the instance had before comes back: pytest lays its own method here and takes it away afterwards.
+            own = self.__dict__.get(name)
             setattr(self, name, noted)
-            self.addCleanup(self.__dict__.pop, name, None)
+            self.addCleanup(*((self.__dict__.pop, name, None) if own is None else (self.__dict__.__setitem__, name, own)))
 
     def _repro(self):
         try:

@@ -1,0 +1,93 @@
+"""A pytest plug-in that writes one line of JSON for each test as it begins and as it ends, so that a process that dies loses one test.
+
+Settings come from the environment variable KINDLING_SUITES (JSON): `record` (the file), `done` (tests that have a result already),
+`only` (if given, all others are left), `left_out` (patterns of tests that are not run), `sample` and `seed` (the part of the
+tests that runs, chosen by name, so that both sides choose the same), `limit` (seconds for a test).
+"""
+import json
+import os
+import re
+import signal
+import sys
+import zlib
+
+given = json.loads(os.environ["KINDLING_SUITES"])
+left_out = [re.compile(each) for each in given["left_out"]]
+problems = {}
+skipped = set()
+
+
+def write(**line):
+    with open(given["record"], "a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def name_of(nodeid):
+    return nodeid.encode("ascii", "backslashreplace").decode()
+
+
+def is_sampled(name):
+    return zlib.crc32(f"{given['seed']} {name}".encode()) < given["sample"] * 2**32
+
+
+def pytest_collection_modifyitems(config, items):
+    chosen, done, only = [], set(given["done"]), given["only"] and set(given["only"])
+    for item in items:
+        name = name_of(item.nodeid)
+        if any(each.search(name) for each in left_out):
+            write(test=name, outcome="left out")
+        elif is_sampled(name):
+            write(test=name, outcome="collected")
+            if name not in done and (not only or name in only):
+                chosen.append(item)
+    items[:] = chosen
+
+
+def pytest_collectreport(report):
+    if report.failed:
+        write(test=name_of(report.nodeid), outcome="not collected", reason=reason_of(report))
+
+
+def pytest_sessionfinish(session):
+    write(test="", outcome="end")
+
+
+class OutOfTime(BaseException):
+    pass
+
+
+def ring(number, frame):
+    raise OutOfTime(f"more than {given['limit']} s")
+
+
+def pytest_runtest_logstart(nodeid, location):
+    write(test=name_of(nodeid), outcome="begun")
+    signal.signal(signal.SIGALRM, ring)
+    signal.alarm(given["limit"])
+
+
+def reason_of(report):
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else str(report.longrepr)
+    lines = [line.removeprefix("E").strip() for line in text.strip().splitlines() if line.strip()]
+    if crash is None:
+        lines = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit)\b", line)][-1:] or lines[-1:]
+    return " ".join(lines[:3])[:400]
+
+
+def pytest_runtest_logreport(report):
+    name = name_of(report.nodeid)
+    if report.failed and name not in problems:
+        problems[name] = reason_of(report)
+    if report.skipped:
+        skipped.add(name)
+
+
+def pytest_runtest_logfinish(nodeid, location):
+    signal.alarm(0)
+    name = name_of(nodeid)
+    if name in problems:
+        write(test=name, outcome="failed", reason=problems[name])
+    else:
+        write(test=name, outcome="skipped" if name in skipped else "passed")
+    sys.stdout.flush()
