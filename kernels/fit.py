@@ -187,6 +187,8 @@ fit("cos_for_float", "(cos(r) - 1 + r^2/2) / r^4 over z = r^2", at_zero(lambda z
 fit("log_for_float", "(log((1+s)/(1-s)) - 2s) / s^3 over z = s^2", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.042, 4)
 fit("log1p_for_float", "the same up to s = 1/3", at_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(2) / 3), 0, 0.1112, 6)
 fit("exp_for_float", "(e^r - 1) / r for |r| <= ln(2)/2", at_zero(lambda r: mp.expm1(r) / r, 1), -0.3467, 0.3467, 7)
+fit("atan_for_float", "atan(x) / x over z = x^2, |x| <= 1", at_zero(lambda z: mp.atan(mp.sqrt(z)) / mp.sqrt(z), 1), 0, 1, 11)
+fit("asin_for_float", "(asin(x) - x) / x^3 over z = x^2, |x| <= 1/2", at_zero(lambda z: (mp.asin(mp.sqrt(z)) - mp.sqrt(z)) / z ** mp.mpf(1.5), mp.mpf(1) / 6), 0, 0.25, 6)
 fit("erf_for_float", "erf(x) / x over z = x^2, |x| <= 1/2", at_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), 0, 0.25, 5)
 fit("erfcx_for_float", "(4 + x) erfcx(x) over t = (x - 4) / (x + 4), 1/2 <= x <= 11", lambda t: 8 / (1 - t) * erfcx(4 * (1 + t) / (1 - t)),
     -3.5 / 4.5, 7 / mp.mpf(15), 11)

@@ -204,9 +204,7 @@ template <class V> KINDLING_INLINE V log1p(const V& x) {
 template <class V>
 KINDLING_INLINE void reduce_large_lanes(const V& x, V& high, V& low, Bits<V>& quadrant) {
     auto large = ~(absolute(x) <= largest_plain_angle);
-    bool any = false;
-    for (int i = 0; i < Lanes<V>::count; i++) any |= large[i] != 0;
-    if (any) [[unlikely]]
+    if (anywhere(large)) [[unlikely]]
         for (int i = 0; i < Lanes<V>::count; i++)
             if (large[i]) {
                 ReducedAngle reduced = reduce_large_angle(x[i]);
@@ -445,6 +443,8 @@ template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
 
 // ---- float32 in double lanes: polynomials can be short, and what is lost on the way is lost behind a float's last bit
 
+inline constexpr double quarter_turn = 1.5707963267948966;
+
 /// 1 / x and the square root to 46 bits, of numbers that are floats but for their precision: from what floats give, with a step
 /// of Newton's. Divisions of doubles take three times as long.
 template <class V> KINDLING_INLINE V inverse_for_float(const V& x) {
@@ -530,6 +530,39 @@ template <class V> KINDLING_INLINE V erfinv_for_float(const V& x) {
     if (anywhere(far)) ratio = choose(far, fused(V(square_root(w) - 3.125), coefficients::erfinv_far), ratio);
     V result = choose(inside == 0.0, with_sign(all<V>(infinity), x), x * ratio);
     return choose(inside >= 0.0, result, all<V>(nan));
+}
+template <class V> KINDLING_INLINE V atan_for_float(const V& x) {
+    V a = at_most(absolute(x), 1e10);
+    auto big = a > 1.0;
+    V t = choose(big, -inverse_for_float(a), a);
+    return with_sign(mul_add(t, fused(V(t * t), coefficients::atan_for_float), choose(big, all<V>(quarter_turn), V{})), x);
+}
+template <class V> KINDLING_INLINE V atan2_for_float(const V& y, const V& x) {
+    V ay = absolute(y), ax = absolute(x);
+    auto steep = ay > ax;
+    V top = choose(steep, ax, ay), bottom = choose(steep, ay, ax);
+    V t = choose(top == 0.0, V{}, choose(top == infinity, all<V>(1.0), V(top / bottom)));   // both may be 0 or infinite
+    V a = t * fused(V(t * t), coefficients::atan_for_float);
+    V low = choose(steep, quarter_turn - a, a);
+    low = choose(bit_cast<Mask<V>>(x) < 0, 2.0 * quarter_turn - low, low);
+    return choose((x != x) | (y != y), all<V>(nan), with_sign(low, y));
+}
+/// asin(|x|) of |x| <= 1/2, and of more half of acos(|x|).
+template <class V> KINDLING_INLINE AsinParts<V> asin_parts_for_float(const V& a) {
+    auto big = a > 0.5;
+    V z = choose(big, mul_add(a, all<V>(-0.5), all<V>(0.5)), a * a);
+    V s = choose(big & (z != 0.0), root_for_float(z), choose(big, z, a));   // the root of 0 would be NaN
+    return {mul_add(s * z, fused(z, coefficients::asin_for_float), s), big};
+}
+template <class V> KINDLING_INLINE V asin_for_float(const V& x) {
+    AsinParts<V> parts = asin_parts_for_float(absolute(x));
+    return with_sign(choose(parts.big, mul_add(parts.value, all<V>(-2.0), all<V>(quarter_turn)), parts.value), x);
+}
+template <class V> KINDLING_INLINE V acos_for_float(const V& x) {
+    AsinParts<V> parts = asin_parts_for_float(absolute(x));
+    V value = with_sign(parts.value, x);
+    V outer = mul_add(value, all<V>(2.0), choose(x < 0.0, all<V>(2.0 * quarter_turn), V{}));
+    return choose(parts.big, outer, quarter_turn - value);
 }
 template <class V> KINDLING_INLINE V hypot_for_float(const V& x, const V& y) {
     V result = square_root(mul_add(x, x, y * y));

@@ -13,10 +13,10 @@ namespace {
 #define KINDLING_FOR_EACH_BINARY(X) \
     X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
 #define KINDLING_FOR_EACH_FLOAT(X) \
-    X(Asinh, asinh_for_float) X(Acosh, acosh_for_float) X(Erfc, erfc_for_float) X(Erfinv, erfinv_for_float) \
+    X(Asin, asin_for_float) X(Acos, acos_for_float) X(Atan, atan_for_float) X(Asinh, asinh_for_float) X(Acosh, acosh_for_float) X(Erfc, erfc_for_float) X(Erfinv, erfinv_for_float) \
     X(Lgamma, lgamma_for_float) X(Digamma, digamma_for_float)
 #define KINDLING_FOR_EACH_FLOAT_BINARY(X) \
-    X(Hypot, hypot_for_float) X(Logaddexp, logaddexp_for_float) X(Logaddexp2, logaddexp2_for_float)
+    X(Atan2, atan2_for_float) X(Hypot, hypot_for_float) X(Logaddexp, logaddexp_for_float) X(Logaddexp2, logaddexp2_for_float)
 
 #define X(PRIMITIVE, NAME) \
     void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) { \

@@ -138,12 +138,16 @@ int maths_float(Primitive primitive, const int* operands, TileFunction whole) {
 #undef X
 #define X(PRIMITIVE, NAME) \
     case Primitive::PRIMITIVE: return convert<float>(maths::NAME##_for_float(convert<double>(a))).lane;
-        X(Tan, tan) X(Cosh, cosh) X(Sinh, sinh) X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Erfc, erfc)
+        X(Tan, tan) X(Asin, asin) X(Acos, acos) X(Atan, atan) X(Cosh, cosh) X(Sinh, sinh) X(Asinh, asinh) X(Acosh, acosh)
+        X(Atanh, atanh) X(Erfc, erfc)
 #undef X
 #define X(BASE, PRIMITIVE) case Primitive::PRIMITIVE: return maths::any_logf<maths::Base::BASE>(a).lane;
         X(E, Log) X(Two, Log2) X(Ten, Log10)
 #undef X
-        case Primitive::Hypot: return convert<float>(maths::hypot_for_float(convert<double>(a), convert<double>(b))).lane;
+#define X(PRIMITIVE, NAME) \
+    case Primitive::PRIMITIVE: return convert<float>(maths::NAME##_for_float(convert<double>(a), convert<double>(b))).lane;
+        X(Atan2, atan2) X(Hypot, hypot)
+#undef X
         case Primitive::Pow: return mended(maths::powf<false>(a, b), a, b, whole);
         default: return none;
     }
