@@ -138,8 +138,7 @@ _FILES = {
              "set_deterministic_debug_mode get_deterministic_debug_mode set_float32_matmul_precision "
              "get_float32_matmul_precision set_warn_always is_warn_always_enabled set_flush_denormal asarray from_dlpack "
              "to_dlpack numel is_complex is_floating_point is_conj is_neg is_signed is_nonzero is_inference "
-             "is_distributed get_device detach_ dequantize get_file_path "
-             "quantize_per_tensor quantize_per_channel from_file "
+             "is_distributed get_device detach_ get_file_path from_file "
              "FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor "
              "BoolTensor compiled_with_cxx11_abi init_num_threads has_lapack has_mkl has_openmp has_spectral "
              "is_autocast_ipu_enabled set_autocast_ipu_enabled get_autocast_ipu_dtype set_autocast_ipu_dtype "
@@ -152,8 +151,13 @@ _FILES = {
     "_control": "vmap cond while_loop",
     "_devices": "Stream Event AcceleratorError get_device_module _register_device_module "
                 "_is_device_backend_autoload_enabled _import_device_backends",
+    "_quantized": "quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize int_repr q_scale q_zero_point q_per_channel_scales "
+                  "q_per_channel_zero_points q_per_channel_axis fake_quantize_per_tensor_affine fake_quantize_per_channel_affine "
+                  "fused_moving_avg_obs_fake_quant _choose_qparams_per_tensor _make_per_tensor_quantized_tensor "
+                  "_make_per_channel_quantized_tensor _empty_affine_quantized _empty_per_channel_affine_quantized",
     "_memory": "memory_stats memory_summary empty_cache reset_peak_memory_stats set_cache_limit set_memory_limit",
-    "_keys": "AVG SUM AggregationType DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag qscheme",
+    "_keys": "AVG SUM AggregationType DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag qscheme per_tensor_affine per_channel_affine "
+             "per_tensor_symmetric per_channel_symmetric per_channel_affine_float_qparams",
     "_types": "AnyType Argument AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FunctionSchema FutureType "
               "InferredType IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType "
               "StringType SymBoolType SymIntType TensorType TupleType Type UnionType parse_schema unify_type_list",

@@ -415,11 +415,6 @@ def detach_(input):
     return input.detach_()
 
 
-def dequantize(tensors):
-    """A tensor, or each of several, in float32: none is quantised."""
-    return tensors.dequantize() if isinstance(tensors, Tensor) else [each.dequantize() for each in tensors]
-
-
 def to_dlpack(tensor):
     """A DLPack capsule over the tensor's memory; it can be taken in once."""
     return _C._to_dlpack(tensor)
@@ -432,18 +427,6 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     dtype = dtype or _C.get_default_dtype()
     storage = UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)
     return torch.empty(0, dtype=dtype).set_(storage, 0, (size,), (1,))
-
-
-def _absent(what):
-    def function(*args, **kwargs):
-        raise NotImplementedError(f"{what} are not supported")
-
-    function._absent = True      # tools/names.py counts it among the missing
-    return function
-
-
-quantize_per_tensor = _absent("quantised tensors (torch.quantize_per_tensor)")
-quantize_per_channel = _absent("quantised tensors (torch.quantize_per_channel)")
 
 
 def _has(name):

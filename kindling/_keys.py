@@ -71,12 +71,18 @@ class Tag(_Member, names="core cudagraph_unsafe data_dependent_output dynamic_ou
 
 
 class qscheme(_Member, names="per_tensor_affine per_channel_affine per_tensor_symmetric per_channel_symmetric per_channel_affine_float_qparams"):
-    """How quantised tensors are scaled; none are supported."""
+    """How quantised tensors are scaled."""
 
     def __repr__(self):
         return "torch." + self.name
 
     __str__ = __repr__
+
+    def __reduce__(self):
+        return self.name        # files have its name in torch
+
+
+per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric, per_channel_affine_float_qparams = qscheme
 
 
 _BACKENDS = "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta".split()

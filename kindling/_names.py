@@ -7,7 +7,8 @@ _APART = (
     "align_tensors broadcast_shapes channels_last channels_last_3d compiled_with_cxx11_abi contiguous_format "
     "convolution_backward embedding_dense_backward from_dlpack get_file_path grid_sampler_2d_backward "
     "grid_sampler_3d_backward jagged legacy_contiguous_format lu max_pool2d_with_indices_backward native_dropout_backward "
-    "nonzero_numpy pca_lowrank preserve_format segment_reduce set_default_dtype set_grad_enabled sparse_coo sparse_csr embedding_sparse_backward sparse_sampled_addmm sparse_csc sparse_bsr sparse_bsc copy_sparse_to_sparse_ "
+    "nonzero_numpy pca_lowrank per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine per_tensor_symmetric"
+    "  preserve_format segment_reduce set_default_dtype set_grad_enabled sparse_coo sparse_csr embedding_sparse_backward sparse_sampled_addmm sparse_csc sparse_bsr sparse_bsc copy_sparse_to_sparse_ "
     "strided svd_lowrank to_dlpack unique unique_dim while_loop "
     "symeig solve lstsq eig matrix_rank get_default_device_scope ops classes")
 # Files whose names are Kindling's own: torch's top module has none of them.

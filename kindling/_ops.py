@@ -207,6 +207,24 @@ class _Namespace:
         return f"<torch.ops.{self.name}>"
 
 
+class _Quantized(_Namespace):
+    """``torch.ops.quantized``: functions in Python, since packed weights are no tensors."""
+
+    def __getattr__(self, name):
+        from kindling import _quantized_ops
+        if name[:1] != "_" and name != "name" and callable(getattr(_quantized_ops, name, None)):
+            value = self.__dict__[name] = _function_packet(name, getattr(_quantized_ops, name))
+            return value
+        return super().__getattr__(name)
+
+
+def _function_packet(name, function):
+    packet = OpOverloadPacket("quantized", name, f"quantized::{name}", ("default",))
+    packet._function = function
+    packet.default = OpOverload(packet, "quantized", name, "", function)
+    return packet
+
+
 class _Ops:
     """``torch.ops``."""
 
@@ -216,7 +234,7 @@ class _Ops:
     def __getattr__(self, name):
         if name[:2] == "__":
             raise AttributeError(name)
-        value = _Namespace(name)
+        value = _Quantized(name) if name == "quantized" else _Namespace(name)
         setattr(self, name, value)
         return value
 

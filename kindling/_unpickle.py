@@ -14,13 +14,14 @@ BLOCKED_MODULES = ("sys", "os", "posix", "nt")
 _DTYPES = frozenset((
     "float16", "float32", "float64", "bfloat16", "complex32", "complex64", "complex128", "int8", "int16", "int32",
     "int64", "uint8", "uint16", "uint32", "uint64", "bool", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz",
-    "float8_e4m3fnuz", "float8_e8m0fnu"))
+    "float8_e4m3fnuz", "float8_e8m0fnu", "qint8", "quint8", "qint32"))
 _MEMORY_FORMATS = frozenset(("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))
+_QSCHEMES = frozenset(("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric", "per_channel_affine_float_qparams"))
 _TENSOR_CLASSES = frozenset(kind + "Tensor" for kind in (
     "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"))
 _REBUILDERS = frozenset((
     "_rebuild_parameter", "_rebuild_parameter_with_state", "_rebuild_tensor", "_rebuild_tensor_v2",
-    "_rebuild_tensor_v3", "_rebuild_sparse_tensor", "_rebuild_meta_tensor_no_storage", "_rebuild_wrapper_subclass",
+    "_rebuild_tensor_v3", "_rebuild_sparse_tensor", "_rebuild_qtensor", "_rebuild_meta_tensor_no_storage", "_rebuild_wrapper_subclass",
     "_rebuild_device_tensor_from_numpy", "_rebuild_device_tensor_from_cpu_tensor"))
 _UNHASHABLE = (list, dict, set, bytearray, OrderedDict, Counter)
 # Old files use Python 2's names.
@@ -324,6 +325,8 @@ def _resolve(module, name):
         if name in _DTYPES or name in _MEMORY_FORMATS:
             value = getattr(torch, name, None)
             return None if value is None else (value, None)
+        if name in _QSCHEMES:
+            return getattr(torch, name), None
         if name == "Size":
             return torch.Size, _make_size
         if name == "device":

@@ -124,6 +124,26 @@ def _rebuild_sparse_tensor(layout, data):
     return torch.sparse_compressed_tensor(compressed, plain, values, size, layout=layout, check_invariants=True)
 
 
+def _rebuild_qtensor(storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks):
+    """A quantised tensor: whole numbers, and (scheme, scale, zero point) or (scheme, scales, zero points, axis)."""
+    from kindling import _quantized
+    dtype = _kind(storage.dtype)
+    if dtype not in _quantized.RANGES or not isinstance(quantizer_params, tuple) or not quantizer_params:
+        raise RuntimeError("rebuilding a quantised tensor: its dtype or its scheme is missing")
+    plain = _rebuild_tensor(storage, storage_offset, size, stride, _quantized.RANGES[dtype][0])
+    scheme, *rest = quantizer_params
+    if scheme == torch.per_tensor_affine and len(rest) == 2 and isinstance(rest[0], float) and isinstance(rest[1], int):
+        return _quantized.make(plain, dtype, _quantized.Quantizer(scheme, *rest))
+    if scheme in (torch.per_channel_affine, torch.per_channel_affine_float_qparams) and len(rest) == 3:
+        scales, zeros, axis = rest
+        if isinstance(scales, (list, tuple)):
+            scales, zeros = torch.tensor(scales, dtype=torch.float64), torch.tensor(zeros, dtype=torch.int64)
+        if type(axis) is int and 0 <= axis < plain.dim() and isinstance(scales, torch.Tensor) and isinstance(zeros, torch.Tensor) and (
+                scales.shape == zeros.shape == (plain.size(axis),)):
+            return _quantized.make(plain, dtype, _quantized.Quantizer(scheme, scales, zeros, axis))
+    raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {scheme}")
+
+
 def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
     """An instance of a wrapper subclass: no data of its own."""
     return torch.Tensor._make_wrapper_subclass(

@@ -543,7 +543,7 @@ def _save_legacy(prepared, file, root, no_byteorder):
     file.write(plain(keys))
     for key in keys:
         storage, dtype = storages.kept[key]
-        count = storage.nbytes() // torch.empty(0, dtype=dtype).element_size()
+        count = storage.nbytes() // dtype.itemsize
         file.write(count.to_bytes(8, "little"))
         file.write(_contents(storage))
 
@@ -727,7 +727,7 @@ def _swap_bytes(view, width):
 
 
 def _swap_width(dtype):
-    size = torch.empty(0, dtype=dtype).element_size()
+    size = dtype.itemsize
     return size // 2 if dtype.is_complex else size
 
 
@@ -747,7 +747,7 @@ def _storage_request(saved, parts):
     key, location = _text(key), _text(location)
     if type(key) is not str or type(location) is not str or type(numel) is not int or numel < 0:
         raise RuntimeError("failed reading file: a storage is described in a way that torch.save does not write")
-    return dtype, numel * torch.empty(0, dtype=dtype).element_size(), key, location, rest
+    return dtype, numel * dtype.itemsize, key, location, rest
 
 
 def _load_zip(f, source, restore, meta, unpickler, mmap):

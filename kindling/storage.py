@@ -9,7 +9,7 @@ _STORAGE_NAMES = {
     "float64": "DoubleStorage", "float32": "FloatStorage", "float16": "HalfStorage", "bfloat16": "BFloat16Storage",
     "int64": "LongStorage", "int32": "IntStorage", "int16": "ShortStorage", "int8": "CharStorage",
     "uint8": "ByteStorage", "bool": "BoolStorage", "complex128": "ComplexDoubleStorage",
-    "complex64": "ComplexFloatStorage",
+    "complex64": "ComplexFloatStorage", "qint8": "QInt8Storage", "quint8": "QUInt8Storage", "qint32": "QInt32Storage",
 }
 _DTYPE_NAMES = {storage: dtype for dtype, storage in _STORAGE_NAMES.items()}
 
@@ -64,7 +64,7 @@ class TypedStorage:
             raise TypeError(f"TypedStorage: expected at most one positional argument, got {len(args)}")
         content = args[0] if args else 0
         if isinstance(content, int):
-            size = content * torch.empty(0, dtype=dtype).element_size()
+            size = content * dtype.itemsize
             self._untyped_storage = torch.UntypedStorage(size) if device is None else torch.UntypedStorage(
                 size, device=device)
         elif hasattr(content, "__iter__"):
@@ -93,7 +93,7 @@ class TypedStorage:
         return self._untyped_storage._cdata
 
     def element_size(self):
-        return _torch().empty(0, dtype=self.dtype).element_size()
+        return self.dtype.itemsize
 
     def nbytes(self):
         return self._untyped_storage.nbytes()

@@ -143,9 +143,28 @@ OPERATORS(products) {
                                   mat2.data(), mat2.stride(0), mat2.stride(1), out.data(), mat2.size(1), 1};
             Unlocked unlocked(problem.m * problem.n * problem.k > 100000);
             if (self.dtype() == DType::Int8 && library::gemm_bytes(problem)) return out;
-            return product(to(self, DType::Int32), to(mat2, DType::Int32), Tensor(), 0, 1);
+            // float32 holds the sum of so many products exactly.
+            const int64_t exact = self.dtype() == DType::Int8 ? 1024 : 512;
+            Tensor sum;
+            for (int64_t at = 0; at < problem.k || !at; at += exact) {
+                const int64_t count = std::min(exact, problem.k - at);
+                Tensor part = to(product(to(narrow(self, 1, at, count), DType::Float32), to(narrow(mat2, 0, at, count), DType::Float32), Tensor(), 0, 1), DType::Int32);
+                sum = sum.defined() ? add(sum, part) : part;
+            }
+            return sum;
         }),
         refuses("torch._int_mm(torch.ones(2, 3), torch.ones(3, 2))", "RuntimeError: _int_mm: Expected self dtype to be int8 or uint8"),
+    });
+    declare("_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor", {
+        doc("self times the transpose of an int8 matrix whose rows have a scale each; summed in float32"), not_differentiable(),
+        kernel([](const Tensor& self, const Tensor& mat2, const Tensor& scales) {
+            KINDLING_CHECK(Runtime, is_half(self.dtype()) || self.dtype() == DType::Float32, "_weight_int8pack_mm : expect A to be either 32-bit or 16-bit float tensor.");
+            KINDLING_CHECK(Runtime, self.dim() == 2 && mat2.dim() == 2 && self.size(1) == mat2.size(1) && mat2.dtype() == DType::Int8,
+                           "_weight_int8pack_mm : expect B to be an int8 tensor of as many columns as A, got %s and %s", str(self.sizes()).c_str(), str(mat2.sizes()).c_str());
+            KINDLING_CHECK(Runtime, scales.dim() == 1 && scales.size(0) == mat2.size(0), "_weight_int8pack_mm : expect scales to be 1d tensor with size %ld", mat2.size(0));
+            return to(mul(mm(to(self, DType::Float32), t(to(mat2, DType::Float32))), to(scales, DType::Float32)), self.dtype());
+        }),
+        refuses("torch.ops.aten._weight_int8pack_mm(torch.ones(2, 3), torch.ones(4, 3), torch.ones(4))", "RuntimeError: _weight_int8pack_mm : expect B to be an int8 tensor"),
     });
     declare("_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor", {
         doc("The product of matrices of eight-bit floating numbers, each with a scale for all of it or, both, for each row and column; summed in float32"),

@@ -1,0 +1,3 @@
+from .linear import Linear, LinearPackedParams
+
+__all__ = ["Linear", "LinearPackedParams"]
