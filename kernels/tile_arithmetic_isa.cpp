@@ -47,14 +47,14 @@ void select16(void* out, const void* c, const void* a, const void* b, int64_t n,
 template <class T> void fused(void* out, const void* a, const void* b, const void* c, int64_t n, unsigned splat) {
     loop3<T, T, T>(
         [](auto x, auto y, auto z) {
-            auto result = x;
-            for (int i = 0; i < Lanes<decltype(x)>::count; i++)
-                result[i] = sizeof(T) == 4
-                                ? static_cast<T>(__builtin_fmaf(static_cast<float>(x[i]), static_cast<float>(y[i]),
-                                                                static_cast<float>(z[i])))
-                                : static_cast<T>(__builtin_fma(static_cast<double>(x[i]), static_cast<double>(y[i]),
-                                                               static_cast<double>(z[i])));
-            return result;
+#if !defined(__FMA__)
+            if constexpr (sizeof(T) == 8) {     // mul_add is not for every double there
+                auto result = x;
+                for (int i = 0; i < Lanes<decltype(x)>::count; i++) result[i] = __builtin_fma(x[i], y[i], z[i]);
+                return result;
+            }
+#endif
+            return mul_add(x, y, z);
         },
         out, a, b, c, n, splat);
 }

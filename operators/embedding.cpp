@@ -1,10 +1,14 @@
 // operators/embedding.cpp: table look-ups, one-hot codes and attention.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/isa.h"
 #include "kernels/library/attention.h"
+#include "kernels/library/indexing.h"
+#include "kernels/library/sparse_product.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 
@@ -128,13 +132,65 @@ OPERATORS(embedding) {
             return scatter(zeros(shape, DType::Int64), -1, unsqueeze(self, -1), Scalar(1));
         }),
     });
+    declare("_bags_of(Tensor offsets, Tensor indices, int padding_idx) -> (Tensor bags, Tensor sizes)", {
+        doc("The bag that each index lies in, for bags that start at the offsets, and how many indices but padding_idx lie in each"),
+        in(space::Hidden), not_differentiable(), no_out(),
+        kernel([](const Tensor& offsets, const Tensor& indices, int64_t padding_idx) {
+            const int64_t count = offsets.numel(), n = indices.numel();
+            Tensor bags = empty({n}, DType::Int64), sizes = zeros({count}, DType::Int64);
+            Tensor starts = contiguous(offsets), rows = contiguous(indices);
+            const auto *start = static_cast<const int64_t*>(starts.data()), *index = static_cast<const int64_t*>(rows.data());
+            auto *to = static_cast<int64_t*>(bags.data()), *size = static_cast<int64_t*>(sizes.data());
+            int64_t bag = -1;
+            for (int64_t i = 0; i < n; i++) {
+                while (bag + 1 < count && start[bag + 1] <= i) bag++;
+                to[i] = bag;
+                if (bag >= 0) size[bag] += index[i] != padding_idx;
+            }
+            return std::tuple<Tensor, Tensor>(bags, sizes);
+        }),
+    });
     declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx, bool sparse) -> Tensor", {
-        doc("Sums of table rows: row i of the result adds the rows whose bag is i"), in(space::Hidden), no_out(),
-        composition([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool sparse) {
-            Tensor rows = embedding(weight, indices, padding_idx, false, sparse);
+        doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"), in(space::Hidden), no_out(),
+        kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool) {
+            Tensor rows = contiguous(indices), bag_of = contiguous(bags);
+            const int64_t n = rows.numel(), width = weight.size(1);
+            const auto *row = static_cast<const int64_t*>(rows.data()), *wrong = library::find_outside(row, n, weight.size(0));
+            KINDLING_CHECK(Runtime, !wrong, "Index %ld of input takes value %ld which is not in the valid range [0, %ld)", wrong - row, *wrong, weight.size(0));
+            // A sparse matrix of bags by rows times the table. Half types are summed as floats.
+            const DType wide = is_half(weight.dtype()) ? DType::Float32 : weight.dtype();
+            Tensor kept = empty({n}, DType::Int64), factors = per_sample_weights.defined() ? clone(to(per_sample_weights, wide)) : ones({n}, wide);
+            Tensor starts = zeros({count + 1}, DType::Int64), result = empty({count, width}, wide);
+            auto *column = static_cast<int64_t*>(kept.data()), *start = static_cast<int64_t*>(starts.data());
+            const auto* bag = static_cast<const int64_t*>(bag_of.data());
+            const size_t item = item_size(wide);
+            auto* factor = static_cast<char*>(factors.data());
+            int64_t filled = 0;
+            for (int64_t i = 0; i < n; i++) {
+                if (bag[i] < 0 || row[i] == padding_idx) continue;
+                if (filled != i) std::memmove(factor + static_cast<size_t>(filled) * item, factor + static_cast<size_t>(i) * item, item);
+                column[filled++] = row[i];
+                start[bag[i] + 1] = filled;
+            }
+            for (int64_t i = 1; i <= count; i++) start[i] = std::max(start[i], start[i - 1]);
+            Tensor table = contiguous(weight);
+            if (wide != weight.dtype()) {
+                table = to(index_select(weight, 0, narrow(kept, 0, 0, filled)), wide);
+                for (int64_t i = 0; i < filled; i++) column[i] = i;
+            }
+            Unlocked unlocked(n * width > 4096);
+            library::sparse_times_strided(wide, count, start, column, factors.data(), table.data(), width, result.data());
+            return to(result, weight.dtype());
+        }),
+        derivative("weight", GIVEN(Tensor grad, Tensor indices, Tensor bags, Tensor per_sample_weights, IntList weight_sizes, int64_t padding_idx, bool sparse) {
+            Tensor rows = index_select(grad, 0, bags);
             if (per_sample_weights.defined()) rows = mul(rows, unsqueeze(per_sample_weights, 1));
-            if (padding_idx >= 0) rows = masked_fill(rows, unsqueeze(eq(indices, Scalar(padding_idx)), 1), Scalar(0));
-            return index_add(zeros({count, weight.size(1)}, weight.dtype()), 0, bags, rows);
+            if (sparse) return embedding_sparse_backward(rows, indices, weight_sizes[0], padding_idx, false);
+            return embedding_dense_backward(rows, indices, weight_sizes[0], padding_idx, false);
+        }),
+        derivative("per_sample_weights", GIVEN(Tensor grad, Tensor weight, Tensor indices, Tensor bags, int64_t padding_idx) {
+            Tensor given = sum(mul(index_select(grad, 0, bags), embedding(weight, indices)), generated::ints<1>());
+            return padding_idx >= 0 ? masked_fill(given, eq(indices, Scalar(padding_idx)), Scalar(0)) : given;
         }),
     });
     declare("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)", {
@@ -153,9 +209,8 @@ OPERATORS(embedding) {
             }
             Tensor at = to(indices, DType::Int64);
             Tensor starts = to(narrow(offsets, 0, 0, count), DType::Int64);
-            Tensor bags = sub(searchsorted(starts, arange(Scalar(at.numel())), false, true), wrap_number(Scalar(1)));
-            Tensor kept = padding_idx >= 0 ? to(ne(at, Scalar(padding_idx)), DType::Int64) : ones({at.numel()}, DType::Int64);
-            Tensor sizes = index_add(zeros({count}, DType::Int64), 0, bags, kept), none = empty({0}, DType::Int64), result;
+            auto [bags, sizes] = _bags_of(starts, at, padding_idx);
+            Tensor none = empty({0}, DType::Int64), result;
             if (mode == 2) {
                 Tensor rows = embedding(weight, at, padding_idx);
                 if (padding_idx >= 0) rows = masked_fill(rows, unsqueeze(eq(at, Scalar(padding_idx)), 1), Scalar(-__builtin_inf()));

@@ -1,17 +1,11 @@
 // operators/sparse_products.cpp: matrix products with sparse tensors.
 #include "core/dispatch.h"
 #include "generated/functions.h"
-#include "kernels/isa.h"
-#include "kernels/library/sparse_product_isa.h"
+#include "kernels/library/sparse_product.h"
 #include "operators/forms.h"
 #include "operators/sparse_kernels.h"
-#include "runtime/threads.h"
 
 namespace kindling {
-
-namespace library {
-static const SparseProduct& product_in_use() { return KINDLING_OF_ISA(sparse_product); }
-}  // namespace library
 
 namespace {
 /// A matrix as its elements, sorted by row.
@@ -52,15 +46,10 @@ void check_shapes(const Tensor& a, const Tensor& b) {
     KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "addmm: expected 'mat1' and 'mat2' to have the same dtype, but got %s and %s", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
 }
 
-template <class T> void multiply_rows(const Elements& a, const Tensor& b, const Tensor& result) {
-    const library::SparseRows<T> rows{a.starts.data_ptr<int64_t>(), a.columns.data_ptr<int64_t>(), a.values.data_ptr<T>(), b.data_ptr<T>(), b.size(1), result.data_ptr<T>()};
-    const library::SparseProduct& product = library::product_in_use();
-    const int64_t count = a.values.size(0), work = count * b.size(1), grain = std::max<int64_t>(result.size(0) * 65536 / std::max<int64_t>(work, 1), 1);
-    Unlocked unlocked(work > 100000);
-    parallel_for(0, result.size(0), grain, [&](int64_t first, int64_t last) {
-        if constexpr (sizeof(T) == 4) product.floats(rows, first, last);
-        else product.doubles(rows, first, last);
-    });
+void multiply_rows(const Elements& a, const Tensor& b, const Tensor& result) {
+    Unlocked unlocked(a.values.size(0) * b.size(1) > 100000);
+    library::sparse_times_strided(b.dtype(), result.size(0), a.starts.data_ptr<int64_t>(), a.columns.data_ptr<int64_t>(), a.values.data(),
+                                  b.data(), b.size(1), result.data());
 }
 
 /// Rows of the strided factor, each times an element, are added up row by row. Where there is no loop for the dtype at most
@@ -69,8 +58,7 @@ Tensor times_strided(const Elements& a, int64_t rows, const Tensor& b) {
     check_places(a, b.size(0));
     if (b.dtype() == DType::Float32 || b.dtype() == DType::Float64) {
         Tensor result = make_tensor({rows, b.size(1)}, b.dtype());
-        if (b.dtype() == DType::Float32) multiply_rows<float>(a, contiguous(b), result);
-        else multiply_rows<double>(a, contiguous(b), result);
+        multiply_rows(a, contiguous(b), result);
         return result;
     }
     Tensor result = zeros({rows, b.size(1)}, b.dtype()), at_row = a.rows();
