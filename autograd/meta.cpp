@@ -16,7 +16,7 @@ AutogradMeta& need_meta(TensorImpl* impl) {
 }
 
 static void forget_retain(AutogradMeta* meta) {
-    GradNode* node = meta->grad_fn.get();
+    Ref<GradNode> node = meta->retained_at ? std::move(meta->retained_at) : meta->grad_fn;
     if (!node || !node->hooks) return;
     SpinGuard guard(node->lock);
     auto& retains = node->hooks->retains;
@@ -92,9 +92,11 @@ Edge gradient_edge(TensorImpl* impl) {
     return {grad_accumulator(impl), 0};
 }
 
-void set_gradient_edge(TensorImpl* impl, Edge edge) {
+void set_gradient_edge(TensorImpl* impl, Edge edge, bool retaining) {
     AutogradMeta& meta = need_meta(impl);
-    if (meta.retains_grad && meta.grad_fn) {
+    if (meta.retains_grad && meta.grad_fn && retaining) {
+        if (!meta.retained_at) meta.retained_at = meta.grad_fn;
+    } else if (meta.retains_grad && meta.grad_fn) {
         forget_retain(&meta);
         edge.node->need_hooks().retains.push_back({&meta, edge.input});
     }
@@ -199,7 +201,9 @@ Tensor detached(const Tensor& tensor, bool own_version) {
     if (from->storage) from->storage->retain();
     impl->storage = from->storage;
     if (own_version) impl->start_version(0);
+    else if (from->uncounted && !from->inference) fail_uncounted();
     else impl->share_version(from);
+    count_detached(impl.get(), from);
     return Tensor(std::move(impl));
 }
 
@@ -226,19 +230,19 @@ void set_data(const Tensor& tensor, const Tensor& value) {
         SpinGuard guard(to->autograd->lock);
         to->autograd->accumulator = nullptr;
     }
-    // The counter goes on from where it is: values saved before stay told apart from what comes.
-    uint32_t version = tensor.version();
+    // The counter goes on from where it is, together with that of views: values saved before stay told apart from what comes.
+    to->keep_version();
     Storage* old = to->storage;
     if (from->storage) from->storage->retain();
     to->dtype = from->dtype;
     to->layout = from->layout;
     to->device = from->device;
     to->offset = from->offset;
+    to->inference = from->inference;
     constexpr uint32_t kept = key::Autograd | key::Dispatch | key::Function;
     to->key = (to->key & kept) | (from->key & ~kept);
     to->set_shape(value.sizes(), value.strides());
     to->storage = from->storage;
-    to->start_version(version);
     if (old) release(old);
 }
 

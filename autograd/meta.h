@@ -13,6 +13,7 @@ struct AutogradMeta {
     TensorImpl* owner = nullptr;
     uint32_t output = 0;                 // which result of grad_fn this tensor is
     bool retains_grad = false;
+    Ref<GradNode> retained_at;           // where the gradient is kept if not at grad_fn: squeeze_ and its kin leave that where it was
     bool grad_dtype_set = false;
     DType grad_dtype = DType::None;
     std::vector<Ref<GradHook>> hooks;    // of leaves; a result's hooks are in its grad_fn
@@ -42,8 +43,9 @@ void set_history(TensorImpl* impl, GradNode* node);
 void rebase_history(TensorImpl* impl, Ref<GradNode> node);
 /// torch's checks before an in-place write that is recorded: leaves, views of leaves, views that must not be written.
 void check_inplace(TensorImpl* impl, bool any_requires_grad);
-/// Changes where a tensor's gradient goes without asking anything.
-void set_gradient_edge(TensorImpl* impl, Edge edge);
+/// Changes where a tensor's gradient goes without asking anything. What `retain_grad` asked for goes along, or stays (`retaining`)
+/// with the gradient of the old history.
+void set_gradient_edge(TensorImpl* impl, Edge edge, bool retaining = false);
 
 /// A view of the same memory without history; shares the version counter, or (`.data`) has its own.
 Tensor detached(const Tensor& tensor, bool own_version = false);

@@ -276,7 +276,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
     if (!node) return;
     if (op.body == Body::View) {     // transpose_ and its kin: the header changes, the memory does not
         uint32_t output = node->add_input(*self.impl());
-        set_gradient_edge(self.impl(), {node, output});
+        set_gradient_edge(self.impl(), {node, output}, true);
     } else {
         rebase_history(self.impl(), node);
     }

@@ -16,6 +16,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
                    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
                    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
                    "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+    if (impl->uncounted) [[unlikely]] fail_uncounted();
     version_ = tensor.version();
     is_output_ = is_output;
     requires_grad_ = kindling::requires_grad(impl);

@@ -355,7 +355,7 @@ SETTER(data) {
 }
 GETTER(_base) { return wrap(base_of(Tensor::share(impl))); }
 GETTER(_version) {
-    KINDLING_CHECK(Runtime, !impl->inference, "Inference tensors do not track version counter.");
+    if (impl->uncounted) fail_uncounted();
     return PyLong_FromUnsignedLong(impl->version ? impl->version->load() : 0);
 }
 GETTER(grad_dtype) {

@@ -157,6 +157,7 @@ Tensor shallow_copy(const Tensor& tensor) {
     impl->device = from->device;
     impl->layout = from->layout;
     impl->inference = from->inference;
+    impl->uncounted = from->uncounted;
     impl->share_version(from);
     return copy;
 }

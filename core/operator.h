@@ -51,6 +51,8 @@ enum class Promotion : uint8_t {
     TRAIT(OwnNumbers)        /* a scalar body's numbers are first rounded to the operands' dtype, where that is a half type */ \
     TRAIT(WideSecond)        /* a number as second operand is not rounded to a half type that is computed in */ \
     TRAIT(KeepsNumber)       /* a number as operand is kept for backward as PyTorch keeps it, as a tensor: it goes backward once */ \
+    TRAIT(Rows)              /* a scalar body whose results lie in rows, however its operands lie, */ \
+    TRAIT(ComplexRows)       /*   or those of complex operands do (angle) */ \
     TRAIT(TakesFloat8)       /* runs with eight-bit floating dtypes: it moves or casts them, or compares their values */ \
     TRAIT(TensorOnlyNumbers) /* a Python number may stand for some of its Tensors, without a Scalar overload */ \
     TRAIT(NumberLast)        /* the same, but not for the first */ \

@@ -39,7 +39,7 @@ Tensor make_sparse(Layout layout, IntList sizes, SparseParts parts) {
     impl->layout = layout;
     impl->key = key::Layout | (device.type == DeviceType::Meta ? key::Meta : 0u);
     impl->device = device;
-    impl->inference = thread_state.inference_mode;
+    impl->inference = impl->uncounted = thread_state.inference_mode;
     impl->storage = storage.take();
     impl->version = &impl->storage->version;
     return Tensor(std::move(impl));
@@ -51,11 +51,10 @@ void replace_parts(const Tensor& self, const Tensor& from) {
     TensorImpl* impl = self.impl();
     if (impl->storage->use_count() > 1) {   // what was detached before keeps what it had
         Tensor own = make_sparse(impl->layout, from.sizes(), std::move(parts));
-        const uint32_t version = self.version();
+        impl->keep_version();
         Storage* old = impl->storage;
         own.storage()->retain();
         impl->storage = own.storage();
-        impl->start_version(version);
         release(old);
     } else {
         parts_of(self) = std::move(parts);

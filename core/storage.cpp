@@ -80,7 +80,17 @@ void Storage::resize(size_t size) {
 void release(Storage* storage) {
     if (!storage->drop()) return;
     free_memory(storage);
+    if (storage->counters.load(std::memory_order_acquire)) [[unlikely]] return release_count(storage);
     delete storage;
+}
+
+void keep_count(Storage* storage) {
+    // The caller's reference keeps the memory's own share from going meanwhile.
+    if (storage->counters.fetch_add(1, std::memory_order_relaxed) == 0) storage->counters.fetch_add(1, std::memory_order_relaxed);
+}
+
+void release_count(Storage* storage) {
+    if (storage->counters.fetch_sub(1, std::memory_order_acq_rel) == 1) delete storage;
 }
 
 }  // namespace kindling

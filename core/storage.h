@@ -51,6 +51,7 @@ struct Storage : RefCounted {
     bool shared = false;               // lies in shared memory
     std::atomic<uint32_t> exported{0}; // views held outside (numpy, DLPack, buffers)
     std::atomic<uint32_t> version{0};  // bumped by every in-place write through tensors that share it
+    std::atomic<uint32_t> counters{0}; // VersionCounters that count here, and one for the memory, once there are any
     void* python = nullptr;            // the UntypedStorage object, if one was made
 
     /// Fresh, uninitialised memory on `device` (none for meta). RuntimeError when there is not enough.
@@ -61,5 +62,8 @@ struct Storage : RefCounted {
     void resize(size_t bytes);
 };
 void release(Storage* storage);
+/// Of a VersionCounter that counts with a storage: the header stays while it does, the memory need not.
+void keep_count(Storage* storage);
+void release_count(Storage* storage);
 
 }  // namespace kindling

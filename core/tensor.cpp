@@ -19,7 +19,7 @@ static void place(TensorImpl* impl, Device device) {
     if (is_float8(impl->dtype)) impl->key |= key::Float8;
     if (device.type == DeviceType::Meta) impl->key |= key::Meta;
     else if (is_private(device.type)) impl->key |= key::Private;
-    if (thread_state.inference_mode) impl->inference = true;
+    if (thread_state.inference_mode) impl->inference = impl->uncounted = true;
 }
 
 Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
@@ -64,6 +64,14 @@ Tensor make_tensor(Ref<Storage> storage, int64_t offset, IntList sizes, IntList 
     return Tensor(std::move(impl));
 }
 
+void count_detached(TensorImpl* impl, const TensorImpl* from) {
+    if (!from->inference) return;
+    impl->uncounted = thread_state.inference_mode;
+    if (!impl->uncounted) impl->start_version(0);
+}
+
+void fail_uncounted() { fail(ErrorKind::Runtime, "Inference tensors do not track version counter."); }
+
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype) {
     TensorImpl* from = source.impl();
     auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
@@ -72,12 +80,13 @@ Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t o
     impl->key = (from->key & (key::Meta | key::Private | key::Conj | key::Neg | key::Layout)) | (is_float8(dtype) ? uint32_t{key::Float8} : 0);
     impl->layout = from->layout;
     impl->device = from->device;
-    impl->inference = from->inference;
+    impl->inference = impl->uncounted = from->inference;
     impl->offset = offset;
     from->storage->retain();
     impl->storage = from->storage;
     impl->share_version(from);
     if (!from->inference) {
+        if (from->uncounted) [[unlikely]] fail_uncounted();
         impl->base = from->base ? from->base : from;
         impl->base->retain();
         impl->is_view = true;

@@ -121,6 +121,10 @@ static_assert(sizeof(Tensor) == sizeof(void*), "a TensorList is an array of head
 Tensor make_tensor(IntList sizes, DType dtype, Device device = {});
 Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device = {});
 /// A header that looks into `source`'s storage; a differentiable view of it (it keeps `base`), sharing its version.
+[[noreturn]] void fail_uncounted();
+/// Of a fresh header apart from the graph for what `from` looks into: of an inference tensor, outside of inference_mode, it counts
+/// its own writes, and may be written to.
+void count_detached(TensorImpl* impl, const TensorImpl* from);
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset);
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype);
 /// The same header as no view of anything: what operators give that make their result by way of a view of fresh memory.

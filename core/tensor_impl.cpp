@@ -6,10 +6,16 @@ namespace kindling {
 
 void (*release_python)(TensorImpl* impl) = nullptr;
 
+static void let_go(VersionCounter* counter) {
+    if (!counter->drop()) return;
+    if (counter->of) release_count(counter->of);
+    delete counter;
+}
+
 TensorImpl::~TensorImpl() {
     if (autograd) destroy(autograd);
     if (base) kindling::release(base);
-    if (own_version && own_version->drop()) delete own_version;
+    if (own_version) let_go(own_version);
     if (storage) kindling::release(storage);
     if (shape != inline_) ::operator delete(shape);
 }
@@ -37,14 +43,22 @@ void TensorImpl::set_shape(IntList sizes, IntList strides) {
 void TensorImpl::start_version(uint32_t value) {
     VersionCounter* fresh = new VersionCounter;
     fresh->value.store(value);
-    if (own_version && own_version->drop()) delete own_version;
+    if (own_version) let_go(own_version);
     own_version = fresh;
     version = &fresh->value;
 }
 
+void TensorImpl::keep_version() {
+    if (own_version) return;
+    if (storage->use_count() == 1 && !storage->counters) return start_version(version->load());   // nobody else counts with it
+    own_version = new VersionCounter;
+    own_version->of = storage;
+    keep_count(storage);
+}
+
 void TensorImpl::share_version(const TensorImpl* from) {
     if (from->own_version) from->own_version->retain();
-    if (own_version && own_version->drop()) delete own_version;
+    if (own_version) let_go(own_version);
     own_version = from->own_version;
     version = from->version;
 }

@@ -42,9 +42,11 @@ enum class Creation : uint8_t { Default, CustomFunction, MultiOutput, NoGrad, In
 
 inline constexpr int max_dims = 64;
 
-/// Counts in-place writes to a tensor that does not share its storage's count (`.data`).
+/// Counts in-place writes to a tensor that does not share its storage's count (`.data`), or that shares the one of a storage
+/// that it no longer looks into (`x.data = y`).
 struct VersionCounter : RefCounted {
     std::atomic<uint32_t> value{0};
+    Storage* of = nullptr;
 };
 
 struct TensorImpl : RefCounted {
@@ -61,6 +63,7 @@ struct TensorImpl : RefCounted {
     bool non_overlapping_dense : 1 = true;
     bool wrapped_number : 1 = false;     // a 0-d tensor made of a Python number: weak in promotion
     bool inference : 1 = false;          // made under inference_mode
+    bool uncounted : 1 = false;          // writes are not counted, so none are allowed outside of inference_mode
     bool owns_python : 1 = false;        // the Python object lives only through this header
     bool requires_grad : 1 = false;      // as set by the user: leaves only
     bool is_view : 1 = false;            // a differentiable view: `base` is set
@@ -96,6 +99,8 @@ struct TensorImpl : RefCounted {
     void refresh();
     /// A count of its own from now on.
     void start_version(uint32_t value);
+    /// Goes on counting together with its views and bases, though another storage takes the place of the present one.
+    void keep_version();
     /// Counts together with `from`, whose memory this header looks into.
     void share_version(const TensorImpl* from);
 };

@@ -205,7 +205,7 @@ OPERATORS(activation) {
         pointwise([](auto grad, auto x, auto beta, auto threshold) { return where(x * beta > threshold, grad, grad * sigmoid(x * beta)); }),
     });
     declare("log_sigmoid(Tensor self) -> Tensor", {
-        doc("log(sigmoid(x)) without overflow"), out_same(), takes(kind::Floats), in(space::Nn), no_inplace(),
+        doc("log(sigmoid(x)) without overflow"), out_same(), flags(trait::Rows), takes(kind::Floats), in(space::Nn), no_inplace(),
         pointwise([](auto x) { return min(x, zero_like(x)) - log1p(exp(-abs(x))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self) { return mul(grad, sigmoid(neg(self))); }),
     });

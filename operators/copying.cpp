@@ -32,8 +32,8 @@ Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat fo
 /// A size that is there already leaves the strides alone, unless a format asks for others.
 void resized(const Tensor& self, IntList size, std::optional<MemoryFormat> format) {
     KINDLING_CHECK(Runtime, format != MemoryFormat::Preserve, "Unsupported memory format Preserve");
-    KINDLING_CHECK(Runtime, !self.impl()->inference || thread_state.inference_mode || self.sizes() == size, "Inplace update to inference tensor outside InferenceMode is not allowed.");
-    if (self.sizes() != size && !self.impl()->inference) self.bump_version();
+    KINDLING_CHECK(Runtime, !self.impl()->uncounted || thread_state.inference_mode || self.sizes() == size, "Inplace update to inference tensor outside InferenceMode is not allowed.");
+    if (self.sizes() != size && !self.impl()->uncounted) self.bump_version();
     if (format || self.sizes() != size) resize_tensor(self, size, format_strides(size, format.value_or(MemoryFormat::Contiguous)));
 }
 
@@ -168,7 +168,9 @@ OPERATORS(copying) {
     declare("detach(Tensor(a) self) -> Tensor(a)", {
         doc("The same memory outside the autograd graph; shares the version counter"), not_differentiable(),
         view([](const Tensor& self) {
-            return untied(make_view(self, self.sizes(), self.strides(), self.storage_offset()));
+            Tensor result = untied(make_view(self, self.sizes(), self.strides(), self.storage_offset()));
+            count_detached(result.impl(), self.impl());
+            return result;
         }),
     });
     declare("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
@@ -214,7 +216,7 @@ OPERATORS(copying) {
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)", size.size(), stride.size());
             Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
-            KINDLING_CHECK(Runtime, !self.impl()->inference || thread_state.inference_mode, "Inplace update to inference tensor outside InferenceMode is not allowed.");
+            KINDLING_CHECK(Runtime, !self.impl()->uncounted || thread_state.inference_mode, "Inplace update to inference tensor outside InferenceMode is not allowed.");
             KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
             KINDLING_CHECK(Runtime, source->device == self.device(), "Attempted to set the storage of a tensor on device \"%s\" to a storage on different device \"%s\".  This is no longer allowed; the devices must match.",
                            name(self.device().type), name(source->device.type));
@@ -227,11 +229,11 @@ OPERATORS(copying) {
                            self.element_size(), bytes, source->bytes);
             if (bytes > source->bytes) source->resize(bytes);
             TensorImpl* impl = self.impl();
-            uint32_t version = self.version() + 1;
+            impl->keep_version();
             Storage* old = impl->storage;
             impl->storage = source.take();
             release(old);
-            impl->start_version(version);
+            self.bump_version();
             impl->offset = storage_offset;
             impl->set_shape(size, strides);
             return self;

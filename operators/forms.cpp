@@ -11,7 +11,7 @@ namespace kindling {
 void (*warn)(const char* message) = nullptr;
 
 void written(const Tensor& tensor) {
-    if (tensor.impl()->inference) {
+    if (tensor.impl()->uncounted) {
         KINDLING_CHECK(Runtime, thread_state.inference_mode,
                        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
                        "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.");

@@ -65,6 +65,7 @@ struct PointwisePlan : RefCounted {
     DType scalar_type[12];                   // what they are converted to
     bool scalar_checked[12];                 // a number that has no place in the operands' dtype is refused
     DType compute;                           // what the operands were promoted to
+    bool rows = false;                       // the results lie in rows, however the operands lie
     bool kept = false;                       // by the operator, for ever: nobody counts references to it
 };
 /// A plan while it is in use.

@@ -1,4 +1,7 @@
 // operators/indexing.cpp: reading and writing at places given by tensors.
+#include <algorithm>
+#include <numeric>
+
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/indexing.h"
@@ -157,6 +160,48 @@ library::Indexed describe(const Tensor& self, int first, int count, const Offset
     const int64_t *sizes = impl->shape, *strides = impl->shape + impl->ndim;
     int after = first + count;
     return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.values, offsets.count, offsets.scale};
+}
+
+/// Where PyTorch puts what is gathered: its iterator walks the tensor with steps of 0 where it is indexed, and the indices with steps
+/// of 0 elsewhere.
+Sizes gathered_strides(const Places& p) {
+    auto by_rows = [](const Tensor& t) { return t.strides() == IntList(contiguous_strides(t.sizes())); };
+    if (by_rows(p.self) && p.count == 1 && by_rows(p.indices[0])) return contiguous_strides(p.result);
+    Tensor operands[1 + max_dims];
+    TensorImpl* headers[1 + max_dims];
+    const auto first = static_cast<size_t>(p.first), after = first + static_cast<size_t>(p.count), shape = p.shape.size();
+    Sizes strides(p.result.size(), 0), sizes(p.result.size(), 1);
+    for (size_t d = 0; d < first; d++) strides[d] = p.self.strides()[d];
+    for (size_t d = after; d < p.self.sizes().size(); d++) strides[d - after + first + shape] = p.self.strides()[d];
+    for (size_t d = 0; d < shape; d++) sizes[first + d] = p.shape[d];
+    operands[0] = make_view(p.self, p.result, strides, 0);
+    headers[0] = operands[0].impl();
+    for (int i = 0; i < p.count; i++) {
+        operands[i + 1] = reshape(expand(p.indices[static_cast<size_t>(i)], p.shape), sizes);
+        headers[i + 1] = operands[i + 1].impl();
+    }
+    return output_strides(p.result, headers, 1 + p.count);
+}
+
+/// Orders the dimensions of what is indexed as those of a result with these strides lie, if the indexed ones are together there.
+bool in_order_of(const Sizes& strides, Places& p) {
+    const size_t rank = strides.size(), first = static_cast<size_t>(p.first), shape = p.shape.size(), count = static_cast<size_t>(p.count);
+    std::vector<size_t> order(rank);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+    size_t start = 0;
+    while (shape && order[start] != first) start++;
+    for (size_t i = 0; i < shape; i++)
+        if (start + i >= rank || order[start + i] != first + i) return false;
+    Sizes dims;
+    for (size_t i = 0; i <= rank; i++) {
+        if (i == start)
+            for (size_t d = 0; d < count; d++) dims.push_back(static_cast<int64_t>(first + d));
+        if (i < rank && (i < start || i >= start + shape)) dims.push_back(static_cast<int64_t>(order[i] < first ? order[i] : order[i] - shape + count));
+    }
+    p.self = permute(p.self, dims);
+    p.first = static_cast<int>(start);
+    return true;
 }
 
 /// A copy with self's strides and offset: a place in the one is the same place in the other.
@@ -473,12 +518,18 @@ OPERATORS(indexing) {
             KINDLING_CHECK(Index, !indices.empty(), "at least one index must be provided");
             if (chooses_elements(self, indices)) return chosen_elements(self, indices[0]);
             Places places = prepare(self, indices);
-            Tensor result = make_tensor(places.result, self.dtype(), self.device());
+            const Sizes strides = gathered_strides(places);
+            Tensor result = make_tensor(places.result, strides, self.dtype(), self.device());
             if (result.is_meta()) return result;
             Offsets offsets(places);
             if (!result.numel()) return result;
-            Unlocked unlocked(result.numel() > 65536);
-            library::gather_places(describe(places.self, places.first, places.count, offsets), self.data(), result.data());
+            const bool apart = !result.is_contiguous() && !in_order_of(strides, places);   // other than by blocks of the indexed tensor
+            Tensor rows = apart ? make_tensor(places.result, self.dtype()) : result;
+            {
+                Unlocked unlocked(result.numel() > 65536);
+                library::gather_places(describe(places.self, places.first, places.count, offsets), self.data(), rows.data());
+            }
+            if (apart) copy_into(result, rows);
             return result;
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, TensorList indices) {
@@ -755,11 +806,19 @@ OPERATORS(indexing) {
     });
     declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", {
         doc("self with elements written, or added, at places counted in row-major order"), has_inplace(), no_out(), flags(trait::OutApart),
-        composition([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+        kernel([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
-            return _unsafe_view(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
+            Tensor written = reshape(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
+            if (self.is_contiguous()) return written;
+            Tensor result = empty_like(self);
+            if (!result.is_meta()) copy_into(result, written);
+            return result;
         }),
+        derivative("self", GIVEN(Tensor grad, Tensor index, Tensor source_shape, bool accumulate) {
+            return accumulate ? grad : put(grad, index, zeros(source_shape.sizes(), grad.dtype()), false);
+        }),
+        derivative("source", GIVEN(Tensor grad, Tensor index, Tensor source_shape) { return reshape(take(grad, index), source_shape.sizes()); }),
     });
     declare("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", {
         doc("gather, with self and indices broadcast together"),

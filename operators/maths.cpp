@@ -166,7 +166,7 @@ OPERATORS(maths) {
     declare("rad2deg(Tensor self) -> Tensor", { doc("Radians to degrees"), int_to_float(), checks([](const Tensor& self) { check_real("rad2deg", self); }),
         pointwise([](auto x) { return x * like(x, 57.295779513082320877); }) });
     declare("angle(Tensor self) -> Tensor", {
-        doc("The angle of complex numbers; 0 or pi of real ones"), int_to_float(), no_inplace(),
+        doc("The angle of complex numbers; 0 or pi of real ones"), int_to_float(), no_inplace(), flags(trait::ComplexRows),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) return angle(x);
             return where(isnan(x), x, where(x < like(x, 0), like(x, 3.14159265358979323846), like(x, 0)));

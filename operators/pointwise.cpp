@@ -182,6 +182,7 @@ void make_checked_plan(const Operator& op, const Value* arguments, PointwisePlan
     if (home.check) home.check(home, const_cast<Value*>(arguments), nullptr);   // before shapes and targets, as PyTorch's
     try {
         make_plan(op, arguments, plan);
+        plan.rows = home.has(trait::Rows) || (home.has(trait::ComplexRows) && is_complex(plan.compute));
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::NotImplemented) check_what_comes_first(op, arguments);
         throw;
@@ -204,12 +205,12 @@ void gather(const Operator& op, const Value* arguments, Call& call) {
 
 Tensor fresh_output(const Call& call, IntList sizes, int output, Device device) {
     DType dtype = call.plan->expression.output_type(output);
-    return make_tensor(sizes, output_strides(sizes, call.inputs, call.plan->input_count), dtype, device);
+    return make_tensor(sizes, call.plan->rows ? contiguous_strides(sizes) : output_strides(sizes, call.inputs, call.plan->input_count), dtype, device);
 }
 
 /// The memory of `old`, which only the caller's reference holds, for a result that would be laid out alike.
 Tensor output_over(const Call& call, IntList sizes, const TensorImpl* old) {
-    if (old->dtype != call.plan->expression.output_type(0) || old->offset || old->sizes() != sizes ||
+    if (call.plan->rows || old->dtype != call.plan->expression.output_type(0) || old->offset || old->sizes() != sizes ||
         old->storage->bytes != static_cast<size_t>(old->numel) * item_size(old->dtype) ||
         old->strides() != IntList(output_strides(sizes, call.inputs, call.plan->input_count)))
         return {};

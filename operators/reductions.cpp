@@ -185,20 +185,22 @@ Sizes dims_of(uint64_t mask, int64_t ndim) {
     return dims;
 }
 
-Tensor variance_gradient(const Tensor& grad, const Tensor& self, uint64_t mask, const std::optional<Scalar>& correction, bool keepdim) {
+Tensor variance_gradient(const Tensor& grad, const Tensor& self, const std::optional<IntList>& dim, const std::optional<Scalar>& correction, bool keepdim) {
+    const uint64_t mask = mask_of(dim, self);
     double freedom = static_cast<double>(count_in(self.sizes(), mask)) - (correction ? correction->to_double() : 1.0);
     Tensor g = restore_dims(grad, mask, self.dim(), keepdim);
-    if (freedom <= 0) {
-        Tensor infinite = full({}, Scalar(freedom == 0 ? __builtin_inf() : __builtin_nan("")), self.dtype());
-        return mul(mul(g, infinite), sub(self, mean(self, IntList(dims_of(mask, self.dim())), true)));
+    Tensor average = mean(self, IntList(dims_of(mask, self.dim())), true);
+    if (freedom <= 0 && (!dim || self.dim() == 0)) {   // real, of complex numbers too
+        Tensor limit = full({}, Scalar(__builtin_inf()), to_real(self.dtype()));
+        return mul(g, where(eq(self, average), full_like(limit, Scalar(__builtin_nan(""))), limit));
     }
-    Tensor centred = sub(self, mean(self, IntList(dims_of(mask, self.dim())), true));
+    Tensor centred = sub(self, average);
     return mul(mul(g, wrap_number(Scalar(2.0 / freedom))), centred);
 }
 
-Tensor deviation_gradient(const Tensor& grad, const Tensor& result, const Tensor& self, uint64_t mask, const std::optional<Scalar>& correction, bool keepdim) {
+Tensor deviation_gradient(const Tensor& grad, const Tensor& result, const Tensor& self, const std::optional<IntList>& dim, const std::optional<Scalar>& correction, bool keepdim) {
     Tensor inner = masked_fill(div(grad, mul(result, wrap_number(Scalar(2)))), eq(result, Scalar(0)), Scalar(0));
-    return variance_gradient(inner, self, mask, correction, keepdim);
+    return variance_gradient(inner, self, dim, correction, keepdim);
 }
 
 Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
@@ -453,7 +455,7 @@ OPERATORS(reductions) {
             return outputs[0];
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
-            return variance_gradient(grad, self, mask_of(dim, self), correction, keepdim);
+            return variance_gradient(grad, self, dim, correction, keepdim);
         }),
     });
     declare("std(Tensor self, bool unbiased=True) -> Tensor", {
@@ -472,7 +474,7 @@ OPERATORS(reductions) {
             return outputs[0];
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
-            return deviation_gradient(grad, result, self, mask_of(dim, self), correction, keepdim);
+            return deviation_gradient(grad, result, self, dim, correction, keepdim);
         }),
     });
     declare("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", {
@@ -493,7 +495,7 @@ OPERATORS(reductions) {
         derivative("self", GIVEN(TensorList grads, Tensor self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             uint64_t mask = mask_of(dim, self);
             Tensor total;
-            if (grads[0].defined()) total = variance_gradient(grads[0], self, mask, correction, keepdim);
+            if (grads[0].defined()) total = variance_gradient(grads[0], self, dim, correction, keepdim);
             if (grads[1].defined()) {
                 Tensor part = div(expand(restore_dims(grads[1], mask, self.dim(), keepdim), self.sizes()), wrap_number(Scalar(count_in(self.sizes(), mask))));
                 total = total.defined() ? add(total, part) : part;
@@ -519,7 +521,7 @@ OPERATORS(reductions) {
         derivative("self", GIVEN(TensorList grads, Tensor self, Tensor result0, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             uint64_t mask = mask_of(dim, self);
             Tensor total;
-            if (grads[0].defined()) total = deviation_gradient(grads[0], result0, self, mask, correction, keepdim);
+            if (grads[0].defined()) total = deviation_gradient(grads[0], result0, self, dim, correction, keepdim);
             if (grads[1].defined()) {
                 Tensor part = div(expand(restore_dims(grads[1], mask, self.dim(), keepdim), self.sizes()), wrap_number(Scalar(count_in(self.sizes(), mask))));
                 total = total.defined() ? add(total, part) : part;

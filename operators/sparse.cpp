@@ -308,7 +308,9 @@ OPERATORS(sparse) {
     declare("_to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor", {
         doc("The tensor in a sparse layout"), in(space::Method), takes_sparse(), no_out(),
         kernel([](const Tensor& self, std::optional<Layout> layout, std::optional<IntList> blocksize, std::optional<int64_t> dense_dim) {
-            return as_layout(self, layout.value_or(Layout::Sparse), blocksize.value_or(IntList()), dense_dim);
+            const Layout wanted = layout.value_or(Layout::Sparse);
+            check_conversion(self, wanted, blocksize, dense_dim);
+            return as_layout(self, wanted, blocksize.value_or(IntList()), dense_dim);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self) {
             return laid_out_as(grad, self);
@@ -327,7 +329,10 @@ OPERATORS(sparse) {
         doc("The tensor in a sparse layout, COO unless one is named"), in(space::Method), no_out(),
         composition([](const Tensor& self, std::optional<Layout> layout, std::optional<IntList> blocksize, std::optional<int64_t> dense_dim) {
             Layout wanted = layout.value_or(Layout::Sparse);
-            if (self.impl()->layout == wanted && !is_blocked(wanted)) return self;
+            if (self.impl()->layout == wanted) {
+                check_conversion(self, wanted, blocksize, dense_dim);
+                return self;
+            }
             return _to_sparse(self, wanted, blocksize, dense_dim);
         }),
     });

@@ -184,35 +184,66 @@ static Tensor compressed_to_compressed(const Tensor& self, Layout layout, IntLis
     return make_sparse(layout, self.sizes(), {index_select(rows, 0, order), index_select(parts.values, 0, order), compressed_of(index_select(parts.indices, 0, order), s.plain)});
 }
 
+/// The checks of every conversion, PyTorch's in PyTorch's order.
+void check_conversion(const Tensor& tensor, Layout layout, const std::optional<IntList>& blocksize, const std::optional<int64_t>& dense_dim,
+                      const char* named) {
+    const Layout from = tensor.impl()->layout;
+    const bool dense = from == Layout::Strided;
+    const std::string what = std::string(from == layout ? "to_sparse" : dense ? "dense_to_sparse" : from == Layout::Sparse ? "sparse_coo_to_sparse" : "sparse_compressed_to_sparse") + named;
+    const char *word = what.c_str(), *source = layout_word(from), *target = layout_word(layout);
+    if (blocksize) {
+        KINDLING_CHECK(Runtime, blocksize->size() == 2, "%s: blocksize needs to be a tuple of size 2, but got %zu", word, blocksize->size());
+        KINDLING_CHECK(Runtime, (*blocksize)[0] > 0 && (*blocksize)[1] > 0, "%s: blocksize needs to be positive, but got %s", word, str(*blocksize).c_str());
+        KINDLING_CHECK(Runtime, is_blocked(layout), "%s: conversion from %s to %s with blocksize argument given is not supported", word, source, target);
+        if (is_blocked(from)) {
+            KINDLING_CHECK(Runtime, block_of(tensor) == *blocksize, "%s: conversion from %s to %s with blocksize changed from %s to %s is not supported", word, source, target,
+                           str(block_of(tensor)).c_str(), str(*blocksize).c_str());
+        } else {
+            const int64_t after = dense ? dense_dim.value_or(0) : dense_dims(tensor), rows = tensor.size(-(after + 2)), columns = tensor.size(-(after + 1));
+            KINDLING_CHECK(Runtime, rows % (*blocksize)[0] == 0 && columns % (*blocksize)[1] == 0, "%s: tensor sparse size (%ld,%ld) must be divisible by given blocksize (%ld,%ld)",
+                           word, rows, columns, (*blocksize)[0], (*blocksize)[1]);
+        }
+    } else {
+        KINDLING_CHECK(Runtime, !is_blocked(layout), "%s: conversion from %s to %s without blocksize argument given is not supported", word, source, target);
+    }
+    if (!dense_dim) return;
+    KINDLING_CHECK(Runtime, dense, "%s: conversion from %s to %s with dense_dim argument given is not supported", word, source, target);
+    const int64_t most = tensor.dim() - (layout == Layout::Sparse ? 0 : 2);
+    KINDLING_CHECK(Runtime, *dense_dim >= 0 && *dense_dim <= most, "%s: dense_dim argument must be in [0,%ld] range, but %ld is given", word, most, *dense_dim);
+}
+
 Tensor as_layout(const Tensor& tensor, Layout layout, IntList blocksize, std::optional<int64_t> dense_dim) {
     if (layout == Layout::Strided) return as_dense(tensor);
     const Layout from = tensor.impl()->layout;
     const char* short_name = name(layout) + 7;   // "csr"
     const std::string what = std::string(from == Layout::Strided ? "dense" : from == Layout::Sparse ? "coo" : "sparse_compressed") + "_to_sparse" + (layout == Layout::Sparse ? "" : std::string("_") + short_name);
-    KINDLING_CHECK(Runtime, blocksize.empty() || is_blocked(layout), "%s: conversion from %s to %s with blocksize argument given is not supported", what.c_str(), layout_word(from), layout_word(layout));
-    if (layout == Layout::Sparse) {
-        if (from == Layout::Strided && dense_dim)
-            KINDLING_CHECK(Runtime, *dense_dim >= 0 && *dense_dim <= tensor.dim(), "dense_to_sparse: dense_dim argument must be in [0,%ld] range, but %ld is given", tensor.dim(), *dense_dim);
-        return as_coo(tensor, dense_dim ? tensor.dim() - *dense_dim : -1);
-    }
-    if (from == Layout::Sparse && !is_blocked(layout))
+    if (layout == Layout::Sparse) return as_coo(tensor, dense_dim ? tensor.dim() - *dense_dim : -1);
+    if (from == Layout::Sparse)
         KINDLING_CHECK(Runtime, sparse_dims(tensor) == 2, "%s: conversion from Sparse to %s for input tensors with sparse_dim()!=2 is not supported", what.c_str(), layout_word(layout));
     const int64_t dense = is_sparse(tensor) ? dense_dims(tensor) : dense_dim.value_or(0);
     const int64_t batch = tensor.dim() - 2 - dense;
-    KINDLING_CHECK(Runtime, batch >= 0 || !dense_dim, "%s: dense_dim argument must be in [0,%ld] range, but %ld is given", what.c_str(), tensor.dim() - 2, dense);
+    if (from == Layout::Strided && tensor.dim() < 2) wrap_dim(-2, tensor.dim());   // raises
     KINDLING_CHECK(Runtime, batch >= 0, "%s: conversion from %s to %s for input tensors with dim()<2 is not supported", what.c_str(), layout_word(from), layout_word(layout));
     if (is_compressed(from)) {
         KINDLING_CHECK(Runtime, is_blocked(layout) || !is_blocked(from), "%s: expected SparseCsr or SparseCsc layout but got %s", what.c_str(), layout_word(from));
-        if (is_blocked(from) && !blocksize.empty() && blocksize != block_of(tensor))
-            fail(ErrorKind::Runtime, "to_sparse_%s: conversion from %s to %s with blocksize changed from %s to %s is not supported", short_name, layout_word(from), layout_word(layout), str(block_of(tensor)).c_str(), str(blocksize).c_str());
     }
     if (is_blocked(layout)) {
-        KINDLING_CHECK(Runtime, !blocksize.empty() || is_blocked(from), "%s: conversion from %s to %s without blocksize argument given is not supported", from == Layout::Strided ? "dense_to_sparse" : what.c_str(), layout_word(from), layout_word(layout));
         if (blocksize.empty()) blocksize = block_of(tensor);
         check_block(tensor, blocksize, batch, short_name);
     }
-    if (from == Layout::Strided) return strided_to_compressed(tensor, layout, blocksize, dense);
+    if (from == Layout::Strided) {
+        int64_t matrices = 1;
+        for (int64_t d = 0; d < batch; d++) matrices *= tensor.size(d);
+        KINDLING_CHECK(Runtime, matrices > 0, "to_sparse_%s: Expected product of batch dimensions to be non-zero.", short_name);
+        return strided_to_compressed(tensor, layout, blocksize, dense);
+    }
     return from == Layout::Sparse ? coo_to_compressed(tensor, layout, blocksize, dense) : compressed_to_compressed(tensor, layout, blocksize);
+}
+
+/// to_sparse_csr and its kin, which say their own name.
+static Tensor to_named(const Tensor& self, Layout layout, const std::optional<IntList>& blocksize, std::optional<int64_t> dense_dim) {
+    check_conversion(self, layout, blocksize, dense_dim, format("_%s", name(layout) + 7).c_str());
+    return to_sparse(self, layout, blocksize, dense_dim);
 }
 
 static Tensor shown(const Tensor& part) { return make_view(part, part.sizes(), part.strides(), part.storage_offset()); }
@@ -307,18 +338,18 @@ OPERATORS(sparse_compressed) {
     });
     declare("to_sparse_csr(Tensor self, int? dense_dim=None) -> Tensor", {
         doc("The tensor as torch.sparse_csr"), in(space::Method), no_out(),
-        composition([](const Tensor& self, std::optional<int64_t> dense_dim) { return to_sparse(self, Layout::SparseCsr, std::nullopt, dense_dim); }),
+        composition([](const Tensor& self, std::optional<int64_t> dense_dim) { return to_named(self, Layout::SparseCsr, std::nullopt, dense_dim); }),
     });
     declare("to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor", {
         doc("The tensor as torch.sparse_csc"), in(space::Method), no_out(),
-        composition([](const Tensor& self, std::optional<int64_t> dense_dim) { return to_sparse(self, Layout::SparseCsc, std::nullopt, dense_dim); }),
+        composition([](const Tensor& self, std::optional<int64_t> dense_dim) { return to_named(self, Layout::SparseCsc, std::nullopt, dense_dim); }),
     });
     declare("to_sparse_bsr(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor", {
         doc("The tensor as torch.sparse_bsr, in blocks of this size"), in(space::Method), no_out(),
-        composition([](const Tensor& self, IntList blocksize, std::optional<int64_t> dense_dim) { return to_sparse(self, Layout::SparseBsr, blocksize, dense_dim); }),
+        composition([](const Tensor& self, IntList blocksize, std::optional<int64_t> dense_dim) { return to_named(self, Layout::SparseBsr, blocksize, dense_dim); }),
     });
     declare("to_sparse_bsc(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor", {
         doc("The tensor as torch.sparse_bsc, in blocks of this size"), in(space::Method), no_out(),
-        composition([](const Tensor& self, IntList blocksize, std::optional<int64_t> dense_dim) { return to_sparse(self, Layout::SparseBsc, blocksize, dense_dim); }),
+        composition([](const Tensor& self, IntList blocksize, std::optional<int64_t> dense_dim) { return to_named(self, Layout::SparseBsc, blocksize, dense_dim); }),
     });
 }

@@ -59,6 +59,7 @@ Tensor as_dense(const Tensor& tensor);
 /// Places of a sparse tensor for a mask: outside the graph, each once.
 Tensor pattern_of(const Tensor& self);
 /// Any layout from any other.
+void check_conversion(const Tensor& tensor, Layout layout, const std::optional<IntList>& blocksize, const std::optional<int64_t>& dense_dim, const char* named = "");
 Tensor as_layout(const Tensor& tensor, Layout layout, IntList blocksize = {}, std::optional<int64_t> dense_dim = std::nullopt);
 /// Which row (CSC: column) each element of a compressed tensor lies in: [batch..., elements].
 Tensor row_indices_of(const Tensor& compressed, int64_t count);

@@ -305,3 +305,57 @@ def test_slopes_of_losses_at_nan(call):
 def test_retain_grad_of_a_view_that_was_never_asked_for_its_history():
     same("b = torch.zeros(3, dtype=torch.float64)\nv = b[:2]\nb.add_(a)\nv.retain_grad()\nv.sum().backward()\nv.retains_grad, v.grad, a.grad", SETUP)
     same("b = a * 1\nv = b[:2]\nb.add_(a)\nv.retain_grad()\nv.sum().backward()\nv.retains_grad, v.grad, a.grad", SETUP)
+
+
+# A tensor whose memory was exchanged counts writes together with its views and with what detach() gave, as before.
+EXCHANGES = ["x.data = torch.ones(3, dtype=torch.float64)", "x.set_(torch.ones(3, dtype=torch.float64))", "v.data = torch.ones(2, dtype=torch.float64)"]
+COUNTED = ["x._version, v._version, d._version", "x.add_(1)\nx._version, v._version, d._version", "v.add_(1)\nx._version, v._version, d._version",
+           "d.add_(1)\nx._version, v._version, d._version", "x.mul_(a)\nv.is_leaf, v._version, type(v.grad_fn).__name__", "v.mul_(a[:2])\nx.is_leaf, v.is_leaf, x._version",
+           "y = v * a[:2]\nd.add_(1)\ny.sum().backward()\na.grad", "y = x * a\nv.add_(1)\ny.sum().backward()\na.grad", "del v, d\nx.add_(1)\nx._version",
+           "x.data = torch.zeros(3, dtype=torch.float64)\nd.add_(1)\nx._version, v._version", "w = x[:1]\nw.add_(1)\nx._version, v._version, w._version"]
+
+
+@pytest.mark.parametrize("counted", COUNTED)
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_versions_after_memory_was_exchanged(exchange, counted):
+    same(f"x = torch.zeros(3, dtype=torch.float64)\nv, d = x[:2], x.detach()\nx.add_(1)\n{exchange}\n{counted}", SETUP)
+
+
+@pytest.mark.parametrize("exchange", [lambda x, y: setattr(x, "data", y), lambda x, y: x.set_(y)])
+def test_exchanged_memory_is_given_back(exchange):
+    """What counts with a storage that it no longer looks into does not hold the memory."""
+    import kindling as torch
+    x, y = torch.zeros(1 << 20), torch.zeros(3)
+    d = x.detach()
+    before = torch._C._memory_stats()["allocated_bytes.all.current"]
+    exchange(x, y)
+    del d
+    assert torch._C._memory_stats()["allocated_bytes.all.current"] <= before - (1 << 22)
+    x.add_(1)
+
+
+INFERENCE = ["d._version, x.data._version, d.is_inference()", "x._version", "x[:]._version", "d[:]._version", "d.zero_()\nd._version, x.detach()._version, x", "d[:].zero_()",
+             "d.detach().add_(1)\nd", "x.data.copy_(a)\nx", "i._version", "i.add_(1)", "x.data = a.detach()\nx.is_inference()", "x.data = a.detach()\nx._version",
+             "x.data = a.detach()\nx.add_(1)", "x.data = a.detach()\nx[:]", "x.data = a.detach()\nx.detach()", "x.data = a.detach()\n(x * a).sum().backward()",
+             "x.data = a.detach()\n(x * 2).is_inference()", "y = torch.ones(3)\ny.data = x\ny.is_inference(), y._version, y.add_(1)", "y = torch.ones(3)\ny.data = x\ny[:].add_(1)",
+             "y = torch.ones(3)\ny.data = x\n(y * a).sum()", "d.requires_grad_()", "(d * a).sum()", "d.resize_(2)\nd._version", "d * 2, (d * 2).is_inference()"]
+
+
+@pytest.mark.parametrize("source", INFERENCE)
+def test_what_becomes_of_inference_tensors(source):
+    same("with torch.inference_mode():\n    x = torch.ones(3, dtype=torch.float64)\n    i = x.detach()\nd = x.detach()\n" + source, SETUP)
+
+
+@pytest.mark.parametrize("change", ["squeeze_()", "unsqueeze_(0)", "t_()", "transpose_(0, 1)", "mul_(2)", "swapaxes_(0, 1)"])
+@pytest.mark.parametrize("used", ["w.sum()", "y.sum()", "(w.sum() + y.sum())"])
+def test_gradients_kept_of_what_changes_its_shape_stay_where_they_were(change, used):
+    same(f"y = M * 2\ny.retain_grad()\nw = y * 3\ny.{change}\n{used}.backward()\ny.grad, y.retains_grad, M.grad", SETUP)
+
+
+FEW = ["M.var()", "M[:1, :1].var()", "M[0, 0].var()", "z[:1].var()", "z[0].var()", "z.var(correction=3)", "z.var(correction=5)", "a.var(correction=5)", "z[:1].var(0)", "z.var(0, correction=4)",
+       "a.var(0, correction=3)", "a.std(correction=4)", "z[0].std()", "z[:1].std(0)", "torch.var_mean(z[0])[0]", "torch.std_mean(z[:1])[0]", "M.var(1, correction=2).sum()", "M[:, :1].var(1).sum()"]
+
+
+@pytest.mark.parametrize("made", FEW)
+def test_gradients_of_variances_of_too_few(made):
+    same(f"{made}.backward()\na.grad, z.grad, M.grad", SETUP)

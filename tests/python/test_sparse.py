@@ -197,3 +197,32 @@ def test_modes_see_operators_of_sparse_tensors():
         (x + x).sin()
         kindling.mm(x, kindling.ones(3, 2))
     assert seen[:2] == ["aten.add.Tensor", "aten.sin.default"] and "aten.mm.default" in seen
+
+
+def test_conversions_check_blocks_and_dense_dimensions():
+    """Each source and target, of tensors with elements and without: who refuses, and what the others give."""
+    torch = pytest.importorskip("torch")
+
+    def converted(t, source, target, sizes, options):
+        try:
+            x = t.zeros(sizes)
+            if source == "sparse_bsr":
+                x = x.to_sparse_bsr((1, 1))
+            elif source:
+                x = x.to_sparse(layout=getattr(t, source))
+        except (RuntimeError, IndexError):
+            return None
+        try:
+            y = x.to_sparse(layout=getattr(t, target), **options)
+            return str(y.layout).partition(".")[2], tuple(y.shape), y.sparse_dim(), y.dense_dim()
+        except (RuntimeError, IndexError) as error:
+            # To blocks from batches or from more than two sparse dimensions: PyTorch does not convert.
+            more = "batched inputs" in str(error) or "sparse_dim()!=2" in str(error)
+            return None if more else type(error).__name__
+    for source in None, "sparse_coo", "sparse_csr", "sparse_bsr":
+        for target in "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc":
+            for sizes in (), (3,), (0,), (2, 3), (0, 0), (2, 2, 2), (0, 2, 2), (2, 0, 0), (0, 0, 0, 0):
+                for options in ({}, *({"blocksize": each} for each in ((1, 1), [0], [], (0, 1), (2, 2))), *({"dense_dim": each} for each in (0, 1, 4, -1))):
+                    call = source, target, sizes, options
+                    wanted = converted(torch, *call)
+                    assert wanted is None or converted(kindling, *call) == wanted, call

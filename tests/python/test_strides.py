@@ -140,3 +140,31 @@ def test_sorted_tensors_lie_as_they_did(view):
             answers += [(t.stride(), t.tolist()) for t in (*y.sort(stable=True, dim=dim), y.argsort(dim=dim, stable=True))]
         answers += [T.msort(y).stride(), T.argsort(y).stride()]
     assert answers[:len(answers) // 2] == answers[len(answers) // 2:]
+
+
+LAYOUTS = ["z(2, 3, 4).permute(2, 0, 1)", "z(2, 3).t()", "z(2, 3, 4).permute(1, 0, 2)", "z(2, 3, 4).transpose(1, 2)", "z(4, 6)[:, ::2]", "z(4, 6).t()[::2]",
+           "z(3, 1, 1).expand(3, 4, 2)", "z(1, 4, 1).expand(3, 4, 2)", "z(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)", "z(2, 1, 3).permute(2, 1, 0)", "z(2, 3, 4)"]
+GATHERED = ["x[i([0, 1])]", "x[:, i([0, 0, 0])]", "x[..., i([[0], [0]])]", "x[i([[0, 1], [0, 0]])]", "x[i([0, 1]), i([0, 0])]", "x[i([0, 1]), ..., i([0, 0])]", "x[i([[0, 0, 1]] * 2).t()]",
+            "x[:, i([[0, 0, 0]] * 2).t()]", "x[i([[0, 0, 1]] * 2).t(), i([[0], [0], [0]])]", "x[x.new_ones(x.shape[0]) > 0]", "x[:, x.new_ones(x.shape[1]) > 0]", "x[i([0])]", "x[i([])]",
+            "x[x.new_ones(x.shape[:2]) > 0]", "x[None, i([0, 1])]", "x[i([0, 1]), None]", "x[i([0, 1]), :1]", "x[[1, 0]]", "x[i([0, 1]).int()]", "x[i(1)]", "x[:, i(0)]", "x[i(1), :, None]",
+            "x.put(i([0, 1]), z(2))", "x.put(i([0, 1]), z(2), True)", "torch.angle(x)", "torch.nn.functional.logsigmoid(x)", "x.take(i([[0, 1]]).t())", "x.index_select(1, i([0]))",
+            "x.index_put((i([0]),), z())"]
+
+
+@pytest.mark.parametrize("made", GATHERED)
+def test_strides_of_what_is_gathered(made):
+    """Indexing follows PyTorch's iterator: a channels-last batch stays one. The numbers are compared, too."""
+    def seen(t, dtype, layout):
+        scope = {"torch": t, "z": lambda *shape: t.arange(float(max(1, __import__("math").prod(shape)))).to(dtype).reshape(shape),
+                 "i": lambda values: t.tensor(values, dtype=t.int64)}
+        scope["x"] = eval(layout, scope)
+        try:
+            y = eval(made, scope)
+        except Exception as error:
+            return type(error).__name__
+        return tuple(y.shape), y.stride(), [] if "(x)" in made else y.tolist()
+    import kindling
+    torch = pytest.importorskip("torch")
+    for layout in LAYOUTS:
+        for name in ("float32", "complex64"):
+            assert seen(kindling, getattr(kindling, name), layout) == seen(torch, getattr(torch, name), layout), (layout, name)
