@@ -193,6 +193,37 @@ OPERATORS(embedding) {
             return padding_idx >= 0 ? masked_fill(given, eq(indices, Scalar(padding_idx)), Scalar(0)) : given;
         }),
     });
+    declare("_embedding_bag_max(Tensor weight, Tensor indices, Tensor bags, Tensor sizes, int padding_idx) -> (Tensor values, Tensor rows)", {
+        doc("Maxima of table rows by bag and the rows they stand in; the first of several. Empty bags have 0"), in(space::Hidden), no_out(),
+        kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, const Tensor& sizes, int64_t padding_idx) {
+            const int64_t count = sizes.numel(), n = indices.numel(), width = weight.size(1);
+            Tensor from = contiguous(indices), bag_of = contiguous(bags);
+            const auto *row = static_cast<const int64_t*>(from.data()), *wrong = library::find_outside(row, n, weight.size(0));
+            KINDLING_CHECK(Runtime, !wrong, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
+            const DType wide = weight.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
+            Tensor table = to(index_select(weight, 0, from), wide), values = zeros({count, width}, wide), rows = zeros({count, width}, DType::Int64);
+            const auto* bag = static_cast<const int64_t*>(bag_of.data());
+            const auto find = [&]<class T>(const T* at, T* value) {
+                auto* place = static_cast<int64_t*>(rows.data());
+                int64_t filled = -1;    // the bag that has a row already
+                for (int64_t i = 0; i < n; i++, at += width) {
+                    if (bag[i] < 0 || row[i] == padding_idx) continue;
+                    T* best = value + bag[i] * width;
+                    int64_t* which = place + bag[i] * width;
+                    for (int64_t j = 0; j < width; j++)
+                        if (filled != bag[i] || at[j] > best[j]) best[j] = at[j], which[j] = row[i];
+                    filled = bag[i];
+                }
+            };
+            if (wide == DType::Float64) find(static_cast<const double*>(table.data()), static_cast<double*>(values.data()));
+            else find(static_cast<const float*>(table.data()), static_cast<float*>(values.data()));
+            return std::tuple<Tensor, Tensor>(to(values, weight.dtype()), rows);
+        }),
+        derivative("weight", GIVEN(Tensor grad, Tensor rows, Tensor sizes, IntList weight_sizes) {
+            Tensor given = masked_fill(grad, unsqueeze(eq(sizes, Scalar(0)), 1), Scalar(0));
+            return scatter_add(zeros(weight_sizes, grad.dtype()), 0, rows, given);
+        }),
+    });
     declare("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)", {
         doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets"), in(space::Torch), no_out(),
         composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding) {
@@ -210,18 +241,19 @@ OPERATORS(embedding) {
             Tensor at = to(indices, DType::Int64);
             Tensor starts = to(narrow(offsets, 0, 0, count), DType::Int64);
             auto [bags, sizes] = _bags_of(starts, at, padding_idx);
-            Tensor none = empty({0}, DType::Int64), result;
+            const DType places = promote(indices.dtype(), offsets.dtype());
             if (mode == 2) {
-                Tensor rows = embedding(weight, at, padding_idx);
-                if (padding_idx >= 0) rows = masked_fill(rows, unsqueeze(eq(at, Scalar(padding_idx)), 1), Scalar(-__builtin_inf()));
-                Tensor wide = expand(unsqueeze(bags, 1), rows.sizes());
-                result = scatter_reduce(zeros({count, weight.size(1)}, weight.dtype()), 0, wide, rows, "amax", false);
-                result = masked_fill(result, unsqueeze(eq(sizes, Scalar(0)), 1), Scalar(0));
-            } else {
-                result = _embedding_bag_sum(weight, at, bags, count, per_sample_weights, padding_idx, sparse);
-                if (mode == 1) result = div(result, unsqueeze(to(clamp_min(sizes, Scalar(1)), weight.dtype()), 1));
+                auto [values, rows] = _embedding_bag_max(weight, at, bags, sizes, padding_idx);
+                return std::tuple<Tensor, Tensor, Tensor, Tensor>(values, to(bags, places), to(sizes, places), to(rows, places));
             }
-            return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, bags, sizes, none);
+            Tensor result = _embedding_bag_sum(weight, at, bags, count, per_sample_weights, padding_idx, sparse);
+            if (mode == 1) {
+                result = div(result, unsqueeze(to(clamp_min(sizes, Scalar(1)), weight.dtype()), 1));
+                return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, to(bags, places), to(sizes, places), to(clone(sizes), places));
+            }
+            // Of sums PyTorch tells neither the sizes nor, where it has a kernel of its own for the table, the bags.
+            const bool told = weight.dtype() == DType::Float64 || padding_idx >= 0 || weight.strides()[1] != 1;
+            return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, told ? to(bags, places) : empty({0}, places), zeros({count}, places), zeros({count}, places));
         }),
     });
     declare("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)", {

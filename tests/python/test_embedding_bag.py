@@ -55,3 +55,21 @@ def test_gradients_of_gradients():
                                                     per_sample_weights=factors)
 
     assert kindling.autograd.gradcheck(bags, (table, factors)) and kindling.autograd.gradgradcheck(bags, (table, factors))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("index", ["int64", "int32"])
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("last", [False, True])
+def test_results(dtype, index, mode, padding, last):
+    """All four results, and which of equal maxima has the gradient; NaN stays where it comes first."""
+    def run(module):
+        nan = float("nan")
+        table = module.tensor([[1.0, 2.0, nan], [1.0, 0.0, 1.0], [3.0, 2.0, nan]], dtype=getattr(module, dtype)).requires_grad_()
+        offsets = module.tensor([0, 2, 2, 4] if last else [0, 2, 2], dtype=getattr(module, index))
+        out = module.embedding_bag(table, module.tensor([0, 1, 2, 1], dtype=getattr(module, index)), offsets, False, mode, False, None, last, padding)
+        out[0].sum().backward()
+        return repr([(each.tolist(), str(each.dtype)) for each in (*out, table.grad)]).replace("kindling.", "torch.")
+
+    assert run(kindling) == run(torch)
