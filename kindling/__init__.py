@@ -155,6 +155,7 @@ _FILES = {
                   "q_per_channel_zero_points q_per_channel_axis fake_quantize_per_tensor_affine fake_quantize_per_channel_affine "
                   "fused_moving_avg_obs_fake_quant _choose_qparams_per_tensor _make_per_tensor_quantized_tensor "
                   "_make_per_channel_quantized_tensor _empty_affine_quantized _empty_per_channel_affine_quantized",
+    "nested._internal.strided": "_nested_tensor_from_mask _nested_tensor_from_mask_left_aligned",
     "_memory": "memory_stats memory_summary empty_cache reset_peak_memory_stats set_cache_limit set_memory_limit",
     "_keys": "AVG SUM AggregationType DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag qscheme per_tensor_affine per_channel_affine "
              "per_tensor_symmetric per_channel_symmetric per_channel_affine_float_qparams",

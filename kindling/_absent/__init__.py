@@ -49,7 +49,6 @@ NEEDS = {
     "mps": "needs an Apple GPU",
     "mtia": "needs an MTIA device",
     "nativert": "needs graphs of whole programs, which come with compilation",
-    "nested": "needs jagged tensors, which are not there yet",
     "nn.intrinsic": "needs quantised operators that are not there yet; dynamic quantisation of linear layers is",
     "nn.parallel": "needs devices beside the CPU, and there are none",
     "nn.qat": "needs quantised operators that are not there yet; dynamic quantisation of linear layers is",

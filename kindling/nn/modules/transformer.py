@@ -106,6 +106,28 @@ class Transformer(Module):
                 xavier_uniform_(param)
 
 
+def _why_not_nested(layer):
+    """What keeps PyTorch from nested tensors in a layer of the encoder; an empty text if nothing does."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    if layer.norm_first:
+        return "encoder_layer.norm_first was True"
+    attention = layer.self_attn
+    if not attention.batch_first:
+        return "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)"
+    if attention.in_proj_bias is None:
+        return "encoder_layer.self_attn was passed bias=False"
+    if not attention._qkv_same_embed_dim:
+        return "encoder_layer.self_attn._qkv_same_embed_dim was not True"
+    if layer.activation is not F.relu and layer.activation is not F.gelu and not isinstance(layer.activation, (torch.nn.ReLU, torch.nn.GELU)):
+        return "encoder_layer.activation_relu_or_gelu was not True"
+    if layer.norm1.eps != layer.norm2.eps:
+        return "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps"
+    if attention.num_heads % 2:
+        return "encoder_layer.self_attn.num_heads is odd"
+    return ""
+
+
 class TransformerEncoder(Module):
     """A stack of copies of one encoder layer, with a normalisation at its end if one is given."""
 
@@ -116,10 +138,13 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
-        # Kept for programs that read them; there is one path only, without nested tensors.
         self.enable_nested_tensor = enable_nested_tensor
-        self.use_nested_tensor = False
+        why = _why_not_nested(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not why
         self.mask_check = mask_check
+        if enable_nested_tensor and why:
+            import warnings
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}", stacklevel=2)
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """Puts src through all layers."""
@@ -128,7 +153,17 @@ class TransformerEncoder(Module):
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding)
+        if self._leaves_padding_out(src, padding):
+            output = output.masked_fill((padding != 0).unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
+
+    def _leaves_padding_out(self, src, padding):
+        """Whether padded places get zeros, as where PyTorch goes by nested tensors, which have no such places."""
+        if padding is None or not getattr(self, "use_nested_tensor", False) or self.layers[0].training or src.dim() != 3 or torch.is_autocast_enabled():
+            return False
+        if torch.is_grad_enabled() and (src.requires_grad or any(each.requires_grad for each in self.layers[0].parameters())):
+            return False
+        return not self.mask_check or bool(((padding != 0)[:, 1:] >= (padding != 0)[:, :-1]).all())
 
 
 class TransformerDecoder(Module):

@@ -1,0 +1,1 @@
+"""The classes of nested tensors and the operators on them."""
