@@ -75,7 +75,7 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySl
                                   : "enable anomaly detection to find the operation that failed to compute its gradient, with "
                                     "torch.autograd.set_detect_anomaly(True, check_nan=False).");
     }
-    if (recorded_ && !is_output_ && history && !requires_grad(data_.impl()) && !(node && node->kind == GradNode::Kind::Python))
+    if (recorded_ && !is_output_ && !data_.impl()->autograd->grad_fn && !(node && node->kind == GradNode::Kind::Python))
         fail(ErrorKind::Runtime, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not "
              "supported, please use out-of-place `.detach()` instead");
     if (!is_output_ || !history || !requires_grad_) return data_;

@@ -162,7 +162,7 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad, Tensor self) { return hardswish_backward(grad, self); }),
     });
     declare("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", {
-        doc("The gradient through hardswish"), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
+        doc("The gradient through hardswish"), out_same(), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x) {
             return where(x <= like(x, -3), zero_like(grad), where(x < like(x, 3), grad * (x / like(x, 3) + like(x, 0.5)), grad));
         }),

@@ -13,7 +13,8 @@ Sym truth(const Sym& x) { return x.dtype() == DType::Bool ? x : x != like(x, 0);
 
 /// A number to choose beside a tensor's.
 Tensor beside(const Tensor& tensor, const Scalar& number) {
-    check_fits(number, value_type(result_type(tensor, number)));
+    const DType type = result_type(tensor, number);
+    if (!is_half(type)) check_fits(number, type);   // beyond a half type it is infinite
     return wrap_number(number);
 }
 

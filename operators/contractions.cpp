@@ -102,6 +102,7 @@ OPERATORS(contractions) {
         composition([](const Tensor& self, const Tensor& other, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions.");
             KINDLING_CHECK(Runtime, self.size(dim) == 3 && other.size(dim) == 3, "linalg.cross: inputs dimension %ld must have length 3. Got %ld and %ld", dim, self.size(dim), other.size(dim));
+            KINDLING_CHECK(Runtime, self.dtype() == other.dtype(), "expected scalar type %s but found %s", scalar_type_name(self.dtype()), scalar_type_name(other.dtype()));
             int64_t d = wrap_dim(dim, self.dim());
             Tensor a = self, b = other;
             if (!(self.sizes() == other.sizes())) {

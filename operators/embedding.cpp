@@ -69,14 +69,15 @@ OPERATORS(embedding) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
                            "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got torch.%sTensor instead (while checking arguments for embedding_backward)", scalar_type_name(indices.dtype()));
             KINDLING_CHECK(Runtime, !scale_grad_by_freq, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+            Tensor at = indices, rows = grad;
             const int64_t features = grad.size(-1);
-            Tensor flat = reshape(to(indices, DType::Int64), {-1}), rows = reshape(grad, {flat.numel(), features});
-            if (padding_idx >= 0) {
-                Tensor kept = reshape(nonzero(ne(flat, Scalar(padding_idx))), {-1});
-                flat = index_select(flat, 0, kept);
-                rows = index_select(rows, 0, kept);
+            if (padding_idx != -1) {
+                std::vector<Tensor> kept{ne(indices, Scalar(padding_idx))};
+                at = index(at, kept);
+                rows = index(rows, kept);
             }
-            return _sparse_coo_tensor_unsafe(unsqueeze(flat, 0), rows, {num_weights, features});
+            if (!rows.numel()) return _sparse_coo_tensor_unsafe(zeros({1, 0}, DType::Int64), zeros({0, features}, rows.dtype()), {num_weights, features});
+            return _sparse_coo_tensor_unsafe(to(reshape(at, {1, -1}), DType::Int64), reshape(rows, {-1, features}), {num_weights, features});
         }),
     });
     declare("embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
@@ -310,7 +311,13 @@ OPERATORS(embedding) {
         composition([](const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
             KINDLING_CHECK(Runtime, query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, "scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query.dim(): %ld, key.dim(): %ld and value.dim(): %ld instead.", query.dim(), key.dim(), value.dim());
             KINDLING_CHECK(Runtime, query.dtype() == key.dtype() && query.dtype() == value.dtype(), "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and value.dtype: %s instead.", name(query.dtype()), name(key.dtype()), name(value.dtype()));
-            KINDLING_CHECK(Runtime, !(is_causal && attn_mask.defined()), "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+            if (!value.numel() || !query.size(-2)) {   // nothing to attend to, or nobody who does: no more is looked at
+                Sizes sizes = query.sizes();
+                sizes[sizes.size() - 1] = value.size(-1);
+                auto none = [](const Tensor& t) { return sum(slice(reshape(t, {-1}), 0, 0, 0), t.dtype()); };
+                return add(zeros(sizes, query.dtype(), std::nullopt, query.device()), add(add(none(query), none(key)), none(value)));
+            }
+            KINDLING_CHECK(Runtime, !(is_causal && attn_mask.defined()), "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
             Tensor k = key, v = value;
             if (enable_gqa) {
                 int64_t heads = query.size(-3), groups = key.size(-3);

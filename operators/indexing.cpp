@@ -496,6 +496,7 @@ Tensor gathered_places(const Tensor& grad, IntList sizes, int64_t dim, const Ten
     const int64_t dims = static_cast<int64_t>(sizes.size());
     Tensor values = reshape(grad, {-1});
     if (!dims) return _sparse_coo_tensor_unsafe(zeros({0, values.numel()}, DType::Int64), values, sizes);
+    if (!values.numel()) return _sparse_coo_tensor_unsafe(zeros({dims, 0}, DType::Int64), values, sizes);
     dim = wrap_dim(dim, dims);
     Tensor at = index.dim() ? index : unsqueeze(index, 0);
     std::vector<Tensor> lines;

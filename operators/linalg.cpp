@@ -196,7 +196,10 @@ OPERATORS(linalg) {
     // ---- norms
     declare("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
         doc("A norm of matrices: ord 1, -1, 2, -2, inf or -inf"),
-        composition([](const Tensor& self, const Scalar& ord, IntList dim, bool keepdim, DType dtype) { return matrix_norm_by(self, ord.to_double(), dim, keepdim, dtype); }),
+        composition([](const Tensor& self, const Scalar& ord, IntList dim, bool keepdim, DType dtype) {
+            KINDLING_CHECK(Runtime, !ord.is_complex(), "linalg.matrix_norm: Expected a non-complex scalar as the order of norm.");
+            return matrix_norm_by(self, ord.to_double(), dim, keepdim, dtype);
+        }),
     });
     declare("linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
         doc("A norm of matrices: 'fro' (the root of the sum of squares) or 'nuc' (the sum of singular values)"),

@@ -224,6 +224,7 @@ OPERATORS(pooling) {
             KINDLING_CHECK(Runtime, stride.size() <= 2, "max_pool2d: stride must either be omitted, a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, padding.size() == 1 || padding.size() == 2, "max_pool2d: padding must either be a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, dilation.size() == 1 || dilation.size() == 2, "max_pool2d: dilation must be either a single int, or a tuple of two ints");
+            KINDLING_CHECK(Runtime, grad_output.dtype() == self.dtype(), "expected dtype %s for `gradOutput` but got dtype %s", c_type_name(self.dtype()), c_type_name(grad_output.dtype()));
             return _max_pool_backward(grad_output, self.sizes(), indices, 2);
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices) { return max_second(grad, indices, 2); }),
@@ -304,7 +305,12 @@ OPERATORS(pooling) {
     });
     declare("_adaptive_avg_pool_backward(Tensor grad_output, Tensor shape, int dims) -> Tensor", {
         doc("Gradients shared over each adaptive window"), in(space::Hidden),
-        kernel([](const Tensor& grad_output, const Tensor& shape, int64_t dims) { return adaptive_average_gradient(grad_output, shape, static_cast<int>(dims)); }),
+        kernel([](const Tensor& grad_output, const Tensor& shape, int64_t dims) {
+            for (int64_t d = 1; d < grad_output.dim(); d++)
+                KINDLING_CHECK(Runtime, grad_output.size(d) > 0, "adaptive_avg_pool%ldd_backward(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output has sizes %s with dimension %ld being empty",
+                               dims, str(grad_output.sizes()).c_str(), d);
+            return adaptive_average_gradient(grad_output, shape, static_cast<int>(dims));
+        }),
         derivative("grad_output", GIVEN(Tensor grad, IntList grad_output_sizes, int64_t dims) {
             IntList size(grad_output_sizes.data() + grad_output_sizes.size() - dims, static_cast<size_t>(dims));
             return dims == 2 ? _adaptive_avg_pool2d(grad, size) : _adaptive_avg_pool3d(grad, size);

@@ -128,8 +128,8 @@ void moments(const Tensor& self, uint64_t mask, const std::optional<Scalar>& cor
 /// Values and indices of an extreme along one dimension, found in one pass.
 std::tuple<Tensor, Tensor> extreme(const Tensor& self, int64_t dim, bool keepdim, Combine value, Combine place, const char* operation) {
     int64_t d = wrap_dim(dim, self.dim());
-    KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
     KINDLING_CHECK(Index, self.dim() == 0 || self.size(d) != 0, "%s(): Expected reduction dim %ld to have non-zero size.", operation, d);
+    KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
     if (self.dim() == 0) return {clone(self), zeros({}, DType::Int64)};
     DType dtype = self.dtype();
     const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
@@ -548,8 +548,8 @@ OPERATORS(reductions) {
                     KINDLING_CHECK(Runtime, !(mask >> i & 1) || self.sizes()[i] != 0,
                                    "linalg.vector_norm cannot compute the %g norm on an empty tensor because the operation does not have an identity", p);
             DType from = self.dtype(), out = norm_dtype(self, dtype), inside = value_type(out);
-            // Of one number without powers, which might overflow.
-            int kind = p != 0 && count_in(self.sizes(), mask) == 1 ? 1 : p == 2 ? 2 : p == 1 ? 1 : p == 0 ? 0 : std::isinf(p) ? (p > 0 ? 3 : 4) : 5;
+            // Of one number without powers, which might overflow; of none 0, whatever p is.
+            int kind = p != 0 && count_in(self.sizes(), mask) <= 1 ? 1 : p == 2 ? 2 : p == 1 ? 1 : p == 0 ? 0 : std::isinf(p) ? (p > 0 ? 3 : 4) : 5;
             DType wide = dtype == DType::None ? from : dtype;
             const Expression& expression = cached_expression(key_of(from, wide, static_cast<uint64_t>(kind)), [&](ExpressionBuilder& b) {
                 Sym x = cast(b.input(from), is_half(wide) ? DType::Float32 : wide), size = abs(x);

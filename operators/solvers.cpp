@@ -50,6 +50,7 @@ Tensor triangular(const Tensor& A, const Tensor& B, bool upper, bool left, bool 
 std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) {
     KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.linalg.lstsq: input must have at least 2 dimensions.");
     KINDLING_CHECK(Runtime, b.dim() >= 1, "torch.linalg.lstsq: other must have at least 1 dimension.");
+    KINDLING_CHECK(Runtime, self.dim() >= b.dim() && self.dim() - b.dim() <= 1, "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1");
     need_field(self, "torch.linalg.lstsq");
     KINDLING_CHECK(Runtime, self.dtype() == b.dtype(), "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype %s and other's dtype %s", name(self.dtype()), name(b.dtype()));
     bool vector = is_vector(self, b);

@@ -180,10 +180,10 @@ OPERATORS(sorting) {
     declare("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The k-th smallest along a dimension, and where it is"), flags(trait::OutApart),
         kernel([](const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-            need_order(self, "kthvalue", false);
             int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;
             KINDLING_CHECK(Index, size > 0, "kthvalue(): Expected reduction dim %ld to have non-zero size.", d);
             KINDLING_CHECK(Runtime, k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension %ld", d);
+            need_order(self, "kthvalue", false);
             return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::kthvalue(rows_of(x, d), x.data(), k, values, indices); });
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),

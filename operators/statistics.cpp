@@ -103,6 +103,7 @@ Tensor counted(const Tensor& self, TensorList edges, const Tensor& weight, bool 
     int64_t dims = static_cast<int64_t>(edges.size());
     KINDLING_CHECK(Runtime, self.dim() >= 2, "%s: input tensor should have at least 2 dimensions", name);
     KINDLING_CHECK(Runtime, self.size(-1) == dims, "%s: expected bins to be a list of as many sequences as the innermost dimension of the input, got %ld for %ld", name, dims, self.size(-1));
+    if (!dims) return zeros({}, self.dtype());
     Tensor points = reshape(self, {-1, dims}), places = zeros({points.size(0)}, DType::Int64), inside = ones({points.size(0)}, DType::Bool);
     Sizes sizes;
     int64_t total = 1;

@@ -177,11 +177,6 @@ def some_without_grad(kind, theirs, ours, call):
     return 0 < sum(" grad" in each for each in marks) < len(marks)
 
 
-def made_by_grad(kind, theirs, ours, call):
-    """Whether what differs came out of autograd.grad."""
-    return bool(re.search(r"\A(v\d+): .*\n(.*\n)*\s*\1 = torch\.autograd\.grad\(", call))
-
-
 def of_gradients(kind, theirs, ours, call):
     """Whether what differs is a gradient, what a hook saw of one, or computed from one."""
     name, _, program = call.partition(":")
@@ -200,7 +195,7 @@ def writes_to_gradient(kind, theirs, ours, call):
 
 def slope_at_nan(kind, theirs, ours, call):
     """Whether a program may take one of some functions of NaN, and PyTorch's slope is 0 or NaN."""
-    return bool(re.search(r"[ (](-?0\.0|nan)\S* there", call)) and bool(re.search(r"F\.(hardtanh|relu6|elu|selu|hardswish)\(|logit", call)) and bool(re.search(r"log|sqrt\(|sqrt_|pow|atan2|/", call))
+    return "(NaN among the variables)" in call and bool(re.search(r"[ (](-?0\.0|nan)\S* there", call)) and bool(re.search(r"F\.(hardtanh|relu6|elu|selu|hardswish)\(|logit", call))
 
 
 def median_of_gradient(kind, theirs, ours, call):
@@ -244,7 +239,6 @@ PROGRAMS = [
           "What was reached before the error depends on the order in which nodes run, which nobody can rely on.", "What an error in the middle of a backward pass"),
     Known(r"program", r": (value|nan or infinity) of memory read and written at once", r"", r"",
           "PyTorch does not define in which order elements are read and written; it refuses the cases that it can tell.", "meets the elements in an order of its own"),
-    Known(r"program", r"^variable: requires_grad False there, True here$", r"", r"", "A derivative that is zero throughout.", "is a view or a copy, or requires grad", made_by_grad),
     Known(r"program", r"(value|nan or infinity) decided by rounding", r"", r"",
           "PyTorch's own answer changes as much when the program's numbers change in their last digit.", "Where a result is zero but for rounding"),
     Known(r"program", r"^(variable|what hooks saw): stride$", r"", r"", "PyTorch's gradient is expanded or permuted where ours is not, or the reverse.", "The strides of a gradient", of_gradients),
@@ -268,9 +262,7 @@ PROGRAMS = [
     Known(r"program", r"^(grad|variable|what hooks saw): nan or infinity$", r"", r"", "Powers of zero, in PyTorch by its logarithm.", "Complex functions have the C standard's values",
           lambda kind, theirs, ours, call: "complex128" in call and bool(re.search(r"nan\S* there", call)) and bool(re.search(r"\.pow_?\(|\*\*", call))),
     Known(r"program", r"^RuntimeError there, IndexError here", r"setStorage: sizes", r"index out of range", "The call has two faults.", "wrong in two ways"),
-    Known(r"program", r"^RuntimeError there, an answer here", r"where expected condition to be a boolean tensor", r"^an answer", "It has the dtype that it had.", "is read as it was saved", calls("saved_tensors_hooks|save_on_cpu")),
-    Known(r"program", r"^RuntimeError there, an answer here", r"has been detached in-place", r"^an answer", "What was saved is as it was, whatever became of the tensor.", "is read as it was saved",
-          lambda kind, theirs, ours, call: ".detach_()" in call),
+    Known(r"program", r"^RuntimeError there, an answer here", r"where expected condition to be a boolean tensor", r"^an answer", "It has the dtype that it had.", "gave back in another dtype", calls("saved_tensors_hooks|save_on_cpu")),
     Known(r"program", r"^(grad|variable): (value|nan or infinity)$", r"", r"", "A constant, normalised, is zero but for rounding.", "Where a result is zero but for rounding",
           lambda kind, theirs, ours, call: bool(re.search(r"batch_norm\(|bn1", call)) and bool(re.search(r"\[:\] = 0\.5|fill_\(|zero_\(\)", call))),
     Known(r"program", r"^is_leaf RuntimeError there, True here", r"", r"", "PyTorch stops where it makes the history of a view in another dtype.", "stops with an internal assertion",
@@ -280,8 +272,8 @@ PROGRAMS = [
     Known(r"program", r"^(variable|grad): value$", r"", r"", "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", median_of_gradient),
     Known(r"program", r"^variable: value$", r"", r"", "PyTorch writes first and refuses then.", "refuses only after it has written",
           lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"\A(v\d+):(?s:.*)\b\1(\.(conj\(\)|real|imag|\w+\(.*\))\)?)?\.\w+_\(", call))),
-    Known(r"program", r"^(variable|grad): requires_grad True there, False here$", r"", r"", "A derivative that is zero throughout.", "A second derivative that is 0 everywhere",
-          lambda kind, theirs, ours, call: "create_graph=True" in call),
+    Known(r"program", r"^(variable|grad): requires_grad (True|False) there, (True|False) here \(and nothing moves it\)$", r"", r"", "A derivative that is zero throughout.",
+          "or requires grad where it is zero throughout"),
     Known(r"program", r"^grad: lazy ", r"", r"", "Whether the conjugation or a copy comes last.", "and whether it is lazily conjugated", lambda kind, theirs, ours, call: "conj()" in call),
     Known(r"program", r"^(grad|variable|what hooks saw): value$", r"", r"", "Where the two branches meet.", "The second derivative of `elu`",
           lambda kind, theirs, ours, call: bool(re.search(r"F\.(elu|selu|celu)\(", call)) and "create_graph=True" in call and bool(re.search(r"zero_\(\)|(v\d+) - \1\b|detach", call))),

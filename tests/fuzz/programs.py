@@ -23,7 +23,7 @@ import kindling
 import torch
 
 import children
-from beside import Difference, Seen, classes, compare, compare_aspects, compare_values, gist, scale, seed, see
+from beside import TOLERANCE, Difference, Seen, classes, compare, compare_aspects, compare_values, gist, parts, scale, seed, see
 from children import Fault
 from known import known
 from writer import Writer, prelude, shrink, text_of
@@ -34,8 +34,8 @@ CHECKPOINT = {t: __import__(f"{t.__name__}.utils.checkpoint", fromlist=["checkpo
 SCOPES = {}
 
 
-def run(t, lines, number, told=None):
-    """(what each line raised, what hooks saw, what is seen of each variable at the end)."""
+def run(t, lines, number, keep=None):
+    """(what each line raised, what hooks saw, what is seen of each variable at the end). `keep` gets the variables themselves."""
     if t not in SCOPES:
         SCOPES[t] = {"torch": t, "F": t.nn.functional, "checkpoint": CHECKPOINT[t], "log": []}
         prelude(SCOPES[t])
@@ -52,6 +52,8 @@ def run(t, lines, number, told=None):
         except Exception as problem:
             raised.append(classes(problem))
             messages.append(f"{type(problem).__name__}: {problem}")
+    if keep is not None:
+        keep.update(scope)
     names = [name for name, value in scope.items() if name not in SCOPES[t] and isinstance(value, t.Tensor)]
     homes = [home(scope[name]) for name in names]
     seen = {name: observe(t, scope[name], scope, homes) for name in names}
@@ -174,12 +176,20 @@ def differences(lines, number, strict=False):
                                    "what hooks saw" + (" before an error in backward" if half_way else ""), size))
     if any(": value" in each.kind or "nan or infinity" in each.kind for each in found):
         together = writes_what_it_reads(lines, number)
-        rounding = not together and decided_by_rounding(lines, number, theirs, coarse, size)
+        nearby = None if together else answers_nearby(lines, number)
         for each in found:
             if ": value" in each.kind and together:
                 each.kind += " of memory read and written at once"
-            elif (": value" in each.kind or "nan or infinity" in each.kind) and rounding:
-                each.kind += " decided by rounding"
+            elif (": value" in each.kind or "nan or infinity" in each.kind) and nearby is not None:
+                name = each.text.partition(":")[0]
+                if decided_by_rounding(*(tensors_at(run, name, coarse) for run in (theirs, ours)), [tensors_at(run, name, coarse) for run in nearby], size):
+                    each.kind += " decided by rounding"
+                elif has_nan(theirs):
+                    each.text += " (NaN among the variables)"
+    for each in found:
+        which = re.match(r"(variable|grad): requires_grad (True|False) there, (True|False) here", each.kind)
+        if which and moved_by_nothing(lines, number, torch if which[2] == "True" else kindling, each.text.partition(":")[0], which[1]):
+            each.kind += " (and nothing moves it)"
     return found
 
 
@@ -195,6 +205,8 @@ def compare_variable(his, mine, coarse, size, half_way, strict):
 
 SAVED = " (about what is saved alone: the same with copies)"
 ABOUT_SAVED = "modified by an inplace operation|backward through the graph a second time|has been detached in-place|A view was created in no_grad mode"
+
+ALSO_REFUSED = "ZeroTensors are immutable|Expected isFloatingType|A view was created in no_grad mode"
 
 
 def right_all_the_same(lines, number, refuses):
@@ -216,11 +228,16 @@ def right_all_the_same(lines, number, refuses):
             with copies(answers) if unseen else contextlib.nullcontext():
                 plain = run(answers, lines, number)
             refused = [place for place, text in enumerate(plain[1]) if text and re.search(ABOUT_SAVED, text)]
+            if refused:
+                del lines[refused[0]]
+                continue
+            # Another statement that PyTorch alone refuses once it gets so far tells nothing of this one.
+            with copies(refuses):
+                copying = run(refuses, lines, number)
+            refused = [place for place, text in enumerate(copying[1]) if text and not plain[1][place] and refuses is torch and re.search(ALSO_REFUSED, text)]
             if not refused:
                 break
             del lines[refused[0]]
-        with copies(refuses):
-            copying = run(refuses, lines, number)
     coarse = single if any("float32" in line for line in lines) else lambda seen: seen
     size = largest(plain[3])
     try:
@@ -239,34 +256,86 @@ def right_all_the_same(lines, number, refuses):
     return plain[0] == copying[0]
 
 
-def decided_by_rounding(lines, number, theirs, coarse, size):
-    """Whether PyTorch's own answer changes as much when the program's numbers change in their last digit, or are computed with more digits."""
-    if any("float32" in line for line in lines):
-        try:
-            wide = run(torch, [line.replace("float32", "float64") for line in lines], number)
-            for name, his in theirs[3].items():
-                for fact in "tensor", "grad":
-                    compare(coarse(his[fact]), coarse(wide[3][name][fact]), fact, size)
-        except Difference as found:
-            if "value" in found.kind or "nan" in found.kind:
+def answers_nearby(lines, number):
+    """PyTorch's answers to the same program with numbers changed in their last digit, and with more digits."""
+    narrow = any("float32" in line for line in lines)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [run(torch, [line.replace("float32", "float64") for line in lines], number)] if narrow else []
+        for step in 1, -1, 3:
+            change = step * (6e-8 if narrow else 1e-16 * 2.3)
+            place = itertools.count()
+            near = [re.sub(r"-?\d+\.\d+(?=[],)j+-])", lambda digits: repr(float(digits[0]) * (1 + change * (1, -2, 4)[next(place) % 3])), line)
+                    if "torch.tensor(" in line else line for line in lines]
+            found.append(run(torch, near, number))
+    return found
+
+
+def tensors_at(answer, name, coarse):
+    """The tensors of a variable, its value and gradient, or all that hooks saw."""
+    if name == "hooks":
+        return [coarse(item) for event in answer[2] for item in event if isinstance(item, Seen)]
+    facts = answer[3].get(name, {})
+    return [coarse(facts[fact]) for fact in ("tensor", "grad") if isinstance(facts.get(fact), Seen)]
+
+
+# By how much more than PyTorch's own answers move ours may differ: they are few, and moved by little.
+SLACK = 64
+
+
+def decided_by_rounding(theirs, ours, nearby, size):
+    """Whether PyTorch's own answers to nearby programs differ, element by element, by about as much as ours from PyTorch's."""
+    if len(theirs) != len(ours):
+        return False
+    for place, (his, mine) in enumerate(zip(theirs, ours)):
+        if his.value is None or mine.value is None or his.value.shape != mine.value.shape:
+            continue
+        one, other = parts(his.value).double(), parts(mine.value).double()
+        moved = torch.zeros_like(one)
+        for each in nearby:
+            if len(each) != len(theirs):
+                return True   # other statements raise, or other hooks run
+            value = each[place].value
+            if value is None or value.shape != his.value.shape:
                 return True
-        except KeyError:
-            pass
-    for step in 1, -1, 3:
-        change = step * (6e-8 if any("float32" in line for line in lines) else 1e-16 * 2.3)
-        place = itertools.count()
-        near = [re.sub(r"-?\d+\.\d+(?=[],)j+-])", lambda digits: repr(float(digits[0]) * (1 + change * (1, -2, 4)[next(place) % 3])), line)
-                if "torch.tensor(" in line else line for line in lines]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            again = run(torch, near, number)
-        try:
-            for name, his in theirs[3].items():
-                for fact in "tensor", "grad":
-                    compare(coarse(his[fact]), coarse(again[3][name][fact]), fact, size)
-        except Difference:
-            return True
-    return False
+            change = (parts(value).double() - one).abs()
+            # Where one is not finite and the other is, or both in another way, it moves by any amount.
+            moved = torch.maximum(moved, torch.where(change.isnan(), torch.where(one.isnan() & parts(value).isnan(), 0.0, float("inf")), change))
+        near = (one - other).abs() <= SLACK * moved + TOLERANCE.get(his.value.dtype, 0) * torch.maximum(one.abs(), torch.tensor(size))
+        if not (near | (one == other) | (one.isnan() & other.isnan()) | moved.isinf()).all():
+            return False
+    return True
+
+
+def has_nan(answer):
+    return any(isinstance(facts["tensor"], Seen) and facts["tensor"].value is not None and bool(parts(facts["tensor"].value).isnan().any())
+               for facts in answer[3].values())
+
+
+def moved_by_nothing(lines, number, t, name, fact):
+    """Whether all gradients of a variable, or of its gradient, are zero or not there in module t."""
+    scope = {}
+    with warnings.catch_warnings(), t.autograd.graph.saved_tensors_hooks(lambda x: x.clone(), lambda x: x):
+        warnings.simplefilter("ignore")
+        run(t, lines, number, scope)
+    x = scope[name] if fact == "variable" else scope[name].grad
+    leaves, waiting, met = [], [x.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in met:
+            continue
+        met.add(node)
+        if hasattr(node, "variable"):
+            leaves.append(node.variable)
+        waiting += [each for each, _ in node.next_functions]
+    if not leaves:
+        return x.grad_fn is not None
+    try:
+        total = sum((part * t.arange(1.0, part.numel() + 1).reshape(part.shape).to(part.dtype)).sum() for part in ((x.real, x.imag) if x.is_complex() else (x,)))
+        found = t.autograd.grad(total, leaves, allow_unused=True)
+    except RuntimeError:
+        return False
+    return not any(each is not None and bool((each != 0).any()) for each in found)
 
 
 class Programs:

@@ -359,3 +359,13 @@ FEW = ["M.var()", "M[:1, :1].var()", "M[0, 0].var()", "z[:1].var()", "z[0].var()
 @pytest.mark.parametrize("made", FEW)
 def test_gradients_of_variances_of_too_few(made):
     same(f"{made}.backward()\na.grad, z.grad, M.grad", SETUP)
+
+
+DETACHED = ["y.detach_()\nw.sum().backward()\na.grad", "y.detach_()\ny.requires_grad_()\nw.sum().backward()\na.grad, y.grad",
+            "y.detach_()\ntorch.autograd.grad(w.sum(), a, create_graph=True)"]
+
+
+@pytest.mark.parametrize("made", ["y * y", "y.sin()", "y * 3", "y.exp()", "torch.special.expit(y)", "y + y", "y.pow(3)", "y / y.detach()", "y.cumprod(0)", "y @ y"])
+@pytest.mark.parametrize("then", DETACHED)
+def test_saved_tensors_that_were_detached_in_place(made, then):
+    same(f"y = a * 2\nw = {made}\n{then}", SETUP, message=False)
