@@ -58,6 +58,9 @@ _functorch = _Space("_functorch", is_legacy_batchedtensor=lambda tensor: False, 
                     is_gradtrackingtensor=lambda tensor: False, is_functionaltensor=lambda tensor: False,
                     is_functorch_wrapped_tensor=lambda tensor: False, maybe_get_level=lambda tensor: -1, maybe_get_bdim=lambda tensor: -1,
                     get_unwrapped=lambda tensor: tensor, peek_interpreter_stack=lambda: None, maybe_current_level=lambda: None)
+_autograd = _Space("_autograd", SavedTensor=_C._SavedTensor, _saved_tensors_hooks_is_enabled=_C._saved_tensors_hooks_is_enabled,
+                   _unsafe_set_version_counter=_C._unsafe_set_version_counter)
+has_lapack = True
 _distributed_rpc = _Space("_distributed_rpc", _is_current_rpc_agent_set=lambda: False)
 
 

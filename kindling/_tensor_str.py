@@ -2,6 +2,7 @@
 import math
 
 import kindling as torch
+from kindling._blocks import Block as _Block
 from kindling import _C
 from kindling._C import Tensor
 
@@ -22,7 +23,7 @@ def get_printoptions():
     return {name: getattr(_Options, name) for name in ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")}
 
 
-class printoptions:
+class printoptions(_Block):
     """A block in which settings have other values."""
 
     def __init__(self, **changes):

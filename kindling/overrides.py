@@ -1,5 +1,6 @@
 """``torch.overrides``: helpers for classes and modes with ``__torch_function__``."""
 from kindling import _C
+from kindling._blocks import Block as _Block
 from kindling._C import (DisableTorchFunction, DisableTorchFunctionSubclass, Tensor, _disabled_torch_function_impl,
                          _get_function_stack_at, _has_torch_function as has_torch_function,
                          _has_torch_function_unary as has_torch_function_unary,
@@ -158,7 +159,7 @@ def _get_current_function_mode_stack():
     return [_get_function_stack_at(i) for i in range(_len_torch_function_stack())]
 
 
-class enable_reentrant_dispatch:
+class enable_reentrant_dispatch(_Block):
     """Inside ``__torch_dispatch__``, lets calls go through every layer again."""
 
     def __enter__(self):

@@ -194,7 +194,8 @@ def _made(module, name, how):
     if full[6:] in MARKS:
         from kindling import _eagerly
         return _eagerly.mark(name)
-    if how == "()no":
+    # What is not there is not available, whatever PyTorch says of its own.
+    if how == "()no" or name == "is_available":
         return answer(_package(module), name)
     if how == "()":
         return function(_package(module), name, full)

@@ -14,7 +14,7 @@ _HOMES = {
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
     "enable_grad": "grad_mode", "inference_mode": "grad_mode", "no_grad": "grad_mode", "set_grad_enabled": "grad_mode",
     "set_multithreading_enabled": "grad_mode", "_force_original_view_tracking": "grad_mode",
-    "_unsafe_preserve_version_counter": "grad_mode",
+    "_unsafe_preserve_version_counter": "grad_mode", "_calculate_shape": "graph", "kineto_available": "profiler",
 }
 _MODULES = ("anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "gradcheck", "graph", "profiler", "profiler_util", "variable")
 

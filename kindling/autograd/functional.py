@@ -113,6 +113,21 @@ def _filled(gradients, inputs, strict, create_graph, stage):
     return tuple(result)
 
 
+def _construct_standard_basis_for(tensors, tensor_numels):
+    """The rows of the identity matrix over all elements, cut into the tensors' parts, each of its tensor's dtype."""
+    if len(tensors) != len(tensor_numels):
+        raise AssertionError(f"Expected tensors and tensor_numels to have the same length, but got {len(tensors)} and {len(tensor_numels)}")
+    if not tensors:
+        raise AssertionError("Expected at least one tensor")
+    total, first, chunks = sum(tensor_numels), 0, []
+    for tensor, numel in zip(tensors, tensor_numels):
+        chunk = tensor.new_zeros(total, numel)
+        chunk.diagonal(-first).fill_(1)
+        chunks.append(chunk)
+        first += numel
+    return tuple(chunks)
+
+
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), v times the Jacobian). `v` has the output's shape; None for one element."""
     import kindling as torch

@@ -17,6 +17,35 @@ def _differentiable(outputs):
     return tuple([each for each in _tensors(outputs) if each.requires_grad])
 
 
+def _iter_tensors(value, only_requiring_grad=False):
+    """The tensors in a value, however deep in sequences."""
+    import kindling as torch
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad or not only_requiring_grad:
+            yield value
+    elif hasattr(type(value), "__iter__") and not isinstance(value, str):
+        for each in value:
+            yield from _iter_tensors(each, only_requiring_grad)
+
+
+def _get_numerical_jacobian(fn, inputs, outputs=None, target=None, eps=1e-3, is_forward_ad=False):
+    """For each tensor of `target` (of `inputs` if there is none) that requires grad, a tuple of the Jacobians of `fn`'s outputs by
+    central differences: a row for each of its elements, a column for each of the output's."""
+    import kindling as torch
+    inputs = inputs if isinstance(inputs, tuple) else tuple(inputs) if isinstance(inputs, list) else (inputs,)
+    outputs = _call(fn, inputs) if outputs is None else outputs
+    if not is_forward_ad and any(each.is_complex() for each in outputs):
+        raise ValueError("Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return complex outputs.")
+    jacobians = []
+    for source in _iter_tensors(inputs if target is None else target, True):
+        if source.is_complex():
+            raise ValueError("get_numerical_jacobian: inputs are real here")
+        columns = [_numerical(fn, inputs, source, i, eps) for i in range(len(outputs))]
+        jacobians.append(tuple([torch.stack(rows) if rows else torch.zeros(0, output.numel(), dtype=output.dtype)
+                                for rows, output in zip(columns, outputs)]))
+    return jacobians
+
+
 def _smooth_inputs(inputs):
     return [each for each in _tensors(inputs) if each.requires_grad]
 

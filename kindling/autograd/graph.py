@@ -1,5 +1,6 @@
 """The graph itself: nodes, edges, and what happens to the values nodes keep."""
 from kindling import _C
+from kindling._blocks import Block as _Block
 
 __all__ = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook", "allow_mutation_on_saved_tensors",
            "Node", "GradientEdge", "get_gradient_edge", "increment_version", "set_warn_on_accumulate_grad_stream_mismatch"]
@@ -98,6 +99,16 @@ class disable_saved_tensors_hooks:
         return context_decorator(lambda: disable_saved_tensors_hooks(self.error_message), function)
 
 
+def _calculate_shape(output, grad, is_grads_batched):
+    """The shape of an output (or of what an edge stands for) and that of its gradient, without the batch."""
+    import kindling as torch
+    if isinstance(output, GradientEdge):
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with GradientEdge")
+        return torch.Size(output.node._input_metadata[output.output_nr].shape), grad.shape
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
+
+
 class _MultiHandle:
     def __init__(self, handles):
         self.handles = tuple(handles)
@@ -181,7 +192,7 @@ class _SavedHandle:
         self.clone = None
 
 
-class allow_mutation_on_saved_tensors:
+class allow_mutation_on_saved_tensors(_Block):
     """Inside, tensors kept for backward may be written in place: backward uses what they were. Gives the context it keeps."""
 
     def __enter__(self):

@@ -3,16 +3,25 @@
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "FormattedTimesMixin"]
 
 
-def _time(us):
+def _format_time(us):
     """1.234ms and its like, of microseconds."""
     return f"{us / 1e6:.3f}s" if us >= 1e6 else f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
 
 
-def _memory(bytes):
+def _format_memory(bytes):
     for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
         if abs(bytes) >= unit:
             return f"{bytes / unit:.2f} {name}"
     return f"{bytes} B"
+
+
+def _format_time_share(time_us, total_time_us):
+    """A part of a time in per cent; NaN of none."""
+    if total_time_us == 0:
+        if time_us != 0:
+            raise AssertionError(f"Expected time_us == 0 but got {time_us}")
+        return "NaN"
+    return f"{time_us * 100.0 / total_time_us:.2f}%"
 
 
 class Interval:
@@ -38,9 +47,9 @@ class FormattedTimesMixin:
     def cpu_time(self):
         return self.cpu_time_total / self.count if self.count else 0.0
 
-    cpu_time_str = property(lambda self: _time(self.cpu_time))
-    cpu_time_total_str = property(lambda self: _time(self.cpu_time_total))
-    self_cpu_time_total_str = property(lambda self: _time(self.self_cpu_time_total))
+    cpu_time_str = property(lambda self: _format_time(self.cpu_time))
+    cpu_time_total_str = property(lambda self: _format_time(self.cpu_time_total))
+    self_cpu_time_total_str = property(lambda self: _format_time(self.self_cpu_time_total))
 
 
 class FunctionEvent(FormattedTimesMixin):
@@ -161,7 +170,7 @@ class EventList(list):
         rows, whole = rows[:row_limit] if row_limit >= 0 else rows, rows
 
         def time(us):
-            return _time(us) if time_unit is None else f"{us / {'s': 1e6, 'ms': 1e3, 'us': 1}[time_unit]:.3f}{time_unit}"
+            return _format_time(us) if time_unit is None else f"{us / {'s': 1e6, 'ms': 1e3, 'us': 1}[time_unit]:.3f}{time_unit}"
 
         def short(text, width):
             return text if width is None or len(text) <= width else text[:width - 3] + "..."
@@ -179,12 +188,12 @@ class EventList(list):
         def place(event):
             return event.stack[0] if event.stack else ""
         columns = [("Name", lambda e: short(key(e), max_name_column_width), room(key, max_name_column_width)),
-                   ("Self CPU %", lambda e: f"{100 * e.self_cpu_time_total / total if total else 0:.2f}%", 12),
+                   ("Self CPU %", lambda e: _format_time_share(e.self_cpu_time_total, total), 12),
                    ("Self CPU", lambda e: time(e.self_cpu_time_total), 12),
-                   ("CPU total %", lambda e: f"{100 * e.cpu_time_total / total if total else 0:.2f}%", 12),
+                   ("CPU total %", lambda e: _format_time_share(e.cpu_time_total, total), 12),
                    ("CPU total", lambda e: time(e.cpu_time_total), 12), ("CPU time avg", lambda e: time(e.cpu_time), 12)]
         if self._profile_memory:
-            columns += [("CPU Mem", lambda e: _memory(e.cpu_memory_usage), 12), ("Self CPU Mem", lambda e: _memory(e.self_cpu_memory_usage), 12)]
+            columns += [("CPU Mem", lambda e: _format_memory(e.cpu_memory_usage), 12), ("Self CPU Mem", lambda e: _format_memory(e.self_cpu_memory_usage), 12)]
         columns.append(("# of Calls", lambda e: str(e.count), 12))
         if shapes:
             columns.append(("Input Shapes", lambda e: short(dimensions(e), max_shapes_column_width), room(dimensions, max_shapes_column_width)))

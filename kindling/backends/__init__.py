@@ -1,5 +1,6 @@
 """Switches of the libraries behind operators.  Those for libraries that this build has not are kept, without effect."""
 import kindling as _kindling
+from kindling._blocks import Block as _Block
 
 _SUBMODULES = ("cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen", "mkl", "mkldnn", "mps", "nnpack",
                "openmp", "opt_einsum", "quantized", "xnnpack")
@@ -47,7 +48,7 @@ class _Switches:
         self.__dict__[name] = value
 
 
-class _Flags:
+class _Flags(_Block):
     """A `with` block that sets switches of a module and puts them back; values of None stay as they are."""
 
     def __init__(self, module, values):

@@ -1,5 +1,6 @@
 """CUDA's libraries: not in this build.  Their switches are kept, so that programs may set them."""
 from kindling.backends import _Switches
+from kindling._blocks import Block as _Block
 
 matmul = _Switches(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
                    allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False, fp32_precision="none")
@@ -57,7 +58,7 @@ def can_use_flash_attention(params, debug=False):
 can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 
 
-class sdp_kernel:
+class sdp_kernel(_Block):
     """A `with` block, deprecated, that chooses among the forms of scaled dot product attention on CUDA."""
 
     def __init__(self, enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):

@@ -2,13 +2,14 @@
 from _collections import defaultdict
 
 import kindling as torch
+from kindling._blocks import Block as _Block
 
 __all__ = ["swap_in_optimizer_params_and_state"]
 
 _NAME = "swap_in_optimizer_params_and_state"
 
 
-class swap_in_optimizer_params_and_state:
+class swap_in_optimizer_params_and_state(_Block):
     """A `with` block in which `optimizer` steps other parameters with other state; its own come back at the end.
 
     `swapin_parameters` is an ordered dict of tensors in the order of the groups, `swapin_optim_state` has the form of

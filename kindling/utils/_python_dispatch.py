@@ -1,5 +1,6 @@
 """``TorchDispatchMode``: sees every operator below autograd."""
 from kindling import _C
+from kindling._blocks import Block as _Block
 from kindling._C import (_get_dispatch_stack_at, _len_torch_dispatch_stack, _pop_torch_dispatch_stack,
                          _push_on_torch_dispatch_stack)
 
@@ -55,7 +56,7 @@ def _get_current_dispatch_mode_stack():
     return [_get_dispatch_stack_at(i) for i in range(_len_torch_dispatch_stack())]
 
 
-class _disable_current_modes:
+class _disable_current_modes(_Block):
     """Takes every mode off the stack for a ``with`` block."""
 
     def __enter__(self):

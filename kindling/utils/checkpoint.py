@@ -2,6 +2,7 @@
 from _weakref import ref
 
 import kindling as torch
+from kindling._blocks import Block as _Block
 from kindling.amp import _state as _autocast_state
 
 __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "check_backward_validity",
@@ -33,7 +34,7 @@ def noop_context_fn():
     return _Nothing(), _Nothing()
 
 
-class set_checkpoint_early_stop:
+class set_checkpoint_early_stop(_Block):
     """A `with` block that says whether recomputation ends as soon as all saved tensors are there."""
 
     def __init__(self, enable):
@@ -49,7 +50,7 @@ class set_checkpoint_early_stop:
         return False
 
 
-class set_checkpoint_debug_enabled:
+class set_checkpoint_debug_enabled(_Block):
     """A `with` block that stands for `debug=` in the calls inside it."""
 
     def __init__(self, enabled):

@@ -2,8 +2,11 @@
 
 Settings come from the environment variable KINDLING_SUITES (JSON): `record` (the file), `done` (tests that have a result already),
 `only` (if given, all others are left), `left_out` (patterns of tests that are not run), `sample` and `seed` (the part of the
-tests that runs, chosen by name, so that both sides choose the same), `limit` (seconds for a test).
+tests that runs, chosen by name, so that both sides choose the same), `limit` (seconds for a test), `helpers` (files of modules that a suite brings, by module; `helpers_if_missing`: where
+the side has no such module itself),
+`old_names` (names that an older suite imports and PyTorch has dropped since, with their values: `unchanged` is a decorator that does nothing).
 """
+import importlib.util
 import json
 import os
 import re
@@ -15,6 +18,27 @@ given = json.loads(os.environ["KINDLING_SUITES"])
 left_out = [re.compile(each) for each in given["left_out"]]
 problems = {}
 skipped = set()
+
+
+class Helpers:
+    """Finds the modules that the suite brings."""
+
+    def __init__(self, files):
+        self.files = files
+
+    def find_spec(self, name, path=None, target=None):
+        file = self.files.get(name)
+        return file and importlib.util.spec_from_file_location(name, file)
+
+
+sys.meta_path.insert(0, Helpers(given["helpers"]))
+sys.meta_path.append(Helpers(given["helpers_if_missing"]))
+VALUES = {"unchanged": lambda test: test, "no": lambda *given, **named: False, "false": False}
+for old, value in given["old_names"].items():
+    module, _, old = old.rpartition(".")
+    module = importlib.import_module(module)
+    if not hasattr(module, old):
+        setattr(module, old, VALUES[value])
 
 
 def write(**line):

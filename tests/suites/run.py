@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 # What a suite's entry says where it says nothing.
 DEFAULTS = {
     "paths": [], "tests": [], "python_path": [], "packages": [], "arguments": [], "environment": {}, "left_out": {},
-    "sample": 1.0, "seed": 0, "limit": 60, "whole_limit": 1200, "folder": ".", "bar": 99.0, "parts": {}, "each": {}, "note": "",
+    "sample": 1.0, "seed": 0, "limit": 60, "whole_limit": 1200, "folder": ".", "bar": 99.0, "parts": {}, "each": {}, "helpers": {}, "helpers_if_missing": {}, "old_names": {}, "note": "",
 }
 
 
@@ -109,7 +109,9 @@ def run(suite, side, given):
     command += ["-p", "recorder", "-p", "no:cacheprovider", "--continue-on-collection-errors", "-q", "--no-header", "--tb=short", "-c", os.devnull, "--rootdir", ".",
                 "-W", "ignore", *suite["arguments"], *suite["tests"]]
     paths = [str(HERE), *[str(folder / each) for each in suite["python_path"]], *(given.ours if side == "kindling" else []), *given.packages]
-    settings = {"record": str(record), "left_out": list(suite["left_out"]), **{key: suite[key] for key in ("sample", "seed", "limit")}}
+    settings = {"record": str(record), "left_out": list(suite["left_out"]), **{key: suite[key] for key in ("sample", "seed", "limit", "old_names")}}
+    for key in ("helpers", "helpers_if_missing"):
+        settings[key] = {module: str(folder / file) for module, file in suite[key].items()}
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "KINDLING_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **suite["environment"], "PYTHONPATH": os.pathsep.join(paths)}
     begin, last, done = time.monotonic(), None, set()
     while True:
@@ -178,7 +180,8 @@ def table(rows):
 
 Made by `tests/suites/run.py`: the suites of `tests/suites/suites.toml` run through `kindling run` in an environment without PyTorch, and under
 PyTorch 2.13, the same sources on both sides, test by test. A test that passes under PyTorch and not here is a failure of ours;
-one that is skipped or fails under PyTorch says nothing. Suites with a part of their tests are sampled by name with a fixed seed.
+one that is skipped or fails under PyTorch says nothing. PyTorch's own suites run with each side's `torch.testing._internal`, but for the tables of
+tests in it (`helpers` in the list), which come with the suite. Suites with a part of their tests are sampled by name with a fixed seed.
 
 | suite | commit | part | tests PyTorch passes | of these Kindling passes | per cent | bar | left out | commonest reasons |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -622,7 +622,7 @@ def _skip_cpu(name, condition, reason):
     globals()[name] = skipIf(condition, reason, "cpu")
 
 
-_skip_cpu("skipCPUIfNoLapack", not torch._C.has_lapack if hasattr(torch._C, "has_lapack") else False, "PyTorch compiled without Lapack")
+_skip_cpu("skipCPUIfNoLapack", not torch._C.has_lapack, "PyTorch compiled without Lapack")
 _skip_cpu("skipCPUIfNoFFT", False, "PyTorch is built without FFT support")
 _skip_cpu("skipCPUIfNoMkl", not TEST_MKL, "PyTorch is built without MKL support")
 _skip_cpu("skipCPUIfNoMklSparse", IS_WINDOWS or not TEST_MKL, "PyTorch is built without MKL Sparse support")
