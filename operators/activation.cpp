@@ -112,9 +112,19 @@ OPERATORS(activation) {
     declare("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", {
         doc("x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2015)"), out_same(), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto alpha, auto scale, auto input_scale) {
+            return where(x < zero_like(x), expm1(x * input_scale) * (alpha * scale), x * scale);   // 0 at 0, however large alpha is
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) {
+            return elu_backward(grad, alpha, scale, input_scale, false, self);
+        }),
+    });
+    declare("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor", {
+        doc("The gradient through elu, from its argument or from its result; at 0 that from below"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto alpha, auto scale, auto input_scale, auto is_result, auto x) {
             // The branch that is not taken gets a number without overflow: 0 times the slope of one that has is NaN in backward.
-            Sym below = x <= zero_like(x);
-            return where(below, expm1(where(below, x, zero_like(x)) * input_scale) * (alpha * scale), x * scale);
+            Sym below = x <= zero_like(x), up = alpha * scale;
+            Sym slope = flag(is_result) ? (x + up) * input_scale : exp(where(below, x, zero_like(x)) * input_scale) * (input_scale * up);
+            return where(below, grad * slope, grad * scale);
         }),
     });
     declare("celu(Tensor self, Scalar alpha=1.0) -> Tensor", {

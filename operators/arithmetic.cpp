@@ -149,7 +149,7 @@ OPERATORS(arithmetic) {
         refuses("torch.tensor([2]) ** -1", "RuntimeError: Integers to negative integer powers are not allowed"),
     });
     declare("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", {
-        doc("A number to the power of a tensor"), in(space::Torch), no_inplace(), takes(kind::All & ~kind::Bool),
+        doc("A number to the power of a tensor"), in(space::Torch), no_inplace(), flags(trait::Rows), takes(kind::All & ~kind::Bool),
         pointwise([](auto x, auto y) { return is_complex(y.dtype()) ? where(x == like(x, 1), like(x, 1), pow(x, y)) : pow(x, y); }),
     });
     declare("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {

@@ -215,7 +215,8 @@ OPERATORS(copying) {
         doc("Makes self look into a storage"), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)", size.size(), stride.size());
-            Sizes strides = stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
+            const bool as_is = stride.empty() && size == self.sizes();   // the shape is left alone, and the storage with it
+            Sizes strides = as_is ? Sizes(self.strides()) : stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
             KINDLING_CHECK(Runtime, !self.impl()->uncounted || thread_state.inference_mode, "Inplace update to inference tensor outside InferenceMode is not allowed.");
             KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
             KINDLING_CHECK(Runtime, source->device == self.device(), "Attempted to set the storage of a tensor on device \"%s\" to a storage on different device \"%s\".  This is no longer allowed; the devices must match.",
@@ -223,7 +224,7 @@ OPERATORS(copying) {
             for (int64_t step : strides) KINDLING_CHECK(Runtime, step >= 0, "set_: Negative strides are not supported at the moment, got strides: %s", str(strides).c_str());
             checked_numel(size);
             size_t bytes = checked_bytes(size, strides, storage_offset, self.element_size());
-            KINDLING_CHECK(Runtime, bytes <= source->bytes || source->resizable,
+            KINDLING_CHECK(Runtime, bytes <= source->bytes || (source->resizable && !as_is),
                            "setStorage: sizes %s, strides %s, storage offset %ld, and itemsize %zu requiring a storage size of %zu are "
                            "out of bounds for storage of size %zu", str(size).c_str(), str(strides).c_str(), storage_offset,
                            self.element_size(), bytes, source->bytes);

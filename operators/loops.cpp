@@ -55,7 +55,7 @@ Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation
     return sizes;
 }
 
-Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count) {
+Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count, DType compute) {
     bool contiguous = true, channels_last = true, same = true;
     const TensorImpl* first = nullptr;
     for (int i = 0; i < count; i++) {
@@ -73,14 +73,24 @@ Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count) {
     int n = static_cast<int>(sizes.size());
     SmallVector<int64_t, 16> order(static_cast<size_t>(n));
     for (int i = 0; i < n; i++) order[static_cast<size_t>(i)] = n - 1 - i;
-    auto stride_of = [&](const TensorImpl* tensor, int64_t dim) -> int64_t {
+    // What is converted to the dtype that is computed in has no gaps and no repeats any more.
+    std::vector<Sizes> converted;
+    for (int i = 0; i < count && compute != DType::None; i++) {
+        const TensorImpl& tensor = *tensors[i];
+        if (tensor.dtype == compute || !tensor.ndim || tensor.non_overlapping_dense) continue;
+        converted.resize(static_cast<size_t>(count));
+        converted[static_cast<size_t>(i)] = preserved_strides(tensor.sizes(), tensor.strides(), false);
+    }
+    auto stride_of = [&](int i, int64_t dim) -> int64_t {
+        const TensorImpl* tensor = tensors[i];
         int64_t at = dim - (n - tensor->ndim);
         if (at < 0 || (tensor->shape[at] == 1 && sizes[static_cast<size_t>(dim)] != 1)) return 0;
+        if (!converted.empty() && !converted[static_cast<size_t>(i)].empty()) return converted[static_cast<size_t>(i)][static_cast<size_t>(at)];
         return tensor->shape[tensor->ndim + at] * static_cast<int64_t>(item_size(tensor->dtype));
     };
     auto swaps = [&](int64_t a, int64_t b) {
         for (int i = 0; i < count; i++) {
-            int64_t sa = stride_of(tensors[i], a), sb = stride_of(tensors[i], b);
+            int64_t sa = stride_of(i, a), sb = stride_of(i, b);
             if (sa == 0 || sb == 0) continue;
             if (sa < sb) return -1;
             if (sa > sb) return 1;

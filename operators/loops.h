@@ -22,7 +22,7 @@ bool can_cast(DType from, DType to);
 
 /// Sizes after broadcasting all of them, and the strides torch's TensorIterator gives a fresh output.
 Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation);
-Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count);
+Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count, DType compute = DType::None);
 
 /// Several elements of it lie in one place, as far as its strides show.
 bool is_expanded(const TensorImpl& tensor);

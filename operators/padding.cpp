@@ -459,7 +459,7 @@ OPERATORS(padding) {
             for (const Tensor& each : sequences) longest = std::max(longest, each.size(0));
             std::vector<Tensor> rows;
             for (const Tensor& each : sequences) {
-                Sizes pad(static_cast<size_t>(2 * each.dim())), row{each.size(0)};
+                Sizes pad(static_cast<size_t>(2 * first.dim())), row{each.size(0)};
                 for (int64_t d = 1; d < first.dim(); d++) row.push_back(first.size(d));
                 pad[pad.size() - (padding_side == "left" ? 2 : 1)] = longest - each.size(0);
                 // As if written to a result like the first.

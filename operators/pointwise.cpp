@@ -203,16 +203,21 @@ void gather(const Operator& op, const Value* arguments, Call& call) {
     for (int i = 0; i < plan.scalar_count; i++) call.scalars[i] = pointwise_scalar(plan, arguments, i);
 }
 
+Sizes strides_for(const Call& call, IntList sizes) {
+    if (call.plan->rows) return contiguous_strides(sizes);
+    return output_strides(sizes, call.inputs, call.plan->input_count, call.plan->compute);
+}
+
 Tensor fresh_output(const Call& call, IntList sizes, int output, Device device) {
     DType dtype = call.plan->expression.output_type(output);
-    return make_tensor(sizes, call.plan->rows ? contiguous_strides(sizes) : output_strides(sizes, call.inputs, call.plan->input_count), dtype, device);
+    return make_tensor(sizes, strides_for(call, sizes), dtype, device);
 }
 
 /// The memory of `old`, which only the caller's reference holds, for a result that would be laid out alike.
 Tensor output_over(const Call& call, IntList sizes, const TensorImpl* old) {
     if (call.plan->rows || old->dtype != call.plan->expression.output_type(0) || old->offset || old->sizes() != sizes ||
         old->storage->bytes != static_cast<size_t>(old->numel) * item_size(old->dtype) ||
-        old->strides() != IntList(output_strides(sizes, call.inputs, call.plan->input_count)))
+        old->strides() != IntList(strides_for(call, sizes)))
         return {};
     old->storage->version = 0;
     return make_tensor(Ref<Storage>::share(old->storage), 0, sizes, old->strides(), old->dtype);
@@ -323,13 +328,17 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) 
     Call call;
     gather(op, arguments, call);
     Sizes sizes = broadcast_all(call.inputs, call.plan->input_count, op.name());
-    Sizes strides = output_strides(sizes, call.inputs, call.plan->input_count);
+    Sizes strides = strides_for(call, sizes);
     int count = static_cast<int>(call.plan->expression.outputs.size());
     int first = static_cast<int>(op.argument_count()) - count;
     TensorImpl* headers[4];
     for (int i = 0; i < count; i++) {
         Tensor out = Tensor::share(arguments[first + i].tensor);
-        check_target(op, call.plan->expression.output_type(i), out.dtype());
+        const DType made = call.plan->expression.output_type(i);
+        if (op.out_dtype == OutDType::Same && is_complex(call.plan->compute) && is_floating(made))   // a modulus may be written to a complex number
+            KINDLING_CHECK(Runtime, out.dtype() == call.plan->compute || (!out.is_complex() && can_cast(made, out.dtype())), out.is_complex() ? "Found dtype %s but expected %s" : "result type %s can't be cast to the desired output type %s",
+                           scalar_type_name(out.is_complex() ? out.dtype() : made), scalar_type_name(out.is_complex() ? call.plan->compute : out.dtype()));
+        else check_target(op, made, out.dtype());
         check_device(out, device_of(call).type == DeviceType::Meta);
         check_overlap(out, call.inputs, call.plan->input_count);
         fit_out(out, sizes, strides);

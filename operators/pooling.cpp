@@ -55,8 +55,7 @@ Window window(const Tensor& input, IntList kernel, IntList stride, IntList paddi
         KINDLING_CHECK(Runtime, p.stride[i] > 0, "stride should not be zero");
         KINDLING_CHECK(Runtime, p.dilation[i] > 0, "dilation should be greater than zero, but got %s", str(dilation).c_str());
         KINDLING_CHECK(Runtime, p.padding[i] >= 0, "pad must be non-negative, but got pad: %ld", p.padding[i]);
-        KINDLING_CHECK(Runtime, p.padding[i] <= ((p.kernel[i] - 1) * p.dilation[i] + 1) / 2,
-                       "pad should be at most half of effective kernel size, but got pad=%ld, kernel_size=%ld and dilation=%ld", p.padding[i], p.kernel[i], p.dilation[i]);
+        KINDLING_CHECK(Runtime, p.padding[i] <= p.kernel[i] / 2, "pad should be smaller than or equal to half of kernel size, but got pad = %ld and kernel_size = %ld", p.padding[i], p.kernel[i]);
         p.out[i] = library::pooling_out(p.in[i], p.kernel[i], p.stride[i], p.padding[i], p.dilation[i], ceil_mode);
         w.out.push_back(p.out[i]);
     }

@@ -548,8 +548,9 @@ OPERATORS(reductions) {
                     KINDLING_CHECK(Runtime, !(mask >> i & 1) || self.sizes()[i] != 0,
                                    "linalg.vector_norm cannot compute the %g norm on an empty tensor because the operation does not have an identity", p);
             DType from = self.dtype(), out = norm_dtype(self, dtype), inside = value_type(out);
-            // Of one number without powers, which might overflow; of none 0, whatever p is.
-            int kind = p != 0 && count_in(self.sizes(), mask) <= 1 ? 1 : p == 2 ? 2 : p == 1 ? 1 : p == 0 ? 0 : std::isinf(p) ? (p > 0 ? 3 : 4) : 5;
+            // Of one number without powers, which might overflow, but not of a tensor without dimensions that are named; of none 0, whatever p is.
+            const bool named = !self.dim() && dim && !dim->empty();
+            int kind = p != 0 && !named && count_in(self.sizes(), mask) <= 1 ? 1 : p == 2 ? 2 : p == 1 ? 1 : p == 0 ? 0 : std::isinf(p) ? (p > 0 ? 3 : 4) : 5;
             DType wide = dtype == DType::None ? from : dtype;
             const Expression& expression = cached_expression(key_of(from, wide, static_cast<uint64_t>(kind)), [&](ExpressionBuilder& b) {
                 Sym x = cast(b.input(from), is_half(wide) ? DType::Float32 : wide), size = abs(x);

@@ -121,8 +121,10 @@ Tensor triangle_places(int64_t rows, int64_t columns, int64_t diagonal, bool upp
     auto edge = [&](int64_t row) { return std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns); };
     // The rows that have any: there may be far more that have none.
     const int64_t top = upper ? 0 : std::clamp<int64_t>(-diagonal, 0, rows), bottom = upper ? std::clamp<int64_t>(columns - diagonal, 0, rows) : rows;
-    int64_t count = 0;
-    for (int64_t row = top; row < bottom && columns; row++) count += upper ? columns - edge(row) : edge(row);
+    // Each has one more than the one before it (upper: behind it), up to all columns.
+    const int64_t rows_left = columns ? bottom - top : 0, first = upper ? columns - bottom + 1 - diagonal : top + diagonal + 1;
+    const int64_t growing = std::clamp<int64_t>(columns - first, 0, rows_left);
+    const int64_t count = static_cast<int64_t>(static_cast<__int128>(growing) * (growing - 1) / 2 + static_cast<__int128>(growing) * first + static_cast<__int128>(rows_left - growing) * columns);
     Tensor result = make_tensor({2, count}, DType::Int64, device);
     int64_t* place = result.data_ptr<int64_t>();
     for (int64_t row = top; row < bottom && columns && !result.is_meta(); row++)

@@ -56,6 +56,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     bool vector = is_vector(self, b);
     Tensor B = vector ? unsqueeze(b, -1) : b;
     KINDLING_CHECK(Runtime, self.size(-2) == B.size(-2), vector ? "torch.linalg.lstsq: input.size(-2) should match other.size(-1)" : "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
+    if (!vector && b.dim() < self.dim()) broadcast_sizes(batch_of(self), {b.sizes().data(), static_cast<size_t>(self.dim() - 2)});   // PyTorch takes B's rows for a batch
     Text method = driver.value_or("gelsy");
     KINDLING_CHECK(Runtime, method == "gels" || method == "gelsy" || method == "gelsd" || method == "gelss", "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
     int64_t m = self.size(-2), n = self.size(-1), width = B.size(-1), k = std::min(m, n);

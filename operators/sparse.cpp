@@ -126,8 +126,7 @@ void need_coo(const Tensor& tensor, const char* name) {
     KINDLING_CHECK(Runtime, is_coo(tensor), "%s expected sparse coordinate tensor layout but got %s", name, layout_word(tensor.impl()->layout));
 }
 
-/// What only sparse tensors have a kernel for.
-static void need_sparse(const Tensor& tensor, const char* name) {
+void need_sparse(const Tensor& tensor, const char* name) {
     KINDLING_CHECK(NotImplemented, is_sparse(tensor), "Could not run 'aten::%s' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).", name);
 }
 
@@ -150,6 +149,7 @@ static void check_coo(const Tensor& indices, const Tensor& values, IntList size,
                    size.size(), dims, dense);
     KINDLING_CHECK(Runtime, indices.size(1) == values.size(0), "indices and values must have same nnz, but got nnz from indices: %ld, nnz from values: %ld", indices.size(1), values.size(0));
     if (!thorough) return;
+    KINDLING_CHECK(Runtime, !indices.numel() || indices.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(indices.dtype()));
     Sizes expected = joined(values.size(0), behind(size, dims));
     KINDLING_CHECK(Runtime, IntList(expected) == values.sizes(), "values has incorrect size, expected %s, got %s", str(expected).c_str(), str(values.sizes()).c_str());
     if (!indices.numel() || indices.is_meta()) {
@@ -182,6 +182,18 @@ static Tensor laid_out_as(const Tensor& grad, const Tensor& self) {
     return to_sparse(grad, self.impl()->layout, block, is_sparse(grad) ? std::nullopt : std::optional<int64_t>(dense_dims(self)));
 }
 
+/// Whether so many dimensions with elements of their own and without can be those of a size.
+static void check_dims(IntList size, int64_t sparse_dim, int64_t dense_dim) {
+    KINDLING_CHECK(Runtime, static_cast<int64_t>(size.size()) == sparse_dim + dense_dim, "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = %zu, sparse_dim = %ld, dense_dim = %ld", size.size(), sparse_dim, dense_dim);
+    KINDLING_CHECK(Runtime, sparse_dim >= 0 && dense_dim >= 0, "numbers of dimensions must not be negative, but got sparse_dim %ld and dense_dim %ld", sparse_dim, dense_dim);
+    for (int64_t each : size) KINDLING_CHECK(Runtime, each >= 0, "Trying to create tensor with negative dimension %ld: %s", each, str(size).c_str());
+}
+
+static void check_layout(std::optional<Layout> layout, const char* name) {
+    KINDLING_CHECK(NotImplemented, layout.value_or(Layout::Strided) == Layout::Sparse, "Could not run 'aten::%s' with arguments from the '%s' backend. This could be because the operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).",
+                   name, layout && is_compressed(*layout) ? "SparseCsrCPU" : "CPU");
+}
+
 static Tensor empty_coo(int64_t dims, IntList size, DType dtype) {
     IntList rest = behind(size, dims);
     return make_coo(size, empty({dims, 0}, DType::Int64), zeros(joined(0, rest), dtype), true);
@@ -192,11 +204,13 @@ static Tensor empty_coo(int64_t dims, IntList size, DType dtype) {
 OPERATORS(sparse) {
     declare("_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, SymInt[] size, Tensor indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, bool? is_coalesced=None) -> Tensor", {
         doc("A COO tensor of these indices and values, which it shares; nothing is checked"), in(space::Torch), takes_sparse(), no_out(),
-        kernel([](int64_t sparse_dim, int64_t dense_dim, IntList size, const Tensor& indices, const Tensor& values, DType dtype, std::optional<Layout>, std::optional<Device>, std::optional<bool>, std::optional<bool> is_coalesced) {
+        kernel([](int64_t sparse_dim, int64_t dense_dim, IntList size, const Tensor& indices, const Tensor& values, DType dtype, std::optional<Layout> layout, std::optional<Device>, std::optional<bool>, std::optional<bool> is_coalesced) {
+            check_layout(layout, "_sparse_coo_tensor_with_dims_and_tensors");
+            check_dims(size, sparse_dim, dense_dim);
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "indices must be an int64 tensor");
             KINDLING_CHECK(Runtime, indices.dim() == 2 && indices.size(0) == sparse_dim, "indices has incorrect first dimension, expected %ld, got %s", sparse_dim, str(indices.sizes()).c_str());
-            KINDLING_CHECK(Runtime, static_cast<int64_t>(size.size()) == sparse_dim + dense_dim && values.dim() == dense_dim + 1, "number of dimensions must be sparse_dim (%ld) + dense_dim (%ld), but got %zu", sparse_dim, dense_dim, size.size());
-            Tensor places = indices.dtype() == DType::Int64 ? indices : to(indices, DType::Int64);
-            Tensor result = make_coo(size, places, dtype == DType::None || dtype == values.dtype() ? values : to(values, dtype), is_coalesced.value_or(false));
+            KINDLING_CHECK(Runtime, values.dim() == dense_dim + 1, "values has incorrect dimensions, expected %ld, got %ld", dense_dim + 1, values.dim());
+            Tensor result = make_coo(size, indices, dtype == DType::None || dtype == values.dtype() ? values : to(values, dtype), is_coalesced.value_or(false));
             if (!is_coalesced && indices.size(1) >= 2) parts_of(result).coalesced = false;
             return result;
         }),
@@ -248,7 +262,7 @@ OPERATORS(sparse) {
     declare("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", {
         doc("Says of a COO tensor that it is coalesced, or not"), in(space::Method), takes_sparse(), not_differentiable(),
         kernel([](const Tensor& self, bool coalesced) {
-            need_coo(self, "_coalesced_");
+            need_kernel(self, "_coalesced_");
             parts_of(self).coalesced = coalesced;
             return self;
         }),
@@ -370,16 +384,17 @@ OPERATORS(sparse) {
     });
     declare("_sparse_coo_tensor_with_dims(int sparse_dim, int dense_dim, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor", {
         doc("A COO tensor without elements"), in(space::Torch), takes_sparse(), not_differentiable(), no_out(),
-        kernel([](int64_t sparse_dim, int64_t dense_dim, IntList size, DType dtype, std::optional<Layout>, std::optional<Device>, std::optional<bool>) {
-            KINDLING_CHECK(Runtime, static_cast<int64_t>(size.size()) == sparse_dim + dense_dim, "number of dimensions must be sparse_dim (%ld) + dense_dim (%ld), but got %zu", sparse_dim, dense_dim, size.size());
+        kernel([](int64_t sparse_dim, int64_t dense_dim, IntList size, DType dtype, std::optional<Layout> layout, std::optional<Device>, std::optional<bool>) {
+            check_layout(layout, "_sparse_coo_tensor_with_dims");
+            check_dims(size, sparse_dim, dense_dim);
             return empty_coo(sparse_dim, size, or_default(dtype));
         }),
     });
     declare("sparse_resize_(Tensor(a!) self, SymInt[] size, int sparse_dim, int dense_dim) -> Tensor(a!)", {
         doc("Other sizes and numbers of dimensions for a COO tensor, in place; it keeps its elements"), in(space::Method), takes_sparse(), not_differentiable(),
         kernel([](const Tensor& self, IntList size, int64_t sparse_dim, int64_t dense_dim) {
-            need_coo(self, "sparse_resize_");
-            KINDLING_CHECK(Runtime, static_cast<int64_t>(size.size()) == sparse_dim + dense_dim, "number of dimensions must be sparse_dim (%ld) + dense_dim (%ld), but got %zu", sparse_dim, dense_dim, size.size());
+            need_kernel(self, "sparse_resize_");
+            check_dims(size, sparse_dim, dense_dim);
             const SparseParts& parts = parts_of(self);
             if (element_count(self) == 0) replace_parts(self, empty_coo(sparse_dim, size, self.dtype()));
             else {
@@ -408,8 +423,8 @@ OPERATORS(sparse) {
     declare("sparse_resize_and_clear_(Tensor(a!) self, SymInt[] size, int sparse_dim, int dense_dim) -> Tensor(a!)", {
         doc("Other sizes for a COO tensor, in place; it loses its elements"), in(space::Method), takes_sparse(), not_differentiable(),
         kernel([](const Tensor& self, IntList size, int64_t sparse_dim, int64_t dense_dim) {
-            need_coo(self, "sparse_resize_and_clear_");
-            KINDLING_CHECK(Runtime, static_cast<int64_t>(size.size()) == sparse_dim + dense_dim, "number of dimensions must be sparse_dim (%ld) + dense_dim (%ld), but got %zu", sparse_dim, dense_dim, size.size());
+            need_kernel(self, "sparse_resize_and_clear_");
+            check_dims(size, sparse_dim, dense_dim);
             replace_parts(self, empty_coo(sparse_dim, size, self.dtype()));
             written(self);
             return self;

@@ -191,6 +191,8 @@ void check_conversion(const Tensor& tensor, Layout layout, const std::optional<I
     const bool dense = from == Layout::Strided;
     const std::string what = std::string(from == layout ? "to_sparse" : dense ? "dense_to_sparse" : from == Layout::Sparse ? "sparse_coo_to_sparse" : "sparse_compressed_to_sparse") + named;
     const char *word = what.c_str(), *source = layout_word(from), *target = layout_word(layout);
+    KINDLING_CHECK(Runtime, from != Layout::Sparse || layout == from || sparse_dims(tensor) == 2, "%s: conversion from %s to %s for input tensors with sparse_dim()!=2 is not supported", word + (*named ? 7 : 0) /* "sparse_" */, source, target);
+    KINDLING_CHECK(Runtime, !is_compressed(from) || is_blocked(from) || !is_blocked(layout) || !batch_dims(tensor), "%s: conversion from %s to %s for batched inputs is not supported", word, source, target);
     if (blocksize) {
         KINDLING_CHECK(Runtime, blocksize->size() == 2, "%s: blocksize needs to be a tuple of size 2, but got %zu", word, blocksize->size());
         KINDLING_CHECK(Runtime, (*blocksize)[0] > 0 && (*blocksize)[1] > 0, "%s: blocksize needs to be positive, but got %s", word, str(*blocksize).c_str());
@@ -210,6 +212,7 @@ void check_conversion(const Tensor& tensor, Layout layout, const std::optional<I
     KINDLING_CHECK(Runtime, dense, "%s: conversion from %s to %s with dense_dim argument given is not supported", word, source, target);
     const int64_t most = tensor.dim() - (layout == Layout::Sparse ? 0 : 2);
     KINDLING_CHECK(Runtime, *dense_dim >= 0 && *dense_dim <= most, "%s: dense_dim argument must be in [0,%ld] range, but %ld is given", word, most, *dense_dim);
+    KINDLING_CHECK(Runtime, layout != Layout::Sparse || *dense_dim < tensor.dim() || !tensor.dim(), "%s: dense_dim argument must be !=self.dim() when self.dim()>0", word);
 }
 
 Tensor as_layout(const Tensor& tensor, Layout layout, IntList blocksize, std::optional<int64_t> dense_dim) {

@@ -68,6 +68,8 @@ Tensor compressed_of(const Tensor& rows, int64_t row_count);
 IntList block_of(const Tensor& blocked);
 /// The wrong kind of tensor: RuntimeError "values expected sparse tensor layout but got Strided".
 void need_coo(const Tensor& tensor, const char* name);
+/// NotImplementedError for a strided tensor, of what only sparse tensors have a kernel for.
+void need_sparse(const Tensor& tensor, const char* name);
 /// The same as NotImplementedError, for what PyTorch has kernels for COO only.
 void need_kernel(const Tensor& tensor, const char* name);
 [[noreturn]] void refuse_layout(const Operator& op, const Value* arguments, bool compressed);

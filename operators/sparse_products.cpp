@@ -100,6 +100,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
 Tensor scaled(const Tensor& tensor, const Scalar& number) { return number.equals(1) ? tensor : mul(tensor, wrap_number(number)); }
 
 Tensor add_product(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+    KINDLING_CHECK(Runtime, self.dtype() == b.dtype() || a.dtype() != b.dtype(), "self and mat2 must have the same dtype, but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(b.dtype()));
     Tensor result = scaled(product(a, b), alpha);
     if (beta.equals(0)) {
         if (!is_sparse(result)) expanded_strides(self.sizes(), self.strides(), result.sizes());
@@ -197,7 +198,11 @@ OPERATORS(sparse_products) {
     });
     declare("_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor", {
         doc("The product of two sparse matrices"), in(space::Torch), takes_sparse(), no_out(),
-        kernel([](const Tensor& self, const Tensor& other) { return product(self, other); }),
+        kernel([](const Tensor& self, const Tensor& other) {
+            need_sparse(self, "_sparse_sparse_matmul");
+            need_sparse(other, "_sparse_sparse_matmul");
+            return product(self, other);
+        }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(grad, adjoint_of(other)), pattern_of(self)); }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(adjoint_of(self), grad), pattern_of(other)); }),
     });
@@ -254,7 +259,7 @@ OPERATORS(sparse_products) {
         composition([](const Tensor& self, const Tensor& mat2) {
             KINDLING_CHECK(Runtime, is_coo(self), "tensor.sspaddmm(...) can only be called on sparse tensors");
             KINDLING_CHECK(Runtime, mat2.dim() == 2, "sspaddmm: Argument #3: matrices expected, got %ldD tensor", mat2.dim());
-            return sspaddmm(_sparse_coo_tensor_with_dims(2, 0, {self.size(0), mat2.size(1)}, self.dtype()), self, mat2, Scalar(0), Scalar(1));
+            return sspaddmm(_sparse_coo_tensor_with_dims(2, 0, {self.size(0), mat2.size(1)}, self.dtype(), Layout::Sparse), self, mat2, Scalar(0), Scalar(1));
         }),
     });
     declare("spmm(Tensor self, Tensor mat2) -> Tensor", {

@@ -148,7 +148,8 @@ Tensor difference(const Tensor& f, int64_t d, const Tensor& spacing, int64_t edg
     auto run = [&](int64_t start) { return narrow(f, d, start, n - 2); };
     Tensor middle, first, last;
     if (spacing.dim() == 0) {
-        Tensor twice = mul(spacing, number(2));
+        const bool plain = spacing.impl()->wrapped_number && !spacing.is_complex();   // a product of numbers is a tensor of the default dtype
+        Tensor twice = plain ? number(2 * spacing.item<double>()) : mul(spacing, number(2));
         middle = div(sub(run(2), run(0)), twice);
         if (edge_order == 1) {
             first = div(sub(at(1), at(0)), spacing);

@@ -158,7 +158,7 @@ detach_:default device:default,with_index diag_embed:out diagonal_backward:out
 dict:default,str,Dict_str,int,Dict_int,bool,Dict_bool,float,Dict_float,complex,Dict_complex,Tensor,Dict_Tensor dim:default dist:out
 dist_backward:default div:Scalar,Scalar_mode,out_mode,Scalar_out,Scalar_mode_out,int,complex,float,default div_:Scalar,Scalar_mode
 divide:Scalar,Scalar_mode,out_mode divide_:Scalar_mode,Scalar divmod:int,float,int_float,float_int einsum:sublist
-element_size:default elu_backward:default,grad_input embedding:out embedding_backward:default embedding_dense_backward:out
+element_size:default elu_backward:grad_input embedding:out embedding_backward:default embedding_dense_backward:out
 embedding_renorm:default,out empty:out empty_like:out empty_quantized:default,out empty_strided:out endswith:default
 eq:Tensor_out,int_list,device,bool,enum,int,complex,float,int_float,float_int,float_complex,complex_float,default,str,float_list,Tensor_list,bool_list,str_list
 erf:int,float,Scalar erfc:int,float,Scalar exp:int,float,complex,Scalar expandtabs:default expm1:int,float,Scalar

@@ -168,7 +168,7 @@ def sparse_coo_tensor(*args, dtype=None, device=None, pin_memory=False, requires
     _check_device(device)
     if len(args) == 1 and not named and not isinstance(args[0], torch.Tensor) or set(named) == {"size"} and not args:
         size = args[0] if args else named["size"]
-        result = torch._sparse_coo_tensor_with_dims(len(size), 0, size, dtype=dtype, device=device)
+        result = torch._sparse_coo_tensor_with_dims(len(size), 0, size, dtype=dtype, layout=torch.sparse_coo, device=device)
         return _finish(result, requires_grad)
     for name, value in zip(names, args):
         if name in named:

@@ -110,6 +110,7 @@ def weighted(result, t):
     total = None
     for x in tensors_of(result, t):
         if x.requires_grad and x.numel() < 100_000 and x.device.type == "cpu":
+            x = x if word_of(x.layout) == "strided" else x.to_dense()   # PyTorch's own way back from a sparse tensor
             for part in (x.real, x.imag) if x.is_complex() else (x,):
                 part = part.double()
                 weight = (t.arange(part.numel(), dtype=t.float64).reshape(part.shape) * 0.37 + 1).cos()

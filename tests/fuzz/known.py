@@ -15,6 +15,7 @@ Known = namedtuple("Known", "operators kind theirs ours why where test refereed"
 
 # What a refusal is about, by its words. The first that fits counts.
 COMPLAINTS = [
+    ("sizes", r"do not fit query"),
     ("an option", r"requires the return_complex"),
     ("a start", r"start out of range"),
     ("a padding", r"Padding size \d+ is not supported"),
@@ -145,6 +146,55 @@ def beyond(kind, theirs, ours, call):
     """Whether an integer beyond 64 bits is what one side tells."""
     words = [bool(re.search(r"Overflow when unpacking|int too (big|large)|can't convert negative int", told)) for told in (theirs, ours)]
     return any(words) and not all(words)
+
+
+def rows_apart(kind, theirs, ours, call):
+    """Whether an out of more than two dimensions is anything but rows in order."""
+    out = re.search(r"out=<\w+ \[([^]]*)\] by \[([^]]*)\]", call)
+    sizes, strides = ([int(each) for each in part.split(",")] for part in out.groups()) if out and out[1] else ([], [])
+    return len(sizes) > 2 and any(strides[d] != sizes[d + 1] * strides[d + 1] for d in range(len(sizes) - 1) if sizes[d] > 1)
+
+
+def opposite(call):
+    """Whether the two numbers that are told differ by the sign alone."""
+    pair = re.search(r"\n([-+.\de]+) there, ([-+.\de]+) here", call)
+    return bool(pair) and abs(float(pair[1]) + float(pair[2])) <= 1e-5 * abs(float(pair[1]))
+
+
+def odd_dims(kind, theirs, ours, call):
+    """Whether a list of dimensions has a negative one, or one twice."""
+    dims = re.search(r">, \[([-\d, ]*)\]|dim=\[([-\d, ]*)\]", call)
+    dims = re.findall(r"-?\d+", (dims[1] or dims[2] or "") if dims else "")
+    return len(set(dims)) < len(dims) or any(dim.startswith("-") for dim in dims)
+
+
+# What torch.ops takes in PyTorch for an argument of a kind: a flag is anything's truth, a dtype an integer, a number a tensor's.
+TAKEN = {"int": "int bool Tensor torch.dtype", "float": "float int bool Tensor", "Number": "int float bool complex Tensor torch.dtype", "str": "str",
+         "torch.dtype": "torch.dtype int bool Tensor", "torch.layout": "torch.layout int bool", "torch.memory_format": "torch.memory_format int bool",
+         "Tensor": "Tensor NoneType", "tuple of ints": "tuple list int Tensor torch.Size dict", "tuple of Tensors": "tuple list Tensor dict",
+         "torch.device": "torch.device str", "torch.Generator": "torch.Generator"}
+
+
+def of_other_kinds(kind, theirs, ours, call):
+    """Whether a call that no overload is for is for one of them by torch.ops' rules, and goes through torch.ops."""
+    got = re.search(r"got \((.*)\), but expected one of", ours)
+    if not got or not call.startswith(("pybind11_", "aten::")):
+        return False
+    given = [each.split("=") for each in re.split(r", (?![^(]*\))", got[1]) if each]
+    for overload in re.findall(r"^ \* \((.*)\)$", ours, re.M):
+        wanted = [each.partition(" = ") for each in overload.split(", ")]
+        wanted = [(*each[0].rpartition(" ")[::2], each[2]) for each in wanted]
+        positional = [each for each in wanted[:next((i for i, each in enumerate(wanted) if each[1] == "*"), None)]]
+        named = {name: (what, default) for what, name, default in wanted}
+        pairs = [(each[-1], (positional[i][0], positional[i][2]) if i < len(positional) else None) if len(each) == 1 else (each[1], named.get(each[0])) for i, each in enumerate(given)]
+        if all(want and (want[0] == "bool" or what in TAKEN.get(want[0], "").split() or what == "NoneType" and want[1] == "None") for what, want in pairs):
+            return True
+    return False
+
+
+def past_int64(kind, theirs, ours, call):
+    """Whether a number of the call is between 2**63 and 2**64."""
+    return any(2**63 <= int(number) <= 2**64 for number in re.findall(r"[(=, ](\d{19,20})[,)]", call.partition("\n")[0]))
 
 
 def both_not_finite(kind, theirs, ours, call):
@@ -308,10 +358,10 @@ KNOWN = [
           r"functions with out=\.\.\. arguments don't support automatic differentiation.*\(call\)",
           "PyTorch's generated out forms notice it in backward only, or not at all.", "`out=` together with an argument that requires grad"),
     Known(r".*", r"^(RuntimeError|NotImplementedError) in the (second )?gradient there, an answer here",
-          r"[Tt]he derivative for .* is not implemented|derivative for \S+ is not implemented|\"\w+_backward\" not implemented for '\w+'", r"^an answer",
+          r"[Tt]he derivative for .* is not implemented|derivative for \S+ is not implemented|result type \w+ can't be cast to the desired output type|Expected grad_output to have non-zero size|\"\w+_backward\" not implemented for '\w+'", r"^an answer",
           "Formulas are there for more operators and dtypes, each checked against finite differences by the tests of derivatives.", "More has a derivative than in PyTorch"),
-    Known(r".*", r"^RuntimeError there, \w+( answer)? here", r"fallback doesn't currently support mutable TensorLists", r"",
-          "PyTorch has no fallback for lists.", "List operators write in place to lazily conjugated"),
+    Known(r".*", r"^RuntimeError there, \w+( answer)? here", r"fallback doesn't currently support mutable TensorLists|fallback does not support operators with more than one mutable tensors", r"",
+          "PyTorch has no fallback for several targets.", "List operators write in place to lazily conjugated"),
     Known(r"result_type\.\w+", r"^result: int \d+ there, str 'torch", r"", r"",
           "PyTorch's schema has the number of its ScalarType there.", "`torch.ops.aten.result_type` gives a dtype"),
     Known(r".*", r"^RuntimeError( in the (second )?gradient)? there, \w+( answer| in the gradient)? here", r"INTERNAL ASSERT FAILED|MKL FFT error|ArrayRef: invalid slice|inconsistent range for TensorList output|Expected a proper Tensor but got None.*\((second )?gradient\)|"
@@ -367,11 +417,11 @@ KNOWN = [
           "The same dtype is no change.", "More has a derivative than in PyTorch"),
     Known(r"_local_scalar_dense\.default", r"^an answer there, RuntimeError here", r"^an answer", r"elements cannot be converted to Scalar",
           "The check is item()'s there, and here that of what item() calls.", "`_local_scalar_dense` of more than one element"),
-    Known(r".*", r"^NotImplementedError there, an answer here", r"not implemented for '(Half|BFloat16|ComplexHalf)'", r"^an answer",
+    Known(r".*", r"^(NotImplementedError|RuntimeError) there, an answer here", r"not implemented for '(Half|BFloat16|ComplexHalf)'|Unsupported dtype (Half|BFloat16)", r"^an answer",
           "They are computed in float32 and rounded, as where PyTorch has kernels of them.", "float16 and bfloat16 work in more operators"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be (Tensor|Number|int|bool|float|tuple of ints), not (torch|kindling)\.dtype|got \(.*(torch|kindling)\.dtype.*\), but expected one of",
           "In PyTorch's schemas a dtype is an integer.", "a dtype where a number belongs"),
-    Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"must be bool, not (int|float|NoneType|Tensor)\b|got \(.*(dtype=(bool|int)|keepdim=NoneType|unbiased=NoneType|hermitian=float|Tensor, float|Tensor, list|Tensor, layout=(NoneType|Tensor).*|Tensor, bool|Tensor, bool, (int|NoneType)|Tensor, Tensor, NoneType|NoneType, int)\), but expected one of|must be torch\.(dtype|memory_format|layout), not (int|bool|float|Tensor)\b|must be int, not (bool|Tensor)\.|must be tuple of (ints|Tensors), not (dict|Tensor|bool|list)\b|must be float, not Tensor\.",
+    Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"must be bool, not (int|float|NoneType|Tensor)\b|must be torch\.(dtype|memory_format|layout), not (int|bool|float|Tensor)\b|must be int, not (bool|Tensor)\.|must be tuple of (ints|Tensors), not (dict|Tensor|bool|list)\b|must be float, not Tensor\.",
           "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag"),
     Known(r".*", r"^\w+ in the (second )?gradient there, \w+ here", r"\((second )?gradient\)$", r"\(call\)$",
           "What cannot be differentiated, or has another fault, is refused at once.", "refused in the call that PyTorch refuses in backward"),
@@ -396,20 +446,20 @@ KNOWN = [
           "LAPACK's columns, a unary operator's number.", "Fourier transforms and of some linear algebra"),
     Known(r"(hardshrink|softshrink|leaky_relu_?|rrelu_?|_prelu_kernel|prelu|hardtanh_backward|cummin|cummax)\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer",
           "Their second derivative is 0 everywhere.", "A second derivative that is 0 everywhere"),
-    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"pin_memory=True requires a CUDA", "There is none.", "`pin_memory=True` is refused"),
+    Known(r".*", r"^(an answer|NotImplementedError) there, RuntimeError here", r"^an answer|\(call\)$", r"pin_memory=True requires a CUDA", "There is none.", "`pin_memory=True` is refused"),
     Known(r".*", r"^(ValueError|TypeError|RuntimeError) there, (RuntimeError|TypeError|ValueError) here", r"Overflow when unpacking long", r"Overflow when unpacking long", "An integer beyond 64 bits.", "other words than PyTorch's"),
     Known(r".*", r"^(RuntimeError|TypeError) there, (OverflowError|ValueError) here|^(OverflowError|ValueError) there, (RuntimeError|TypeError) here",
           r"^\w+: .*\(call\)$", r"^\w+: .*\(call\)$", "An integer beyond 64 bits beside another fault.", "wrong in two ways", beyond),
     Known(r".*", r"^AttributeError there, TypeError here", r"object has no attribute", r"must be \w+, not|invalid combination|object of type", "PyTorch's functions in Python do not look at types.",
           "a TypeError where PyTorch's Python code"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be Tensor, not NoneType", "PyTorch's undefined tensor.", "None where a tensor belongs"),
-    Known(r".*out", r"^(RuntimeError|NotImplementedError) there, an answer here", r"Expected a proper Tensor but got None|on undefined tensor|on an undefined Tensor|There were no tensor arguments to this function", r"^an answer",
+    Known(r".*out", r"^(RuntimeError|NotImplementedError) there, an answer here", r"Expected a proper Tensor but got None|on undefined tensor|on an undefined Tensor|nullptr \(uninitialized\)|There were no tensor arguments to this function", r"^an answer",
           "As in functions.", "`out=None` is no `out`"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"more than one element of the written-to tensor", "Some of PyTorch's operators do not look.",
           "whose elements share memory is refused"),
     Known(r"view_as_complex(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only supported for half, float and double|float16", "complex32 is not there.", "complex32"),
     Known(r"linalg_inv_ex\.\w+|_?linalg_solve_ex\.\w+", r"^result: (nan or infinity|value)", r"^an answer", r"^an answer", "What is left in a singular matrix is LAPACK's.",
-          "`inv_ex` of a singular matrix", lambda *told: "nan or infinity" in told[0] or far_apart(*told)),
+          "`inv_ex` of a singular matrix", lambda *told: "nan or infinity" in told[0] or far_apart(*told) or expanded(*told)),
     Known(r"(mse|huber|smooth_l1)_loss\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer",
           "Of shapes that are broadcast: PyTorch divides by the number of the input's elements, not of the loss's.", "`torch.ops.aten.mse_loss` of shapes that are broadcast", unlike_sizes),
     Known(r"(arg)?sort\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two equal elements comes first is open.",
@@ -417,13 +467,13 @@ KNOWN = [
     Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor)'", r"^an answer",
           "One for a list of one.", "one integer or tensor where its declaration has a list"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here|^RuntimeError there, an answer here", r"^an answer|Invalid padding size", r"padding size is expected to be|^an answer", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
-    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|log_sigmoid(_forward)?|bitwise_\w+|gradient|isin|conj_physical|special_\w+_polynomial_\w)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
+    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|log_sigmoid(_forward)?|bitwise_\w+|__[lr]shift__|gradient|isin|conj_physical|special_\w+_polynomial_\w)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
           "They are those of the first operand that is not broadcast.", "strides of what `rsub`"),
     Known(r"put_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Without accumulate, which of two writes to one place is the last is open.",
           "two writes to one place"),
     Known(r"(nan)?median\.\w+", r"^(result|arguments after the call|gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
           "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", expanded),
-    Known(r"(_foreach_)?(float_)?pow_?\.\w+", r"^(result|arguments after the call|gradient): value", r"^an answer", r"^an answer",
+    Known(r"(_foreach_)?(float_)?pow(er)?_?\.\w+", r"^(result|arguments after the call|gradient): value", r"^an answer", r"^an answer",
           "The phase of a power with so large an exponent is that of its rounding.", "Powers of complex numbers with exponents", huge),
     Known(r".*", r"^NotImplementedError there, \w+ here", r"not implemented for 'UInt(16|32|64)'", r"\(call\)$",
           "These dtypes are no fault here, so the call's other one is told.", "uint16, uint32 and uint64 work wherever"),
@@ -438,8 +488,8 @@ KNOWN = [
     Known(r"(?!_?(unsafe_)?view|unflatten|expand|as_strided)\w+\.\w+", r"^RuntimeError there, an answer here", r"view size is not compatible with input tensor's size and stride", r"^an answer",
           "PyTorch takes a view of what cannot be viewed.", "takes a view of a tensor whose strides do not allow it"),
     Known(r".*", r"^(NotImplementedError|AssertionError|RuntimeError) there, an answer here", r"attempted to run this operator with Meta tensors, but there was no fake impl|Could not run '\S+' with arguments from the '(Meta|CPU)' backend|"
-          r"generator is not supported in refs|Expected tensor to have (meta|cpu) DeviceType|on the same device \(|in the same device, but|must all be on the same device|"
-          r"Attempting to copy from device cpu to device meta|tensors to be on the same device, but got|is not on the expected device|not implemented for torch\.", r"^an answer", "There is a shape to give.", "no function for the shapes of meta tensors"),
+          r"generator is not supported in refs|Expected tensor to have (meta|cpu) DeviceType|on the same device \(|in the same device, but|must all be on the same device|not implemented for 'None'|"
+          r"Attempting to copy from device (cpu to device meta|meta to device cpu)|tensors to be on the same device, but got|is not on the expected device|not implemented for torch\.", r"^an answer", "There is a shape to give.", "no function for the shapes of meta tensors"),
     Known(r".*", r"^an answer there, (RuntimeError|NotImplementedError) here", r"^an answer", r"Cannot copy out of meta tensor; no data!|Tensor.item\(\) cannot be called on meta",
           "Without values there is no answer.", "Meta tensors together with tensors that have values", on_meta),
     Known(r".*", r"^NotImplementedError there, an answer here", r"Cannot copy out of meta tensor; no data!", r"^an answer",
@@ -460,7 +510,7 @@ KNOWN = [
     Known(r"_reshape_alias\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"out of bounds for storage", "PyTorch does not look whether the storage holds it.", "`_reshape_alias` beyond the storage"),
     Known(r"set_\.source_Tensor(_storage_offset)?", r"^an answer there, RuntimeError here", r"^an answer", r"Could not set tensor of type|invalid storage offset", "Of tensors without elements PyTorch does not look.", "`set_` to a tensor of another dtype"),
     Known(r"set_\.\w+", r"^(result|arguments after the call): shares$", r"^an answer", r"^an answer", "Storages without bytes.", "which empty storages are the same"),
-    Known(r".*", r"^(result|gradient): dtype complex32 there, complex64 here", r"", r"", "complex32 is not there.", "complex32"),
+    Known(r".*", r"^(result|gradient): (dtype complex32 there, complex64 here|str 'torch.complex32' there, str 'torch.complex64' here)", r"", r"", "complex32 is not there.", "complex32"),
     Known(r"complex(_out)?\.\w+|complex\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"complex32", "complex32 is not there.", "complex32"),
     Known(r"_foreach_(mul|div)\.Tensor", r"^result: dtype \w+ there, \w+ here", r"^an answer", r"^an answer", "The tensor is a number.", "a list with a tensor of no dimension"),
     Known(r"_fused_(adam|adamw|sgd|adagrad)_\.\w+|_foreach_copy\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"must have the same (number of tensors|sizes and dtype)|must have at least one tensor",
@@ -475,7 +525,7 @@ KNOWN = [
     Known(r"(_?linalg_\w+|_?fft_\w+|triangular_solve|cholesky\w*|inverse|det|logdet|slogdet|matrix_exp|matrix_power|prod|cumprod|i?stft|cross_entropy_loss|nll_loss\w*|logsumexp|cov|corrcoef|pow|addcmul|addcdiv|mul|div|mm|bmm|matmul|addmm|baddbmm|linear|einsum|conv\w*)\.\w+",
           r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Sums of products that overflow: which of them are NaN depends on their order.",
           "where sums of products overflow", both_not_finite),
-    Known(r"linalg_(svd|svdvals|matrix_rank|cond|pinv|norm|matrix_norm|eig|eigvals)\.\w+|svd\.\w+|pinverse\.\w+|nuclear_norm\.\w+", r"^an answer there, (LinAlgError|RuntimeError) here", r"^an answer", r"contained non-finite values|should not contain infs or NaNs",
+    Known(r"_?linalg_(svd|svdvals|matrix_rank|cond|pinv|norm|matrix_norm|eig|eigvals)\.\w+|svd\.\w+|pinverse\.\w+|nuclear_norm\.\w+", r"^an answer there, (LinAlgError|RuntimeError) here", r"^an answer", r"contained non-finite values|should not contain infs or NaNs",
           "Whether PyTorch's library notices depends on where they are.", "Singular values of a matrix that is not finite"),
     Known(r"(linalg_matrix_power|matrix_power|linalg_inv(_ex)?|inverse|linalg_solve|linalg_tensorinv)\.\w+", r"^an answer there, LinAlgError here|^LinAlgError there, an answer here", r"", r"",
           "Whether rounding leaves a zero.", "A matrix that is singular but for rounding"),
@@ -512,7 +562,7 @@ KNOWN = [
     Known(r"\w+_loss\.out|inner\.out", r"^result: shares$", r"^an answer", r"^an answer", "A target that was made smaller has its storage.", "keeps its storage"),
     Known(r"view\.dtype", r"^result: inference False there, True here", r"^an answer", r"^an answer", "A view of an inference tensor is one.", "is an inference tensor"),
     Known(r"unflatten\.\w+", r"^RuntimeError there, IndexError here", r"unflatten got an unexpected error", r"", "The error is not wrapped.", "`unflatten` gives the error of"),
-    Known(r"replication_pad\w+\.\w+|(var|std)(_mean)?\.\w+|batch_norm\.\w+|(linalg_)?det\.\w+|polar\.\w+|native_dropout\.\w+|vander\.\w+|adaptive_\w+\.\w+|set_\.\w+", r"^(result|gradient|arguments after the call): requires_grad (True|False) there, (True|False) here", r"^an answer", r"^an answer",
+    Known(r"replication_pad\w+\.\w+|(var|std)(_mean)?\.\w+|batch_norm\.\w+|(linalg_)?det\.\w+|polar\.\w+|native_dropout\.\w+|vander\.\w+|adaptive_\w+\.\w+|set_\.\w+|triangular_solve\.\w+", r"^(result|gradient|arguments after the call): requires_grad (True|False) there, (True|False) here", r"^an answer", r"^an answer",
           "A derivative that is zero or NaN throughout.", "or requires grad where it is zero throughout"),
     Known(r"rnn_\w+_cell\.\w+|gru_cell\.\w+|lstm_cell\.\w+", r"^(RuntimeError|IndexError) there, an answer here", r"first dim must be|Dimension out of range", r"^an answer", "Weights of one row are broadcast.", "cells take weights"),
     Known(r"linalg_lstsq\.\w+", r"^RuntimeError there, an answer here", r"The size of tensor a \(\d+\) must match", r"^an answer", "There is nothing to solve.", "answer for tensors without elements"),
@@ -523,9 +573,9 @@ KNOWN = [
     Known(r"(any|all)\.dims?|tensor_split\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"invalid combination of arguments - got \(Tensor, (Tensor, bool|dict.*)\)|to have dtype of long|must be tuple of ints, not bytes",
           "A tensor is no list of numbers.", "a tensor where its declaration has a list of numbers"),
     Known(r".*out", r"^result: NoneType None there", r"^an answer", r"^an answer", "As in functions.", "`out=None` is no `out`", lambda kind, theirs, ours, call: "out=None" in call),
-    Known(r"index_put_?\.\w+", r"^RuntimeError there, (an answer|IndexError in the gradient) here", r"called on an undefined Tensor", r"", "No index means all.", "an empty list of indices"),
+    Known(r"index_put_?\.\w+", r"^RuntimeError there, (an answer|IndexError in the gradient) here", r"called on an undefined Tensor|nullptr \(uninitialized\)", r"", "No index means all.", "an empty list of indices"),
     Known(r"split_copy\.Tensor_out", r"^an answer there, RuntimeError here", r"^an answer", r"cross-device copies", "Targets are checked as elsewhere.", "Meta tensors together with tensors that have values"),
-    Known(r"_foreach_(add|sub)_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "It multiplies by alpha first.", "sums with an infinity", lambda kind, theirs, ours, call: "j)" in call or "complex" in call),
+    Known(r"(_foreach_)?(add|sub|subtract|rsub)_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "It multiplies by alpha first.", "sums with an infinity", lambda kind, theirs, ours, call: "j)" in call or "complex" in call),
     Known(r"soft_margin_loss\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Infinite complex numbers.", "where sums of products overflow", both_not_finite),
     Known(r"(soft_margin|huber)_loss\.\w+", r"^(result|arguments after the call): (value|nan or infinity|shape)", r"^an answer", r"^an answer", "PyTorch leaves memory as it was.", "a reduction that there is none of",
           lambda kind, theirs, ours, call: not re.search(r", [012](, [-\d.]+)?(, out=.*)?\)\n", call)),
@@ -542,7 +592,8 @@ KNOWN = [
     Known(r"_linalg_eigh\.\w+|linalg_eigvalsh\.\w+", r"^RuntimeError in the gradient there, IndexError in the gradient here", r"", r"", "There are no vectors for it.", "What cannot be differentiated"),
     Known(r".*", r"^(second )?gradient: lazy", r"^an answer", r"^an answer", "Of a gradient that autograd.grad gives.", "and whether it is lazily conjugated"),
     Known(r"(rsub|sub|subtract)_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch takes it for -1.", "alpha beyond 64 bits with a sign",
-          lambda kind, theirs, ours, call: bool(re.search(r"184467440737095\d+", call))),
+          past_int64),
+    Known(r"(rsub|sub|subtract)_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type", "PyTorch's sign wraps, and what is left fits.", "alpha beyond 64 bits with a sign", past_int64),
     Known(r"(all|any)\.\w*out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch converts the numbers to uint8 first.", "`all` and `any` with an `out` of uint8",
           lambda kind, theirs, ours, call: "out=<uint8" in call),
     Known(r"to\.other", r"^(result|arguments after the call): |^an answer there, RuntimeError here", r"", r"", "Flags by position are taken for a dtype by another of PyTorch's overloads.", "a dtype where a number belongs",
@@ -551,7 +602,6 @@ KNOWN = [
     Known(r"linalg_pinv\.\w*", r"^result: shape|^arguments after the call: shape", r"^an answer", r"^an answer", "A tolerance with dimensions is broadcast over the batch.", "`pinv` with tolerances"),
     Known(r"(nansum|nanmean)\.\w+|(var|std)\.\w*out", r"^NotImplementedError there, (an answer|RuntimeError) here", r"nansum_cpu|std_cpu", r"", "Numbers that are converted to another dtype.", "`nansum` and `nanmean` with a dtype"),
     Known(r"vander\.\w+", r"^RuntimeError in the gradient there, an answer here", r"modified by an inplace operation", r"^an answer", "PyTorch overwrites what it needs.", "More has a derivative than in PyTorch"),
-    Known(r"abs(olute)?\.out", r"^an answer there, RuntimeError here", r"^an answer", r"Found dtype Complex\w+ but expected", "A modulus is real.", "a complex `out` of `abs`"),
     Known(r"(special_)?(erf|erfc|erfinv|gelu|ndtr|log_ndtr|asinh|acosh|atanh|asin|acos|atan|arc\w+|sinc|tanh|sigmoid|silu|mish|softplus|rsqrt|hypot)_?\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Zero times infinity is not met.", "second derivatives far from 0",
           lambda kind, theirs, ours, call: "nan there" in call),
     Known(r".*", r"^an answer there, IndexError here", r"^an answer", r"to have non-zero size", "There is no element to give.", "of empty and of meta tensors is refused", on_meta),
@@ -588,7 +638,7 @@ KNOWN = [
     Known(r"unique_dim\.\w+", r"^RuntimeError there, NotImplementedError in the gradient here", r"zero sized dimensions", r"", "Of tensors without elements.", "answer for tensors without elements"),
     Known(r"native_dropout\.\w+", r"^(result|arguments after the call): (lazy|dtype bool there)", r"^an answer", r"^an answer", "There is nothing to drop.", "`native_dropout` of tensors without elements"),
     Known(r"linalg_cond\.\w+", r"^RuntimeError there, an answer here", r"got an invalid norm type", r"^an answer", "It has any order that a norm has.", "norm of any order"),
-    Known(r"logsumexp\.out|\w+_loss\.out|soft_margin_loss\.default", r"^an answer there, RuntimeError here", r"^an answer", r"result type \w+ can't be cast|Expected out tensor to have dtype", "The result is computed before it is written.", "of empty and of meta tensors is refused"),
+    Known(r"(special_)?logsumexp\.out|\w+_loss\.out|soft_margin_loss\.default", r"^an answer there, RuntimeError here", r"^an answer", r"result type \w+ can't be cast|Expected out tensor to have dtype", "The result is computed before it is written.", "of empty and of meta tensors is refused"),
     Known(r"binary_cross_entropy\.\w+", r"^an answer there, (RuntimeError|ValueError) here", r"^an answer", r"Using a target size", "As F.binary_cross_entropy.", "sizes of `binary_cross_entropy`"),
     Known(r"constant_pad_nd\.\w+|pad\.\w+", r"^RuntimeError there, an answer here", r"length must be non-negative", r"^an answer", "What is cut off and what is added come to a size that there is.", "cuts off more than there is"),
     Known(r"cdist\.\w+|_cdist_forward\.\w+", r"^RuntimeError there, an answer here", r"expected scalar type", r"^an answer", "The two are promoted, as by cdist.", "`mish_backward` of two dtypes"),
@@ -622,9 +672,42 @@ KNOWN = [
     Known(r"special_\w+\.out", r"^RuntimeError there, RuntimeError in the gradient here", r"Expected a value of type 'Tensor'", r"", "A number stands for a tensor.", "a number where its declaration has a tensor"),
     Known(r"unflatten\.\w+", r"^TypeError there, NotImplementedError here", r"must be int, not str", r"named tensors", "It is a name.", "Named tensors"),
     Known(r"_foreach_\w+\.\w+", r"^(IndexError in the gradient|TypeError) there, an answer here", r"index 0 out of range|expected Tensor as element", r"^an answer", "Each tensor of a list is as if it were alone.", "Each tensor of a list operator is treated as if it were alone"),
-    Known(r"\[\]|slice\w*\.\w+", r"^RuntimeError in the gradient there, an answer here", r"Negative strides are not supported", r"^an answer", "A step beyond 64 bits.", "integers below -2**62"),
+    Known(r"\[\]|slice\w*\.\w+", r"^RuntimeError( in the gradient)? there, an answer here", r"Negative strides are not supported", r"^an answer", "A step beyond 64 bits.", "integers below -2**62"),
     Known(r"embedding_bag\.\w+", r"^IndexError there, RuntimeError here", r"Index is supposed to be a vector", r"offsets have to be 1D", "The check comes first.", "wrong in two ways"),
     Known(r"embedding_dense_backward\.\w+", r"^RuntimeError there, RuntimeError in the gradient here", r"does not support automatic differentiation", r"", "The formulas hold for complex numbers.", "More has a derivative than in PyTorch"),
+    Known(r"tri[lu]\.out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch takes the matrices of an out for neighbours.", "whose matrices do not lie one behind the other", rows_apart),
+    Known(r"linalg_solve_triangular\.out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch writes to a lazily negated out without its sign.", "a lazily negated `out` of `solve_triangular`",
+          lambda kind, theirs, ours, call: " neg" in call.partition("out=")[2].partition(">")[0] and opposite(call)),
+    Known(r"special_zeta\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "A power that underflows.", "`zeta` of a large number",
+          lambda kind, theirs, ours, call: "\nnan there, 0.0 here" in call and far_out(kind, theirs, ours, call)),
+    Known(r"(gcd|lcm)_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "The least integer has no absolute value in its dtype.", "`gcd` and `lcm` of a dtype's least integer",
+          lambda kind, theirs, ours, call: any(low in (-128, -32768, -2.14748e+09, -9.22337e+18) for low, *_ in held(call))),
+    Known(r"poisson\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "An infinite count is no integer.", "`poisson` of an infinite rate",
+          lambda kind, theirs, ours, call: "\n-9.223372036854776e+18 there, inf here" in call and holds_infinity(kind, theirs, ours, call)),
+    Known(r"histogram\w*\.\w+", r"^result: value", r"^an answer", r"^an answer", "Edges that are all one number.", "`histogram` of numbers whose edges", far_apart),
+    Known(r"_?fft_\w+\.\w+|i?stft\.\w+", r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer",
+          "Which sums of a transform meet a number that is none depends on how it is taken apart.", "where sums of products overflow", lambda *told: not_finite(*told) or far_apart(*told)),
+    Known(r"_fft_\w+\.\w+", r"^(result|gradient|arguments after the call): (shape|value)|^RuntimeError there, an answer here", r"^an answer|number of dimensions in the tensor input does not match", r"^an answer",
+          "PyTorch neither wraps dimensions there nor looks whether one is named twice.", "private Fourier transforms", odd_dims),
+    Known(r"(_foreach_)?(float_)?pow(er)?_?\.\w+", r"^second gradient: nan or infinity", r"^an answer", r"^an answer", "Zero times the logarithm of zero.", "powers of zero",
+          lambda kind, theirs, ours, call: "\nnan there, " in call),
+    Known(r"fmod_?\.\w+", r"^second gradient: nan or infinity", r"^an answer", r"^an answer", "An infinite quotient has no derivative.", "of infinities and NaN differ", not_finite),
+    Known(r"_scaled_dot_product_flash_attention_for_cpu_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"do not fit query", "PyTorch reads beyond what it is given.", "of attention whose sizes do not fit"),
+    Known(r"\w+_loss\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"Subtraction, the `-` operator, with a bool tensor is not supported", r"^an answer", "The formulas take booleans for numbers.", "More has a derivative than in PyTorch"),
+    Known(r"(linspace|logspace)\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"inferred dtype \S+ can't be safely cast", "Complex ends make complex numbers.", "complex ends of `linspace`"),
+    Known(r"_coalesced_\.\w+|sparse_resize_and_clear_\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"with arguments from the 'CPU' backend", "A meta tensor that is not sparse.", "no function for the shapes of meta tensors", on_meta),
+    Known(r"special_ndtr\.out|(linalg_)?matrix_power\.out", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "Rows there.", "strides of what `rsub`"),
+    Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"invalid combination of arguments",
+          "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag", of_other_kinds),
+    Known(r"any\.\w+|all\.\w+|__\w+__\.\w+", r"^an answer there, (RuntimeError|NotImplementedError) here", r"^an answer", r"invalid combination of arguments - got \((dict|torch\.Size)\)|not implemented for", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone",
+          lambda kind, theirs, ours, call: bool(re.search(r"\.(any|all|__\w+__)\((\{|torch\.Size|\[|-?[\d.]|True|False)", call))),
+    Known(r"tensor_split\.tensor_indices_or_sections", r"^an answer there, RuntimeError here", r"^an answer", r"zero-dimensional or one-dimensional tensor", "A tensor of one element for a number.", "a number where its declaration has a tensor"),
+    Known(r"nuclear_norm\.\w+", r"^an answer there, IndexError here", r"^an answer", r"Dimension out of range", "A dimension, and there a flag.", "a number of another kind for a flag"),
+    Known(r"(rnn_\w+|gru|lstm)_cell\.\w+", r"^RuntimeError there, an answer here", r"the number of sizes provided", r"^an answer", "Of gates without elements.", "cells take weights", lambda kind, theirs, ours, call: bool(re.search(r"\[(\d+, )*0[,\]]", call))),
+    Known(r"isin\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "What is said to be unique is not.", "`isin` of what is said to be unique",
+          lambda kind, theirs, ours, call: bool(re.search(r"assume_unique=True|>, True", call))),
+    Known(r"(linalg_)?(det|slogdet)\.\w+|logdet\.\w+|_linalg_(det|slogdet)\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "A singular matrix, or one that is not finite, has no such gradient.", "where sums of products overflow", not_finite),
+    Known(r"embedding_sparse_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"negative dimension", "A table has no fewer than no rows.", "of empty and of meta tensors is refused"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 
