@@ -15,10 +15,15 @@ DType sum_dtype(const Tensor& self, DType dtype) {
     return category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
 }
 
-/// One value folded: the input cast to `inside`, combined, cast to `outside`.
-Tensor fold_one(const Tensor& self, Combine combine, DType inside, DType outside, uint64_t mask, bool keepdim) {
-    const Expression& expression = cached_expression(key_of(self.dtype(), inside), [&](ExpressionBuilder& b) {
-        b.output(cast(b.input(self.dtype()), inside));
+/// One value folded: the input, 0 in place of NaN if that is asked for, cast to `inside`, combined, cast to `outside`.
+Tensor fold_one(const Tensor& self, Combine combine, DType inside, DType outside, uint64_t mask, bool keepdim, bool without_nan = false) {
+    const Expression& expression = cached_expression(key_of(self.dtype(), inside, without_nan), [&](ExpressionBuilder& b) {
+        Sym x = b.input(self.dtype());
+        if (without_nan) {
+            x = cast(x, value_type(self.dtype()));
+            x = where(isnan(x), like(x, 0), x);
+        }
+        b.output(cast(x, inside));
     });
     Fold what{&expression, &combine, nullptr, nullptr};
     if (accumulate_type(combine, inside) != outside && value_type(outside) != accumulate_type(combine, inside))
@@ -256,10 +261,13 @@ OPERATORS(reductions) {
     });
     declare("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
         doc("The sum, NaN counted as zero"), out_decides(),
-        composition([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
+        kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, !self.is_complex(), "nansum does not support complex inputs");
-            Tensor clean = is_floating(self.dtype()) ? where(isnan(self), wrap_number(Scalar(0)), self) : self;
-            return sum(clean, dim, keepdim, dtype);
+            const DType out = sum_dtype(self, dtype);
+            return fold_one(self, Combine::Sum, is_half(out) ? DType::Float32 : out, out, mask_of(dim, self), keepdim, is_floating(self.dtype()));
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<IntList> dim, bool keepdim) {
+            return mul(expand(restore_dims(grad, mask_of(dim, self), self.dim(), keepdim), self.sizes()), logical_not(isnan(self)));
         }),
     });
     declare("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", {

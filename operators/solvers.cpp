@@ -39,11 +39,14 @@ Tensor triangular(const Tensor& A, const Tensor& B, bool upper, bool left, bool 
     Sizes batch = broadcast_sizes(batch_of(A), batch_of(B));
     Tensor X = by_columns(B, batch, B.dtype());
     if (X.is_meta() || !X.numel()) return X;
-    Tensor factor = by_columns(A, batch, A.dtype());
+    // Rows one after the other are the columns of the transposed matrix: no copy is needed of one that lies either way.
+    Tensor factor = resolve_lazy_bits(A);
+    const bool whole = IntList(batch) == batch_of(A), by_rows = whole && factor.is_contiguous();
+    if (!by_rows && !(whole && transpose(factor, -2, -1).is_contiguous())) factor = by_columns(factor, batch, A.dtype());
     int64_t m = X.size(-2), n = X.size(-1), count = count_of(X), k = A.size(-1);
     Unlocked unlocked(X.numel() * k > 65536);
     for (int64_t i = 0; i < count; i++)
-        lapack::trsm(X.dtype(), left ? 'L' : 'R', upper ? 'U' : 'L', 'N', unit ? 'U' : 'N', m, n, matrix_at(factor, i), k, matrix_at(X, i), m);
+        lapack::trsm(X.dtype(), left ? 'L' : 'R', upper != by_rows ? 'U' : 'L', by_rows ? 'T' : 'N', unit ? 'U' : 'N', m, n, matrix_at(factor, i), k, matrix_at(X, i), m);
     return X;
 }
 

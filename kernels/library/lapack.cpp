@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "kernels/library/gemm.h"
 #include "kernels/library/scratch.h"
 #include "runtime/blas.h"
 #include "runtime/threads.h"
@@ -440,8 +441,47 @@ void solve(bool right, bool upper, char trans, bool unit, int64_t m, int64_t n, 
 void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda,
           void* b, int64_t ldb) {
     if (m == 0 || n == 0) return;
-    int64_t size = side == 'R' ? n : m;
-    if (size >= 64 && blas_available()) {
+    const bool right = side == 'R', upper = uplo == 'U', transposed = trans != 'N';
+    const int64_t size = right ? n : m;
+    constexpr int64_t whole = 64;
+    if (size > whole) {
+        // Half of the unknowns, then their part in the others' equations, which is a product, then the others.
+        const auto item = static_cast<int64_t>(item_size(dtype));
+        const int64_t half = (size / 2 + whole - 1) / whole * whole, rest = size - half;
+        const auto* from = static_cast<const char*>(a);
+        auto* to = static_cast<char*>(b);
+        const int64_t row = transposed ? lda : 1, column = transposed ? 1 : lda, step = (right ? ldb : 1) * item;
+        const auto solve_part = [&](int64_t first, int64_t count) {
+            trsm(dtype, side, uplo, trans, diag, right ? m : count, right ? count : n, from + first * (lda + 1) * item, lda,
+                 to + first * step, ldb);
+        };
+        const bool first_half = (upper == transposed) != right;     // a lower triangle, or an upper one from the right
+        const int64_t known = first_half ? 0 : half, others = first_half ? half : 0;
+        const int64_t known_count = first_half ? half : rest, other_count = first_half ? rest : half;
+        solve_part(known, known_count);
+        const void* part = from + (right ? known * row + others * column : others * row + known * column) * item;
+        Gemm product{};
+        product.dtype = dtype;
+        product.m = right ? m : other_count;
+        product.n = right ? other_count : n;
+        product.k = known_count;
+        product.a = right ? to + known * step : part;
+        product.a_row = right ? 1 : row;
+        product.a_column = right ? ldb : column;
+        product.b = right ? part : to + known * step;
+        product.b_row = right ? row : 1;
+        product.b_column = right ? column : ldb;
+        (right ? product.b_conjugate : product.a_conjugate) = trans == 'C';
+        product.out = to + others * step;
+        product.c = product.out;
+        product.out_row = product.c_row = 1;
+        product.out_column = product.c_column = ldb;
+        product.alpha = -1;
+        gemm(product);
+        solve_part(others, other_count);
+        return;
+    }
+    if (size == whole && blas_available()) {
         const double one[2] = {1, 0};
         const float one_float[2] = {1, 0};
         const void* alpha = to_real(dtype) == DType::Float64 ? static_cast<const void*>(one) : one_float;

@@ -1,4 +1,6 @@
 """torch.linalg, torch.fft and torch.special beside PyTorch's: values by what they solve, derivatives, errors."""
+import itertools
+
 import pytest
 import torch as reference
 from torch.testing import assert_close
@@ -231,3 +233,31 @@ def test_gradients_of_products_lie_as_the_operands(turned):
         for result in (left @ right, torch.addmm(torch.ones(5), left, right, alpha=2)):
             seen.append([g.stride() for g in torch.autograd.grad(result.sum(), [left, right])])
     assert seen[:2] == seen[2:]
+
+
+@pytest.mark.parametrize("lay", ["rows", "columns", "part", "conjugated", "batch", "broadcast"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_triangular_solves(dtype, lay):
+    """Sizes about where halves are solved apart, either side and triangle, of factors that lie in every way."""
+    def placed(module, array):
+        x = module.from_numpy(array)
+        if lay == "columns":
+            return x.mT.contiguous().mT
+        if lay == "part":
+            room = module.zeros(x.shape[0] + 2, x.shape[1] + 3, dtype=x.dtype)
+            room[1:-1, 2:-1] = x
+            return room[1:-1, 2:-1]
+        if lay == "batch":
+            return module.stack([x, x * 2, x])
+        return x.conj() if lay == "conjugated" else x.expand(2, *x.shape) if lay == "broadcast" else x
+
+    reference.manual_seed(0)
+    kind, bound = getattr(reference, dtype), 2e-4 if dtype in ("float32", "complex64") else 1e-11
+    for n, width in ((1, 3), (5, 1), (63, 2), (64, 70), (65, 3), (130, 1), (257, 5)):
+        factor = (reference.randn(n, n, dtype=kind) / n + 2 * reference.eye(n, dtype=kind)).numpy()
+        for upper, left, unit in itertools.product((False, True), repeat=3):
+            other = reference.randn(n, width, dtype=kind).numpy()
+            ours, theirs = (module.linalg.solve_triangular(placed(module, factor.copy()), placed(module, other.copy() if left else other.T.copy()),
+                                                           upper=upper, left=left, unitriangular=unit).resolve_conj().numpy()
+                            for module in (kindling, reference))
+            assert abs(ours - theirs).max() <= bound * max(1, abs(theirs).max()), (n, width, upper, left, unit)
