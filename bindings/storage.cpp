@@ -99,6 +99,7 @@ static PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
 }
 
 static PyObject* storage_nbytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(of(self)->bytes); }
+static PyObject* storage_sizeof(PyObject* self, PyObject*) { return PyLong_FromSize_t(sizeof(StorageObject) + of(self)->bytes); }
 static Py_ssize_t storage_length(PyObject* self) { return static_cast<Py_ssize_t>(of(self)->bytes); }
 /// False with an error set where there are bytes without memory.
 static bool has_memory(const Storage* s) {
@@ -534,7 +535,7 @@ namespace kindling::python {
 
 bool init_storage(PyObject* module) {
     static PyMethodDef storage_methods[] = {
-        {"nbytes", storage_nbytes, METH_NOARGS, nullptr}, {"size", storage_nbytes, METH_NOARGS, nullptr},
+        {"nbytes", storage_nbytes, METH_NOARGS, nullptr}, {"__sizeof__", storage_sizeof, METH_NOARGS, nullptr}, {"size", storage_nbytes, METH_NOARGS, nullptr},
         {"data_ptr", storage_data_ptr, METH_NOARGS, nullptr}, {"element_size", storage_element_size, METH_NOARGS, nullptr},
         {"resizable", storage_resizable, METH_NOARGS, nullptr}, {"is_shared", storage_is_shared, METH_NOARGS, nullptr},
         {"is_pinned", storage_false, METH_VARARGS, nullptr}, {"cpu", storage_self, METH_NOARGS, nullptr},

@@ -89,6 +89,10 @@ private:
         for (auto& known : types) if (word_ == known.name) found = &known.type;
         if (!found) fault("a type expected");
         argument.type = *found;
+        if (*at_ == '!') {                             // Tensor!: mutated, and nothing else aliases it
+            at_++;
+            argument.mutated = true;
+        }
         for (;;) {
             if (*at_ == '(') {                         // alias and mutation marks: (a), (a!), (a -> *)
                 at_++;

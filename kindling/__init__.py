@@ -26,6 +26,31 @@ def _with_archive(folders):
         folders.append(__path__[1] + folders[0][len(__path__[0]):])
 
 
+class _Version(str):
+    """A version's text that compares as a version, with texts and with tuples: kindling.torch_version."""
+    __slots__ = ()
+    __module__, __qualname__ = "kindling.torch_version", "TorchVersion"
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        return _import("kindling.torch_version").compare(self, other, "__eq__")
+
+    def __lt__(self, other):
+        return _import("kindling.torch_version").compare(self, other, "__lt__")
+
+    def __le__(self, other):
+        return _import("kindling.torch_version").compare(self, other, "__le__")
+
+    def __gt__(self, other):
+        return _import("kindling.torch_version").compare(self, other, "__gt__")
+
+    def __ge__(self, other):
+        return _import("kindling.torch_version").compare(self, other, "__ge__")
+
+
+__version__ = _Version(__version__)
+
+
 def _find_spec(name, path=None, target=None):
     """Finds modules of ours (`sys.meta_path`): packages whose other modules are in the archive, and those modules."""
     spec = _PathFinder.find_spec(name, path, target) if name[:9] == "kindling." else None
@@ -174,7 +199,7 @@ _FILES = {
     "serialization": "save load",
     "_safetensors": "load_safetensors save_safetensors",
     "_alias": "install_as_torch",
-    "_compile": "compile _normalize_mode _TorchCompileInductorWrapper _TorchCompileWrapper",
+    "_compile": "compile _disable_dynamo _normalize_mode _TorchCompileInductorWrapper _TorchCompileWrapper",
     "_compile_mode": "CompileMode",
     "storage": "TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage "
                "IntStorage LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage",

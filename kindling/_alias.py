@@ -2,7 +2,7 @@
 
 Three pieces, all put in place by :func:`install_as_torch`:
 
-- a finder in front of ``sys.meta_path``, which answers every ``torch...`` name with the module of ours;
+- a finder in front of ``sys.meta_path``, which answers every ``torch...`` name, and ``functorch``, with the module of ours;
 - a folder in ``sys.path`` and ``PYTHONPATH`` whose ``torch`` package puts the alias in place when a child interpreter
   first imports torch (a child that never does pays nothing), and whose metadata answers
   ``importlib.metadata.version("torch")``;
@@ -88,8 +88,12 @@ class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name[:5] != "torch" or name[5:6] not in ("", "."):
-            return None
-        real = "kindling" + name[5:]
+            if name != "functorch":
+                return None
+            real = "kindling.func._functorch"
+            __import__(real)
+        else:
+            real = "kindling" + name[5:]
         module = sys.modules.get(real)
         spec = _bootstrap._find_spec(real, path) if module is None else module.__spec__
         if spec is None:
@@ -97,7 +101,7 @@ class Finder:
             if module is None:
                 parent, _, child = real.rpartition(".")
                 module = getattr(sys.modules.get(parent), child, None)
-                if type(module) is not type(sys):
+                if not isinstance(module, type(sys)):
                     return None
             spec = _bootstrap.ModuleSpec(real, None)
         alias = _bootstrap.ModuleSpec(name, AliasLoader(real, spec, module), origin=spec.origin)

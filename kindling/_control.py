@@ -29,6 +29,17 @@ def _name(func):
     return getattr(func, "__name__", repr(func))
 
 
+def _is_batched_itself(value):
+    """Whether it is a collection of tensors with a shape of its own, which `vmap` takes as one (tensordict's)."""
+    return hasattr(type(value), "_add_batch_dim")
+
+
+def _slice(value, dim, index):
+    if not _is_batched_itself(value):
+        return value.select(dim, index)
+    return value[(slice(None),) * (dim % value.dim()) + (index,)]
+
+
 def _map(func, in_dims, out_dims, randomness, args, kwargs):
     import kindling as torch
     from kindling.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
@@ -40,9 +51,8 @@ def _map(func, in_dims, out_dims, randomness, args, kwargs):
     if not args:
         raise ValueError(f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
                          "no inputs. The latter is unsupported.")
-    flat, spec = tree_flatten(args)
-    dims = _broadcast_to_and_flatten(list(in_dims) if isinstance(in_dims, list) else in_dims, spec) if isinstance(in_dims, int) else \
-        _broadcast_to_and_flatten(tuple(in_dims), spec)
+    flat, spec = tree_flatten(args, _is_batched_itself)
+    dims = _broadcast_to_and_flatten(in_dims if isinstance(in_dims, int) else tuple(in_dims), spec, _is_batched_itself)
     if dims is None:
         raise ValueError(f"{call}(<inputs>): in_dims is not compatible with the structure of inputs. in_dims has structure "
                          f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
@@ -52,7 +62,7 @@ def _map(func, in_dims, out_dims, randomness, args, kwargs):
             continue
         if not isinstance(dim, int):
             raise ValueError(f"{call}(<inputs>): Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
-        if not isinstance(value, torch.Tensor):
+        if not isinstance(value, torch.Tensor) and not _is_batched_itself(value):
             raise ValueError(f"{call}(<inputs>): Got in_dim={dim} for an input but the input is of type {type(value)}. We cannot vmap over "
                              "non-Tensor arguments, please use None as the respective in_dim")
         if not -value.dim() <= dim < value.dim():
@@ -69,10 +79,10 @@ def _map(func, in_dims, out_dims, randomness, args, kwargs):
     for i in range(size):
         if i and randomness == "same":
             torch.set_rng_state(state)
-        each = func(*tree_unflatten([v if d is None else v.select(d, i) for v, d in zip(flat, dims)], spec), **kwargs)
-        values, form = tree_flatten(each)
+        each = func(*tree_unflatten([v if d is None else _slice(v, d, i) for v, d in zip(flat, dims)], spec), **kwargs)
+        values, form = tree_flatten(each, _is_batched_itself)
         for value in values:
-            if not isinstance(value, torch.Tensor):
+            if not isinstance(value, torch.Tensor) and not _is_batched_itself(value):
                 raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(value)}.")
         results.append(values)
     if size == 0:
@@ -81,7 +91,7 @@ def _map(func, in_dims, out_dims, randomness, args, kwargs):
         torch.set_rng_state(state)
         raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
                            "randomness flags on vmap or perform the randomness operation out of vmap")
-    places = _broadcast_to_and_flatten(out_dims, form)
+    places = _broadcast_to_and_flatten(out_dims, form, _is_batched_itself)
     if places is None:
         raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of outputs. out_dims "
                          f"has structure {tree_flatten(out_dims)[1]} but outputs has structure {form}.")

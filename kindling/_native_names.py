@@ -43,28 +43,72 @@ def _storage_Use_Count(pointer):
     return _C._storage_use_count(pointer)
 
 
-class _Space:
-    """A name space of the native module that is for one package's checks alone."""
-
-    def __init__(self, name, **values):
-        self.__name__ = f"torch._C.{name}"
-        self.__dict__.update(values)
-
-    def __getattr__(self, name):
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+# What this build has not, by the names that programs ask by.
+_has_cuda = _has_cudnn = _has_cusparselt = _has_magma = _has_mps = _has_xpu = _has_mkldnn = False
+_GLIBCXX_USE_CXX11_ABI = True
 
 
-_functorch = _Space("_functorch", is_legacy_batchedtensor=lambda tensor: False, is_batchedtensor=lambda tensor: False,
-                    is_gradtrackingtensor=lambda tensor: False, is_functionaltensor=lambda tensor: False,
-                    is_functorch_wrapped_tensor=lambda tensor: False, maybe_get_level=lambda tensor: -1, maybe_get_bdim=lambda tensor: -1,
+def _get_cudnn_enabled():
+    return kindling.backends.cudnn.enabled
+
+
+def _is_torch_function_mode_enabled():
+    return _C._len_torch_function_stack() > 0
+
+
+def _is_alias_of(first, second):
+    """Whether two tensors have one storage."""
+    return first.untyped_storage()._cdata == second.untyped_storage()._cdata
+
+
+def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+    from kindling.optim.optimizer import Optimizer
+    return Optimizer._group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
+
+def _show_config():
+    return kindling.__config__.show()
+
+
+def _lacking(below):
+    """`__getattr__` of a name space: what PyTorch's has, packages name and is not here (kindling/_absent)."""
+    def find(name):
+        if name[:2] == "__":
+            raise AttributeError(f"module 'torch.{below}' has no attribute {name!r}")
+        return kindling._import("kindling._absent").find(below, name)
+    return find
+
+
+def _space(name, **values):
+    """A name space of the native module that is for packages' checks alone."""
+    made = type(kindling)(f"{kindling.__name__}._C.{name}")
+    made.__dict__.update(values, __getattr__=_lacking(f"_C.{name}"))
+    return made
+
+
+def _plain(*names):
+    """Questions about a tensor that no transform of a function has wrapped."""
+    return {name: lambda tensor: False for name in names}
+
+
+_functorch = _space("_functorch", **_plain("is_legacy_batchedtensor", "is_batchedtensor", "is_gradtrackingtensor", "is_functionaltensor",
+                                           "is_functorch_wrapped_tensor"),
+                    maybe_get_level=lambda tensor: -1, maybe_get_bdim=lambda tensor: -1,
                     get_unwrapped=lambda tensor: tensor, peek_interpreter_stack=lambda: None, maybe_current_level=lambda: None)
-_autograd = _Space("_autograd", SavedTensor=_C._SavedTensor, _saved_tensors_hooks_is_enabled=_C._saved_tensors_hooks_is_enabled,
+_autograd = _space("_autograd", SavedTensor=_C._SavedTensor, _saved_tensors_hooks_is_enabled=_C._saved_tensors_hooks_is_enabled,
                    _unsafe_set_version_counter=_C._unsafe_set_version_counter)
 has_lapack = True
-_distributed_rpc = _Space("_distributed_rpc", _is_current_rpc_agent_set=lambda: False)
+_distributed_rpc = _space("_distributed_rpc", _is_current_rpc_agent_set=lambda: False)
 
 
 def __getattr__(name):
     if name == "_distributed_c10d":
         return kindling._import("kindling.distributed.distributed_c10d")
-    raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
+    if name[:2] == "__":
+        raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
+    if kindling._where(name) in ("_types", "_graph", "_script", "_keys", "_symbols"):
+        return getattr(kindling, name)      # PyTorch's native classes, which torch has, too
+    absent = kindling._import("kindling._absent")
+    if f"_C.{name}" in absent.table("_C"):
+        return globals().setdefault(name, _space(name))
+    return absent.find("_C", name)

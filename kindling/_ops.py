@@ -32,6 +32,8 @@ class OpOverload:
     def overloadpacket(self):
         return self._packet
 
+    _overloadpacket = overloadpacket
+
     @property
     def _schema(self):
         schema = self.__dict__.get("_known_schema")
@@ -172,10 +174,11 @@ def _overload(name, overload):
     return _find(namespace if separator else "aten", rest if separator else name, overload)
 
 
-class _Namespace:
+class _Namespace(type(sys)):
     """``torch.ops.<name>``."""
 
     def __init__(self, name):
+        super().__init__(f"torch.ops.{name}")
         self.name = name
         self.__name__ = self.__module__ = f"torch.ops.{name}"
 
@@ -225,10 +228,9 @@ def _function_packet(name, function):
     return packet
 
 
-class _Ops:
+class _Ops(type(sys)):
     """``torch.ops``."""
 
-    __name__ = __module__ = "torch.ops"
     __file__ = "_ops.py"
 
     def __getattr__(self, name):
@@ -243,6 +245,7 @@ class _Ops:
         return sorted(spaces | {"aten", "load_library", "loaded_libraries"})
 
     def __init__(self):
+        super().__init__("torch.ops")
         self.loaded_libraries = set()
 
     def load_library(self, path):
@@ -273,12 +276,13 @@ class _Ops:
 _BUILT_IN = {"torchvision/_C": "kindling._boxes", "torchvision/image": "kindling._images"}
 
 
-class _Classes:
+class _Classes(type(sys)):
     """``torch.classes``: TorchScript classes from C++ libraries, by namespace; there are none."""
 
-    __name__ = __module__ = "torch.classes"
     __file__ = "_classes.py"
+
     def __init__(self):
+        super().__init__("torch.classes")
         self.loaded_libraries = set()
 
     def __getattr__(self, name):

@@ -388,7 +388,7 @@ class _AliasInfo:
         before, arrow, after = text.partition("->")
         self.is_write = "!" in text
         self.before_set = {w.strip(" !") for w in before.split("|")}
-        self.after_set = {w.strip(" !") for w in after.split("|")} if arrow else set(self.before_set)
+        self.after_set = {w.strip(" !") for w in after.split("|") if w.strip()} if arrow else set(self.before_set)
         self._text = text
 
 
@@ -498,7 +498,7 @@ class _Reader:
 
     def __init__(self, text):
         import re
-        self.text, self.at, self.match = text, 0, re.compile
+        self.text, self.at, self.match, self.fresh = text, 0, re.compile, 0
         self.space, self.word = re.compile(r"\s*"), re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
         self.value = re.compile(r'"[^"]*"|\'[^\']*\'|[-+]?(?:inf|nan|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)')
         self.dots = re.compile(r"[A-Za-z_][A-Za-z0-9_.:]*")
@@ -559,6 +559,8 @@ class _Reader:
         found = self.alias.match(self.text, self.at)
         if found:
             alias, self.at = _AliasInfo(found.group(1)), found.end()
+        elif self.text.startswith("!", self.at):    # mutated, and nothing else aliases it
+            alias, self.at, self.fresh = _AliasInfo(f"${self.fresh}! -> "), self.at + 1, self.fresh + 1
         while True:
             if self.take("["):
                 number = self.read(self.match(r"\d+"), None)

@@ -131,7 +131,7 @@ class Declarations:
 
     def refer(self, home, qualified):
         first = qualified.partition(".")[0]
-        if any(each[0] == "_" and each.startswith("_C") for each in home.split(".")):
+        if home.startswith("torch._C"):
             return
         self.add(home, first)
 
@@ -191,7 +191,8 @@ class Declarations:
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             defaults = cls._field_defaults
             return "<" + ";".join(each + (f"={literal(defaults[each]) or 'None'}" if each in defaults else "") for each in cls._fields) + ">"
-        texts = [("*" if isinstance(vars(cls)[each], property) else "") + each for each in sorted(vars(cls)) if each[0] != "_"
+        inside = any(part[0] == "_" for part in cls.__module__.split("."))      # of a private module: the class alone
+        texts = [("*" if isinstance(vars(cls)[each], property) else "") + each for each in sorted(vars(cls)) if each[0] != "_" and not inside
                  and (callable(getattr(cls, each, None)) or isinstance(vars(cls)[each], property))]
         return listed + (":" + ",".join(texts) if texts else "")
 
@@ -277,7 +278,13 @@ def kindling_side(asked, tables=True):
     for module, names in asked["names"].items():
         ours = "kindling" + module[5:]
         try:
-            importlib.import_module(ours)
+            if (ours + ".").startswith(("kindling._C.", "kindling.ops.")) and ours != "kindling._C":     # a name space, and no file
+                found = kindling
+                for part in ours.split(".")[1:]:
+                    found = getattr(found, part)
+                sys.modules[ours] = found
+            else:
+                importlib.import_module(ours)
         except Exception as error:
             if not isinstance(error, ImportError):
                 print(module, repr(error), file=sys.stderr)
@@ -340,7 +347,7 @@ def write_tables():
         lacking = {name: how for name, how in names.items() if name not in have and how is not None}
         # A module of its own is found by importing it.
         lacking = {name: how for name, how in lacking.items() if how != f"@:{(below + '.' + name).lstrip('.')}"}
-        if not lacking and module in present or below.startswith("_C"):
+        if not lacking and module in present:
             continue
         mark = "/" if module in theirs["packages"] else ""
         line = f"{below or '.'}{mark if below else ''} " + " ".join(name + how for name, how in sorted(lacking.items()))

@@ -1,9 +1,12 @@
 """Counts the names of torch that installed packages use, from their sources.
 
-    python tools/uses.py SITE-PACKAGES [PACKAGE...] > uses.tsv
+    python tools/uses.py FOLDER... [PACKAGE...] > uses.tsv
+    python tools/uses.py --private FOLDER... > tests/packages/private.tsv
 
-A line is: name, uses, packages that use it. Imports are followed within a file (`import torch.nn.functional as F`,
-`from torch import nn`), so `F.relu` counts as torch.nn.functional.relu; what is assigned to other names is not.
+A line is: name, uses, packages that use it. A folder is a site-packages, or one that wheels were unpacked in. Imports are followed
+within a file (`import torch.nn.functional as F`, `from torch import nn`), so `F.relu` counts as torch.nn.functional.relu; what is
+assigned to other names is not. --private leaves what PyTorch, which must be installed, has and lists in no module's public names:
+names of its inside, and public ones reached by other ways.
 """
 import ast
 import collections
@@ -54,12 +57,13 @@ def names(text):
     return visitor.found
 
 
-def count(folder, packages=()):
-    """{name: (uses, packages)} of the packages in a folder of installed ones."""
-    uses, users = collections.Counter(), collections.defaultdict(set)
-    for package in sorted(Path(folder).iterdir()):
-        if packages and package.name not in packages or package.name in ("torch", "functorch", "kindling"):
+def count(folders, packages=()):
+    """{name: (uses, packages)} of the packages in folders of installed ones; a package in two of them counts once."""
+    uses, users, seen = collections.Counter(), collections.defaultdict(set), {"torch", "torchgen", "functorch", "kindling"}
+    for package in sorted((path for folder in folders for path in Path(folder).iterdir()), key=lambda path: path.name):
+        if packages and package.name not in packages or package.name in seen:
             continue
+        seen.add(package.name)
         for path in sorted(package.rglob("*.py")) if package.is_dir() else [package] if package.suffix == ".py" else []:
             try:
                 text = path.read_text()
@@ -74,7 +78,46 @@ def count(folder, packages=()):
     return {name: (number, len(users[name])) for name, number in uses.items()}
 
 
-if __name__ == "__main__":
+def private(found):
+    """The names among those found that PyTorch has and that no module of it lists."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    import contextlib
+    import io
+    import logging
+
+    import surface
+    import torch
+    logging.disable(logging.CRITICAL)
+    with contextlib.redirect_stdout(io.StringIO()):
+        listed = {module.__name__: set(surface.public(module)) for module in surface.modules(torch)}
+    kept = {}
+    for name, counted in found.items():
+        place = surface.where(name)
+        if place is None:
+            continue
+        module, first = place
+        if name.startswith(("torch.ops.", "torch.classes.")) and name.count(".") < 3:    # a name space, which any name makes
+            continue
+        at = sys.modules[module]
+        try:
+            for part in name[len(module) + 1:].split("."):
+                at = getattr(at, part)
+        except Exception:       # of an older PyTorch, or a package's own operator
+            continue
+        if first not in listed.get(module, ()):
+            kept[name] = counted
+    return kept
+
+
+def main(argv):
     warnings.simplefilter("ignore")
-    for name, (uses, users) in sorted(count(sys.argv[1], sys.argv[2:]).items(), key=lambda each: (-each[1][1], -each[1][0], each[0])):
+    given = [each for each in argv if each != "--private"]
+    found = count([each for each in given if Path(each).is_dir()], [each for each in given if not Path(each).is_dir()])
+    if len(given) < len(argv):
+        found = private(found)
+    for name, (uses, users) in sorted(found.items(), key=lambda each: (-each[1][1], -each[1][0], each[0])):
         print(name, uses, users, sep="\t")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

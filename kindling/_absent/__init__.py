@@ -76,10 +76,17 @@ SETTINGS = ("_dynamo.config", "_functorch.config", "_inductor.config", "compiler
             "fx.experimental._config")
 
 # Marks and registrations for what is not here: decorators give the function itself, and nobody asks for what is registered.
-MARKS = ("distributed.elastic.metrics.api.prof", "distributed.elastic.multiprocessing.errors.record", "onnx.register_custom_op_symbolic",
+MARKS = ("jit._script_if_tracing", "distributed.elastic.metrics.api.prof", "distributed.elastic.multiprocessing.errors.record", "onnx.register_custom_op_symbolic",
          "onnx.unregister_custom_op_symbolic", "onnx._internal.torchscript_exporter.symbolic_helper.parse_args",
          "onnx._internal.torchscript_exporter.symbolic_helper.quantized_args", "onnx._internal.torchscript_exporter.utils.register_custom_op_symbolic",
          "onnx._internal.torchscript_exporter.utils.unregister_custom_op_symbolic")
+
+# What questions to PyTorch's compiler and tracers give where nothing is compiled or traced.
+ANSWERS = {"_guards.active_fake_mode": None, "_guards.detect_fake_mode": None, "_subclasses.fake_tensor.is_fake": False,
+           "_subclasses.fake_tensor.maybe_get_fake_mode": None}
+
+# What is there under another path: of a whole module, or one name.
+SAME = {"_dynamo.decorators": "_dynamo", "_inductor.cudagraph_mark_step_begin": "compiler", "_tensor._rebuild_from_type_v2": "_utils"}
 
 _SIGN = "()<{=~?@:!"
 _tables = {}
@@ -129,7 +136,8 @@ def spec(name, path):
     """The import system's spec of a module that is in a table and no file; None if it is not."""
     below = name[9:]
     area = below.partition(".")[0]
-    known = None if area in ("_absent", "ops") else table(area).get(below)
+    # Name spaces of the native module are its attributes (kindling/_native_names.py).
+    known = None if area in ("_absent", "ops", "_C") else table(area).get(below)
     if known is None:
         return None
     made = type(sys.__spec__)(name, _Loader, origin="declared")
@@ -191,6 +199,16 @@ def _made(module, name, how):
         return getattr(typing, how[1:] or "Any")
     if how == "?":
         return type(name, (_Object,), {"_text": f"{full} {why(full[6:])}"})()
+    if full[6:] in ANSWERS:
+        return answer(_package(module), name, ANSWERS[full[6:]])
+    if full[6:] == "_subclasses.fake_tensor.unset_fake_temporarily":
+        from kindling import _eagerly
+        return _eagerly.Block
+    home = SAME.get(full[6:]) or SAME.get(module)
+    if home:
+        value = getattr(kindling._import("kindling." + home), name, None)
+        if value is not None:
+            return value
     if full[6:] in MARKS:
         from kindling import _eagerly
         return _eagerly.mark(name)
@@ -236,10 +254,10 @@ def function(module, name, full):
     return refuse
 
 
-def answer(module, name):
-    """A function that says False."""
-    def no():
-        return False
+def answer(module, name, given=False):
+    """A function that says so, False mostly."""
+    def no(*args, **kwargs):
+        return given
 
     no.__name__ = no.__qualname__ = name
     no.__module__ = module

@@ -1,4 +1,4 @@
 """Names of torch._tensor, written by tools/surface.py."""
 TABLE = r"""
-_tensor _rebuild_from_type_v2()
+_tensor _convert() _rebuild_from_type_v2()
 """  # noqa: E501

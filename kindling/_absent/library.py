@@ -1,4 +1,4 @@
 """Names of torch.library, written by tools/surface.py."""
 TABLE = r"""
-library get_kernel() register_autocast()
+library _defs? get_kernel() register_autocast()
 """  # noqa: E501

@@ -1,13 +1,15 @@
 """Names of torch.nn, written by tools/surface.py."""
 TABLE = r"""
-nn.attention/ activate_flash_attention_impl() current_flash_attention_impl() list_flash_attention_impls() register_flash_attention_impl() restore_flash_attention_impl()
+nn.attention/ _backend_names={'cudnn':'CUDNN_ATTENTION','flash':'FLASH_ATTENTION','mem_efficient':'EFFICIENT_ATTENTION','math':'MATH','overrideable':'OVERRIDEABLE'} _get_flash_version() activate_flash_attention_impl() current_flash_attention_impl() list_flash_attention_impls() register_flash_attention_impl() restore_flash_attention_impl()
 nn.attention.experimental/
-nn.attention.varlen AuxRequest<lse=False> varlen_attn() varlen_attn_out()
+nn.attention.experimental._scaled_dot_product_attention_quantized _scaled_dot_product_attention_quantized()
+nn.attention.flex_attention _mask_mod_signature? _score_mod_signature?
+nn.attention.varlen AuxRequest<lse=False> _should_use_cudnn() varlen_attn() varlen_attn_out()
 nn.backends/
 nn.backends.thnn
 nn.common_types T~
 nn.cpp ModuleWrapper(nn.modules.module:Module):*training OrderedDictWrapper:*cpp_dict,items,keys,values
-nn.functional BroadcastingList1@_jit_internal BroadcastingList2@_jit_internal BroadcastingList3@_jit_internal ScalingType{TensorWise=0;RowWise=1;BlockWise1x16=2;BlockWise1x32=3;BlockWise1x128=4;BlockWise128x128=5} SwizzleType{NO_SWIZZLE=0;SWIZZLE_32_4_4=1} TYPE_CHECKING=False assert_int_or_pair() boolean_dispatch@_jit_internal reproducibility_notes? scaled_grouped_mm() scaled_mm() sparse_support_notes? tf32_notes?
+nn.functional BroadcastingList1@_jit_internal BroadcastingList2@_jit_internal BroadcastingList3@_jit_internal ScalingType{TensorWise=0;RowWise=1;BlockWise1x16=2;BlockWise1x32=3;BlockWise1x128=4;BlockWise128x128=5} SwizzleType{NO_SWIZZLE=0;SWIZZLE_32_4_4=1} TYPE_CHECKING=False assert_int_or_pair() boolean_dispatch@_jit_internal np? reproducibility_notes? scaled_grouped_mm() scaled_mm() sparse_support_notes? tf32_notes?
 nn.intrinsic/ BNReLU2d@ao.nn.intrinsic.modules.fused BNReLU3d@ao.nn.intrinsic.modules.fused ConvBn1d@ao.nn.intrinsic.modules.fused ConvBn2d@ao.nn.intrinsic.modules.fused ConvBn3d@ao.nn.intrinsic.modules.fused ConvBnReLU1d@ao.nn.intrinsic.modules.fused ConvBnReLU2d@ao.nn.intrinsic.modules.fused ConvBnReLU3d@ao.nn.intrinsic.modules.fused ConvReLU1d@ao.nn.intrinsic.modules.fused ConvReLU2d@ao.nn.intrinsic.modules.fused ConvReLU3d@ao.nn.intrinsic.modules.fused LinearBn1d@ao.nn.intrinsic.modules.fused LinearReLU@ao.nn.intrinsic.modules.fused
 nn.intrinsic.modules/ BNReLU2d@ao.nn.intrinsic.modules.fused BNReLU3d@ao.nn.intrinsic.modules.fused ConvBn1d@ao.nn.intrinsic.modules.fused ConvBn2d@ao.nn.intrinsic.modules.fused ConvBn3d@ao.nn.intrinsic.modules.fused ConvBnReLU1d@ao.nn.intrinsic.modules.fused ConvBnReLU2d@ao.nn.intrinsic.modules.fused ConvBnReLU3d@ao.nn.intrinsic.modules.fused ConvReLU1d@ao.nn.intrinsic.modules.fused ConvReLU2d@ao.nn.intrinsic.modules.fused ConvReLU3d@ao.nn.intrinsic.modules.fused LinearBn1d@ao.nn.intrinsic.modules.fused LinearReLU@ao.nn.intrinsic.modules.fused
 nn.intrinsic.modules.fused BNReLU2d@ao.nn.intrinsic.modules.fused BNReLU3d@ao.nn.intrinsic.modules.fused ConvBn1d@ao.nn.intrinsic.modules.fused ConvBn2d@ao.nn.intrinsic.modules.fused ConvBn3d@ao.nn.intrinsic.modules.fused ConvBnReLU1d@ao.nn.intrinsic.modules.fused ConvBnReLU2d@ao.nn.intrinsic.modules.fused ConvBnReLU3d@ao.nn.intrinsic.modules.fused ConvReLU1d@ao.nn.intrinsic.modules.fused ConvReLU2d@ao.nn.intrinsic.modules.fused ConvReLU3d@ao.nn.intrinsic.modules.fused LinearBn1d@ao.nn.intrinsic.modules.fused LinearReLU@ao.nn.intrinsic.modules.fused
@@ -24,7 +26,7 @@ nn.intrinsic.quantized.modules/ BNReLU2d@ao.nn.intrinsic.quantized.modules.bn_re
 nn.intrinsic.quantized.modules.bn_relu BNReLU2d@ao.nn.intrinsic.quantized.modules.bn_relu BNReLU3d@ao.nn.intrinsic.quantized.modules.bn_relu
 nn.intrinsic.quantized.modules.conv_relu ConvReLU1d@ao.nn.intrinsic.quantized.modules.conv_relu ConvReLU2d@ao.nn.intrinsic.quantized.modules.conv_relu ConvReLU3d@ao.nn.intrinsic.quantized.modules.conv_relu
 nn.intrinsic.quantized.modules.linear_relu LinearReLU@ao.nn.intrinsic.quantized.modules.linear_relu
-nn.modules.conv _LazyConvXdMixin(nn.modules.lazy:LazyModuleMixin):initialize_parameters,reset_parameters
+nn.modules.conv _ConvTransposeMixin(nn.modules.conv:_ConvTransposeNd) _LazyConvXdMixin(nn.modules.lazy:LazyModuleMixin):initialize_parameters,reset_parameters
 nn.modules.linear_cross_entropy
 nn.parallel.comm broadcast() broadcast_coalesced() gather() reduce_add() reduce_add_coalesced() scatter()
 nn.parallel.parallel_apply get_a_var()
@@ -58,5 +60,7 @@ nn.quantized.modules.linear Linear@ao.nn.quantized.modules.linear LinearPackedPa
 nn.quantized.modules.normalization GroupNorm@ao.nn.quantized.modules.normalization InstanceNorm1d@ao.nn.quantized.modules.normalization InstanceNorm2d@ao.nn.quantized.modules.normalization InstanceNorm3d@ao.nn.quantized.modules.normalization LayerNorm@ao.nn.quantized.modules.normalization
 nn.quantized.modules.rnn LSTM@ao.nn.quantized.modules.rnn
 nn.quantized.modules.utils WeightedQuantizedModule@ao.nn.quantized.modules.utils
+nn.utils._named_member_accessor swap_tensor()
 nn.utils.rnn PackedSequence_<data;batch_sizes;sorted_indices;unsorted_indices>
+nn.utils.stateless _reparametrize_module()
 """  # noqa: E501

@@ -4,9 +4,24 @@ __all__ = ["is_available", "is_initialized", "synchronize", "current_device", "c
            "device_count", "Stream", "StreamContext", "Event"]
 
 
+# What the processor has, by torch's question and the kernel's word for it.
+_INSTRUCTIONS = {"_is_avx2_supported": "avx2", "_is_avx512_supported": "avx512f", "_is_avx512_bf16_supported": "avx512_bf16",
+                 "_is_vnni_supported": "avx512_vnni", "_is_amx_tile_supported": "amx_tile", "_is_amx_fp16_supported": "amx_fp16"}
+
+
+def _flags():
+    try:
+        with open("/proc/cpuinfo") as file:
+            return next((line.split() for line in file if line.startswith("flags")), ())
+    except OSError:
+        return ()
+
+
 def __getattr__(name):
     if name == "amp":
         return __import__(__name__ + ".amp", fromlist=("__name__",))
+    if name in _INSTRUCTIONS:
+        return lambda: _INSTRUCTIONS[name] in _flags()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -412,6 +412,10 @@ def _off_the_ends(y):
     return y.clamp(min=finfo.tiny, max=1.0 - finfo.eps)
 
 
+def _clipped_sigmoid(x):
+    return _off_the_ends(torch.sigmoid(x))
+
+
 class SigmoidTransform(_OfItsKind):
     """1 / (1 + exp(-x)), kept off 0 and 1"""
     domain = constraints.real
@@ -420,7 +424,7 @@ class SigmoidTransform(_OfItsKind):
     sign = +1
 
     def _call(self, x):
-        return _off_the_ends(torch.sigmoid(x))
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         y = _off_the_ends(y)

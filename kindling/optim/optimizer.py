@@ -515,6 +515,11 @@ _FOREACH_DEVICES = ("cuda", "xpu", "mtia", "privateuseone")
 _FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
 
+def _disable_dynamo_if_unsupported(single_tensor_fn=None):
+    """A decorator that gives the function itself, which nothing compiles."""
+    return lambda function: function
+
+
 def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
     """(fused, foreach) when the caller chose neither: the loop over tensors on the CPU, foreach on accelerators."""
     if differentiable:
