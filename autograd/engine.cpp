@@ -448,6 +448,7 @@ static Tensor implicit_gradient(const Tensor& output) {
     KINDLING_CHECK(Runtime, output.numel() == 1, "grad can be implicitly created only for scalar outputs");
     KINDLING_CHECK(Runtime, output.is_floating_point(), "grad can be implicitly created only for real scalar outputs but got torch.%s",
                    name(output.dtype()));
+    if (output.impl()->key & key::Dispatch) [[unlikely]] { GradMode off(false); return tape::ones_like(output); }
     return tape::ones_like(detached(output));
 }
 

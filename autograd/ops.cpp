@@ -63,6 +63,10 @@ Tensor ones_like(const Tensor& t) {
     static constinit NamedOperator op{"ones_like", ""};
     return call_named(op, t);
 }
+Tensor detach(const Tensor& t) {
+    static constinit NamedOperator op{"detach", ""};
+    return call_named(op, t);
+}
 Tensor zeros(IntList sizes, DType dtype, Device device) {
     static constinit NamedOperator op{"zeros", ""};
     return call_named(op, sizes, dtype, Layout::Strided, device);

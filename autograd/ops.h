@@ -35,6 +35,7 @@ Tensor cast(const Tensor& t, DType dtype);
 Tensor real(const Tensor& t);
 Tensor sum_to(const Tensor& t, IntList sizes);
 Tensor ones_like(const Tensor& t);
+Tensor detach(const Tensor& t);
 Tensor zeros(IntList sizes, DType dtype, Device device);
 Tensor as_strided(const Tensor& t, IntList sizes, IntList strides, int64_t offset);
 }  // namespace tape

@@ -3,11 +3,22 @@
 
 #include "autograd/copy_slices.h"
 #include "autograd/meta.h"
+#include "autograd/ops.h"
 #include "core/shape.h"
 
 namespace kindling {
 
 PackedTensor* (*pack_saved)(const Tensor& tensor) = nullptr;
+
+/// A header of its own without history. A class with __torch_dispatch__ makes it, as it makes every result: its data may be elsewhere.
+static Tensor copy_of(const Tensor& tensor) {
+    if (!(tensor.impl()->key & key::Dispatch & ~thread_state.exclude)) [[likely]] return detached(tensor);
+    GradMode off(false);
+    Tensor fresh = tape::detach(tensor);
+    if (fresh.is_same(tensor)) return detached(tensor);
+    fresh.impl()->share_version(tensor.impl());
+    return fresh;
+}
 
 SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
     if (!tensor.defined()) return;
@@ -33,13 +44,13 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
     }
     // A result that has this node as its history would keep it alive, and the node the result.
     bool cycle = is_output && impl->autograd && impl->autograd->grad_fn;
-    data_ = cycle ? detached(tensor) : tensor;
+    data_ = cycle ? copy_of(tensor) : tensor;
 }
 
 /// A header of its own for `value`, with the history that the saved result has: that of the view, if one was written to that
 /// still lives, or else the node that made it.
 Tensor SavedTensor::with_history(const Tensor& value, const Ref<GradNode>& node, const CopySlices* slices) const {
-    Tensor fresh = detached(value);
+    Tensor fresh = copy_of(value);
     if (Ref<GradNode> written = slices ? slices->view_node() : Ref<GradNode>()) set_gradient_edge(fresh.impl(), {std::move(written), 0});
     else set_gradient_edge(fresh.impl(), {node, output_});
     return fresh;

@@ -93,15 +93,19 @@ static bool has_state(PyObject* self) {
     return Py_TYPE(self) != tensor_type || as_object(self)->dict || as_object(self)->weak_references;
 }
 
-static void clear_slots(PyTypeObject* type, PyObject* self) {
-    for (; type != tensor_type && type; type = type->tp_base) {
+/// Calls `visit` with each of an object's `__slots__`, until one call is not 0.
+template <class F> static int each_slot(PyObject* self, F visit) {
+    for (PyTypeObject* type = Py_TYPE(self); type != tensor_type && type; type = type->tp_base) {
         auto* members = reinterpret_cast<PyMemberDef*>(reinterpret_cast<char*>(type) + Py_TYPE(type)->tp_basicsize);
         for (Py_ssize_t i = 0; i < Py_SIZE(type); i++) {
             if (members[i].type != T_OBJECT_EX || (members[i].flags & READONLY)) continue;
-            auto** slot = reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + members[i].offset);
-            Py_CLEAR(*slot);
+            if (int result = visit(*reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + members[i].offset))) return result;
         }
     }
+    return 0;
+}
+static int clear_slots(PyObject* self) {
+    return each_slot(self, [](PyObject*& slot) { Py_CLEAR(slot); return 0; });
 }
 
 static void tensor_dealloc(PyObject* self) {
@@ -120,7 +124,7 @@ static void tensor_dealloc(PyObject* self) {
     if (type->tp_finalize && PyObject_CallFinalizerFromDealloc(self) < 0) return;
     PyObject_GC_UnTrack(self);
     if (object->weak_references) PyObject_ClearWeakRefs(self);
-    if (type != tensor_type) clear_slots(type, self);
+    clear_slots(self);
     Py_CLEAR(object->dict);
     if (impl) {
         object->impl = nullptr;
@@ -135,16 +139,24 @@ static void tensor_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
+/// While C++ holds the header, too, the object lives on with all that it refers to, whoever else is garbage: nothing is shown.
+static bool is_held(PyObject* self) {
+    TensorImpl* impl = as_object(self)->impl;
+    return impl && impl->use_count() > 1;
+}
 static int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
+    if (is_held(self)) return 0;
     Py_VISIT(as_object(self)->dict);
+    if (int result = each_slot(self, [&](PyObject* slot) { Py_VISIT(slot); return 0; })) return result;
     TensorImpl* impl = as_object(self)->impl;
-    return impl && impl->use_count() == 1 ? traverse_autograd(impl, visit, arg) : 0;
+    return impl ? traverse_autograd(impl, visit, arg) : 0;
 }
 static int tensor_clear(PyObject* self) {
+    if (is_held(self)) return 0;
     Py_CLEAR(as_object(self)->dict);
-    TensorImpl* impl = as_object(self)->impl;
-    if (impl && impl->use_count() == 1) clear_autograd(impl);
+    clear_slots(self);
+    if (TensorImpl* impl = as_object(self)->impl) clear_autograd(impl);
     return 0;
 }
 
@@ -313,8 +325,12 @@ static bool is_ours(PyObject* args) {
 static PyObject* meta_new(PyTypeObject* meta, PyObject* args, PyObject* kwargs) {
     if (!filled && !is_ours(args)) fill();
     PyObject* type = PyType_Type.tp_new(meta, args, kwargs);
-    // subtype_dealloc would clear weak references and the dictionary before we can decide to resurrect.
-    if (type) reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = tensor_dealloc;
+    if (auto* own = reinterpret_cast<PyTypeObject*>(type)) {
+        // subtype_dealloc would clear weak references and the dictionary before we can decide to resurrect, subtype_clear likewise.
+        own->tp_dealloc = tensor_dealloc;
+        own->tp_traverse = tensor_traverse;
+        own->tp_clear = tensor_clear;
+    }
     return type;
 }
 
@@ -332,6 +348,10 @@ static PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs
 }
 static int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
 
+static PyObject* repr_with(PyObject* self, PyObject* kwargs) {
+    Object str(import("kindling._tensor_str", "_str")), args(PyTuple_Pack(1, self));
+    return str && args ? PyObject_Call(str.get(), args.get(), kwargs) : nullptr;
+}
 static PyObject* tensor_repr(PyObject* self) {
     if (wants_torch_function(self)) {
         PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__repr__");
@@ -339,11 +359,12 @@ static PyObject* tensor_repr(PyObject* self) {
         Py_XDECREF(function);
         if (result || PyErr_Occurred()) return result;
     }
-    PyObject* str = import("kindling._tensor_str", "_str");
-    if (!str) return nullptr;
-    PyObject* result = PyObject_CallFunctionObjArgs(str, self, nullptr);
-    Py_DECREF(str);
-    return result;
+    return repr_with(self, nullptr);
+}
+/// Tensor.__repr__(self, *, tensor_contents=None), for classes that show what they wrap.
+static PyObject* repr_method(PyObject* self, PyObject* args, PyObject* kwargs) {
+    if (PyTuple_GET_SIZE(args)) return PyErr_Format(PyExc_TypeError, "Tensor.__repr__() takes 1 positional argument but %zd were given", 1 + PyTuple_GET_SIZE(args));
+    return kwargs && PyDict_GET_SIZE(kwargs) && !wants_torch_function(self) ? repr_with(self, kwargs) : tensor_repr(self);
 }
 
 static PyObject* tensor_iter(PyObject* self) {
@@ -565,6 +586,7 @@ static PyMethodDef tensor_class_methods[] = {
      METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
     {"as_subclass", as_subclass, METH_O, nullptr},
     {"__dir__", tensor_dir, METH_NOARGS, nullptr},
+    {"__repr__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(repr_method)), METH_VARARGS | METH_KEYWORDS | METH_COEXIST, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
