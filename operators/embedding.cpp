@@ -311,6 +311,8 @@ OPERATORS(embedding) {
         composition([](const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
             KINDLING_CHECK(Runtime, query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, "scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query.dim(): %ld, key.dim(): %ld and value.dim(): %ld instead.", query.dim(), key.dim(), value.dim());
             KINDLING_CHECK(Runtime, query.dtype() == key.dtype() && query.dtype() == value.dtype(), "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and value.dtype: %s instead.", name(query.dtype()), name(key.dtype()), name(value.dtype()));
+            KINDLING_CHECK(Runtime, query.device() == key.device() && query.device() == value.device(), "Expected query, key, and value to have the same device type, but got query.device: %s key.device: %s and value.device: %s instead.",
+                           name(query.device().type), name(key.device().type), name(value.device().type));
             if (!value.numel() || !query.size(-2)) {   // nothing to attend to, or nobody who does: no more is looked at
                 Sizes sizes = query.sizes();
                 sizes[sizes.size() - 1] = value.size(-1);

@@ -473,8 +473,8 @@ Tensor scattered(const Tensor& self, int64_t dim, const Tensor& index, const Ten
 Write reduce_mode(Text reduce, const char* operation) {
     if (reduce == "add" || reduce == "sum") return Write::Add;
     if (reduce == "multiply" || reduce == "prod") return Write::Mul;
-    if (reduce == "amin") return Write::Min;
-    if (reduce == "amax") return Write::Max;
+    if (reduce == "amin" || (reduce == "min" && operation[7] == '_')) return Write::Min;   // scatter_reduce knows these too
+    if (reduce == "amax" || (reduce == "max" && operation[7] == '_')) return Write::Max;
     if (reduce == "mean") return Write::Add;
     fail(ErrorKind::Runtime, operation[0] == 's' && operation[7] == 0 ? "reduce argument must be either add or multiply."
                                                                       : "reduce argument must be either sum, prod, mean, amax or amin, got %s.", std::string(reduce).c_str());

@@ -456,6 +456,7 @@ OPERATORS(padding) {
             KINDLING_CHECK(Runtime, padding_side == "left" || padding_side == "right", "Expected padding_side to be one of left or right, but got %s.", std::string(padding_side).c_str());
             int64_t longest = 0;
             const Tensor& first = sequences[0];
+            check_fits(Scalar(padding_value), first.dtype());
             for (const Tensor& each : sequences) longest = std::max(longest, each.size(0));
             std::vector<Tensor> rows;
             for (const Tensor& each : sequences) {

@@ -218,12 +218,13 @@ OPERATORS(pooling) {
     });
     declare("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor", {
         doc("Gradients put back where the maxima were"), in(space::Torch), no_out(),
-        composition([](const Tensor& grad_output, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool, const Tensor& indices) {
+        composition([](const Tensor& grad_output, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode, const Tensor& indices) {
             KINDLING_CHECK(Runtime, kernel_size.size() == 1 || kernel_size.size() == 2, "max_pool2d: kernel_size must either be a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, stride.size() <= 2, "max_pool2d: stride must either be omitted, a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, padding.size() == 1 || padding.size() == 2, "max_pool2d: padding must either be a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, dilation.size() == 1 || dilation.size() == 2, "max_pool2d: dilation must be either a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, grad_output.dtype() == self.dtype(), "expected dtype %s for `gradOutput` but got dtype %s", c_type_name(self.dtype()), c_type_name(grad_output.dtype()));
+            window(self, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d");   // its checks
             return _max_pool_backward(grad_output, self.sizes(), indices, 2);
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices) { return max_second(grad, indices, 2); }),

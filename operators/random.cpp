@@ -57,11 +57,17 @@ Tensor normal_into(const Tensor& self, double mean, double deviation, Generator*
 
 Tensor uniform_into(const Tensor& self, double from, double to, Generator* generator) {
     if (self.is_complex()) {
-        uniform_into(view_as_real(self), from, to, generator);
+        if (self.numel()) uniform_into(view_as_real(self), from, to, generator);
         return self;
     }
     need_float(self, "check_uniform_bounds");
+    const DType dtype = self.dtype();
+    const double most = greatest(dtype);
+    KINDLING_CHECK(Runtime, from >= -most && from <= most, "from is out of bounds for %s", c_type_name(dtype));
+    KINDLING_CHECK(Runtime, to >= -most && to <= most, "to is out of bounds for %s", c_type_name(dtype));
     KINDLING_CHECK(Runtime, from <= to, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+    KINDLING_CHECK(Runtime, to - from <= most, "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g which result in to-from to exceed the limit",
+                   scalar_type_name(dtype), to, from);
     return fill_with(self, [&](library::RandomOut out) { library::fill_uniform(out, from, to, chosen(generator)); });
 }
 

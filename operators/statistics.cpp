@@ -103,8 +103,8 @@ Tensor counted(const Tensor& self, TensorList edges, const Tensor& weight, bool 
     int64_t dims = static_cast<int64_t>(edges.size());
     KINDLING_CHECK(Runtime, self.dim() >= 2, "%s: input tensor should have at least 2 dimensions", name);
     KINDLING_CHECK(Runtime, self.size(-1) == dims, "%s: expected bins to be a list of as many sequences as the innermost dimension of the input, got %ld for %ld", name, dims, self.size(-1));
-    if (!dims) return zeros({}, self.dtype());
-    Tensor points = reshape(self, {-1, dims}), places = zeros({points.size(0)}, DType::Int64), inside = ones({points.size(0)}, DType::Bool);
+    Sizes flat{checked_numel(IntList(self.sizes().data(), self.sizes().size() - 1)), dims};
+    Tensor points = reshape(self, flat), places = zeros({points.size(0)}, DType::Int64), inside = ones({points.size(0)}, DType::Bool);
     Sizes sizes;
     int64_t total = 1;
     for (int64_t d = 0; d < dims; d++) {
@@ -125,6 +125,7 @@ Tensor counted(const Tensor& self, TensorList edges, const Tensor& weight, bool 
         KINDLING_CHECK(Runtime, weight.sizes() == IntList(self.sizes().data(), self.sizes().size() - 1), "%s: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got input with shape %s and weight with shape %s", name, str(self.sizes()).c_str(), str(weight.sizes()).c_str());
         w = reshape(weight, {-1});
     }
+    if (!dims) return density ? full({}, Scalar(__builtin_nan("")), self.dtype()) : zeros({}, self.dtype());
     if (total == 0) return zeros(sizes, self.dtype());
     w = masked_fill(w, logical_not(inside), Scalar(0));
     Tensor result = reshape(index_add(zeros({total}, self.dtype()), 0, masked_fill(places, logical_not(inside), Scalar(0)), w), sizes);
@@ -365,7 +366,9 @@ OPERATORS(statistics) {
         doc("softmax that gives zeros for rows of nothing but -inf"), in(space::Torch),
         composition([](const Tensor& self, int64_t dim, DType dtype) {
             Tensor dead = all(eq(self, Scalar(-infinity)), dim, true);
-            return masked_fill(softmax(masked_fill(self, dead, Scalar(0)), dim, dtype), dead, Scalar(0));
+            Tensor result = masked_fill(softmax(masked_fill(self, dead, Scalar(0)), dim, dtype), dead, Scalar(0));
+            KINDLING_CHECK(Runtime, !self.is_complex(), "isneginf does not support complex inputs.");
+            return result;
         }),
     });
     declare("conj_physical(Tensor self) -> Tensor", {

@@ -182,7 +182,7 @@ OPERATORS(views) {
         refuses("torch.arange(6).view(4, 2)", "RuntimeError: shape '\\[4, 2\\]' is invalid for input of size 6"),
     });
     declare("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", {
-        doc("view of a tensor that nobody else will see: no view to autograd"), takes_float8(), in(space::Torch),
+        doc("view of a tensor that nobody else will see: no view to autograd"), takes_float8(), keeps_conj(), in(space::Torch),
         kernel([](const Tensor& self, IntList size) { return viewed(self, size); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });

@@ -21,12 +21,13 @@ COMPLAINTS = [
     ("a padding", r"Padding size \d+ is not supported"),
     ("the call", r"expected at most \d|argument '.*' (\(position \d+\) )?must be|Expected a value of type|unexpected keyword argument|Unknown keyword|"
                  r"invalid combination of arguments|is missing value for argument|missing \d+ required|match any schema|but expected one of|expected Tensor as element|"
-                 r"positional argument|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|object of type|got multiple values|"
+                 r"positional argument|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|object of type|got multiple values|len\(\) of a 0-d|"
                  r"does not accept|must be real number|cannot be interpreted as|can't assign|Could not infer dtype|in refs|invalid literal|"
                  r"only integer tensors of a single element|unhashable|too many values|object cannot be|expected .* but got .*object"),
     ("memory", r"SmallVector unable|allocate memory|out of memory|std::vector larger|Storage size calculation|bytes of memory"),
+    ("pinned memory", r"pin_memory|pinned"),
     ("a device", r"same device|cross-device|CUDA|cuda|Meta tensors|meta tensor|backend|device type|on meta|fake impl|expected device|Expected one of cpu|must be on|"
-                 r"Cannot copy out of meta|no data!|pin_memory|pinned|no tensor arguments to this function"),
+                 r"Cannot copy out of meta|no data!|no tensor arguments to this function"),
     ("a dimension twice", r"appears multiple times|appears twice|repeated dim|dim(ension)?s? .*(unique|duplicate|identical)"),
     ("a dimension", r"Dimension out of range|Dimension specified as|tuple index out of range|too many indices|to have non-zero size|"
                     r"reduction dim|[Dd]im(ension)? .* (appears|repeated)|dims? .* (unique|appears)|list index out of range|index out of range|out of bounds|"
@@ -303,10 +304,17 @@ PROGRAMS = [
           lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"(squeeze|t)_\(", call))),
     Known(r"program", r"^RuntimeError there, an answer here", r"A view was created in no_grad mode and is being modified", r"^an answer",
           "A formula of a derivative is nobody's no_grad().", "may be written to", writes_to_gradient),
-    Known(r"program", r"^RuntimeError there, NotImplementedError here", r"A view was created in no_grad mode|is a view and its base or another view|unsupported operation: (some|more than one) element",
+    Known(r"program", r"^RuntimeError there, NotImplementedError here", r"A view was created in (no_grad|inference) mode|is a view and its base or another view|unsupported operation: (some|more than one) element|Inference tensors cannot be saved",
           r"not implemented for", "The call has two faults.", "wrong in two ways"),
     Known(r"program", r"^RuntimeError there, an answer here", r"some elements of the input tensor and the written-to tensor refer to a single|more than one element of the written-to tensor", r"^an answer",
           "PyTorch refuses the cases that it can tell, by their strides.", "meets the elements in an order of its own"),
+    Known(r"program", r"^an answer there, RuntimeError here", r"", r"a leaf Variable that requires grad|Inference tensors cannot be saved", "PyTorch has forgotten that it requires grad, and says it all the same.",
+          "given the data of an inference tensor", lambda kind, theirs, ours, call: bool(re.search(r"inference_mode\(\)(?s:.*)\.data = ", call))),
+    Known(r"program", r"^variable: str 'RuntimeError' there, a tensor of", r"", r"", "PyTorch has no version to tell of what was an inference tensor.", "has no version in PyTorch",
+          lambda kind, theirs, ours, call: bool(re.search(r"inference_mode\(\)(?s:.*)\.data = ", call))),
+    Known(r"program", r"^an answer there, CheckpointError here", r"", r"A different number of tensors", "PyTorch's hooks kept what required grad then.", "no longer requires grad by the time of",
+          lambda kind, theirs, ours, call: bool(re.search(r"(save_on_cpu|saved_tensors_hooks)(?s:.*)checkpoint\((?s:.*)requires_grad_\(False\)", call))),
+    Known(r"program", r"^IndexError there, (RuntimeError|NotImplementedError) here", r"have non-zero size", r"does not support complex|not implemented for", "The call has two faults.", "wrong in two ways"),
     Known(r"program", r"^what hooks saw: int 2 there, int 3 here$", r"", r"", "Its condition has an edge that leads nowhere.", "an edge for its condition", calls("torch.where")),
     Known(r"program", r"^(grad|variable|what hooks saw): (value|nan or infinity)$", r"", r"", "At NaN PyTorch's vector loop has 0 or NaN.", "its vector loop has 0 or NaN", slope_at_nan),
     Known(r"program", r"^(grad|variable|what hooks saw): nan or infinity$", r"", r"", "Powers of zero, in PyTorch by its logarithm.", "Complex functions have the C standard's values",
@@ -348,7 +356,7 @@ KNOWN = [
           "Each operator has one out overload, with all arguments that it takes otherwise; PyTorch's factories take no options beside "
           "out in torch.ops, its activations and their backward forms have no such overload, and a dim without a default is a name's own.",
           "Overloads with `out=`"),
-    Known(r"to_sparse_\w+\.\w+", r"^RuntimeError in the gradient there, an answer here", r"conversion from Sparse|Expected result Tensor to be of format CSR",
+    Known(r"_?to_sparse(_\w+)?\.\w+", r"^RuntimeError in the gradient there, an answer here", r"conversion from Sparse|Expected result Tensor to be of format CSR|to\(options\) doesn't support converting to a different layout",
           r"^an answer", "PyTorch converts no batch back.", "Conversions of batches to compressed layouts have gradients"),
     Known(r"(rand|randn|randint)_like\.\w+", r"^RuntimeError there, an answer here", r"Unknown keyword argument 'generator'|expected at most \d argument", r"^an answer",
           "A generator is taken wherever random numbers are drawn.", "`generator=` is taken"),
@@ -475,7 +483,7 @@ KNOWN = [
           "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", expanded),
     Known(r"(_foreach_)?(float_)?pow(er)?_?\.\w+", r"^(result|arguments after the call|gradient): value", r"^an answer", r"^an answer",
           "The phase of a power with so large an exponent is that of its rounding.", "Powers of complex numbers with exponents", huge),
-    Known(r".*", r"^NotImplementedError there, \w+ here", r"not implemented for 'UInt(16|32|64)'", r"\(call\)$",
+    Known(r".*", r"^NotImplementedError there, \w+( in the gradient)? here", r"not implemented for 'UInt(16|32|64)'", r"\(call\)$|invalid gradient at index",
           "These dtypes are no fault here, so the call's other one is told.", "uint16, uint32 and uint64 work wherever"),
     Known(r"nll_loss(2d)?(_forward)?\.\w+", r"^RuntimeError there, ValueError here", r"\(call\)$", r"\(call\)$", "The checks are those of the function.", "`torch.ops.aten.nll_loss2d` refuses sizes"),
     Known(r"fft_i?fftshift\.\w+", r"^RuntimeError there, an answer here", r"`shifts` required", r"^an answer", "Nothing to shift.", "`fftshift` over no dimension"),
@@ -580,7 +588,7 @@ KNOWN = [
     Known(r"(soft_margin|huber)_loss\.\w+", r"^(result|arguments after the call): (value|nan or infinity|shape)", r"^an answer", r"^an answer", "PyTorch leaves memory as it was.", "a reduction that there is none of",
           lambda kind, theirs, ours, call: not re.search(r", [012](, [-\d.]+)?(, out=.*)?\)\n", call)),
     Known(r"hardtanh_?\.\w+", r"^RuntimeError there, an answer here", r"[cC]annot do hardtanh on an unsigned type with negative limits", r"^an answer", "No element is below a negative limit.", "`hardtanh` of uint8"),
-    Known(r"(linspace|logspace)\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type", "The ends are checked also where they are not reached.", "of empty and of meta tensors is refused"),
+    Known(r"(linspace|logspace)\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type|inferred dtype", "The ends are checked also where they are not reached.", "of empty and of meta tensors is refused"),
     Known(r"native_batch_norm\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Expected 2D or more input|expected floating weight, bias and statistics", "The checks are those of batch_norm.", "`native_batch_norm` checks"),
     Known(r"_native_batch_norm_legit\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Expected 2D or more|to be defined when training is False|expected floating weight, bias and statistics", "The checks are those of batch_norm.", "`native_batch_norm` checks"),
     Known(r"diff\.out", r"^(IndexError|RuntimeError) there, an answer here", r"start out of range|expected scalar_type", r"^an answer", "As without out.", "Overloads with `out=`"),
@@ -644,7 +652,7 @@ KNOWN = [
     Known(r"cdist\.\w+|_cdist_forward\.\w+", r"^RuntimeError there, an answer here", r"expected scalar type", r"^an answer", "The two are promoted, as by cdist.", "`mish_backward` of two dtypes"),
     Known(r".*", r"^RuntimeError there, (an answer|\w+) here", r"cannot be represented as a SymInt", r"", "PyTorch's integers have 62 bits there.", "integers below -2**62"),
     Known(r"(std|var)(_mean)?\.correction", r"^(result|gradient): (value|nan or infinity)", r"^an answer", r"^an answer", "None by position is a dimension here and a flag there.", "None by position", lambda kind, theirs, ours, call: ">, None" in call),
-    Known(r".*", r"^(TypeError|ValueError) there, an answer here", r"not supported between instances of|cannot be safely cast to type", r"^an answer", "PyTorch's shape function does not take complex numbers.", "no function for the shapes of meta tensors", on_meta),
+    Known(r".*", r"^(TypeError|ValueError) there, an answer here", r"not supported between instances of|cannot be safely cast to type|correction argument should be", r"^an answer", "PyTorch's shape function does not take complex numbers.", "no function for the shapes of meta tensors", on_meta),
     Known(r"set_\.\w+", r"^RuntimeError there, RuntimeError in the gradient here", r"setStorage", r"", "The storage grows.", "`set_` to a tensor of another dtype"),
     Known(r"(special_)?sinc_?\.\w+", r"^(gradient|second gradient): nan or infinity", r"^an answer", r"^an answer", "Infinity has no sine.", "of infinities and NaN differ", not_finite),
     Known(r"arg(max|min)\.\w+", r"^RuntimeError there, IndexError here", r"reduction dim to be specified", r"reduction dim to be specified", "The class is the same for meta tensors.", "PyTorch works out the shapes of meta tensors", on_meta),
@@ -654,6 +662,7 @@ KNOWN = [
     Known(r"_foreach_pow_?\.\w+", r"^RuntimeError there, an answer here", r"value cannot be converted to type int64_t", r"^an answer", "The number fits uint64.", "uint16, uint32 and uint64 work wherever"),
     Known(r"linalg_solve_triangular\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"to have the same dtype", "One dtype is asked for, as by other solvers.", "`solve_triangular` of two complex dtypes"),
     Known(r"ldexp_?\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Nothing times infinity.", "of infinities and NaN differ", lambda *told: not_finite(*told) or far_apart(*told)),
+    Known(r"(addcdiv|addcmul|atan2|hypot)_?\.\w+", r"^RuntimeError in the gradient there, an answer here", r"can't be cast to the desired output type|on a bool tensor is not supported", r"^an answer", "Of integers and booleans beside floating numbers.", "More has a derivative than in PyTorch"),
     Known(r"addr_?\.\w+", r"^RuntimeError in the gradient there, an answer here", r"must have the same dtype", r"^an answer", "Dtypes are promoted in the gradient, too.", "More has a derivative than in PyTorch"),
     Known(r"\w+\.\w*out", r"^TypeError there, an answer here", r"argument 'out' must be Tensor, not list", r"^an answer", "One for a list of one.", "one integer or tensor where its declaration has a list"),
     Known(r"scaled_dot_product_attention\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Number of heads in key and value must divide", "There are no heads.", "of empty and of meta tensors is refused"),
@@ -708,6 +717,17 @@ KNOWN = [
           lambda kind, theirs, ours, call: bool(re.search(r"assume_unique=True|>, True", call))),
     Known(r"(linalg_)?(det|slogdet)\.\w+|logdet\.\w+|_linalg_(det|slogdet)\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "A singular matrix, or one that is not finite, has no such gradient.", "where sums of products overflow", not_finite),
     Known(r"embedding_sparse_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"negative dimension", "A table has no fewer than no rows.", "of empty and of meta tensors is refused"),
+    Known(r"narrow\.Tensor", r"^an answer there, RuntimeError here", r"^an answer", r"start must be an 0-dim integral Tensor", "PyTorch takes its number for the other overload.", "start of `narrow` that is a floating tensor"),
+    Known(r"_validate_sparse_coo_tensor_args\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"must have same nnz", "They are not the parts of a sparse tensor.", "as many indices as values"),
+    Known(r"(float_)?pow\.Scalar", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Powers of zero, in PyTorch by its logarithm.", "Complex functions have the C standard's values",
+          lambda kind, theirs, ours, call: bool(re.match(r"\S+\((-?0(\.0)?|-?0j|\(-?0[-+]-?0j\)),", call)) and "complex" in call and "nan" in call),
+    Known(r"addmv\.\w+", r"^result: shape", r"^an answer", r"^an answer", "Of a matrix without elements PyTorch does not broadcast what is added.", "`addmv` of a matrix without elements", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[\] by", call))),
+    Known(r"(sub|rsub|subtract)_?\.\w+", r"^RuntimeError there, an answer here|^an answer there, RuntimeError here", r"", r"value cannot be converted to type|^an answer", "PyTorch looks at alpha with its sign changed.", "An alpha of `sub` is looked at as it is",
+          lambda kind, theirs, ours, call: bool(re.search(r"alpha=-?(128|32768|2147483648|9223372036854775808)\b", call))),
+    Known(r"pixel_(un)?shuffle\.\w+", r"^result: shape", r"^an answer", r"^an answer", "PyTorch's shape function for meta tensors gives another shape than its operator.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"_scaled_dot_product_flash_attention_for_cpu\.\w+", r"^result: stride", r"^an answer", r"^an answer", "The logarithms lie by rows.", "Fourier transforms and of some linear algebra"),
+    Known(r"_scaled_dot_product_flash_attention_for_cpu_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"do not fit query", "PyTorch does not look.", "of empty and of meta tensors is refused"),
+    Known(r"fft_rfftfreq\.out", r"^result: shape", r"^an answer", r"^an answer", "Of fewer than no values PyTorch changes the target's shape on no device only.", "fftfreq` with an out=", on_meta),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 

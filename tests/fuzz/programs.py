@@ -178,7 +178,7 @@ def differences(lines, number, strict=False):
         together = writes_what_it_reads(lines, number)
         nearby = None if together else answers_nearby(lines, number)
         for each in found:
-            if ": value" in each.kind and together:
+            if (": value" in each.kind or "nan or infinity" in each.kind) and together:
                 each.kind += " of memory read and written at once"
             elif (": value" in each.kind or "nan or infinity" in each.kind) and nearby is not None:
                 name = each.text.partition(":")[0]

@@ -137,6 +137,19 @@ t.ops.aten.embedding_sparse_backward(t.ones(0), t.tensor(0), -1, -2, False)
 t.ops.aten.embedding_sparse_backward(t.ones(5, 0, 0), t.ones(0, dtype=t.int64), 8, 0, False)
 t.nn.functional.scaled_dot_product_attention(t.ones(0, 3, 4), t.ones(2, 3, 4), t.ones(5, 3, 4))
 t.nn.functional.scaled_dot_product_attention(t.ones(1, 2, 3), t.ones(1, 2, 3), t.ones(1, 2, 3), t.ones(2, 2, dtype=t.bool), 0.0, True)
+t.ops.aten.pad_sequence([t.ones(0, dtype=t.uint16)], False, 1e30, "right")
+t.nn.utils.rnn.pad_sequence([t.ones(2, dtype=t.uint8), t.ones(2, dtype=t.uint8)], padding_value=300.0)
+t._safe_softmax(t.ones(3, 3, 0, dtype=t.complex64), -2, t.float16)
+t.ones(2).uniform_(-float("inf"), 1.0)
+t.ones(0).uniform_(0.0, 1e39)
+t.ones(2, dtype=t.float16).uniform_(0.0, 70000.0)
+t.ones(2, dtype=t.complex64).uniform_(-float("inf"), 1.0)
+t.ones(2, dtype=t.float64).uniform_(-1.7e308, 1.7e308)
+t.histogramdd(t.ones(1, 0), 1, weight=t.ones(0, 1))
+t.nn.functional.scaled_dot_product_attention(t.ones(0, 1, 2, device="meta"), t.ones(0, 1, 2), t.ones(0, 1, 2))
+t.ops.aten.max_pool2d_with_indices_backward(t.ones(0, 7), t.ones(0, 7), [1, 1], [1, 1], [0, 0], [1, 1], False, t.ones(0, 7, dtype=t.int64))
+t.sparse_coo_tensor(t.zeros(1, 0, dtype=t.int64), t.ones(0), (2,)).sparse_resize_and_clear_((5, 5), -1, 3)
+t.sparse_coo_tensor(t.zeros(1, 0, dtype=t.int64), t.ones(0), (2,)).sparse_resize_((5, 5), 5, -3)
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
@@ -234,6 +247,12 @@ t.ops.aten.embedding_sparse_backward(t.ones(0, 7, requires_grad=True), t.ones(0,
 t.ops.aten.embedding_sparse_backward(t.ones(3, 2), t.tensor([0, 1, 2]), 4, 1, False).to_dense()
 t.ops.aten.embedding_sparse_backward(t.ones(3, 2), t.tensor([0, 1, 2]), 4, -1, False)._values()
 t.ops.aten.embedding_sparse_backward(t.ones(2, 2, 2), t.tensor([[0, 1], [2, 1]]), 4, -2, False)._indices()
+t.histogramdd(t.ones(1, 0), 5, density=True).hist
+t.ops.aten._unsafe_view(t.ones(17, 0, dtype=t.complex64).conj(), [0, 17])
+t.ops.aten._unsafe_view(t._neg_view(t.ones(2, 3)), [6])
+t.ones(0, dtype=t.complex64).uniform_(-1e308, 1e308)
+t.ones(2).scatter_reduce(0, t.tensor([0, 0]), t.tensor([2.0, 9.0]), "max")
+t.ones(2).scatter_reduce(0, t.tensor([0, 0]), t.tensor([-2.0, 9.0]), "min", include_self=False)
 """
 
 
@@ -277,3 +296,16 @@ def test_answered_alike(line):
     assert not theirs.error and not ours.error, (theirs, ours)
     compare(theirs.result, ours.result, "result", 1)
     compare(theirs.gradients, ours.gradients, "gradient", 1)
+
+
+def test_negative_numbers_of_dimensions_of_sparse_tensors():
+    """PyTorch ends the process or takes them."""
+    make = kindling.ops.aten._sparse_coo_tensor_with_dims
+    for dims in (5, -3), (-1, 3), (2, 1):
+        with pytest.raises(RuntimeError, match="len|negative"):
+            make(*dims, [5, 5], layout=kindling.sparse_coo)
+    for size in [-1, 1], [5, -5]:
+        with pytest.raises(RuntimeError, match="negative dimension"):
+            make(1, 1, size, layout=kindling.sparse_coo)
+    with pytest.raises(RuntimeError, match="len|negative"):
+        kindling.ops.aten._sparse_coo_tensor_with_dims_and_tensors(5, -3, [5, 5], kindling.zeros(5, 0, dtype=kindling.int64), kindling.zeros(0), layout=kindling.sparse_coo)
