@@ -124,5 +124,5 @@ def test_a_class_shows_what_it_wraps():
     def both(library):
         scope = {"t": library}
         exec(WRAPPER, scope)
-        return repr(scope["x"]), library.Tensor.__repr__(torch.ones(1), tensor_contents="here")
+        return repr(scope["x"]), library.Tensor.__repr__(library.ones(1), tensor_contents="here")
     assert both(kindling) == both(torch)
