@@ -44,7 +44,6 @@ NEEDS = {
     "fx.experimental": "needs symbolic shapes or PyTorch's tracers below autograd, which come with compilation",
     "fx.passes": "belongs to PyTorch's compilers, which work on graphs of whole programs",
     "jit": "needs scripts, which come with compilation; call the function itself",
-    "masked": "needs masked tensors, which are not there yet",
     "monitor": "belongs to PyTorch's monitoring of servers",
     "mps": "needs an Apple GPU",
     "mtia": "needs an MTIA device",

@@ -41,6 +41,8 @@ def call(func, args, kwargs):
             return _SERVED[what](func, *args)
         if what == "data" and name == "__get__":
             return like(args[0], args[0]._values.detach())
+        if name == "__get__" and what in ("T", "H", "mH", "real", "imag"):
+            raise NotImplementedError(f"aten.{what}: not supported for NestedTensor in Kindling")
         with _plain():
             return func(*args, **kwargs)
     served = _SERVED.get(name)

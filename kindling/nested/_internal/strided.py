@@ -183,6 +183,8 @@ def _call(func, args, kwargs):
         what = getattr(func.__self__, "__name__", "")
         if what == "data" and name == "__get__":
             return _make(args[0]._buffer.detach(), args[0]._sizes)
+        if name == "__get__" and what in ("T", "mT", "H", "mH", "real", "imag"):
+            raise NotImplementedError(f"Could not run 'aten::{what}' with arguments from the 'NestedTensorCPU' backend.")
         with _plain():
             return func(*args, **kwargs)
     served = _SERVED.get(name)

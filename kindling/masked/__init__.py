@@ -2,31 +2,14 @@
 
 `mask` is a bool tensor that broadcasts to the input, True where an element counts; without it all do. What is masked out is
 replaced by the operation's identity, so a row without any element gives that identity (NaN for mean, var and median).
-Masked tensors are not there: the functions take and give ordinary ones.
+A masked tensor (`maskedtensor`) brings its mask with it; the functions give ordinary ones.
 """
 import kindling as torch
+from kindling.masked.maskedtensor.core import MaskedTensor, is_masked_tensor
+from kindling.masked.maskedtensor.creation import as_masked_tensor, masked_tensor
 
-__path__ = []   # modules below it are declared in _absent
-
-__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
-           "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
-
-
-def is_masked_tensor(obj, /):
-    """Whether it is a masked tensor: none can be made."""
-    return False
-
-
-def __getattr__(name):
-    from kindling import _placeholders
-    words = "torch.masked.{name}: masked tensors are not there yet in Kindling; the functions of torch.masked take a mask"
-    if name == "MaskedTensor":
-        value = _placeholders.classes(__name__, name, NotImplementedError, words)[name]
-    elif name in ("as_masked_tensor", "masked_tensor"):
-        value = _placeholders.function(__name__, name, NotImplementedError, words.format(name=name))
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, value)
+__all__ = ["amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor", "log_softmax", "logaddexp",
+           "logsumexp", "masked_tensor", "MaskedTensor", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
 
 
 def _lowest(dtype):
@@ -43,6 +26,9 @@ def _highest(dtype):
 
 def _filled(input, mask, identity):
     """`input` with `identity` where it is masked out."""
+    if isinstance(input, MaskedTensor):
+        own = input.get_mask()
+        input, mask = input.get_data(), own if mask is None else own & mask
     if mask is None:
         return input
     return torch.where(_whole(input, mask), input, torch.full((), identity, dtype=input.dtype, device=input.device))

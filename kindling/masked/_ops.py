@@ -1,0 +1,22 @@
+"""The reductions, by the module's name that PyTorch has."""
+from kindling.masked import (  # noqa: F401
+    amax,
+    amin,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    log_softmax,
+    logaddexp,
+    logsumexp,
+    mean,
+    median,
+    norm,
+    normalize,
+    prod,
+    softmax,
+    softmin,
+    std,
+    sum,
+    var,
+)
