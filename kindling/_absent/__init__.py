@@ -61,7 +61,7 @@ NEEDS = {
     "sparse": "needs a GPU that multiplies tensors with two of four elements",
     "utils.bundled_inputs": "needs scripts, which come with compilation",
     "utils.cpp_extension": "builds against PyTorch's C++ library; Kindling's own is found by find_package(Kindling)",
-    "utils.data": "belongs to data pipes, of which the base classes are here",
+    "utils.data": "belongs to data pipes of data frames or to decoders of files, which are not there",
     "utils.hipify": "rewrites PyTorch's own CUDA sources",
     "utils.jit": "needs scripts, which come with compilation",
     "utils.mkldnn": "needs oneDNN's own tensors",

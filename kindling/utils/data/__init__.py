@@ -11,9 +11,10 @@ _FILES = {
     **dict.fromkeys(("default_collate", "default_convert"), "_utils.collate"),
     "get_worker_info": "_utils.info",
     **dict.fromkeys(("DataChunk", "DFIterDataPipe", "IterDataPipe", "MapDataPipe"), "datapipes.datapipe"),
-    "functional_datapipe": "datapipes._decorator",
+    **dict.fromkeys(("functional_datapipe", "guaranteed_datapipes_determinism", "non_deterministic", "runtime_validation",
+                     "runtime_validation_disabled", "argument_validation"), "datapipes._decorator"),
 }
-_SUBMODULES = ("dataset", "sampler", "distributed", "dataloader", "datapipes", "_utils")
+_SUBMODULES = ("dataset", "sampler", "distributed", "dataloader", "datapipes", "graph", "graph_settings", "_utils")
 
 __all__ = sorted(_FILES)
 

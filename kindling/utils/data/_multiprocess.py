@@ -11,7 +11,7 @@ from kindling.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 from kindling.utils.data._utils.channel import Channel, Ended, Inherited, Nothing
 from kindling.utils.data._utils.worker import (ExceptionWrapper, _IterableDatasetStopIteration, _ResumeIteration,
                                                _worker_loop)
-from kindling.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
+from kindling.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind, _is_pipe, _Sharded
 
 _exiting = False
 
@@ -41,6 +41,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         context = multiprocessing if loader.multiprocessing_context is None else loader.multiprocessing_context
+        init_fn = _Sharded(loader.worker_init_fn) if _is_pipe(self._dataset) else loader.worker_init_fn
         self._channels, self._workers = [], []
         self._workers_status = []
         self._ready = []        # workers whose sockets had something to read
@@ -51,7 +52,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._channels.append(Channel(ours, waits=False))
             worker = context.Process(target=_worker_loop, args=(
                 self._dataset_kind, self._dataset, theirs, Inherited([each.socket for each in self._channels]),
-                self._auto_collation, self._collate_fn, self._drop_last, self._base_seed, loader.worker_init_fn, number,
+                self._auto_collation, self._collate_fn, self._drop_last, self._base_seed, init_fn, number,
                 self._num_workers, self._persistent_workers))
             worker.daemon = True
             try:
@@ -74,7 +75,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
         if not first_iter:
             for number in range(self._num_workers):
-                self._send(number, _ResumeIteration())
+                self._send(number, _ResumeIteration(self._shared_seed))
             missing = self._num_workers
             while missing > 0:
                 number, _ = self._get_data()    # answers from before are dropped

@@ -21,6 +21,38 @@ def _warn(message, stacklevel=2):
     warnings.warn(message, stacklevel=stacklevel + 1)
 
 
+def _is_pipe(dataset, kind="_Pipe"):
+    """Whether it is a data pipe; their module is not loaded to find out."""
+    import sys
+    module = sys.modules.get("kindling.utils.data.datapipes.datapipe")
+    return module is not None and isinstance(dataset, getattr(module, kind))
+
+
+def _settings():
+    from kindling.utils.data import graph_settings
+    return graph_settings
+
+
+def _seeded(dataset, seed):
+    """A pipe whose parts have seeds out of one."""
+    generator = torch.Generator()
+    generator.manual_seed(seed)
+    return _settings().apply_random_seed(dataset, generator)
+
+
+class _Sharded:
+    """Tells the pipes of a worker which part of the elements is its own, then runs the user's function."""
+
+    def __init__(self, init_fn):
+        self.init_fn = init_fn
+
+    def __call__(self, worker_id):
+        info = get_worker_info()
+        _settings().apply_sharding(info.dataset, info.num_workers, worker_id)
+        if self.init_fn is not None:
+            self.init_fn(worker_id)
+
+
 class _DatasetKind:
     Map = 0
     Iterable = 1
@@ -89,7 +121,9 @@ class DataLoader:
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
             name = "DataLoader with IterableDataset: expected unspecified"
-            if shuffle not in (False, None):
+            if _is_pipe(dataset):
+                _settings().apply_shuffle_settings(dataset, shuffle=shuffle)    # for the pipes that shuffle; a new one is dropped, as PyTorch does
+            elif shuffle not in (False, None):
                 raise ValueError(f"{name} shuffle option, but got shuffle={shuffle}")
             if sampler is not None:
                 raise ValueError(f"{name} sampler option, but got sampler={sampler}")
@@ -229,15 +263,24 @@ class _BaseDataLoaderIter:
         self._timeout = loader.timeout
         self._collate_fn = loader.collate_fn
         self._sampler_iter = iter(self._index_sampler)
+        self._shared_seed = None
+        self._share_seed(loader)
         # Drawn without workers too, so that the stream of random numbers does not depend on their number.
         self._base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
         self._persistent_workers = loader.persistent_workers
         self._num_yielded = 0
 
+    def _share_seed(self, loader):
+        """Seeds for the pipes of the dataset, the same in all workers."""
+        if _is_pipe(self._dataset, "IterDataPipe"):
+            self._shared_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
+            self._dataset = _seeded(self._dataset, self._shared_seed)
+
     def __iter__(self):
         return self
 
     def _reset(self, loader, first_iter=False):
+        self._share_seed(loader)        # also the first time, after the workers have started: PyTorch draws it there
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
@@ -274,6 +317,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        if _is_pipe(self._dataset):
+            _settings().apply_sharding(self._dataset, 1, 0)
         self._dataset_fetcher = _DatasetKind.create_fetcher(self._dataset_kind, self._dataset, self._auto_collation,
                                                             self._collate_fn, self._drop_last)
 

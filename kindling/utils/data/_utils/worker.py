@@ -137,6 +137,9 @@ def _serve(dataset_kind, dataset, channel, options, init_fn, worker_id, seed_num
         if isinstance(task, _ResumeIteration):
             _answer(channel, task, None, where)
             ended = False
+            if task.seed is not None:
+                from kindling.utils.data.dataloader import _seeded
+                dataset = _seeded(dataset, task.seed)
             fetcher = _DatasetKind.create_fetcher(dataset_kind, dataset, *options)
             continue
         if ended:
