@@ -142,7 +142,7 @@ OPERATORS(arithmetic) {
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar exponent) {
             if (exponent.equals(0)) return zeros_like(self);
-            Scalar less = exponent.is_complex() ? Scalar(exponent.to_complex() - 1.0) : exponent.is_float() ? Scalar(exponent.to_double() - 1) : Scalar(exponent.to_int() - 1);
+            Scalar less = exponent.is_complex() ? Scalar(exponent.to_complex() - 1.0) : exponent.is_float() || exponent.to_double() >= 0x1p63 ? Scalar(exponent.to_double() - 1) : Scalar(exponent.to_int() - 1);
             return mul(grad, conj(mul(pow(self, less), wrap_number(exponent))));
         }),
         example("torch.tensor([1., 2., 3.]) ** 2"),
@@ -437,7 +437,7 @@ OPERATORS(arithmetic) {
     declare("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * 2**other"), out_castable(), has_inplace(),
         composition([](const Tensor& self, const Tensor& other) {
-            if (self.is_complex() && category(other.dtype()) < 2) return mul(self, pow(Scalar(2.0), to(other, to_real(self.dtype()))));
+            if (self.is_complex() && category(other.dtype()) < 2) return complex(ldexp(real(self), other), ldexp(imag(self), other));
             if (!is_floating(self.dtype()) || category(other.dtype()) >= 2) return mul(self, pow(Scalar(2.0), other));
             KINDLING_CHECK(NotImplemented, other.dtype() != DType::Bool, "\"ldexp_cpu_exp\" not implemented for 'Bool'");
             // In steps, none of which is infinite or 0 where the whole product is not.

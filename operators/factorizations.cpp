@@ -389,7 +389,10 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, !unpack_pivots || pivots.dtype() == DType::Int32, "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor");
             Tensor P = make_tensor({0}, LU.dtype()), L = P, U = P;
             if (unpack_data) std::tie(L, U) = unpacked(LU);
-            if (unpack_pivots) P = permutation(pivots, LU.size(-2), LU.dtype());
+            if (unpack_pivots) {
+                const Tensor order = batch_of(LU, 2) == batch_of(pivots, 1) ? pivots : expand(pivots, with(batch_of(LU, 2), {pivots.size(-1)}));
+                P = permutation(order, LU.size(-2), LU.dtype());
+            }
             return std::make_tuple(P, L, U);
         }),
         derivative("LU_data", GIVEN(Tensor grad1, Tensor grad2, Tensor LU_data_shape, bool unpack_data) {

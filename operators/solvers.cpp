@@ -64,12 +64,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     KINDLING_CHECK(Runtime, method == "gels" || method == "gelsy" || method == "gelsd" || method == "gelss", "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
     int64_t m = self.size(-2), n = self.size(-1), width = B.size(-1), k = std::min(m, n);
     Sizes batch = broadcast_sizes(batch_of(self), batch_of(B));
-    bool has_rank = method != "gels", has_values = method == "gelsd" || method == "gelss";
+    bool has_rank = method != "gels", has_values = method == "gelsd" || method == "gelss", has_residuals = m > n && method != "gelsy";
     DType dtype = self.dtype();
     if (self.is_meta()) {
-        Sizes sizes = with(batch, {n}), rest = m > n ? batch : Sizes{0};  // as if of full rank
+        Sizes sizes = with(batch, {n}), rest = has_residuals ? with(batch, {width}) : Sizes{0};  // as if of full rank
         if (!vector) sizes.push_back(width);
-        if (!vector && m > n) rest.push_back(width);
         auto none = [&](IntList shape, DType type) { return make_tensor(shape, type, self.device()); };
         return {none(sizes, dtype), none(rest, to_real(dtype)), has_rank ? none(batch, DType::Int64) : none({0}, DType::Int64),
                 has_values ? none(with(batch, {k}), to_real(dtype)) : none({0}, to_real(dtype))};
@@ -99,12 +98,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     raise_on(info, "torch.linalg.lstsq", Failure::LeastSquares);
     Tensor residuals = make_tensor({0}, to_real(dtype));
     bool full = !has_rank || n == 0 || all(eq(rank, Scalar(n))).item<bool>();
-    if (m > n && full) {
-        // What the orthogonal factor left below the solution is the residual, but for gelsy's and gelsd's own scaling.
-        Tensor rest = narrow(X, -2, n, m - n);
-        residuals = sum(square(abs(rest)), IntList({-2}));
-        if (vector) residuals = squeeze(residuals, -1);
-    }
+    // What the orthogonal factor left below the solution is the residual; of a vector, too, one for each column.
+    if (has_residuals && full) residuals = sum(square(abs(narrow(X, -2, n, m - n))), IntList({-2}));
     Tensor solution = narrow(X, -2, 0, n);
     if (vector) solution = squeeze(solution, -1);
     return {contiguous(solution), residuals, rank, values};
@@ -226,7 +221,7 @@ OPERATORS(solvers) {
                 }
             }
             if (grad1.defined() && grad1.numel()) {
-                Tensor weight = unsqueeze(vector ? unsqueeze(grad1, -1) : grad1, -2);
+                Tensor weight = unsqueeze(grad1, -2);
                 Tensor r = mul(mul(sub(matmul(self, X), B), weight), number(2));
                 gB = gB.defined() ? sub(gB, r) : neg(r);
                 if (wanted[0]) gA = gA.defined() ? add(gA, matmul(r, H(X))) : matmul(r, H(X));

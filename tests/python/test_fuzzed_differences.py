@@ -13,6 +13,7 @@ torch.pow(2, torch.ones(3, 4).t())
 torch.pow(1 + 1j, torch.ones(3, 4, 2).permute(2, 0, 1))
 torch.pow(2, torch.ones(3, 4).t(), out=torch.empty(0))
 torch._foreach_pow(2., [torch.ones(2, 3, 4).permute(2, 0, 1), torch.ones(2, 3).half().t()])
+torch.ldexp(torch.ones(1) + 0j, torch.ones(3, 4, dtype=torch.int32).t())
 torch.ones(2, 2).t().set_(torch.ones(6), 1, [2, 2])
 torch.ones(4)[::2].set_(torch.ones(4), 0, [2])
 torch.ones(2, 2).t().set_(torch.arange(6.).untyped_storage(), 1, [2, 3])
@@ -36,6 +37,7 @@ torch.nn.functional.pairwise_distance(torch.tensor(-1.), torch.tensor(1.), float
 torch.nn.utils.rnn.pad_sequence([torch.ones(5, 2, 3), torch.tensor([3.])], True, 0.5)
 torch.ops.aten.embedding_sparse_backward(torch.ones(3, 2), torch.tensor([0, 1, 1]), 4, 1, False).to_dense()
 torch.ops.aten.embedding_sparse_backward(torch.ones(3, 2), torch.tensor([0, 1, 1]), 4, -2, False).to_dense()
+torch.autograd.grad((x := torch.tensor([0.5, 0.9], dtype=torch.float64, requires_grad=True)).pow(2 ** 64 - 1).sum(), x)
 """
 REFUSED = """
 torch.abs(torch.tensor([3 + 4j]), out=torch.empty(1, dtype=torch.complex128))
@@ -164,3 +166,21 @@ def test_triangles_of_tall_matrices():
         for name in ("tril_indices", "triu_indices"):
             assert getattr(kindling, name)(rows, columns, diagonal).tolist() == getattr(torch, name)(rows, columns, diagonal).tolist(), (name, rows, columns, diagonal)
     assert kindling.triu_indices(2**40, 2, 1).tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
+def test_residuals_of_least_squares(driver):
+    """gelsy has none, and those of vectors are in columns of one."""
+    def found(t, width, device):
+        A, B = (t.arange(12.).reshape(3, 4, 1) + 1).to(device), t.ones(3, 4, *width).to(device)
+        return [tuple(x.shape) for x in t.linalg.lstsq(A, B, driver=driver)] if device == "meta" else [x.tolist() for x in t.linalg.lstsq(A, B, driver=driver)]
+    for width in ((), (2,)):
+        for theirs, ours in zip(found(torch, width, "cpu"), found(kindling, width, "cpu")):
+            theirs, ours = torch.tensor(theirs), torch.tensor(ours)
+            assert theirs.shape == ours.shape and torch.allclose(theirs, ours, 1e-4, 1e-4), (theirs, ours)
+        assert found(kindling, width, "meta")[1] == tuple(kindling.linalg.lstsq(kindling.arange(12.).reshape(3, 4, 1) + 1, kindling.ones(3, 4, *width), driver=driver)[1].shape)
+
+
+def test_permutations_have_the_batch_of_the_matrices():
+    P, L, U = kindling.lu_unpack(kindling.eye(3).repeat(1, 2, 1, 1), kindling.tensor([2, 3, 3], dtype=kindling.int32))
+    assert P.shape == L.shape == U.shape and P[0, 1].tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
