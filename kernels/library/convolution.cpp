@@ -154,6 +154,22 @@ void by_dtype(DType dtype, const void* left, int64_t left_count, const void* rig
             job(double{}));
 }
 
+// Whether the product of such a convolution of bfloat16 is worth the processor's tiles.
+bool by_tiles(const Convolution& c, const Shape& s) {
+    return c.dtype == DType::BFloat16 && s.out_channels >= 16 && s.in_channels * s.taps >= 32 && has_tiles();
+}
+// run(bias, out) with floats for both.
+template <class Run>
+void with_float_result(const void* bias, int64_t bias_count, void* out, int64_t count, const Run& run) {
+    constexpr auto type = Types<BFloat16>{};
+    const Load<float> load = find_load<float>(type, DType::BFloat16, "");
+    const Store<float> store = find_store<float>(type, DType::BFloat16, "");
+    const Widened<float> b(load, bias, 2, 1, bias_count);
+    Scratch<float> result(count);
+    run(bias ? static_cast<const float*>(b.values.data) : nullptr, result.data);
+    parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) { store(static_cast<char*>(out) + 2 * begin, 1, result.data + begin, end - begin); });
+}
+
 struct Counts {
     int64_t input, weight, output;
     explicit Counts(const Shape& s)
@@ -168,6 +184,9 @@ void convolution(const Convolution& c, const void* input, const void* weight, co
     Shape s(c);
     Counts n(s);
     if (n.output == 0) return;
+    if (s.in_channels >= 8 && by_tiles(c, s)) // to unroll fewer takes longer than the products save
+        return run_unrolled(s, static_cast<const BFloat16*>(input), static_cast<const BFloat16*>(weight),
+                            static_cast<const BFloat16*>(bias), static_cast<BFloat16*>(output));
     by_dtype(c.dtype, input, n.input, weight, n.weight, bias, c.out_channels, output, n.output,
              [&](auto* x, auto* w, auto* b, auto* y) { run_forward(s, x, w, b, y); });
 }
@@ -177,6 +196,10 @@ void convolution_input_gradient(const Convolution& c, const void* grad_output, c
     Shape s(c);
     Counts n(s);
     if (n.input == 0) return;
+    if (by_tiles(c, s))
+        return with_float_result(bias, c.in_channels, grad_input, n.input, [&](const float* b, float* to) {
+            run_unrolled_input(s, static_cast<const BFloat16*>(grad_output), static_cast<const BFloat16*>(weight), b, to);
+        });
     by_dtype(c.dtype, grad_output, n.output, weight, n.weight, bias, c.in_channels, grad_input, n.input,
              [&](auto* g, auto* w, auto* b, auto* y) { run_input_gradient(s, g, w, b, y); });
 }
@@ -185,6 +208,10 @@ void convolution_weight_gradient(const Convolution& c, const void* input, const 
     Shape s(c);
     Counts n(s);
     if (n.weight == 0) return;
+    if (n.input && n.output && by_tiles(c, s))
+        return with_float_result(nullptr, 0, grad_weight, n.weight, [&](const float*, float* to) {
+            run_unrolled_weight(s, static_cast<const BFloat16*>(input), static_cast<const BFloat16*>(grad_output), to);
+        });
     by_dtype(c.dtype, input, n.input, grad_output, n.output, nullptr, 0, grad_weight, n.weight,
              [&](auto* x, auto* g, auto*, auto* y) { run_weight_gradient(s, x, g, y); });
 }

@@ -73,13 +73,13 @@ inline void copy_row(T* to, const T* from, int64_t count) {
     memcpy(to + count - step, from + count - step, 32);
 }
 
-/// Any shape; see convolution_unrolled.cpp.
+/// Any shape; see convolution_unrolled.cpp. Of bfloat16 where there are tiles; its gradients are floats.
 template <class T>
 void run_unrolled(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
-template <class T>
-void run_unrolled_input(const ConvolutionShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input);
-template <class T>
-void run_unrolled_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
+template <class T, class R>
+void run_unrolled_input(const ConvolutionShape& s, const T* grad_output, const T* weight, const R* bias, R* grad_input);
+template <class T, class R>
+void run_unrolled_weight(const ConvolutionShape& s, const T* input, const T* grad_output, R* grad_weight);
 
 /// The kernel covers the whole input at one place: false if it does not.
 template <class T>

@@ -1,9 +1,11 @@
 // The general way of a convolution, a matrix product over an unrolled input ("im2col"): rows are (channel, tap), columns are
 // places of the output. Only a piece of the unrolled matrix that fits the cache is made at a time.
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/library/convolution_shape.h"
 #include "kernels/library/gemm.h"
+#include "kernels/library/gemm_tiles.h"
 #include "kernels/library/scratch.h"
 #include "kernels/move.h"
 #include "runtime/threads.h"
@@ -34,9 +36,9 @@ struct Lines {
     Span span;
 };
 
-// Visits output rows [row_begin, row_end) for unrolled rows [k_begin, k_end).
+// Visits output rows [row_begin, row_end) for unrolled rows [k_begin, k_end), which lie `gap` elements apart.
 template <class Visit>
-void for_lines(const Shape& s, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end, Visit visit) {
+void for_lines(const Shape& s, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end, int64_t gap, Visit visit) {
     const int64_t width = s.out[2], stride = s.stride[1];
     int64_t unrolled = 0;
     for (int64_t k = k_begin; k < k_end; ++k) {
@@ -55,22 +57,24 @@ void for_lines(const Shape& s, int64_t k_begin, int64_t k_end, int64_t row_begin
                         Span(s, tap % s.kernel[2])});
             row += rows, unrolled += rows * width;
         }
+        unrolled += gap;
     }
 }
 
 template <class T>
 void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
-            int64_t row_end) {
+            int64_t row_end, int64_t gap = 0) {
     const int64_t width = s.out[2], stride = s.stride[2], row = s.stride[1] * s.in[2], item = sizeof(T);
     const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
-    for_lines(s, k_begin, k_end, row_begin, row_end, [&](const Lines& l) {
+    for_lines(s, k_begin, k_end, row_begin, row_end, gap, [&](const Lines& l) {
         const int64_t rows = l.last - l.first, count = l.span.last - l.span.first;
         T* to = unrolled + l.unrolled;
         if (rows < l.rows || count < width) clear(to, l.rows * width);
         if (rows == 0 || count <= 0) return;
         to += l.first * width + l.span.first;
         const T* from = input + l.input + l.span.start + l.span.first * stride;
-        if (stride == 1) return row_steps<T>().copy({1, rows, 0, width, 0, row}, count, to, from);
+        if constexpr (sizeof(T) >= 4)
+            if (stride == 1) return row_steps<T>().copy({1, rows, 0, width, 0, row}, count, to, from);
         copy({reinterpret_cast<char*>(to),
               reinterpret_cast<const char*>(from),
               {rows, count},
@@ -107,8 +111,8 @@ void unroll_places(const Shape& s, const T* input, T* to, int64_t row_begin, int
 // The reverse: adds the unrolled piece to the places it was read from.
 template <class T>
 void roll(const Shape& s, T* input, const T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
-          int64_t row_end) {
-    for_lines(s, k_begin, k_end, row_begin, row_end, [&](const Lines& l) {
+          int64_t row_end, int64_t gap = 0) {
+    for_lines(s, k_begin, k_end, row_begin, row_end, gap, [&](const Lines& l) {
         const int64_t rows = l.last - l.first, count = l.span.last - l.span.first;
         if (rows > 0 && count > 0)
             row_steps<T>().add({1, rows, 0, s.stride[1] * s.in[2], 0, s.out[2]}, count, s.stride[2],
@@ -138,6 +142,15 @@ Gemm product(int64_t m, int64_t n, int64_t k) {
     g.n = n;
     g.k = k;
     return g;
+}
+
+// Operands of T, a result of R: bfloat16 is summed up in float, by tiles.
+template <class T, class R>
+void multiply(const Gemm& g) {
+    if constexpr (std::is_same_v<T, R>) return gemm(g);
+    else gemm_tiles({.m = g.m, .n = g.n, .k = g.k, .a = g.a, .a_row = g.a_row, .a_column = g.a_column, .b = g.b, .b_row = g.b_row,
+                     .b_column = g.b_column, .out = g.out, .out_row = g.out_row, .kind = TilesPart::Float, .c = g.c, .c_row = g.c_row,
+                     .c_column = g.c_column});
 }
 
 // How many output rows to unroll at a time.
@@ -273,46 +286,84 @@ void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias
     });
 }
 
+// How many samples share a product: as many as give it places enough, but where that is left to `gemm`.
+template <class T, class R>
+int64_t samples_at_once(const Shape& s) {
+    return std::is_same_v<T, R> ? 1 : std::clamp<int64_t>(128 / std::max<int64_t>(s.out_space, 1), 1, s.batch);
+}
+// Channels of several samples side by side: [channels, samples, space], where they lie together only if it is one sample.
 template <class T>
-void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
-    int64_t all_rows = s.out[0] * s.out[1], width = s.out[2];
+struct SideBySide {
+    Scratch<T> copy;
+    const T* at;
+    SideBySide(const Shape& s, const T* from, int64_t samples) : copy(samples > 1 ? samples * s.out_channels * s.out_space : 0), at(from) {
+        if (samples == 1) return;
+        for (int64_t c = 0; c < s.out_channels; ++c)
+            for (int64_t n = 0; n < samples; ++n)
+                memcpy(copy.data + (c * samples + n) * s.out_space, from + (n * s.groups * s.out_channels + c) * s.out_space,
+                       static_cast<size_t>(s.out_space) * sizeof(T));
+        at = copy.data;
+    }
+};
+
+template <class T, class R>
+void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, const R* bias, R* grad_input) {
+    int64_t all_rows = s.out[0] * s.out[1], width = s.out[2], unrolled_rows = s.in_channels * s.taps;
+    const int64_t together = samples_at_once<T, R>(s), chunks = (s.batch + together - 1) / together;
     // A task is a block of channels of one image: nobody else adds to its part of the result.
-    int64_t images = s.batch * s.groups;
+    int64_t images = chunks * s.groups;
     int64_t blocks = 1;
     if (images < 2 * num_threads())
         blocks = std::min<int64_t>(s.in_channels, (2 * num_threads() + images - 1) / std::max<int64_t>(images, 1));
     int64_t channels = (s.in_channels + blocks - 1) / blocks;
     channels = std::min((channels + 3) / 4 * 4, s.in_channels);
     blocks = (s.in_channels + channels - 1) / channels;
-    int64_t rows = s.direct ? all_rows : rows_at_once(s, channels * s.taps);
+    int64_t rows = s.direct || together > 1 ? all_rows : rows_at_once(s, channels * s.taps);
+    // Tiles take the turned weight as it lies.
+    const bool turned = !std::is_same_v<T, R>;
+    Scratch<T> turned_weight(turned ? s.groups * s.out_channels * unrolled_rows : 0);
+    if (turned)
+        for (int64_t group = 0; group < s.groups; ++group)
+            find_plane_copy(sizeof(T))({reinterpret_cast<char*>(turned_weight.data + group * s.out_channels * unrolled_rows),
+                                        reinterpret_cast<const char*>(weight + group * s.out_channels * unrolled_rows),
+                                        {unrolled_rows, s.out_channels},
+                                        {s.out_channels * static_cast<int64_t>(sizeof(T)), sizeof(T)},
+                                        {sizeof(T), unrolled_rows * static_cast<int64_t>(sizeof(T))}});
     auto task = [&](int64_t index) {
-        int64_t image = index / blocks, group = image % s.groups;
+        const int64_t chunk = index / blocks / s.groups, group = index / blocks % s.groups, sample = chunk * together;
+        const int64_t samples = std::min(together, s.batch - sample), image = sample * s.groups + group;
         int64_t channel = index % blocks * channels, count = std::min(channels, s.in_channels - channel);
-        T* to = grad_input + (image * s.in_channels + channel) * s.in_space;
-        const T* from = grad_output + image * s.out_channels * s.out_space;
-        const T* offset = bias ? bias + group * s.in_channels + channel : nullptr;
-        Scratch<T> unrolled(s.direct ? 0 : count * s.taps * rows * width);
-        if (!s.direct) start_channels(to, count, s.in_space, offset);
+        R* to = grad_input + (image * s.in_channels + channel) * s.in_space;
+        const int64_t next = s.groups * s.in_channels * s.in_space;     // from a sample's part to the next one's
+        const SideBySide<T> from(s, grad_output + image * s.out_channels * s.out_space, samples);
+        const R* offset = bias ? bias + group * s.in_channels + channel : nullptr;
+        const bool in_place = s.direct && samples == 1;
+        Scratch<R> unrolled(in_place ? 0 : count * s.taps * rows * width * samples);
+        if (!in_place)
+            for (int64_t n = 0; n < samples; ++n) start_channels(to + n * next, count, s.in_space, offset);
         for (int64_t row = 0; row < all_rows; row += rows) {
             int64_t row_end = std::min(row + rows, all_rows), columns = (row_end - row) * width;
-            Gemm g = product<T>(count * s.taps, columns, s.out_channels);
-            g.a = weight + (group * s.out_channels * s.in_channels + channel) * s.taps;
-            g.a_row = 1;
-            g.a_column = s.in_channels * s.taps;
-            g.b = from + row * width;
-            g.b_row = s.out_space;
+            Gemm g = product<T>(count * s.taps, columns * samples, s.out_channels);
+            const int64_t first = group * s.out_channels * unrolled_rows;
+            g.a = turned ? turned_weight.data + first + channel * s.taps * s.out_channels : weight + first + channel * s.taps;
+            g.a_row = turned ? s.out_channels : 1;
+            g.a_column = turned ? 1 : unrolled_rows;
+            g.b = from.at + row * width;
+            g.b_row = s.out_space * samples;
             g.b_column = 1;
-            g.out = s.direct ? to : unrolled.data;
-            g.out_row = s.direct ? s.in_space : columns;
+            g.out = in_place ? to : unrolled.data;
+            g.out_row = in_place ? s.in_space : columns * samples;
             g.out_column = 1;
-            if (s.direct && offset) {
+            if (in_place && offset) {
                 g.c = offset;
                 g.c_row = 1;
             }
-            gemm(g);
-            if (!s.direct) roll(s, to, unrolled.data, 0, count * s.taps, row, row_end);
+            multiply<T, R>(g);
+            if (!in_place)
+                for (int64_t n = 0; n < samples; ++n)
+                    roll(s, to + n * next, unrolled.data + n * columns, 0, count * s.taps, row, row_end, (samples - 1) * columns);
         }
-        if (s.direct && (all_rows == 0 || width == 0)) start_channels(to, count, s.in_space, offset);
+        if (in_place && (all_rows == 0 || width == 0)) start_channels(to, count, s.in_space, offset);
     };
     parallel_for(0, images * blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -322,33 +373,40 @@ void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, c
     });
 }
 
-template <class T>
-void run_unrolled_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
+template <class T, class R>
+void run_unrolled_weight(const Shape& s, const T* input, const T* grad_output, R* grad_weight) {
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
+    const int64_t together = samples_at_once<T, R>(s);
     // A task is a block of unrolled rows of one group, summed over all samples in their order. Its size depends on the
     // shape alone, as the product's own order of adding does on it.
     int64_t block = std::max<int64_t>((unrolled_rows + 15) / 16, 24);
+    if (!std::is_same_v<T, R>) block = (block + 63) / 64 * 64;      // whole tiles
     int64_t blocks = (unrolled_rows + block - 1) / block;
-    int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
+    int64_t rows = s.direct || together > 1 ? all_rows : rows_at_once(s, unrolled_rows);
     auto task = [&](int64_t index) {
         int64_t group = index / blocks, k_begin = index % blocks * block,
                 k_end = std::min(k_begin + block, unrolled_rows);
-        Scratch<T> unrolled(s.direct ? 0 : (k_end - k_begin) * rows * width);
-        T* to = grad_weight + group * s.out_channels * unrolled_rows + k_begin;
+        const bool in_place = s.direct && together == 1;
+        Scratch<T> unrolled(in_place ? 0 : (k_end - k_begin) * rows * width * together);
+        R* to = grad_weight + group * s.out_channels * unrolled_rows + k_begin;
         bool first = true;
-        for (int64_t sample = 0; sample < s.batch; ++sample) {
-            int64_t image = sample * s.groups + group;
+        for (int64_t sample = 0; sample < s.batch; sample += together) {
+            const int64_t image = sample * s.groups + group, samples = std::min(together, s.batch - sample);
             const T* from = input + image * s.in_channels * s.in_space;
+            const SideBySide<T> grads(s, grad_output + image * s.out_channels * s.out_space, samples);
             for (int64_t row = 0; row < all_rows; row += rows) {
                 int64_t row_end = std::min(row + rows, all_rows), columns = (row_end - row) * width;
-                if (!s.direct) unroll(s, from, unrolled.data, k_begin, k_end, row, row_end);
-                Gemm g = product<T>(s.out_channels, k_end - k_begin, columns);
-                g.a = grad_output + image * s.out_channels * s.out_space + row * width;
-                g.a_row = s.out_space;
+                if (!in_place)
+                    for (int64_t n = 0; n < samples; ++n)
+                        unroll(s, from + n * s.groups * s.in_channels * s.in_space, unrolled.data + n * columns, k_begin, k_end, row,
+                               row_end, (samples - 1) * columns);
+                Gemm g = product<T>(s.out_channels, k_end - k_begin, columns * samples);
+                g.a = grads.at + row * width;
+                g.a_row = s.out_space * samples;
                 g.a_column = 1;
-                g.b = s.direct ? from + k_begin * s.in_space : unrolled.data;
+                g.b = in_place ? from + k_begin * s.in_space : unrolled.data;
                 g.b_row = 1;
-                g.b_column = s.direct ? s.in_space : columns;
+                g.b_column = in_place ? s.in_space : columns * samples;
                 g.out = to;
                 g.out_row = unrolled_rows;
                 g.out_column = 1;
@@ -357,7 +415,7 @@ void run_unrolled_weight(const Shape& s, const T* input, const T* grad_output, T
                     g.c_row = unrolled_rows;
                     g.c_column = 1;
                 }
-                gemm(g);
+                multiply<T, R>(g);
                 first = false;
             }
         }
@@ -383,5 +441,8 @@ template bool run_whole_weight(const Shape&, const double*, const double*, doubl
 template void run_unrolled(const Shape&, const double*, const double*, const double*, double*);
 template void run_unrolled_input(const Shape&, const double*, const double*, const double*, double*);
 template void run_unrolled_weight(const Shape&, const double*, const double*, double*);
+template void run_unrolled(const Shape&, const BFloat16*, const BFloat16*, const BFloat16*, BFloat16*);
+template void run_unrolled_input(const Shape&, const BFloat16*, const BFloat16*, const float*, float*);
+template void run_unrolled_weight(const Shape&, const BFloat16*, const BFloat16*, float*);
 
 } // namespace kindling::library

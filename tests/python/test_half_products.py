@@ -63,3 +63,32 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         if isa:
             environment["KINDLING_ISA"] = isa
         subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+# in and out channels, kernel, stride, padding, dilation, size, groups, samples, dimensions
+CONVOLUTIONS = [(64, 64, 3, 1, 1, 1, 14, 1, 2, 2), (16, 32, 3, 2, 1, 1, 15, 1, 3, 2), (32, 16, 1, 1, 0, 1, 9, 1, 2, 2), (32, 48, 1, 2, 0, 1, 9, 1, 2, 2),
+                (3, 64, 7, 2, 3, 1, 30, 1, 2, 2), (64, 64, 3, 1, 2, 2, 12, 2, 2, 2), (40, 24, 5, 1, 2, 1, 7, 1, 1, 2), (128, 32, 3, 1, 1, 1, 4, 1, 5, 2),
+                (16, 16, 3, 1, 1, 1, 50, 1, 2, 1), (8, 16, 3, 1, 1, 1, 6, 1, 2, 3), (32, 32, 4, 4, 0, 1, 16, 1, 2, 2), (33, 17, 3, 1, 1, 1, 11, 1, 3, 2),
+                (32, 32, 1, 1, 0, 1, 4, 2, 9, 2), (512, 64, 3, 1, 1, 1, 4, 1, 3, 2)]
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_convolutions(case):
+    """Sums in float, rounded once: result and gradients are as near to those of float64 as PyTorch's."""
+    channels, out, kernel, stride, padding, dilation, size, groups, samples, dims = case
+    torch.manual_seed(0)
+    shapes = (samples, channels, *[size] * dims), (out, channels // groups, *[kernel] * dims), (out,)
+    given = [torch.randn(shape).div(1 if i != 1 else (channels // groups * kernel**dims) ** 0.5).bfloat16() for i, shape in enumerate(shapes)]
+
+    def run(module, tensors):
+        tensors = [each.requires_grad_() for each in tensors]
+        y = getattr(module.nn.functional, f"conv{dims}d")(*tensors, stride=stride, padding=padding, dilation=dilation, groups=groups)
+        y.backward((module.arange(y.numel()).view(y.shape) % 7 - 2).to(y.dtype))
+        return [each.detach().double().numpy() for each in (y, *(each.grad for each in tensors))]
+
+    exact = run(torch, [each.double() for each in given])
+    theirs = run(torch, [each.clone() for each in given])
+    ours = run(kindling, [kindling.from_numpy(each.float().numpy()).bfloat16() for each in given])
+    for x, y, z in zip(ours, theirs, exact, strict=True):
+        error = abs(x - z).max()
+        assert error <= 1.2 * abs(y - z).max() + 1e-12 and error <= abs(z).max() / 200
