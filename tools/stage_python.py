@@ -37,12 +37,16 @@ STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 SMALL = 2000  # bytes of source that are compiled in less time than an entry of the archive is worth
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
-# whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers) is compiled when it is used, in 5 to 20 ms a module.
-SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard", "utils/bottleneck",
-          "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py", "optim/swa_utils.py",
-          "distributions/kl.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py", "testing", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized.py", "_quantized_ops.py",
+# whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, nested, masked and quantised tensors)
+# is compiled when it is used, in 5 to 20 ms a module.
+SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard",
+          "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
+          "optim/swa_utils.py", "distributions/kl.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py",
+          "testing", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized.py", "_quantized_ops.py",
           "fx/passes", "fx/experimental", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom.py",
-          "_sobol_numbers.py", "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py", "func/_rearrange.py"}
+          "_sobol_numbers.py", "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py",
+          "func/_rearrange.py", "nn/attention/flex_attention.py", "_lobpcg.py", "distributions/wishart.py", "optim/_adafactor.py",
+          "nn/utils/spectral_norm.py", "nn/utils/weight_norm.py"}
 
 UNCHECKED_HASH = (1).to_bytes(4, "little") + bytes(8)  # the source in the archive is never newer
 DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same sources
