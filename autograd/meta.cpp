@@ -225,6 +225,11 @@ void detach_in_place(const Tensor& tensor) {
 void set_data(const Tensor& tensor, const Tensor& value) {
     TensorImpl *to = tensor.impl(), *from = value.impl();
     if (to == from) return;
+    auto kind = [](Layout layout) { return layout > Layout::Sparse && layout < Layout::Jagged ? Layout::SparseCsr : layout; };
+    KINDLING_CHECK(Runtime, kind(to->layout) == kind(from->layout),
+                   "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.");
+    KINDLING_CHECK(Runtime, !kindling::requires_grad(to) || is_differentiable(from->dtype),
+                   "data set to a tensor that requires gradients must be floating point or complex dtype");
     if (to->autograd && to->autograd->accumulator && (to->dtype != from->dtype || !(tensor.sizes() == value.sizes()))) {
         // What the leaf's gradient must look like changes with it: the next graph gets an accumulator of its own.
         SpinGuard guard(to->autograd->lock);

@@ -298,7 +298,8 @@ SETTER(_grad) { set_body_grad(self, value); }
 GETTER(grad_fn) { return wrap_node(grad_fn(impl)); }
 GETTER(_grad_fn) { return wrap_node(grad_fn(impl)); }
 SETTER(_grad_fn) {
-    if (value) fail(ErrorKind::Runtime, "_grad_fn can be only set to None");
+    if (!value) fail(ErrorKind::Runtime, "Deletion of _grad_fn not allowed. Detach tensor instead!");
+    if (value != Py_None) fail(ErrorKind::Runtime, "_grad_fn can be only set to None");
     detach_in_place(tensor_of(self));
 }
 GETTER(is_leaf) { return PyBool_FromLong(is_leaf(impl)); }
@@ -317,6 +318,7 @@ GETTER(_backward_hooks) {
     return Py_NewRef(dict ? dict : Py_None);
 }
 SETTER(_backward_hooks) {
+    if (!value) fail(ErrorKind::Runtime, "Deletion of _backwards_hooks not allowed!");
     Tensor tensor = tensor_of(self);
     AutogradMeta& meta = need_meta(tensor.impl());
     Ref<GradNode> node = grad_fn(tensor.impl());

@@ -120,8 +120,13 @@ def set_default_dtype(d, /):
     Under ``import kindling``, ``with torch.set_default_dtype(torch.float64):`` takes it back at the end; elsewhere a change warns once.
     """
     before = _C.get_default_dtype()
-    _C._set_default_dtype(d)
-    return _changed("set_default_dtype", lambda: _C._set_default_dtype(before))
+
+    def put(dtype):
+        import kindling
+        _C._set_default_dtype(dtype)
+        vars(kindling).pop("Storage", None)     # the storage class of that dtype: looked up anew
+    put(d)
+    return _changed("set_default_dtype", lambda: put(before))
 
 
 def set_default_tensor_type(t, /):

@@ -98,6 +98,25 @@ _functorch = _space("_functorch", **_plain("is_legacy_batchedtensor", "is_batche
 _autograd = _space("_autograd", SavedTensor=_C._SavedTensor, _saved_tensors_hooks_is_enabled=_C._saved_tensors_hooks_is_enabled,
                    _unsafe_set_version_counter=_C._unsafe_set_version_counter)
 has_lapack = True
+
+
+class _UndefinedGrad:
+    """A function that gives a tensor back; its backward gives no gradient."""
+
+    def __call__(self, tensor):
+        class UndefinedGrad(kindling.autograd.Function):
+            @staticmethod
+            def forward(ctx, tensor):
+                return tensor.view_as(tensor)
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return None
+        return UndefinedGrad.apply(tensor)
+
+
+_functions = _space("_functions", UndefinedGrad=_UndefinedGrad, AccumulateGrad=type(
+    kindling.ones((), requires_grad=True).view(()).grad_fn.next_functions[0][0]))
 _distributed_rpc = _space("_distributed_rpc", _is_current_rpc_agent_set=lambda: False)
 
 

@@ -338,6 +338,8 @@ def nonzero(input, *, out=None, as_tuple=False):
         return _ask(nonzero, (input,), input, out=out, as_tuple=as_tuple)
     operator = _operator("nonzero")
     if out is not None:
+        if as_tuple:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return operator(input, out=out)
     if not as_tuple:
         return operator(input)

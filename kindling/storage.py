@@ -258,6 +258,8 @@ _classes = {}
 
 
 def __getattr__(name):
+    if name == "Storage":       # of the default dtype
+        name = _storage_name(_torch().get_default_dtype())
     if name == "UntypedStorage":
         return _torch().UntypedStorage
     if name in _DTYPE_NAMES:  # torch.FloatStorage and its like, made when first asked for

@@ -157,6 +157,7 @@ OPERATORS(embedding) {
             Tensor rows = contiguous(indices), bag_of = contiguous(bags);
             const int64_t n = rows.numel(), width = weight.size(1);
             const auto *row = static_cast<const int64_t*>(rows.data()), *wrong = library::find_outside(row, n, weight.size(0));
+            KINDLING_CHECK(Runtime, !wrong || padding_idx < 0, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
             KINDLING_CHECK(Runtime, !wrong, "Index %ld of input takes value %ld which is not in the valid range [0, %ld)", wrong - row, *wrong, weight.size(0));
             // A sparse matrix of bags by rows times the table. Half types are summed as floats.
             const DType wide = is_half(weight.dtype()) ? DType::Float32 : weight.dtype();

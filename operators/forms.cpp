@@ -145,6 +145,7 @@ void refuse_target(const Operator& op, DType result, DType target) {
         default: break;
     }
     if (op.form == Form::Inplace) fail(ErrorKind::Runtime, "the base given to %s has dtype %s but the operation's result requires dtype %s", op.name(), given, made);
+    if (!strcmp(op.name(), "nonzero")) fail(ErrorKind::Runtime, "nonzero: Expected out tensor to have scalar type %s but got scalar type%s", made, given);
     if (op.body == Body::Pointwise) fail(ErrorKind::Runtime, "Found dtype %s but expected %s", given, made);
     fail(ErrorKind::Runtime, "Expected out tensor to have dtype %s, but got %s instead", c_type_name(result), c_type_name(target));
 }

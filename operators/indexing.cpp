@@ -135,6 +135,8 @@ struct Offsets {
 
 Offsets::Offsets(const Places& places) : count(checked_numel(places.shape)), sums(count), values(sums.data) {
     if (!places.count) std::memset(sums.data, 0, static_cast<size_t>(count) * sizeof(int64_t));
+    for (int i = 0; i < places.count && count; i++)
+        KINDLING_CHECK(Index, places.self.size(places.first + i), "index is out of bounds for dimension with size 0");
     for (int i = 0; i < places.count; i++) {
         const Tensor& given = places.indices[static_cast<size_t>(i)];
         const bool plain = given.is_contiguous() && given.sizes() == IntList(places.shape);
@@ -262,9 +264,11 @@ void put(const Tensor& self, TensorList indices, const Tensor& given, Write writ
         check_apart(self, *given.impl(), true);
         for (const Tensor& each : indices) if (each.defined()) check_apart(self, *each.impl(), true);
     }
-    KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
-                   scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
-    if (self.is_meta()) return;
+    auto check_dtype = [&] {
+        KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+                       scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
+    };
+    if (self.is_meta()) return check_dtype();
     Places places = prepare(self, indices);
     Sizes check;
     try { check = broadcast_sizes(values.sizes(), places.result); }
@@ -272,6 +276,7 @@ void put(const Tensor& self, TensorList indices, const Tensor& given, Write writ
     KINDLING_CHECK(Runtime, IntList(check) == IntList(places.result),
                    "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
                    str(values.sizes()).c_str(), str(places.result).c_str());
+    check_dtype();
     Offsets offsets(places);
     if (!places.self.numel() || !offsets.count) return;
     Tensor source = contiguous(expand(values, places.result));

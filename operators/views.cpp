@@ -191,8 +191,8 @@ OPERATORS(views) {
         view([](const Tensor& self, DType dtype) {
             Sizes sizes = self.sizes(), strides = self.strides();
             int64_t from = static_cast<int64_t>(self.element_size()), to = static_cast<int64_t>(item_size(dtype)), offset = self.storage_offset();
-            KINDLING_CHECK(Runtime, !self.is_conj() && !self.is_neg(), "torch.Tensor.view is not supported for conjugate view or "
-                           "negated tensors when converting to a different dtype.");
+            KINDLING_CHECK(Runtime, !self.is_conj() && !self.is_neg(), "torch.Tensor.view is not supported for %s when converting to a different dtype.",
+                           self.is_conj() ? "conjugate view tensors" : "tensors with negative bit set");
             if (from > to) {
                 int64_t ratio = from / to;
                 KINDLING_CHECK(Runtime, self.dim() > 0, "self.dim() cannot be 0 to view %s as %s (different element sizes)", scalar_type_name(self.dtype()), scalar_type_name(dtype));

@@ -65,8 +65,7 @@ def _numerical(function, inputs, source, output_index, eps):
     import kindling as torch
 
     def value():
-        with torch.no_grad():
-            return _call(function, inputs)[output_index].detach().clone()
+        return _call(function, inputs)[output_index].detach().clone()
     data = source.data
     flat = data if data.is_contiguous() else None
     rows = []
@@ -105,6 +104,12 @@ def _analytical(outputs, output_index, source, inputs, materialize=True):
     return columns
 
 
+def _numbers(row):
+    import kindling as torch
+    # A class that wraps tensors is asked for its elements one at a time.
+    return row.tolist() if type(row) is torch.Tensor else [each.item() for each in row]
+
+
 def _as_real(number, is_complex):
     return (number.real, number.imag) if is_complex else (number,)
 
@@ -123,8 +128,8 @@ def _check(function, inputs, outputs, output_index, source, position, eps, atol,
                                      f"nondeterminism was {nondet_tol}.")
             return False
     rows = _numerical(function, inputs, source, output_index, eps)
-    rows = [row.tolist() for row in rows]
-    columns = [column.tolist() for column in columns]
+    rows = [_numbers(row) for row in rows]
+    columns = [_numbers(column) for column in columns]
     source_parts = 2 if source.is_complex() else 1
     output_parts = 2 if output.is_complex() else 1
     for i in range(source.numel()):

@@ -180,59 +180,75 @@ class _CloneOnWrite:
     """Which saved values are still what they were: those written to are cloned first."""
 
     def __init__(self):
-        self.saved = {}          # memory -> weak references of handles that keep a tensor there
+        from weakref import WeakKeyDictionary, WeakValueDictionary
+        self.cloned, self.original = WeakKeyDictionary(), WeakKeyDictionary()    # by the handle that a node keeps
+        self.tid_to_weakhandle = WeakValueDictionary()      # a tensor at a version -> its handle
+        self.sid_to_tid = {}                                # memory at a version -> tensors there
 
     def clear(self):
-        self.saved.clear()
+        for each in (self.cloned, self.original, self.tid_to_weakhandle, self.sid_to_tid):
+            each.clear()
 
 
 class _SavedHandle:
-    def __init__(self, tensor):
-        self.tensor = tensor
-        self.clone = None
+    """Stands in the graph for a tensor."""
+
+
+_mutation_allowed = False
 
 
 class allow_mutation_on_saved_tensors(_Block):
     """Inside, tensors kept for backward may be written in place: backward uses what they were. Gives the context it keeps."""
 
     def __enter__(self):
-        from weakref import WeakSet
         from kindling.utils._python_dispatch import TorchDispatchMode
+        global _mutation_allowed
+        if _mutation_allowed:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
         context = self._context = _CloneOnWrite()
 
         def memory(tensor):
-            return tensor.untyped_storage().data_ptr()
+            return tensor.untyped_storage().data_ptr(), tensor._version
 
         def pack(tensor):
-            handle = _SavedHandle(tensor)
-            context.saved.setdefault(memory(tensor), WeakSet()).add(handle)
+            at = memory(tensor)
+            tid = (*at, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
+            handle = context.tid_to_weakhandle.get(tid)
+            if handle is None:
+                handle = context.tid_to_weakhandle[tid] = _SavedHandle()
+                context.original[handle] = tensor
+                context.sid_to_tid.setdefault(at, set()).add(tid)
             return handle
 
         def unpack(handle):
-            if not self._active:
-                raise RuntimeError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
-                                   "originally recorded.")
-            return handle.tensor if handle.clone is None else handle.clone
+            if handle in context.cloned:
+                return context.cloned[handle]
+            if handle not in context.original:
+                raise AssertionError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                                     "originally recorded.")
+            return context.original[handle]
 
         class Mode(TorchDispatchMode):
             def __torch_dispatch__(self, function, types, args=(), kwargs=None):
                 kwargs = kwargs or {}
-                for argument, value in zip(function._schema.arguments, args):
+                for argument, value in [*zip(function._schema.arguments, args), *((each, kwargs[each.name]) for each in function._schema.arguments
+                                                                                  if each.name in kwargs)]:
                     if argument.alias_info is not None and argument.alias_info.is_write:
-                        for handle in list(context.saved.pop(memory(value), ())):
-                            if handle.clone is None:
-                                handle.clone = handle.tensor.detach().clone()
-                                handle.tensor = None
+                        for tid in context.sid_to_tid.pop(memory(value), ()):
+                            handle = context.tid_to_weakhandle.pop(tid, None)
+                            if handle is not None and handle not in context.cloned:
+                                context.cloned[handle] = context.original.pop(handle).detach().clone()
                 return function(*args, **kwargs)
         self._hooks = saved_tensors_hooks(pack, unpack)
         self._mode = Mode()
-        self._active = True
+        _mutation_allowed = True
         self._hooks.__enter__()
         self._mode.__enter__()
         return context
 
     def __exit__(self, *args):
-        self._active = False
+        global _mutation_allowed
+        _mutation_allowed = False
         self._mode.__exit__(*args)
         self._hooks.__exit__(*args)
         self._context.clear()

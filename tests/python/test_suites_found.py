@@ -1,0 +1,118 @@
+"""What PyTorch's own test files found, beside torch."""
+import textwrap
+
+import pytest
+from both import same
+
+
+@pytest.mark.parametrize("program", [
+    "torch.nonzero(torch.ones(2), out=torch.empty(0))",
+    "torch.nonzero(torch.ones(2), out=torch.empty(0, dtype=torch.int32))",
+    "torch.nonzero(torch.ones(2), as_tuple=True, out=torch.empty(0, dtype=torch.int64))",
+    "torch.ones(2, dtype=torch.complex64).conj().view(torch.float32)",
+    "torch.ones(2, dtype=torch.complex64).conj().imag.view(torch.int32)",
+    "torch.empty(10, 0)[:, torch.tensor([0])]",
+    "torch.empty(10, 0)[torch.tensor([1, 20]), torch.tensor([0, 0])]",
+    "torch.empty(0)[torch.tensor([1])]",
+    "torch.empty(0)[torch.tensor([], dtype=torch.int64)]",
+    "torch.ones(3)[torch.tensor([5])]",
+    "torch.arange(4).index_put((torch.tensor([0, 1]),), torch.ones(3))",
+    "torch.arange(4).index_put((torch.tensor([0, 1]),), torch.ones(2))",
+    "x = torch.arange(4)\nx.__setitem__(x > 1, torch.tensor([1., 2., 3.]))",
+])
+def test_texts_of_errors(program):
+    same(program)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 0])
+@pytest.mark.parametrize("index", [-1, 10])
+def test_embedding_bag_names_the_index(mode, padding, index):
+    same(f"F.embedding_bag(torch.tensor([1, {index}, 3]), torch.ones(10, 3), torch.tensor([0, 2]), mode={mode!r}, padding_idx={padding})")
+
+
+@pytest.mark.parametrize("program", [
+    "x = torch.ones(2, requires_grad=True)\nx.__delattr__('_grad_fn')",
+    "x = torch.ones(2, requires_grad=True)\nx.__delattr__('_backward_hooks')",
+    "x = torch.ones(2, requires_grad=True)\nx.__setattr__('data', torch.ones(2, dtype=torch.int64))",
+    "x = torch.ones(2)\nx.__setattr__('data', torch.ones(2, dtype=torch.int64)), x",
+    "x = torch.ones(1, 2)\nx.__setattr__('data', torch.eye(2).to_sparse())",
+    "x = torch.eye(2).to_sparse()\nx.__setattr__('data', torch.eye(2).to_sparse_csr())",
+])
+def test_what_a_tensor_refuses(program):
+    same(program)
+
+
+@pytest.mark.parametrize("program", [
+    """
+    with torch.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        a = torch.ones(2, 3, requires_grad=True).clone()
+        b, c = a ** 2, a ** 2
+        seen = [len(context.tid_to_weakhandle), len(context.cloned)]
+        a.sin_()
+        seen.append(len(context.cloned))
+        d = a ** 2
+        a.sin_()
+        seen.append(len(context.cloned))
+        del b, c
+        seen.append(len(context.cloned))
+        del d
+        seen.append(len(context.cloned))
+    seen
+    """,
+    """
+    with torch.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        a, b = torch.ones(1, requires_grad=True), torch.ones(1)
+        out = a * b
+        torch.sin(torch.zeros(1), out=b)
+        out.backward()
+    a.grad, len(context.cloned)
+    """,
+    """
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        a = torch.ones(2, requires_grad=True)
+        out = (a ** 2).sum()
+    try:
+        out.backward()
+    except AssertionError as error:
+        said = str(error)
+    said[:76]
+    """,
+    """
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        torch.autograd.graph.allow_mutation_on_saved_tensors().__enter__()
+    """,
+    "with torch.autograd.graph.allow_mutation_on_saved_tensors():\n    x = 1\ntorch.ones(1)",
+])
+def test_writing_to_saved_tensors(program):
+    same(textwrap.dedent(program).strip())
+
+
+@pytest.mark.parametrize("program", [
+    """
+    def f(x):
+        y = x.clone()
+        y.register_hook(lambda g: g + 1e-2)
+        return y
+    try:
+        torch.autograd.gradcheck(f, (torch.ones(2, dtype=torch.float64, requires_grad=True),))
+    except RuntimeError as error:
+        said = str(error)[:55]
+    said
+    """,
+    """
+    x = torch.ones(2, requires_grad=True)
+    torch.autograd.grad((torch._C._functions.UndefinedGrad()(x.view(2)).sum() + (2 * x).sum()), x), type(x.view(2).grad_fn.next_functions[0][0]) is torch._C._functions.AccumulateGrad
+    """,
+])
+def test_gradients(program):
+    same(textwrap.dedent(program).strip())
+
+
+def test_the_storage_class_follows_the_default_dtype():
+    import kindling
+    before = kindling.Storage
+    with kindling.set_default_dtype(kindling.float64):
+        inside = kindling.Storage
+        assert inside([1, 2]).tolist() == [1.0, 2.0] and inside.__name__ == "DoubleStorage"
+    assert kindling.Storage is before and before.__name__ == "FloatStorage"
