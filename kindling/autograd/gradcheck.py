@@ -62,7 +62,6 @@ def _call(function, inputs):
 
 def _numerical(function, inputs, source, output_index, eps):
     """Rows: elements of `source` (real and imaginary apart); columns: elements of the output, as complex numbers if it is."""
-    import kindling as torch
 
     def value():
         return _call(function, inputs)[output_index].detach().clone()

@@ -76,7 +76,7 @@ def test_what_a_tensor_refuses(program):
         out.backward()
     except AssertionError as error:
         said = str(error)
-    said[:76]
+    said.partition("' context")[0]
     """,
     """
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
