@@ -212,7 +212,9 @@ OPERATORS(activation) {
     });
     declare("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", {
         doc("The gradient through softplus"), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
-        pointwise([](auto grad, auto x, auto beta, auto threshold) { return where(x * beta > threshold, grad, grad * sigmoid(x * beta)); }),
+        pointwise([](auto grad, auto x, auto beta, auto threshold) {
+            Sym t = x * beta;   // from the threshold on its slope is 0
+            return where(t > threshold, grad, grad * sigmoid(where(t >= threshold, threshold, t))); }),
     });
     declare("log_sigmoid(Tensor self) -> Tensor", {
         doc("log(sigmoid(x)) without overflow"), out_same(), flags(trait::Rows), takes(kind::Floats), in(space::Nn), no_inplace(),

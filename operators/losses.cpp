@@ -505,7 +505,7 @@ OPERATORS(losses) {
             bool single = self.dim() < 2;
             KINDLING_CHECK(Runtime, target.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
             Tensor x = single ? reshape(self, {1, -1}) : self, t = reshape(target, {-1});
-            KINDLING_CHECK(Runtime, t.numel() == x.size(0), "inconsistent target size, got: %s", str(target.sizes()).c_str());
+            KINDLING_CHECK(Runtime, target.dim() < 2 && t.numel() == x.size(0), "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target size [%ld], but got %s.", x.size(0), str(target.sizes()).c_str());
             int64_t classes = x.size(1);
             KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() <= 1 && weight.numel() == classes), "inconsistent weight size, expected %ld but got %s", classes, weight.defined() ? str(weight.sizes()).c_str() : "");
             Tensor places = unsqueeze(t, 1), z = clamp_min(add(sub(x, gather(x, 1, places)), wrap_number(margin)), Scalar(0));

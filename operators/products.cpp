@@ -103,6 +103,12 @@ Tensor right_gradient(const Tensor& grad, const Tensor& left, const Tensor& righ
     return by_columns(right_shape) ? t(mm(t(grad), conj(left))) : mm(H(left), grad);
 }
 
+/// The product that is added where alpha is 0: PyTorch's BLAS does not look at the matrices then, so their NaN and infinities do not matter.
+Tensor sum_of(const Tensor& self, const Tensor& left, const Tensor& right, const Scalar& beta, const Scalar& alpha, bool looked) {
+    if (looked || !alpha.equals(0)) return product(left, right, self, beta, alpha);
+    return product(narrow(left, -1, 0, 0), narrow(right, -2, 0, 0), self, beta, alpha);
+}
+
 /// The vector as a matrix of one column.
 Tensor as_column(const Tensor& vec) { return make_view(vec, {vec.size(0), 1}, {vec.stride(0), 1}, vec.storage_offset()); }
 
@@ -196,7 +202,7 @@ OPERATORS(products) {
             check_mm(mat1, mat2);
             KINDLING_CHECK(Runtime, self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(mat2.dtype()));
             expanded_strides(self.sizes(), self.strides(), {mat1.size(0), mat2.size(1)});
-            return product(plain(mat1), plain(mat2), self, beta, alpha);
+            return sum_of(self, plain(mat1), plain(mat2), beta, alpha, !(kind_of(self.dtype()) & (kind::Float | kind::Complex)));
         }),
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("mat1", GIVEN(Tensor grad, Tensor mat2, Scalar alpha, Tensor mat1_shape) { return scaled(left_gradient(grad, mat2, mat1_shape), alpha); }),
@@ -208,7 +214,7 @@ OPERATORS(products) {
             check_bmm(batch1, batch2);
             KINDLING_CHECK(Runtime, self.dtype() == batch1.dtype(), "Input dtypes must be the same, got: input: %s, batch1: %s, batch2: %s", name(self.dtype()), name(batch1.dtype()), name(batch2.dtype()));
             expanded_strides(self.sizes(), self.strides(), {batch1.size(0), batch1.size(1), batch2.size(2)});
-            return product(plain(batch1), plain(batch2), self, beta, alpha);
+            return sum_of(self, plain(batch1), plain(batch2), beta, alpha, batch1.size(1) * batch1.size(2) * batch2.size(2) < 400);
         }),
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("batch1", GIVEN(Tensor grad, Tensor batch2, Scalar alpha) { return scaled(bmm(grad, H(batch2)), alpha); }),
@@ -244,7 +250,7 @@ OPERATORS(products) {
             same_dtype(mat, vec, "addmv");
             KINDLING_CHECK(Runtime, self.dtype() == mat.dtype(), "addmv: expected self and mat to have the same dtype, but got: %s != %s", name(self.dtype()), name(mat.dtype()));
             Tensor added = self.dim() ? unsqueeze(self, 1) : self;
-            Tensor result = product(plain(mat), as_column(plain(vec)), added, beta, alpha);
+            Tensor result = sum_of(added, plain(mat), as_column(plain(vec)), beta, alpha, kind_of(self.dtype()) != kind::Float);
             result.impl()->set_shape({mat.size(0)});
             return result;
         }),

@@ -218,10 +218,10 @@ OPERATORS(sparse) {
     });
     declare("_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None) -> Tensor", {
         doc("A COO tensor of these indices and values; places are not checked"), in(space::Torch), no_out(),
-        composition([](const Tensor& indices, const Tensor& values, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<bool> is_coalesced) {
+        composition([](const Tensor& indices, const Tensor& values, IntList size, DType, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<bool> is_coalesced) {
             Tensor kept = values.dim() ? values : reshape(values, {1});
             check_coo(indices, kept, size, false, false);
-            return _sparse_coo_tensor_with_dims_and_tensors(indices.size(0), kept.dim() - 1, size, indices, kept, dtype == DType::None ? values.dtype() : dtype, Layout::Sparse, device, std::nullopt, is_coalesced);
+            return _sparse_coo_tensor_with_dims_and_tensors(indices.size(0), kept.dim() - 1, size, indices, kept, values.dtype(), Layout::Sparse, device, std::nullopt, is_coalesced);
         }),
     });
     declare("_validate_sparse_coo_tensor_args(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None, bool? check_pinning=None) -> ()", {

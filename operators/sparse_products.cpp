@@ -187,7 +187,7 @@ OPERATORS(sparse_products) {
     declare("_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * mat1 @ mat2 for a sparse mat1, whose gradient has its places only"), in(space::Torch | space::Sparse), takes_sparse(), no_out(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
-            return add_product(self, mat1, mat2, beta, alpha);
+            return is_sparse(self) || is_sparse(mat1) || is_sparse(mat2) ? add_product(self, mat1, mat2, beta, alpha) : addmm(self, mat1, mat2, beta, alpha);
         }),
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("mat1", GIVEN(Tensor grad, Tensor mat1, Tensor mat2, Scalar alpha) {

@@ -28,6 +28,8 @@ UNSPECIFIED = re.compile(r"(new_)?empty(_like|_strided|_permuted)?|_?resize(_as)
 FREE = re.compile(r"_linalg_det|_linalg_slogdet|_lu_with_info|(linalg_|_linalg_)?(svd|eigh?|qr|lobpcg|svd_lowrank|pca_lowrank|geqrf|householder_product)|linalg_lu\w*|ormqr|orgqr")
 
 
+# Rounding grows with the matrix's condition.
+SOLVES = re.compile(r"_?(linalg_)?(inv(_ex)?|inverse|pinv|pinverse|solve(_ex)?|tensorinv|tensorsolve|matrix_power|lstsq|cholesky_(inverse|solve)|triangular_solve|solve_triangular|lu_solve)")
 NO_MEMORY = re.compile("allocate memory|out of memory|MemoryError|bad_alloc|Storage size calculation overflowed")
 # Those that write to an argument. Where its elements share memory, which of two writes is the last is nobody's.
 WRITES = re.compile(r"\w+_\.\w+|.*out|\[\]=")
@@ -59,6 +61,20 @@ def filled(value, size, lists):
 def beyond(x):
     """Whether a tensor has finite numbers beyond 1e15."""
     return x.device.type == "cpu" and x.layout is torch.strided and scale(x, float("inf")) > 1e15
+
+
+def conditioned(tensors):
+    """The rounding of a solution, as a part of it: that of its dtype times the largest condition of the matrices, if that is a number."""
+    most = 0
+    for x in tensors:
+        if x.device.type == "cpu" and x.layout is torch.strided and x.dim() > 1 and 0 < x.numel() < 5000 and (x.is_floating_point() or x.is_complex()) and x.isfinite().all():
+            wide = x.detach().to(torch.complex128)
+            with torch.inference_mode():
+                values = torch.linalg.svdvals(wide)
+            least = values[..., -1]
+            ratio = values[..., 0][least > 0] / least[least > 0]
+            most = max(most, float(ratio.max()) * torch.finfo(x.dtype).eps if ratio.numel() else 0)
+    return min(4 * most, 0.1)
 
 
 def numbers(x):
@@ -127,6 +143,8 @@ class Comparer:
         if t is torch:
             self.shared = bool(WRITES.fullmatch(name)) and any(torch._debug_has_internal_overlap(x) for x in tensors_of([args, kwargs], t) if word_of(x.layout) == "strided")
         self.size = max([scale(x, 1e6) for x in tensors_of([args, kwargs], t) if x.device.type == "cpu" and x.numel()], default=0) if t is torch else 0
+        if t is torch:
+            self.rounding = conditioned(list(tensors_of([args, kwargs], t))) if SOLVES.fullmatch(name.partition(".")[0]) else 0
         return observe(t, function, args, kwargs, draw.leaves, number, twice=twice)
 
     def both(self, number, report=None):
@@ -235,6 +253,9 @@ class Comparer:
         floor = 0
         if WRITES.fullmatch(name):  # what is written to a target of another dtype has no more digits than what it is computed from
             floor = max([TOLERANCE.get(getattr(torch, x.dtype), 1e-5) for x in theirs.after or () if x.dtype != "bool"], default=0)
+
+        if SOLVES.fullmatch(operator):
+            floor = max(floor, self.rounding)
 
         def pair(what):
             mine, his = getattr(ours, what), getattr(theirs, what)

@@ -27,6 +27,9 @@ torch.nn.functional.elu(torch.tensor([0., -0., -1, 1]), float('inf'))
 torch.nn.functional.elu(torch.tensor([0., -0., -1, 1]), -1.)
 torch.nn.functional.celu(torch.tensor([0., -0., -1, 1]), float('inf'))
 torch.ops.aten.elu(torch.tensor([0., -0., -1, 1]), 1, 1, float('inf'))
+torch.autograd.grad(torch.ops.aten.softplus_backward(torch.ones(4), (x := torch.tensor([0., 2.4, 2.5, 2.6], requires_grad=True)), 1, 2.5).sum(), x)
+torch.ops.aten._sparse_addmm(torch.ones(2, 2), torch.full((2, 2), float('nan')), torch.ones(2, 2), alpha=0)
+torch.ops.aten._sparse_coo_tensor_unsafe(torch.tensor([[0, 1]]), torch.ones(2), [2], dtype=torch.int32).to_dense()
 torch.ops.aten.elu_backward(torch.tensor([1., 2, 3]), 1, 2, 3, False, torch.tensor([0., -1, 1]))
 torch.ops.aten.elu_backward(torch.tensor([1., 2, 3]), 1, 2, 3, True, torch.tensor([0., -1, 1]))
 torch.gradient(torch.tensor([1., 4, 9], dtype=torch.float64), spacing=0.38139138703132724)
@@ -51,6 +54,8 @@ torch.linalg.cross(torch.ones(2, 3, dtype=torch.int32), torch.ones(2, 3, dtype=t
 torch.linalg.lstsq(torch.eye(3).expand(2, 3, 3), torch.ones(3, 3))
 torch.linalg.lstsq(torch.eye(3).expand(2, 3, 3), torch.ones(3))
 torch.linalg.lstsq(torch.eye(3), torch.ones(2, 3, 3))
+torch.nn.functional.multi_margin_loss(torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.int64))
+torch.nn.functional.multi_margin_loss(torch.ones(2), torch.zeros(1, 1, dtype=torch.int64))
 torch.max_pool1d(torch.ones(1, 20), 3, 1, 2, 3)
 torch.max_pool2d(torch.ones(1, 20, 20), 3, 1, 2, 3)
 torch.max_pool3d(torch.ones(1, 20, 20, 20), 3, 1, 2, 3)
@@ -184,3 +189,16 @@ def test_residuals_of_least_squares(driver):
 def test_permutations_have_the_batch_of_the_matrices():
     P, L, U = kindling.lu_unpack(kindling.eye(3).repeat(1, 2, 1, 1), kindling.tensor([2, 3, 3], dtype=kindling.int32))
     assert P.shape == L.shape == U.shape and P[0, 1].tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "bfloat16", "int64"])
+@pytest.mark.parametrize("size", [2, 20])
+def test_products_that_alpha_takes_away(dtype, size):
+    """BLAS does not look at matrices whose product is multiplied by 0: their NaN do not matter. Other loops do."""
+    def found(t):
+        ones = t.ones(size, size, dtype=getattr(t, dtype))
+        none = t.full((size, size), float("nan") if dtype != "int64" else 1).to(getattr(t, dtype))
+        results = [t.addmm(ones, none, ones, alpha=0), t.addmm(ones, none, ones, alpha=0, beta=0), t.addmv(ones[0], none, ones[0], alpha=0),
+                   t.baddbmm(ones[None], none[None], ones[None], alpha=0), t.addbmm(ones, none[None], ones[None], alpha=0)]
+        return [str(x.sum().item()) for x in results]
+    assert found(torch) == found(kindling)
