@@ -111,7 +111,8 @@ def _with_absent(module, space):
                     raise
         elif name[:2] == "__":
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-        return space.setdefault(name, _import("kindling._absent").find(below, name))
+        value = space[name] = _import("kindling._absent").find(below, name)    # a function may have the name of the module it is in
+        return value
 
     def __dir__():
         return sorted({*(own_dir() if own_dir else space), *_import("kindling._absent").names(below)})
@@ -273,7 +274,8 @@ def _lazy_parts(space, homes, submodules, functions=()):
         if home is None and name not in submodules:
             if name[:2] == "__":
                 raise AttributeError(f"module {space['__name__']!r} has no attribute {name!r}")
-            return space.setdefault(name, _import("kindling._absent").find(space["__spec__"].name[9:], name))
+            value = space[name] = _import("kindling._absent").find(space["__spec__"].name[9:], name)
+            return value
         module = _import(f"{space['__spec__'].name}.{home or name}")
         value = space[name] = getattr(module, name) if home else module
         return value

@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import kindling
 import pytest
@@ -114,3 +115,9 @@ def test_operators_that_are_not_there():
         aten._pin_memory.default(kindling.ones(1))
     assert aten.mul.Scalar(kindling.ones(2), 3).tolist() == [3, 3]       # an overload that PyTorch keeps apart
     assert not hasattr(aten, "no_such_operator") and not hasattr(aten.mul, "NoSuchOverload") and not hasattr(kindling.ops.mine, "any")
+
+
+def test_a_function_hides_the_module_of_its_name():
+    source = ("import kindling.ao.quantization as q; from kindling.ao.quantization import fuse_modules; assert q.fuse_modules is fuse_modules; "
+              "assert type(fuse_modules).__name__ == 'function', fuse_modules")
+    subprocess.run([sys.executable, "-c", source], check=True, cwd=Path(__file__).parent)

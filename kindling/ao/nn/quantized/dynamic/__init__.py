@@ -1,4 +1,4 @@
 """Layers that take float32 and compute in whole numbers, with scales from the input's range."""
-from .modules import Linear
+from .modules import GRU, LSTM, GRUCell, Linear, LSTMCell, RNNCell
 
-__all__ = ["Linear"]
+__all__ = ["Linear", "LSTM", "GRU", "LSTMCell", "RNNCell", "GRUCell"]
