@@ -274,6 +274,7 @@ OPERATORS(losses) {
                 shape[static_cast<size_t>(dim)] = weight.numel();
                 w = reshape(weight, shape);
             }
+            KINDLING_CHECK(Runtime, (!probabilities && label_smoothing == 0) || (reduction >= 0 && reduction <= 2), "Invalid reduction type encountered in cross_entropy: %ld", reduction);
             if (probabilities) {
                 KINDLING_CHECK(Runtime, ignore_index < 0, "ignore_index is not supported for floating point target");
                 Tensor p = label_smoothing > 0 ? add(mul(target, number(1 - label_smoothing)), number(label_smoothing / static_cast<double>(classes))) : target;

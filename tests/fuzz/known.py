@@ -15,6 +15,7 @@ Known = namedtuple("Known", "operators kind theirs ours why where test refereed"
 
 # What a refusal is about, by its words. The first that fits counts.
 COMPLAINTS = [
+    ("an undefined tensor", r"Expected a proper Tensor but got None"),
     ("a scaling", r"Invalid scaling configuration"),
     ("sizes", r"do not fit query"),
     ("an option", r"requires the return_complex"),
@@ -173,7 +174,7 @@ def odd_dims(kind, theirs, ours, call):
 # What torch.ops takes in PyTorch for an argument of a kind: a flag is anything's truth, a dtype an integer, a number a tensor's.
 TAKEN = {"int": "int bool Tensor torch.dtype", "float": "float int bool Tensor", "Number": "int float bool complex Tensor torch.dtype", "str": "str",
          "torch.dtype": "torch.dtype int bool Tensor", "torch.layout": "torch.layout int bool", "torch.memory_format": "torch.memory_format int bool",
-         "Tensor": "Tensor NoneType", "tuple of ints": "tuple list int Tensor torch.Size dict NoneType", "tuple of Tensors": "tuple list Tensor dict",
+         "Tensor": "Tensor NoneType", "tuple of ints": "tuple list int bool Tensor torch.Size dict NoneType", "tuple of Tensors": "tuple list Tensor dict",
          "torch.device": "torch.device str", "torch.Generator": "torch.Generator"}
 
 
@@ -567,7 +568,7 @@ KNOWN = [
     Known(r"\w+\.\w*out", r"^RuntimeError there, (an answer|RuntimeError in the gradient) here", r"functions with out=\.\.\. arguments don't support automatic differentiation", r"^an answer|\(gradient\)$",
           "It has no derivative, so it may write to a tensor that requires grad.", "may write to an `out` that requires grad", not_differentiable),
     Known(r"linalg_matrix_rank\.\w+", r"^RuntimeError there, an answer here", r"a leaf Variable that requires grad", r"^an answer", "The same.", "may write to an `out` that requires grad"),
-    Known(r"randint\.\w+", r"^result: dtype float32 there, int64 here", r"^an answer", r"^an answer", "As in torch.randint.", "`torch.ops.aten.randint` with `dtype=None`"),
+    Known(r"rand(int|perm)\.\w+", r"^result: dtype float32 there, int64 here", r"^an answer", r"^an answer", "As in torch.randint.", "`torch.ops.aten.randint` with `dtype=None`"),
     Known(r"view(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(Tensor, int\), but expected one of", "In PyTorch's schemas a dtype is an integer.", "a dtype where a number belongs"),
     Known(r"(?:_fft_\w+)\.out|chain_matmul\.out|inner\.out", r"^an answer there, \w+ here", r"^an answer", r"Expected out tensor to have dtype|Dimension out of range", "As elsewhere.", "Overloads with `out=`"),
     Known(r"_fft_\w+\.\w+", r"^an answer there, IndexError here|^IndexError there, an answer here", r"", r"Dimension out of range|^an answer", "As in torch.fft.", "private Fourier transforms"),
@@ -718,7 +719,7 @@ KNOWN = [
     Known(r"special_ndtr\.out|(linalg_)?matrix_power\.out", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "Rows there.", "strides of what `rsub`"),
     Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"invalid combination of arguments",
           "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag", of_other_kinds),
-    Known(r"any\.\w+|all\.\w+|__\w+__\.\w+", r"^an answer there, (RuntimeError|NotImplementedError) here", r"^an answer", r"invalid combination of arguments - got \((dict|torch\.Size)\)|not implemented for", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone",
+    Known(r"any\.\w+|all\.\w+|__\w+__\.\w+", r"^an answer there, (RuntimeError|NotImplementedError) here|^result: (bool|int|float) \S+ there, a tensor", r"^an answer", r"^an answer|invalid combination of arguments - got \((dict|torch\.Size)\)|not implemented for", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone",
           lambda kind, theirs, ours, call: bool(re.search(r"\.(any|all|__\w+__)\((\{|torch\.Size|\[|-?[\d.]|True|False)", call))),
     Known(r"tensor_split\.tensor_indices_or_sections", r"^an answer there, RuntimeError here", r"^an answer", r"zero-dimensional or one-dimensional tensor", "A tensor of one element for a number.", "a number where its declaration has a tensor"),
     Known(r"nuclear_norm\.\w+", r"^an answer there, IndexError here", r"^an answer", r"Dimension out of range", "A dimension, and there a flag.", "a number of another kind for a flag"),
@@ -747,7 +748,7 @@ KNOWN = [
     Known(r"elu_backward\.\w+", r"^RuntimeError there, an answer here", r"is triggered with a negative slope", r"^an answer", "It is the formula.", "keeps a copy of the old value"),
     Known(r"block_diag\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "An empty vector is a block of one row and no column.", "`block_diag` of an empty vector", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[0\]", call))),
     Known(r"lu_unpack\.\w+", r"^result: (value|shape)|^an answer there, RuntimeError here", r"^an answer", r"^an answer|expand", "PyTorch reads as many pivots as the matrices have, of whatever there are.", "`lu_unpack` with pivots of another batch", other_batch),
-    Known(r"nextafter_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "One formula serves both operands.", "so some of them may be inference tensors"),
+    Known(r"(nextafter|ldexp)_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "One formula serves both operands.", "so some of them may be inference tensors"),
     Known(r"scaled_dot_product_attention\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "Nothing times infinity.", "rows that attend to nothing", lambda *told: "\nnan there, 0.0 here" in told[3] and not_finite(*told)),
     Known(r"tensor_split\.tensor_indices_or_sections", r"^result: list", r"^an answer", r"^an answer", "A tensor of one element is a number there.", "a tensor of one element where it has a"),
     Known(r"fmod_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's vector loop divides first.", "`fmod` of numbers whose quotient", lambda *told: "\nnan there" in told[3] and far_apart(*told)),
