@@ -142,7 +142,7 @@ OPERATORS(arithmetic) {
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar exponent) {
             if (exponent.equals(0)) return zeros_like(self);
-            Scalar less = exponent.is_complex() ? Scalar(exponent.to_complex() - 1.0) : exponent.is_float() || exponent.to_double() >= 0x1p63 ? Scalar(exponent.to_double() - 1) : Scalar(exponent.to_int() - 1);
+            Scalar less = exponent.is_complex() ? Scalar(exponent.to_complex() - 1.0) : exponent.is_float() || std::abs(exponent.to_double()) >= 0x1p63 ? Scalar(exponent.to_double() - 1) : Scalar(exponent.to_int() - 1);
             return mul(grad, conj(mul(pow(self, less), wrap_number(exponent))));
         }),
         example("torch.tensor([1., 2., 3.]) ** 2"),

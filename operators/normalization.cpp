@@ -604,7 +604,8 @@ OPERATORS(normalization) {
             KINDLING_CHECK(Runtime, maxnorm.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got %g", maxnorm.to_double());
             KINDLING_CHECK(Runtime, self.dim() > 1, "renorm: input needs at least 2 dimensions, got %ld dimensions", self.dim());
             Tensor norms = linalg_vector_norm(self, p, IntList(all_but(self.dim(), wrap_dim(dim, self.dim()))), true, is_half(self.dtype()) ? DType::Float32 : DType::None);
-            Tensor factor = where(gt(norms, maxnorm), div(wrap_number(Scalar(maxnorm.to_double())), add(norms, number(1e-7))), number(1));
+            // The quotient that is not taken has no slope that could be infinite.
+            Tensor large = gt(norms, maxnorm), factor = where(large, div(wrap_number(Scalar(maxnorm.to_double())), where(large, add(norms, number(1e-7)), number(1))), number(1));
             return contiguous(to(mul(self, factor), self.dtype()));
         }),
     });

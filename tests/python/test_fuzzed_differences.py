@@ -18,7 +18,7 @@ torch.ones(4, 1, 4)[3:0, [-4, -1, 3]]
 torch.ones(0, 1, 4)[:, torch.tensor([7])]
 torch.ones(2, 2).t().set_(torch.ones(6), 1, [2, 2])
 torch.ones(4)[::2].set_(torch.ones(4), 0, [2])
-torch.ones(2, 2).t().set_(torch.arange(6.).untyped_storage(), 1, [2, 3])
+torch.ones(2, 2).t().set_(torch.arange(7.).untyped_storage(), 1, [2, 3])
 """
 VALUES = """
 torch.abs(torch.tensor([3 + 4j, -2]), out=torch.empty(2, dtype=torch.complex64))
@@ -36,6 +36,8 @@ torch.ops.aten.elu_backward(torch.tensor([1., 2, 3]), 1, 2, 3, False, torch.tens
 torch.ops.aten.elu_backward(torch.tensor([1., 2, 3]), 1, 2, 3, True, torch.tensor([0., -1, 1]))
 torch.gradient(torch.tensor([1., 4, 9], dtype=torch.float64), spacing=0.38139138703132724)
 torch.gradient(torch.tensor([1., 4, 9, 11], dtype=torch.float64), spacing=0.38139138703132724, edge_order=2)
+torch.autograd.grad((x := torch.tensor([1.5, 0.5], dtype=torch.float64, requires_grad=True)).pow(-2 ** 63).sum(), x)
+torch.autograd.grad((x := torch.zeros(2, 2, requires_grad=True)).renorm(1, 0, 1e30).sum(), x)
 torch.linalg.vector_norm(torch.tensor(1e30), 3, dim=0)
 torch.linalg.vector_norm(torch.tensor(2.), float('nan'), dim=0)
 torch.nn.functional.pairwise_distance(torch.tensor(-1.), torch.tensor(1.), float('nan'))
