@@ -166,7 +166,7 @@ _FILES = {
              "to_dlpack numel is_complex is_floating_point is_conj is_neg is_signed is_nonzero is_inference "
              "is_distributed get_device detach_ get_file_path from_file "
              "FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor "
-             "BoolTensor compiled_with_cxx11_abi init_num_threads has_lapack has_mkl has_openmp has_spectral "
+             "BoolTensor dsmm hsmm saddmm _nnpack_available compiled_with_cxx11_abi init_num_threads has_lapack has_mkl has_openmp has_spectral "
              "is_autocast_ipu_enabled set_autocast_ipu_enabled get_autocast_ipu_dtype set_autocast_ipu_dtype "
              "is_autocast_xla_enabled set_autocast_xla_enabled get_autocast_xla_dtype set_autocast_xla_dtype",
     "sparse": "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor",

@@ -63,6 +63,29 @@ def is_distributed(input):
     return False
 
 
+def dsmm(input, mat2):
+    """`mm`, by its old name."""
+    import kindling as torch
+    return torch.mm(input, mat2)
+
+
+def hsmm(mat1, mat2):
+    """`hspmm`, by its old name."""
+    import kindling as torch
+    return torch.hspmm(mat1, mat2)
+
+
+def saddmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """`sspaddmm`, by its old name."""
+    import kindling as torch
+    return torch.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def _nnpack_available():
+    """False: there is no NNPACK here."""
+    return False
+
+
 def compiled_with_cxx11_abi():
     """Always true."""
     return True

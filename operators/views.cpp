@@ -213,7 +213,7 @@ OPERATORS(views) {
                 sizes.back() /= ratio;
                 offset /= ratio;
             }
-            return make_view(self, sizes, strides, offset, dtype);
+            return untied(make_view(self, sizes, strides, offset, dtype));   // no view to autograd
         }),
     });
     declare("_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)", {

@@ -116,3 +116,17 @@ def test_the_storage_class_follows_the_default_dtype():
         inside = kindling.Storage
         assert inside([1, 2]).tolist() == [1.0, 2.0] and inside.__name__ == "DoubleStorage"
     assert kindling.Storage is before and before.__name__ == "FloatStorage"
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "bool", "complex64", "bfloat16"])
+@pytest.mark.parametrize("given", ["torch.ones(4)", "torch.ones(4, requires_grad=True)", "torch.ones(4, requires_grad=True) * 1"])
+def test_bytes_of_another_dtype_are_no_view_to_autograd(dtype, given):
+    same(f"x = {given}\ny = x.view(torch.{dtype})\ny.requires_grad, y._base is None, y._is_view(), y.grad_fn is None, y.data_ptr() == x.data_ptr(), y._version")
+
+
+@pytest.mark.parametrize("program", [
+    "torch.dsmm(torch.eye(2).to_sparse(), torch.ones(2, 3))", "torch.hsmm(torch.eye(2).to_sparse(), torch.ones(2, 3)).to_dense()",
+    "torch.saddmm(torch.eye(2).to_sparse(), torch.eye(2).to_sparse(), torch.ones(2, 2), beta=2).to_dense()",
+])
+def test_old_names_of_sparse_products(program):
+    same(program)

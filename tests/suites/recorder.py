@@ -4,7 +4,8 @@ Settings come from the environment variable KINDLING_SUITES (JSON): `record` (th
 `only` (if given, all others are left), `left_out` (patterns of tests that are not run), `sample` and `seed` (the part of the
 tests that runs, chosen by name, so that both sides choose the same), `limit` (seconds for a test), `helpers` (files of modules that a suite brings, by module; `helpers_if_missing`: where
 the side has no such module itself),
-`old_names` (names that an older suite imports and PyTorch has dropped since, with their values: `unchanged` is a decorator that does nothing).
+`old_names` (names that an older suite imports and PyTorch has dropped since, with their values: `unchanged` is a decorator that does nothing),
+`operators` (declared where they are not there, so that a package imports whose library does not load: by name, the schema).
 """
 import importlib.util
 import json
@@ -39,6 +40,12 @@ for old, value in given["old_names"].items():
     module = importlib.import_module(module)
     if not hasattr(module, old):
         setattr(module, old, VALUES[value])
+
+for name, schema in given["operators"].items():
+    import torch
+    space, _, name = name.partition("::")
+    if not hasattr(getattr(torch.ops, space), name):
+        torch.library.define(f"{space}::{name}", schema)
 
 
 def write(**line):

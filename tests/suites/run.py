@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 # What a suite's entry says where it says nothing.
 DEFAULTS = {
     "paths": [], "tests": [], "python_path": [], "packages": [], "arguments": [], "environment": {}, "left_out": {},
-    "sample": 1.0, "seed": 0, "limit": 60, "whole_limit": 240, "folder": ".", "bar": 99.0, "parts": {}, "each": {}, "helpers": {}, "helpers_if_missing": {}, "old_names": {}, "note": "",
+    "sample": 1.0, "seed": 0, "limit": 60, "whole_limit": 240, "folder": ".", "bar": 99.0, "parts": {}, "each": {}, "helpers": {}, "helpers_if_missing": {}, "old_names": {}, "operators": {}, "note": "",
 }
 
 
@@ -109,7 +109,7 @@ def run(suite, side, given):
     command += ["-p", "recorder", "-p", "no:cacheprovider", "--continue-on-collection-errors", "-q", "--no-header", "--tb=short", "-c", os.devnull, "--rootdir", ".",
                 "-W", "ignore", *suite["arguments"], *suite["tests"]]
     paths = [str(HERE), *[str(folder / each) for each in suite["python_path"]], *(given.ours if side == "kindling" else []), *given.packages]
-    settings = {"record": str(record), "left_out": list(suite["left_out"]), **{key: suite[key] for key in ("sample", "seed", "limit", "old_names")}}
+    settings = {"record": str(record), "left_out": list(suite["left_out"]), **{key: suite[key] for key in ("sample", "seed", "limit", "old_names", "operators")}}
     for key in ("helpers", "helpers_if_missing"):
         settings[key] = {module: str(folder / file) for module, file in suite[key].items()}
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "KINDLING_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **suite["environment"], "PYTHONPATH": os.pathsep.join(paths)}
