@@ -253,7 +253,8 @@ static PyObject* get_text_signature(PyObject*, void*) { Py_RETURN_NONE; }
 
 static PyObject* reduce(PyObject* self, PyObject*) {
     auto* f = reinterpret_cast<FunctionObject*>(self);
-    if (f->space == space::Torch) return Py_NewRef(f->name);
+    // A global of the module that it says it is in. Without the alias that would be found as PyTorch's.
+    if (f->space == space::Torch || (f->space == space::Nn && !strcmp(package, "torch"))) return Py_NewRef(f->name);
     if (f->space == space::Method) {
         PyObject* builtins = PyImport_ImportModule("builtins");
         PyObject* getattr = builtins ? PyObject_GetAttrString(builtins, "getattr") : nullptr;

@@ -41,6 +41,7 @@ static PyObject* named_repr(PyObject* self) {
     return PyUnicode_FromFormat("torch.%s", reinterpret_cast<NamedObject*>(self)->name);
 }
 static PyObject* named_reduce(PyObject* self, PyObject*) {
+    if (!strcmp(package, "torch")) return PyUnicode_FromString(reinterpret_cast<NamedObject*>(self)->name);  // a global of torch, as PyTorch's dtypes
     PyObject* find = import("kindling._C", "_constant");
     return find ? Py_BuildValue("N(s)", find, reinterpret_cast<NamedObject*>(self)->name) : nullptr;
 }

@@ -315,6 +315,7 @@ def _class(module, name, how, full):
         space.setdefault("__init__", _keep)
         space.setdefault("__call__", function(module, "__call__", full))
     else:
+        space.setdefault("__init__", _keep_module)
         space["forward"] = function(module, "forward", full)
     space["__enter__"] = function(module, "__enter__", full)
     space["__exit__"] = lambda self, *details: False
@@ -330,6 +331,11 @@ def _base(text):
 
 def _keep(self, *args, **kwargs):
     """Making one is no use of it yet: what is given by name can be read back."""
+    self.__dict__.update(kwargs)
+
+
+def _keep_module(self, *args, **kwargs):
+    kindling.nn.Module.__init__(self)
     self.__dict__.update(kwargs)
 
 

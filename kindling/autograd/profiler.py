@@ -132,8 +132,15 @@ class profile:
 
 
 class _NotHere:
-    def __init__(self, *arguments, **keywords):
-        raise RuntimeError(f"torch.autograd.profiler.{type(self).__name__} needs a library that this build has not")
+    def __init__(self, enabled=True, record_shapes=False):
+        self.enabled, self.entered, self.record_shapes = enabled, False, record_shapes
+
+    def __enter__(self):
+        if self.enabled:
+            raise RuntimeError(f"torch.autograd.profiler.{type(self).__name__} needs a library that this build has not")
+
+    def __exit__(self, *details):
+        return None if self.enabled else False
 
 
 class emit_itt(_NotHere):

@@ -61,6 +61,7 @@ def __getattr__(name):
     home = _WRAPPERS.get(name)
     if home is not None:
         value = getattr(_load(home), name)
+        value.__module__ = __name__     # where pickles look for it
     elif name in _NN:
         value = getattr(_C._nn, _NN[name])
     elif name in _TORCH:

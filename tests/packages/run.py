@@ -1,9 +1,10 @@
 """Runs a small program for each package under Kindling and under PyTorch, and compares what they print.
 
-    python tests/packages/run.py --packages FOLDER --torch PYTHON [--write docs/compatibility.md] [--keep FILE] [NAME...]
+    python tests/packages/run.py --packages FOLDER --torch PYTHON [--apart FOLDER] [--write docs/compatibility.md] [--keep FILE] [NAME...]
 
 FOLDER is the environment's site-packages that has the packages and Kindling, and no PyTorch; PYTHON an interpreter that has PyTorch
-2.13. Numbers agree to 1e-4 of their size, or 1e-5 near zero; everything else is the same text.
+2.13. The folder of --apart has folders named as packages (`pip install --no-deps --target`) that only their own program sees:
+deepspeed and bitsandbytes, which transformers and accelerate import where they are installed. Numbers agree to 1e-4 of their size, or 1e-5 near zero; everything else is the same text.
 """
 import argparse
 import json
@@ -55,8 +56,11 @@ def far(ours, theirs):
     return worst
 
 
-def try_package(name, kindling, torch, kept):
+def try_package(name, kindling, torch, kept, apart=None):
     what = IMPORTS.get(name, name)
+    if apart and (Path(apart) / name).is_dir():
+        folder = str(Path(apart) / name)
+        kindling, torch = (kindling[0], folder), (torch[0], os.pathsep.join([folder, str(torch[1])]))
     _, problem, imported = run(kindling[0], kindling[1], ["-c", f"import {what}"])
     row = {"name": name, "import": not problem or "Error" not in problem, "ms": 1000 * imported, "problem": ""}
     ours, problem, row["ours"] = run(kindling[0], kindling[1], [str(PROGRAMS / f"use_{name}.py")])
@@ -113,9 +117,9 @@ def architectures(ours, theirs):
             + ", ".join(f"{number} {what}" for what, number in counts) + ".\n")
 
 
-def versions(folder):
+def versions(*folders):
     found = {}
-    for info in Path(folder).glob("*.dist-info"):
+    for info in (each for folder in folders for each in Path(folder).glob("*.dist-info")):
         name, _, version = info.name.removesuffix(".dist-info").rpartition("-")
         found[name.replace("-", "_").lower()] = version
     for module, package in (("pyro", "pyro_ppl"), ("open_clip", "open_clip_torch"), ("ignite", "pytorch_ignite")):
@@ -127,6 +131,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--packages", required=True)
     parser.add_argument("--torch", required=True)
+    parser.add_argument("--apart", help="a folder of folders, each for the program of that name alone")
     parser.add_argument("--write")
     parser.add_argument("--keep", help="a file that keeps what PyTorch printed, for the next time")
     parser.add_argument("--architectures", nargs=2, metavar=("OURS", "THEIRS"), help="files of architectures.py, for the last sentence")
@@ -136,13 +141,13 @@ def main():
     kindling, torch = ([str(python), "-P", "-m", "kindling", "run"], None), ([given.torch], given.packages)
     rows, kept = [], json.loads(Path(given.keep).read_text()) if given.keep and Path(given.keep).exists() else {}
     for name in given.names or sorted(path.stem[4:] for path in PROGRAMS.glob("use_*.py")):
-        rows.append(try_package(name, kindling, torch, kept))
+        rows.append(try_package(name, kindling, torch, kept, given.apart))
         row = rows[-1]
         print(f"{'ok  ' if row['works'] else 'FAIL'} {name:28} {row['ours']:6.1f} {row['theirs']:6.1f}  {row.get('far')}  {row['problem']}", flush=True)
         if given.keep:
             Path(given.keep).write_text(json.dumps(kept))
     if given.write:
-        Path(given.write).write_text(table(rows, versions(given.packages)) + (architectures(*given.architectures) if given.architectures else ""))
+        Path(given.write).write_text(table(rows, versions(given.packages, *Path(given.apart).glob("*") if given.apart else ())) + (architectures(*given.architectures) if given.architectures else ""))
     return 0 if all(row["works"] for row in rows) else 1
 
 

@@ -210,3 +210,63 @@ def test_arguments_that_are_written_and_alias_nothing():
                 library.define(bad)
         seen.append((facts, x.item(), x._version))
     assert seen[0] == seen[1]
+
+
+def test_pickles_under_the_alias_name_what_pytorch_has():
+    """Written by one, read by the other: constants, functions of nn.functional, operators."""
+    text = """
+import sys, pickle, torch
+F = torch.nn.functional
+for name in ("float32", "int64", "bfloat16", "strided", "sparse_coo", "contiguous_format", "channels_last", "no_grad"):
+    data = pickle.dumps(getattr(torch, name))
+    print(name, b"kindling" in data, pickle.loads(data) is getattr(torch, name), data.hex())
+for name in F.__all__ if "kindling" in torch.__version__ else ():
+    value = getattr(F, name)
+    data = pickle.dumps(value)
+    assert b"kindling" not in data and b"_functional" not in data and pickle.loads(data) is value, name
+    print("F", name, data.hex())
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-P", "-m", "kindling", "run", "-c", text], capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stderr
+    import pickle
+    seen = 0
+    for line in done.stdout.splitlines():
+        kind, *facts, data = line.split()
+        if kind == "F":
+            if facts[0] in ("linear_cross_entropy",) or facts[0] in dir(torch.nn.functional):
+                assert pickle.loads(bytes.fromhex(data)) is getattr(torch.nn.functional, facts[0]), line
+                seen += 1
+            continue
+        assert facts == ["False", "True"], line
+        assert pickle.loads(bytes.fromhex(data)) is getattr(torch, kind), line
+    assert seen > 80
+
+
+def test_refusals_come_at_use():
+    """Neither decorating nor making raises; what is without effect runs."""
+    for lib in LIBRARIES:
+        nvtx = lib.cuda.nvtx
+        block, decorated = nvtx.range("a {}", 1), nvtx.range("b")(lambda: 1)
+        for use in (block.__enter__, decorated, lambda: nvtx.range_push("c"), nvtx.range_pop):
+            with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+                use()
+        for kind in (lib.autograd.profiler.emit_nvtx, lib.autograd.profiler.emit_itt):
+            with kind(enabled=False):
+                pass
+            kind(record_shapes=True)
+    wrapped = kindling.distributed.fsdp.FullyShardedDataParallel(kindling.nn.Linear(1, 1), use_orig_params=True)
+    assert wrapped.use_orig_params
+    with pytest.raises(NotImplementedError, match="needs several processes"):
+        wrapped(kindling.ones(1))
+
+
+def test_a_sampler_of_a_world_of_one(tmp_path):
+    from kindling import distributed
+    sampler = kindling.utils.data.distributed.DistributedSampler
+    with pytest.raises(RuntimeError, match="Requires distributed package to be available"):
+        sampler(range(3))
+    distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        assert list(sampler(range(3), shuffle=False)) == [0, 1, 2]
+    finally:
+        distributed.destroy_process_group()

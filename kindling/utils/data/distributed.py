@@ -15,7 +15,7 @@ class DistributedSampler(Sampler):
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
         if num_replicas is None or rank is None:
             distributed = torch.distributed
-            if not distributed.is_available():
+            if not (distributed.is_available() or distributed.is_initialized()):      # a world of one process is there without
                 raise RuntimeError("Requires distributed package to be available")
             num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
             rank = distributed.get_rank() if rank is None else rank
