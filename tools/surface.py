@@ -78,7 +78,12 @@ def literal(value):
 
 def constant(value):
     """A constant's text without blanks, or None: what `ast.literal_eval` reads back and is the same on each machine."""
-    text = repr(value).replace(", ", ",").replace(": ", ":")
+    if isinstance(value, set) and value and all(isinstance(each, str) for each in value):
+        text = f"{{{','.join(map(repr, sorted(value)))}}}"
+    elif isinstance(value, dict) and any(isinstance(key, int) and key > 1 << 32 for key in value):     # addresses
+        return None
+    else:
+        text = repr(value).replace(", ", ",").replace(": ", ":")
     try:
         same = ast.literal_eval(text) == value
     except (ValueError, SyntaxError, TypeError, MemoryError):
