@@ -31,6 +31,11 @@ void destroy(AutogradMeta* meta) {
     delete meta;
 }
 
+void forget_accumulator(AutogradMeta* meta) {
+    SpinGuard guard(meta->lock);
+    meta->accumulator = nullptr;
+}
+
 bool is_leaf(TensorImpl* impl) { return !grad_fn(impl); }
 
 /// is_leaf without bringing a view up to date, where torch does not either.
@@ -232,8 +237,7 @@ void set_data(const Tensor& tensor, const Tensor& value) {
                    "data set to a tensor that requires gradients must be floating point or complex dtype");
     if (to->autograd && to->autograd->accumulator && (to->dtype != from->dtype || !(tensor.sizes() == value.sizes()))) {
         // What the leaf's gradient must look like changes with it: the next graph gets an accumulator of its own.
-        SpinGuard guard(to->autograd->lock);
-        to->autograd->accumulator = nullptr;
+        forget_accumulator(to->autograd);
     }
     // The counter goes on from where it is, together with that of views: values saved before stay told apart from what comes.
     to->keep_version();

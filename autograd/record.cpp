@@ -138,6 +138,8 @@ void save_for_rules(OperatorNode* node, const Value* arguments, const Value* res
         else if (each.result) node->saved.push_back(save(results[each.index], true, each.how));
         else if (inplace && each.index == 0)
             node->saved.push_back(save(Value(each.how == OperatorPlan::How::Whole ? self : shape), false, each.how));
+        else if (inplace && self.defined() && each.how == OperatorPlan::How::Whole && arguments[each.index].is_tensor() && arguments[each.index].tensor == arguments[0].tensor)
+            node->saved.push_back(save(Value(self), false, each.how));
         else node->saved.push_back(save(arguments[each.index], false, each.how));
     }
 }
@@ -258,6 +260,11 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         for (size_t i = 0; i < plan.saved.size(); i++)
             if (!plan.saved[i].result && plan.saved[i].index == 0 && plan.saved[i].how == OperatorPlan::How::Whole && (used >> i & 1)) { before = clone_self(); break; }
         shape = op.body == Body::View ? shape_of(self.impl()) : self;
+        for (size_t i = 0; i < plan.saved.size() && !before.defined(); i++) {
+            const auto& each = plan.saved[i];   // x.clamp_(x): saved as it was, and not with the history that it gets
+            if (!each.result && each.index && each.how == OperatorPlan::How::Whole && (used >> i & 1) && arguments[each.index].is_tensor() &&
+                arguments[each.index].tensor == self.impl()) before = clone_self();
+        }
         if (before.defined() && requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
     } else if (recorded && plan.kind == Kind::Computed) {
         Value copy[64];

@@ -36,6 +36,8 @@ enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast, Channels
 
 struct AutogradMeta;                    // autograd/meta.h
 void destroy(AutogradMeta* meta);
+/// The next graph of a leaf gets a node of its own to add up gradients: it has another storage now.
+void forget_accumulator(AutogradMeta* meta);
 
 /// Under which circumstances a view was made; some of them forbid writing to it in place (autograd/meta.h).
 enum class Creation : uint8_t { Default, CustomFunction, MultiOutput, NoGrad, Inference };

@@ -230,6 +230,7 @@ OPERATORS(copying) {
                            self.element_size(), bytes, source->bytes);
             if (bytes > source->bytes) source->resize(bytes);
             TensorImpl* impl = self.impl();
+            if (impl->autograd) forget_accumulator(impl->autograd);
             impl->keep_version();
             Storage* old = impl->storage;
             impl->storage = source.take();

@@ -369,3 +369,29 @@ DETACHED = ["y.detach_()\nw.sum().backward()\na.grad", "y.detach_()\ny.requires_
 @pytest.mark.parametrize("then", DETACHED)
 def test_saved_tensors_that_were_detached_in_place(made, then):
     same(f"y = a * 2\nw = {made}\n{then}", SETUP, message=False)
+
+
+@pytest.mark.parametrize("hooks", ["torch.autograd.graph.saved_tensors_hooks(lambda x: x.detach() * 1, lambda x: x)", "torch.enable_grad()"])
+@pytest.mark.parametrize("write", ["x.clamp_(x)", "x.clamp_(x, x + 1)", "x.lerp_(x, x)", "x.lerp_(x * 2, .5)", "x.mul_(x)", "x.atan2_(x)", "x.clamp_min_(x)", "x.addcdiv_(x, x)"])
+@pytest.mark.parametrize("view", ["", "[:, 0]"])
+def test_writes_that_read_their_target_keep_nothing_alive(write, view, hooks):
+    import kindling as torch
+
+    def run():
+        y = torch.ones(2, 2, requires_grad=True) * 2
+        x = y[:, 0] if view else y
+        with eval(hooks, {"torch": torch}):
+            exec(write, {"x": x})
+    used = []
+    for _ in range(3):
+        for _ in range(3):
+            run()
+        used.append(torch._C._memory_stats()["allocated_bytes.all.current"])
+    assert used[0] == used[1] == used[2]
+
+
+@pytest.mark.parametrize("made", ["a * a", "a.sin()", "a @ a", "a * 2"])
+@pytest.mark.parametrize("asked", ["torch.autograd.grad(y.sum(), [a], allow_unused=True)", "torch.autograd.grad(y.sum(), a)", "y.sum().backward()\na.grad",
+                                   "(a * 3).sum().backward()\na.grad", "torch.autograd.grad((a * 3).sum(), a)"])
+def test_a_leaf_with_another_storage_has_another_node(made, asked):
+    same(f"y = {made}\nwith torch.no_grad():\n    a.set_(a.detach())\n{asked}", SETUP)
