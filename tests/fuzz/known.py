@@ -511,7 +511,7 @@ KNOWN = [
     Known(r"(?!_?(unsafe_)?view|unflatten|expand|as_strided)\w+\.\w+", r"^RuntimeError there, an answer here", r"view size is not compatible with input tensor's size and stride", r"^an answer",
           "PyTorch takes a view of what cannot be viewed.", "takes a view of a tensor whose strides do not allow it"),
     Known(r".*", r"^(NotImplementedError|AssertionError|RuntimeError) there, an answer here", r"attempted to run this operator with Meta tensors, but there was no fake impl|Could not run '\S+' with arguments from the '(Meta|CPU)' backend|"
-          r"generator is not supported in refs|Expected tensor to have (meta|cpu) DeviceType|on the same device \(|in the same device, but|must all be on the same device|not implemented for 'None'|"
+          r"generator is not supported in refs|Expected tensor to have (meta|cpu) DeviceType|on the same device \(|in the same device, but|must all be on the same device|backend of indices \(Meta\) must match|not implemented for 'None'|"
           r"Attempting to copy from device (cpu to device meta|meta to device cpu)|tensors to be on the same device, but got|is not on the expected device|not implemented for torch\.", r"^an answer", "There is a shape to give.", "no function for the shapes of meta tensors"),
     Known(r".*", r"^an answer there, (RuntimeError|NotImplementedError) here", r"^an answer", r"Cannot copy out of meta tensor; no data!|Tensor.item\(\) cannot be called on meta",
           "Without values there is no answer.", "Meta tensors together with tensors that have values", on_meta),
@@ -758,6 +758,7 @@ KNOWN = [
     Known(r"tensor_split\.tensor_indices_or_sections", r"^result: list", r"^an answer", r"^an answer", "A tensor of one element is a number there.", "a tensor of one element where it has a"),
     Known(r"fmod_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's vector loop divides first.", "`fmod` of numbers whose quotient", lambda *told: "\nnan there" in told[3] and far_apart(*told)),
     Known(r"linalg_pinv\.\w+|pinverse\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "A singular matrix, or one that is not finite, has no such gradient.", "where sums of products overflow", lambda *told: not_finite(*told) or far_apart(*told) or expanded(*told)),
+    Known(r"native_dropout\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "PyTorch drops as in training and forgets the scale going back.", "`native_dropout` with `train=None`", lambda kind, theirs, ours, call: bool(re.search(r", None\)$|train=None", call.partition("\n")[0]))),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 
