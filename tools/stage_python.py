@@ -41,7 +41,7 @@ SMALL = 2000  # bytes of source that are compiled in less time than an entry of 
 # is compiled when it is used, in 5 to 20 ms a module.
 SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard",
           "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
-          "optim/swa_utils.py", "distributions/kl.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py",
+          "optim/swa_utils.py", "distributions/kl.py", "nn/_functional/scaled.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py",
           "testing", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized.py", "_quantized_ops.py",
           "fx/passes", "fx/experimental", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom.py",
           "_sobol_numbers.py", "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py",

@@ -24,6 +24,7 @@ _FAMILIES = {
                "adaptive_avg_pool3d _max_pool1d _max_pool2d _max_pool3d _adaptive_max_pool1d _adaptive_max_pool2d "
                "_adaptive_max_pool3d _fractional_max_pool2d _fractional_max_pool3d _unpool_output_size",
     "vision": "pad interpolate upsample upsample_nearest upsample_bilinear grid_sample affine_grid unfold fold",
+    "scaled": "scaled_mm ScalingType SwizzleType",
     "attention": "multi_head_attention_forward grouped_mm _canonical_mask _none_or_dtype _in_projection "
                  "_in_projection_packed _mha_shape_check _check_key_padding_mask",
 }

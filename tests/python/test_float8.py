@@ -154,3 +154,39 @@ def test_scaled_products_refuse():
                                (lambda: kindling._scaled_mm(a, a.t(), one, one, out_dtype=kindling.float64), RuntimeError, "out_dtype")):
         with pytest.raises(error, match=words):
             call()
+
+
+@pytest.mark.parametrize("output", ["bfloat16", "float16", "float32", None, "float8_e4m3fn"])
+@pytest.mark.parametrize("bias", [None, "bfloat16", "float32"])
+@pytest.mark.parametrize("recipe", ["TensorWise", "RowWise"])
+def test_scaled_mm(recipe, bias, output):
+    random = np.random.default_rng(3)
+    a, b, c = (random.standard_normal(shape).astype(np.float32) for shape in ((16, 32), (24, 32), (24,)))
+    scales = (np.float32(0.5), np.float32(2)) if recipe == "TensorWise" else (random.random((16, 1)).astype(np.float32), random.random((1, 24)).astype(np.float32))
+    found = []
+    for torch in (kindling, reference):
+        F = torch.nn.functional
+        kind = getattr(F.ScalingType, recipe)
+        one, other = (torch.from_numpy(each).to(torch.float8_e4m3fn) for each in (a, b))
+        options = {"output_dtype": output and getattr(torch, output)}
+        if bias:
+            options["bias"] = torch.from_numpy(c).to(getattr(torch, bias))
+        first, second = (torch.tensor(each) for each in scales)
+        result = F.scaled_mm(one, other.t(), first, kind, [second], [kind], swizzle_a=F.SwizzleType.NO_SWIZZLE, **options)
+        found.append((str(result.dtype).rpartition(".")[2], result.float().numpy()))
+    assert found[0][0] == found[1][0]
+    # In float32 the order of the products' sums shows; elsewhere the same numbers are rounded, but for one place in the last digit.
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5 if output == "float32" else 2e-2, atol=1e-5)
+    assert output == "float32" or (found[0][1] != found[1][1]).mean() < 0.02
+
+
+@pytest.mark.parametrize("arguments", [
+    "a[0], b, one, S.TensorWise, one, S.TensorWise", "a, b[:5], one, S.TensorWise, one, S.TensorWise", "a.float(), b, one, S.TensorWise, one, S.TensorWise",
+    "a, b, one, S.RowWise, one, S.TensorWise", "a, b, t.ones(16, 1), S.RowWise, t.ones(1, 23), S.RowWise", "a, b, one.double(), S.TensorWise, one, S.TensorWise",
+    "a, b, t.ones(16, 1), S.BlockWise1x128, t.ones(1, 24), S.BlockWise1x128",
+])
+def test_scaled_mm_refuses(arguments):
+    for torch in (kindling, reference):
+        a, b = torch.ones(16, 32).to(torch.float8_e4m3fn), torch.ones(24, 32).to(torch.float8_e4m3fn).t()
+        with pytest.raises(ValueError):
+            eval(f"f({arguments})", {"f": torch.nn.functional.scaled_mm, "a": a, "b": b, "t": torch, "S": torch.nn.functional.ScalingType, "one": torch.tensor(1.0)})
