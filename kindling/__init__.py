@@ -203,7 +203,7 @@ _FILES = {
     "_compile": "compile _disable_dynamo _normalize_mode _TorchCompileInductorWrapper _TorchCompileWrapper",
     "_compile_mode": "CompileMode",
     "storage": "Storage TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage "
-               "IntStorage LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage",
+               "IntStorage LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage QInt8Storage QUInt8Storage QInt32Storage",
     "amp._state": "is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype autocast_increment_nesting "
                   "autocast_decrement_nesting clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled "
                   "get_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype "

@@ -3,7 +3,7 @@ from kindling import _C
 
 # Reached as torch.<name>, but not public there either.
 _APART = (
-    "BFloat16Storage BFloat16Tensor ComplexDoubleStorage ComplexFloatStorage HalfStorage HalfTensor Storage StorageBase TensorBase "
+    "BFloat16Storage BFloat16Tensor ComplexDoubleStorage ComplexFloatStorage HalfStorage HalfTensor QInt32Storage QInt8Storage QUInt8Storage Storage StorageBase TensorBase "
     "align_tensors broadcast_shapes channels_last channels_last_3d compiled_with_cxx11_abi contiguous_format "
     "convolution_backward embedding_dense_backward from_dlpack get_file_path grid_sampler_2d_backward "
     "grid_sampler_3d_backward jagged legacy_contiguous_format lu max_pool2d_with_indices_backward native_dropout_backward "
