@@ -544,7 +544,7 @@ static PyObject* make_wrapper_subclass(PyObject*, PyObject* args, PyObject* kwar
     }
     return guarded([&]() -> PyObject* {
         if (!(class_key(cls) & key::Dispatch))
-            fail(ErrorKind::Runtime, "%s: cls must define __torch_dispatch__ (_make_wrapper_subclass)", cls->tp_name);
+            fail(ErrorKind::Type, "%s must define __torch_dispatch__", cls->tp_name);
         Sizes sizes, strided;
         if (!sizes_of_arguments("_make_wrapper_subclass", "size", &size, 1, sizes)) throw_python();
         DType dtype = default_dtype();

@@ -28,6 +28,9 @@ library::Plane4 plane_of(const Tensor& t) {
 /// there are tiles for it.
 void attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal, std::optional<double> scale,
             const Tensor& out, const Tensor& logs, const Tensor& grad, const Tensor* grads) {
+    const bool fits = key.size(0) == query.size(0) && value.size(0) == query.size(0) && key.size(1) == query.size(1) && value.size(1) == query.size(1) &&
+                      key.size(2) == value.size(2) && key.size(3) == query.size(3);
+    KINDLING_CHECK(Runtime, fits, "scaled_dot_product_attention_flash_attention: the sizes of query %s, key %s and value %s do not fit one another", str(query).c_str(), str(key).c_str(), str(value).c_str());
     DType wide = out.dtype();
     const bool alike = key.dtype() == query.dtype() && value.dtype() == query.dtype() && (!grads || grad.dtype() == query.dtype());
     const bool narrow = query.dtype() == DType::BFloat16 && alike && query.size(3) > 0 && value.size(3) > 0 && has_tiles();

@@ -58,6 +58,7 @@ Tensor normal_into(const Tensor& self, double mean, double deviation, Generator*
 Tensor uniform_into(const Tensor& self, double from, double to, Generator* generator) {
     if (self.is_complex()) {
         if (self.numel()) uniform_into(view_as_real(self), from, to, generator);
+        else written(self);
         return self;
     }
     need_float(self, "check_uniform_bounds");

@@ -299,7 +299,7 @@ PROGRAMS = [
           "Their formulas hold for complex numbers too.", "More has a derivative than in PyTorch"),
     Known(r"program", r"^RuntimeError there, an answer here", r"ZeroTensors are immutable|Expected isFloatingType", r"^an answer",
           "A gradient that is zero everywhere is a tensor like others; PyTorch's own representation of it gets in the way of sums in place.", "stops with an internal assertion"),
-    Known(r"program", r"(grad|what hooks saw) (after|before) an error in backward", r"", r"",
+    Known(r"program", r"(grad|what hooks saw) (after|before) an error in backward|^an answer there, RuntimeError here: Trying to backward through .* after an error in backward$", r"", r"",
           "What was reached before the error depends on the order in which nodes run, which nobody can rely on.", "What an error in the middle of a backward pass"),
     Known(r"program", r": (value|nan or infinity) of memory read and written at once", r"", r"",
           "PyTorch does not define in which order elements are read and written; it refuses the cases that it can tell.", "meets the elements in an order of its own"),

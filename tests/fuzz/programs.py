@@ -156,6 +156,8 @@ def differences(lines, number, strict=False):
             kind = f"{his or 'an answer'} there, {mine or 'an answer'} here: {gist(theirs[1][place] or ours[1][place])}"
             if {mine, his} == {None, "RuntimeError"} and right_all_the_same(lines, number, kindling if mine else torch):
                 kind += SAVED
+            if mine and any(theirs[0][earlier] and "backward(" in lines[earlier] for earlier in range(place)):
+                kind += " after an error in backward"
             return [Difference(kind, f"{lines[place]!r}\n  torch: {theirs[1][place]}\n  here:  {ours[1][place]}", theirs[1][place], ours[1][place])]
     # A backward pass that raised stopped somewhere, and what was reached before that depends on the order of nodes.
     half_way = any(his and "backward(" in line for his, line in zip(theirs[0], lines))

@@ -309,3 +309,11 @@ def test_negative_numbers_of_dimensions_of_sparse_tensors():
             make(1, 1, size, layout=kindling.sparse_coo)
     with pytest.raises(RuntimeError, match="len|negative"):
         kindling.ops.aten._sparse_coo_tensor_with_dims_and_tensors(5, -3, [5, 5], kindling.zeros(5, 0, dtype=kindling.int64), kindling.zeros(0), layout=kindling.sparse_coo)
+
+
+@pytest.mark.parametrize("key, value", [((0, 1, 1, 1), (1, 0, 1, 1)), ((1, 1, 2, 2), (1, 1, 3, 4)), ((2, 1, 2, 4), (2, 1, 2, 4)), ((1, 2, 2, 4), (1, 2, 2, 4)), ((1, 1, 2, 3), (1, 1, 2, 4))])
+def test_attention_of_sizes_that_do_not_fit(key, value):
+    """PyTorch reads beyond its memory where batches or lengths differ."""
+    t = kindling
+    with pytest.raises(RuntimeError, match="do not fit"):
+        t.ops.aten._scaled_dot_product_flash_attention_for_cpu(t.ones(1, 1, 3, 4), t.ones(key), t.ones(value))
