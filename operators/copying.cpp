@@ -215,7 +215,7 @@ OPERATORS(copying) {
         doc("Makes self look into a storage"), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)", size.size(), stride.size());
-            const bool as_is = stride.empty() && size == self.sizes();   // the shape is left alone, and the storage with it
+            const bool as_is = size == self.sizes() && (stride.empty() || stride == self.strides());   // the shape is left alone, and the storage with it
             Sizes strides = as_is ? Sizes(self.strides()) : stride.size() == size.size() ? Sizes(stride) : contiguous_strides(size);
             KINDLING_CHECK(Runtime, !self.impl()->uncounted || thread_state.inference_mode, "Inplace update to inference tensor outside InferenceMode is not allowed.");
             KINDLING_CHECK(Runtime, storage_offset >= 0, "Tensor: invalid storage offset %ld", storage_offset);
