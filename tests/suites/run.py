@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 # What a suite's entry says where it says nothing.
 DEFAULTS = {
     "paths": [], "tests": [], "python_path": [], "packages": [], "arguments": [], "environment": {}, "left_out": {},
-    "sample": 1.0, "seed": 0, "limit": 60, "whole_limit": 240, "folder": ".", "bar": 99.0, "parts": {}, "each": {}, "helpers": {}, "helpers_if_missing": {}, "old_names": {}, "operators": {}, "note": "",
+    "sample": 1.0, "seed": 0, "limit": 60, "whole_limit": 600, "folder": ".", "bar": 99.0, "parts": {}, "each": {}, "helpers": {}, "helpers_if_missing": {}, "old_names": {}, "operators": {}, "note": "",
 }
 
 
