@@ -437,7 +437,10 @@ OPERATORS(arithmetic) {
     declare("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", {
         doc("self * 2**other"), out_castable(), has_inplace(),
         composition([](const Tensor& self, const Tensor& other) {
-            if (self.is_complex() && category(other.dtype()) < 2) return complex(ldexp(real(self), other), ldexp(imag(self), other));
+            if (self.is_complex() && category(other.dtype()) < 2) {
+                Tensor whole = other.dtype() == DType::Bool ? to(other, DType::UInt8) : other;
+                return complex(ldexp(real(self), whole), ldexp(imag(self), whole));
+            }
             if (!is_floating(self.dtype()) || category(other.dtype()) >= 2) return mul(self, pow(Scalar(2.0), other));
             KINDLING_CHECK(NotImplemented, other.dtype() != DType::Bool, "\"ldexp_cpu_exp\" not implemented for 'Bool'");
             // In steps, none of which is infinite or 0 where the whole product is not.

@@ -46,6 +46,19 @@ void attend(const Tensor& query, const Tensor& key, const Tensor& value, const T
     else library::attention(problem);
 }
 
+/// What the sums and maxima of bags go by: their memory is written where `bags` says. False where there is no memory (meta).
+bool check_bags(const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count) {
+    KINDLING_CHECK(Runtime, weight.dim() == 2 && is_floating(weight.dtype()) && !is_float8(weight.dtype()), "embedding_bag: the table must be a matrix of floating numbers");
+    KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 && bags.dtype() == DType::Int64 && indices.dim() == 1 && bags.numel() == indices.numel() && count >= 0,
+                   "embedding_bag: indices and bags must be vectors of one length, of int64");
+    if (weight.is_meta() || indices.is_meta() || bags.is_meta()) return false;
+    Tensor flat = contiguous(bags);
+    const auto* bag = static_cast<const int64_t*>(flat.data());
+    for (int64_t i = 0; i < flat.numel(); i++)
+        KINDLING_CHECK(Runtime, bag[i] >= (i ? bag[i - 1] : -1) && bag[i] < count, "embedding_bag: bags must ascend and be less than %ld", count);
+    return true;
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -140,7 +153,10 @@ OPERATORS(embedding) {
         doc("The bag that each index lies in, for bags that start at the offsets, and how many indices but padding_idx lie in each"),
         in(space::Hidden), not_differentiable(), no_out(),
         kernel([](const Tensor& offsets, const Tensor& indices, int64_t padding_idx) {
+            KINDLING_CHECK(Runtime, offsets.dtype() == DType::Int64 && indices.dtype() == DType::Int64, "embedding_bag: indices and offsets must be of int64");
             const int64_t count = offsets.numel(), n = indices.numel();
+            if (offsets.is_meta() || indices.is_meta())
+                return std::tuple<Tensor, Tensor>(make_tensor({n}, DType::Int64, Device{DeviceType::Meta}), make_tensor({count}, DType::Int64, Device{DeviceType::Meta}));
             Tensor bags = empty({n}, DType::Int64), sizes = zeros({count}, DType::Int64);
             Tensor starts = contiguous(offsets), rows = contiguous(indices);
             const auto *start = static_cast<const int64_t*>(starts.data()), *index = static_cast<const int64_t*>(rows.data());
@@ -157,6 +173,8 @@ OPERATORS(embedding) {
     declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx, bool sparse) -> Tensor", {
         doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"), in(space::Hidden), no_out(),
         kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool) {
+            if (!check_bags(weight, indices, bags, count)) return make_tensor({count, weight.size(1)}, weight.dtype(), Device{DeviceType::Meta});
+            KINDLING_CHECK(Runtime, !per_sample_weights.defined() || per_sample_weights.numel() == indices.numel(), "embedding_bag: as many weights as indices");
             Tensor rows = contiguous(indices), bag_of = contiguous(bags);
             const int64_t n = rows.numel(), width = weight.size(1);
             const auto *row = static_cast<const int64_t*>(rows.data()), *wrong = library::find_outside(row, n, weight.size(0));
@@ -201,6 +219,8 @@ OPERATORS(embedding) {
     declare("_embedding_bag_max(Tensor weight, Tensor indices, Tensor bags, Tensor sizes, int padding_idx) -> (Tensor values, Tensor rows)", {
         doc("Maxima of table rows by bag and the rows they stand in; the first of several. Empty bags have 0"), in(space::Hidden), no_out(),
         kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, const Tensor& sizes, int64_t padding_idx) {
+            if (!check_bags(weight, indices, bags, sizes.numel()))
+                return std::tuple<Tensor, Tensor>(make_tensor({sizes.numel(), weight.size(1)}, weight.dtype(), Device{DeviceType::Meta}), make_tensor({sizes.numel(), weight.size(1)}, DType::Int64, Device{DeviceType::Meta}));
             const int64_t count = sizes.numel(), n = indices.numel(), width = weight.size(1);
             Tensor from = contiguous(indices), bag_of = contiguous(bags);
             const auto *row = static_cast<const int64_t*>(from.data()), *wrong = library::find_outside(row, n, weight.size(0));
@@ -238,7 +258,7 @@ OPERATORS(embedding) {
                 KINDLING_CHECK(Runtime, each->dtype() == DType::Int64 || each->dtype() == DType::Int32, "Expected tensor for argument #1 '%s' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding_bag)", each == &indices ? "indices" : "offsets", scalar_type_name(each->dtype()));
             int64_t padding_idx = padding ? (*padding < 0 ? *padding + weight.size(0) : *padding) : -1;
             int64_t count = offsets.numel() - (include_last_offset ? 1 : 0);
-            if (count > 0) {
+            if (count > 0 && !offsets.is_meta()) {
                 KINDLING_CHECK(Runtime, select(offsets, 0, 0).item<int64_t>() == 0, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got %ld", select(offsets, 0, 0).item<int64_t>());
                 int64_t last = select(offsets, 0, -1).item<int64_t>();
                 KINDLING_CHECK(Runtime, last <= indices.numel(), "offsets[-1] can not be greater than input's length, but got offsets[-1] of %ld and input's length of %ld", last, indices.numel());

@@ -48,7 +48,6 @@ sys.exit(first_calls.main())
     ("__import__('pickle').loads(__import__('pickle').dumps(torch.linalg.inv)) is torch.linalg.inv", "True"),
     ("repr(__import__('pickle').loads(__import__('pickle').dumps(torch.linalg.LinAlgError('no'))))", "_LinAlgError('no')"),
     ("__import__('pickle').loads(__import__('pickle').dumps(torch.OutOfMemoryError)) is torch.OutOfMemoryError", "True"),
-    ("__import__('copy').copy(torch.ops.aten)", "<torch.ops.aten>"),
 ])
 def test_answers(statement, answer):
     assert run("-c", f"import kindling as torch\nprint(({statement}))").strip() == answer
