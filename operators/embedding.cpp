@@ -384,7 +384,7 @@ OPERATORS(embedding) {
             Tensor weights = masked_fill(softmax(scores, -1, DType::None), all(eq(scores, Scalar(-__builtin_inf())), -1, true), Scalar(0));
             if (dead.defined()) weights = masked_fill(weights, dead, Scalar(0));   // a row with nothing to attend to gives zeros
             if (dropout_p > 0) weights = dropout(weights, dropout_p, true);
-            return to(matmul(weights, to(v, inside)), dtype);
+            return to(matmul(weights, to(v, inside)), dtype == DType::Bool ? DType::Int64 : dtype);
         }),
     });
     declare("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", {
