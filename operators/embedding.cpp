@@ -340,7 +340,7 @@ OPERATORS(embedding) {
             if (!value.numel() || !query.size(-2)) {   // nothing to attend to, or nobody who does: no more is looked at
                 Sizes sizes = query.sizes();
                 sizes[sizes.size() - 1] = value.size(-1);
-                auto none = [](const Tensor& t) { return sum(slice(reshape(t, {-1}), 0, 0, 0), t.dtype()); };
+                auto none = [](const Tensor& t) { return sum(slice(reshape(t, {-1}), 0, 0, 0)); };
                 return add(zeros(sizes, query.dtype(), std::nullopt, query.device()), add(add(none(query), none(key)), none(value)));
             }
             KINDLING_CHECK(Runtime, !(is_causal && attn_mask.defined()), "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
@@ -384,7 +384,7 @@ OPERATORS(embedding) {
             Tensor weights = masked_fill(softmax(scores, -1, DType::None), all(eq(scores, Scalar(-__builtin_inf())), -1, true), Scalar(0));
             if (dead.defined()) weights = masked_fill(weights, dead, Scalar(0));   // a row with nothing to attend to gives zeros
             if (dropout_p > 0) weights = dropout(weights, dropout_p, true);
-            return to(matmul(weights, to(v, inside)), dtype == DType::Bool ? DType::Int64 : dtype);
+            return to(matmul(weights, to(v, inside)), dtype);
         }),
     });
     declare("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", {
