@@ -38,7 +38,7 @@ Tensor make_sparse(Layout layout, IntList sizes, SparseParts parts) {
     impl->set_shape(sizes, Sizes(sizes.size(), 0));   // torch's strides of them
     impl->layout = layout;
     impl->key = key::Layout | (device.type == DeviceType::Meta ? key::Meta : 0u);
-    impl->device = device;
+    impl->device = device.plain();
     impl->inference = impl->uncounted = thread_state.inference_mode;
     impl->storage = storage.take();
     impl->version = &impl->storage->version;

@@ -20,6 +20,8 @@ struct Device {
     DeviceType type = DeviceType::CPU;
     int8_t index = -1;
     bool operator==(const Device&) const = default;
+    /// As tensors name it: of the CPU and of meta there is one, whatever index a program gives.
+    Device plain() const { return type == DeviceType::CPU || type == DeviceType::Meta ? Device{type} : *this; }
 };
 /// "cpu", "meta", "cuda:0".
 const char* name(DeviceType type);

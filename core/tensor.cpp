@@ -15,7 +15,7 @@ void set_default_dtype(DType dtype) {
 }
 
 static void place(TensorImpl* impl, Device device) {
-    impl->device = device;
+    impl->device = device.plain();
     if (is_float8(impl->dtype)) impl->key |= key::Float8;
     if (device.type == DeviceType::Meta) impl->key |= key::Meta;
     else if (is_private(device.type)) impl->key |= key::Private;
