@@ -251,7 +251,8 @@ def __getattr__(name):
 def _lazy_parts(space, homes, submodules, functions=()):
     """``__getattr__`` and ``__dir__`` of a package of ours that loads its files on first use.
 
-    ``space``: its globals; ``homes``: the file below it that defines a name, by name; ``submodules``: names of its files;
+    ``space``: its globals; ``homes``: the file below it that defines a name, by name ("file:name" if it has another name there);
+    ``submodules``: names of its files;
     ``functions``: names of functions that are names of files too. The function is what the package has, whatever is imported.
     """
     class Package(type(_sys)):
@@ -276,8 +277,9 @@ def _lazy_parts(space, homes, submodules, functions=()):
                 raise AttributeError(f"module {space['__name__']!r} has no attribute {name!r}")
             value = space[name] = _import("kindling._absent").find(space["__spec__"].name[9:], name)
             return value
-        module = _import(f"{space['__spec__'].name}.{home or name}")
-        value = space[name] = getattr(module, name) if home else module
+        file, _, own = (home or name).partition(":")
+        module = _import(f"{space['__spec__'].name}.{file}")
+        value = space[name] = getattr(module, own or name) if home else module
         return value
 
     def __dir__():

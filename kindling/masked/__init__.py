@@ -5,11 +5,13 @@ replaced by the operation's identity, so a row without any element gives that id
 A masked tensor (`maskedtensor`) brings its mask with it; the functions give ordinary ones.
 """
 import kindling as torch
-from kindling.masked.maskedtensor.core import MaskedTensor, is_masked_tensor
-from kindling.masked.maskedtensor.creation import as_masked_tensor, masked_tensor
 
 __all__ = ["amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor", "log_softmax", "logaddexp",
            "logsumexp", "masked_tensor", "MaskedTensor", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
+
+__getattr__, __dir__ = torch._lazy_parts(globals(), {**dict.fromkeys(("MaskedTensor", "is_masked_tensor"), "maskedtensor.core"),
+                                                     **dict.fromkeys(("as_masked_tensor", "masked_tensor"), "maskedtensor.creation")},
+                                         ("_ops", "maskedtensor"))
 
 
 def _lowest(dtype):
@@ -26,6 +28,7 @@ def _highest(dtype):
 
 def _filled(input, mask, identity):
     """`input` with `identity` where it is masked out."""
+    from kindling.masked.maskedtensor.core import MaskedTensor
     if isinstance(input, MaskedTensor):
         own = input.get_mask()
         input, mask = input.get_data(), own if mask is None else own & mask

@@ -2,9 +2,15 @@
 import kindling as torch
 from kindling import Tensor
 
-from ._internal import nested_tensor as _jagged
-
 __all__ = ["to_padded_tensor", "as_nested_tensor", "nested_tensor", "nested_tensor_from_jagged", "narrow", "masked_select"]
+
+__getattr__, __dir__ = torch._lazy_parts(globals(), {}, ("_internal",))
+
+
+def _jagged():
+    """The module of nested tensors with layout jagged, which needs this package to be there."""
+    from ._internal import nested_tensor
+    return nested_tensor
 
 
 def _layout(layout):
@@ -19,7 +25,7 @@ def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires
     jagged = _layout(layout)
     tensors = _listed(tensor_list, dtype, device)
     if jagged:
-        return _jagged.from_list([each.detach() for each in tensors], requires_grad)
+        return _jagged().from_list([each.detach() for each in tensors], requires_grad)
     from ._internal import strided
     result = strided.from_list([each.detach() for each in tensors], dtype, device)
     return strided.leaf(result, requires_grad)
@@ -54,11 +60,11 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None):
         ts = ts.to(device=device or ts.device, dtype=dtype or ts.dtype)
         if jagged:
             offsets = torch.arange(ts.size(0) + 1, device=ts.device) * ts.size(1)
-            return _jagged.make(ts.reshape(-1, *ts.shape[2:]), offsets, None, 1, ts.size(1), ts.size(1))
+            return _jagged().make(ts.reshape(-1, *ts.shape[2:]), offsets, None, 1, ts.size(1), ts.size(1))
         ts = list(ts.unbind())
     tensors = [each.to(device=device or each.device, dtype=dtype or each.dtype) for each in ts]
     if jagged:
-        return _jagged.from_list(tensors, None)
+        return _jagged().from_list(tensors, None)
     from ._internal import strided
     return strided.from_list(tensors, dtype, device)
 
@@ -75,7 +81,7 @@ def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=Non
             raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is required.")
         offsets, lengths = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)), None
     jagged_dim = 1 if jagged_dim is None else jagged_dim
-    return _jagged.make(values, offsets, lengths, jagged_dim, min_seqlen, max_seqlen)
+    return _jagged().make(values, offsets, lengths, jagged_dim, min_seqlen, max_seqlen)
 
 
 def narrow(tensor, dim, start, length, layout=torch.strided):
@@ -97,8 +103,8 @@ def narrow(tensor, dim, start, length, layout=torch.strided):
     last = begins[-1:] + length[-1:]
     packed = tensor.contiguous().view(-1, *tensor.shape[2:])
     if bool((length == width).all()) and bool((start == 0).all()):
-        return _jagged.make(packed, torch.cat([begins, last]), None, 1)
-    return _jagged.make(packed, torch.cat([begins, last]), length, 1)
+        return _jagged().make(packed, torch.cat([begins, last]), None, 1)
+    return _jagged().make(packed, torch.cat([begins, last]), length, 1)
 
 
 def masked_select(tensor, mask):
@@ -110,4 +116,4 @@ def masked_select(tensor, mask):
     values = tensor.masked_select(mask)
     whole = mask.expand(torch.broadcast_shapes(tensor.shape, mask.shape))
     lengths = whole.flatten(1).sum(1) if whole.dim() > 1 else whole.sum(0, keepdim=True)
-    return _jagged.make(values, torch.nn.functional.pad(lengths.cumsum(0), (1, 0)), None, 1)
+    return _jagged().make(values, torch.nn.functional.pad(lengths.cumsum(0), (1, 0)), None, 1)

@@ -242,3 +242,49 @@ def test_loaders_of_other_data_load_no_pipes():
     source = ("import sys, kindling as t; list(t.utils.data.DataLoader([1, 2, 3])); "
               "assert not any('datapipes' in name or 'graph' in name.rpartition('data.')[2] for name in sys.modules if 'utils.data' in name), sys.modules")
     subprocess.run([sys.executable, "-c", source], check=True, cwd=os.path.dirname(__file__))
+
+
+def test_a_thread_that_asks_while_another_one_loads_the_pipes():
+    done = subprocess.run([sys.executable, "-c", """
+import sys, threading
+from kindling.utils.data import IterDataPipe
+
+class Numbers(IterDataPipe):
+    def __iter__(self):
+        return iter(range(3))
+
+begun = threading.Event()
+
+class Slow:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith("kindling.utils.data.datapipes.iter"):
+            begun.set()
+            threading.Event().wait(0.05)
+
+def double(x):
+    return 2 * x
+
+found = []
+sys.meta_path.insert(0, Slow)
+threads = [threading.Thread(target=lambda: found.append(list(Numbers().map(double)))) for _ in range(3)]
+threads[0].start()
+begun.wait()
+for each in threads[1:]:
+    each.start()
+for each in threads:
+    each.join()
+assert found == [[0, 2, 4]] * 3, found
+"""], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("library", ["torch", "kindling"])
+def test_a_function_that_a_program_gives_first_stays(library):
+    done = subprocess.run([sys.executable, "-c", f"""
+from {library}.utils.data import IterDataPipe, MapDataPipe
+IterDataPipe.register_function("map", lambda pipe, *args: "mine")
+MapDataPipe.register_function("shuffle", lambda pipe, *args: "mine too")
+print(IterDataPipe().map(abs), MapDataPipe().shuffle())
+"""], capture_output=True, text=True)
+    assert done.stdout == "mine mine too\n", done.stderr

@@ -53,6 +53,18 @@ def test_answers(statement, answer):
     assert run("-c", f"import kindling as torch\nprint(({statement}))").strip() == answer
 
 
+@pytest.mark.parametrize("library", ["torch", "kindling"])
+def test_operators_are_modules_and_not_copied(library):
+    assert run("-c", f"""
+import copy, types
+import {library} as torch
+try:
+    copy.copy(torch.ops.aten)
+except TypeError as error:
+    print(isinstance(torch.ops.aten, types.ModuleType), str(error)[:13])
+""").strip() == "True cannot pickle"
+
+
 def test_what_a_program_puts_into_tensor_stays():
     assert run("-c", """
 import kindling as torch
@@ -121,6 +133,38 @@ def test_threads_import_at_once():
 
 def test_no_modules_wait_for_one_another():
     run(FUZZ / "imports.py", "--graph")
+
+
+def test_a_dataclass_is_made_while_another_thread_is_halfway_through_typing():
+    """dataclasses takes typing from sys.modules, finished or not."""
+    assert run("-c", """
+import importlib.machinery, sys, threading
+sys.modules.pop("typing", None)
+begun = threading.Event()
+
+class Slow(importlib.machinery.SourceFileLoader):
+    def exec_module(self, module):
+        begun.set()
+        threading.Event().wait(0.5)
+        super().exec_module(module)
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "typing":
+            spec = importlib.machinery.PathFinder.find_spec(name)
+            spec.loader = Slow(name, spec.origin)
+            return spec
+
+import dataclasses, contextlib, textwrap, kindling
+sys.meta_path.insert(0, Finder)
+other = threading.Thread(target=__import__, args=("typing",))
+other.start()
+begun.wait()
+from kindling.utils.benchmark.utils.timer import Language
+other.join()
+print(Language.CPP.value)
+""").strip() == "1"
 
 
 def test_threads_that_import_while_the_package_itself_is_imported():

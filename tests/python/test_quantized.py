@@ -1,7 +1,9 @@
 """Quantised tensors, and models with linear layers in whole numbers, as PyTorch's x86 engine computes them."""
 
 import copy
+import importlib
 import io
+import types
 import warnings
 
 import numpy
@@ -288,3 +290,13 @@ def test_warns_as_deprecated():
             warnings.simplefilter("always")
             t.ao.quantization.quantize_dynamic(t.nn.Sequential(t.nn.Linear(2, 2)), {t.nn.Linear})
         assert any(each.category is DeprecationWarning and "torch.ao.quantization is deprecated" in str(each.message) for each in seen)
+
+
+def test_the_package_has_the_public_names_of_its_files():
+    package = kindling.ao.quantization
+    files = [importlib.import_module(f"{package.__name__}.{each}") for each in package._NAMES]
+    assert package.__all__ == [name for file in files for name in file.__all__]
+    for file in files:
+        for name in file.__all__:
+            assert getattr(package, name) is getattr(file, name), name
+    assert not isinstance(package.quantize, types.ModuleType)

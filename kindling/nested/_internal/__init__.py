@@ -1,1 +1,4 @@
 """The classes of nested tensors and the operators on them."""
+import kindling as _kindling
+
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), {}, ("nested_tensor", "ops", "strided"))

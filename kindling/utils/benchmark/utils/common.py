@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import math
 import textwrap
+import typing  # noqa: F401    dataclasses asks it where it is among the modules, and another thread may be halfway through it
 
 import kindling as torch
 

@@ -2,6 +2,15 @@
 from kindling.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe, _Pipe
 
 
+def ready_made(name):
+    """Decorates a ready-made class of pipes: `source.name(...)` makes one of `source`. It does not wait for the other ones."""
+    def decorate(cls):
+        kind = IterDataPipe if issubclass(cls, IterDataPipe) else MapDataPipe
+        kind.functions[name] = cls
+        return cls
+    return decorate
+
+
 class functional_datapipe:
     """Decorates a class of pipes: `source.name(...)` makes one of `source`."""
 

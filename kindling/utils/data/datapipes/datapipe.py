@@ -12,9 +12,11 @@ def _load():
     """The ready-made pipes, which are functions of every pipe."""
     global _ready
     if not _ready:
-        _ready = True
-        import kindling.utils.data.datapipes.iter
-        import kindling.utils.data.datapipes.map  # noqa: F401
+        from kindling.utils.data.datapipes import iter, map
+        for package in (iter, map):
+            for name in package.__all__:
+                getattr(package, name)
+        _ready = True       # only now: another thread may ask meanwhile
 
 
 class _Pipe:
@@ -58,6 +60,7 @@ class _Pipe:
     @classmethod
     def register_function(cls, function_name, function):
         """Makes `pipe.function_name(...)` call `function(pipe, ...)`."""
+        _load()
         cls.functions[function_name] = function
 
     @classmethod

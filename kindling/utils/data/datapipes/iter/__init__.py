@@ -1,23 +1,21 @@
 """Ready-made pipes that are gone through in order."""
-from .callable import CollatorIterDataPipe as Collator
-from .callable import MapperIterDataPipe as Mapper
-from .combinatorics import SamplerIterDataPipe as Sampler
-from .combinatorics import ShufflerIterDataPipe as Shuffler
-from .combining import ConcaterIterDataPipe as Concater
-from .combining import DemultiplexerIterDataPipe as Demultiplexer
-from .combining import ForkerIterDataPipe as Forker
-from .combining import MultiplexerIterDataPipe as Multiplexer
-from .combining import ZipperIterDataPipe as Zipper
-from .filelister import FileListerIterDataPipe as FileLister
-from .fileopener import FileOpenerIterDataPipe as FileOpener
-from .grouping import BatcherIterDataPipe as Batcher
-from .grouping import GrouperIterDataPipe as Grouper
-from .grouping import UnBatcherIterDataPipe as UnBatcher
-from .routeddecoder import RoutedDecoderIterDataPipe as RoutedDecoder
-from .selecting import FilterIterDataPipe as Filter
-from .sharding import ShardingFilterIterDataPipe as ShardingFilter
-from .streamreader import StreamReaderIterDataPipe as StreamReader
-from .utils import IterableWrapperIterDataPipe as IterableWrapper
+import kindling as _kindling
 
 __all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper", "IterableWrapper",
            "Mapper", "Multiplexer", "RoutedDecoder", "Sampler", "ShardingFilter", "Shuffler", "StreamReader", "UnBatcher", "Zipper"]
+
+_HOMES = {"Collator": "callable:CollatorIterDataPipe", "Mapper": "callable:MapperIterDataPipe",
+          "Sampler": "combinatorics:SamplerIterDataPipe", "Shuffler": "combinatorics:ShufflerIterDataPipe",
+          "Concater": "combining:ConcaterIterDataPipe", "Demultiplexer": "combining:DemultiplexerIterDataPipe",
+          "Forker": "combining:ForkerIterDataPipe", "Multiplexer": "combining:MultiplexerIterDataPipe",
+          "Zipper": "combining:ZipperIterDataPipe", "FileLister": "filelister:FileListerIterDataPipe",
+          "FileOpener": "fileopener:FileOpenerIterDataPipe", "Batcher": "grouping:BatcherIterDataPipe",
+          "Grouper": "grouping:GrouperIterDataPipe", "UnBatcher": "grouping:UnBatcherIterDataPipe",
+          "RoutedDecoder": "routeddecoder:RoutedDecoderIterDataPipe", "Filter": "selecting:FilterIterDataPipe",
+          "ShardingFilter": "sharding:ShardingFilterIterDataPipe",
+          "StreamReader": "streamreader:StreamReaderIterDataPipe",
+          "IterableWrapper": "utils:IterableWrapperIterDataPipe"}
+_SUBMODULES = ("callable", "combinatorics", "combining", "filelister", "fileopener", "grouping", "routeddecoder",
+               "selecting", "sharding", "streamreader", "utils")
+
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _SUBMODULES)

@@ -2,14 +2,14 @@
 import copy
 
 from kindling.utils.data._utils.collate import default_collate
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
 from kindling.utils.data.datapipes.utils.common import _check_unpickable_fn, validate_input_col
 
 __all__ = ["CollatorIterDataPipe", "MapperIterDataPipe"]
 
 
-@functional_datapipe("map")
+@ready_made("map")
 class MapperIterDataPipe(IterDataPipe):
     """What a function makes of each element, or of its columns `input_col`, put in place of them or into column `output_col` (-1: a new one)."""
 
@@ -57,7 +57,7 @@ class MapperIterDataPipe(IterDataPipe):
         raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
 
 
-@functional_datapipe("collate")
+@ready_made("collate")
 class CollatorIterDataPipe(MapperIterDataPipe):
     """Each element (a batch) collated, by default as the loader does."""
 

@@ -2,7 +2,7 @@
 import random
 
 import kindling as torch
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
 from kindling.utils.data.sampler import SequentialSampler
 
@@ -30,7 +30,7 @@ class SamplerIterDataPipe(IterDataPipe):
         raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
 
 
-@functional_datapipe("shuffle")
+@ready_made("shuffle")
 class ShufflerIterDataPipe(IterDataPipe):
     """The elements at random, out of a buffer of `buffer_size`; the seed is drawn at each run, or is that of `set_seed`."""
 

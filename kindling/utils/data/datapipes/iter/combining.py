@@ -2,7 +2,7 @@
 import copy as _copy
 from collections import deque
 
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import _FEEDBACK, IterDataPipe, _described
 from kindling.utils.data.datapipes.utils.common import _check_unpickable_fn
 
@@ -15,7 +15,7 @@ def _lengths(pipe):
     raise TypeError(f"{type(pipe).__name__} instance doesn't have valid length")
 
 
-@functional_datapipe("concat")
+@ready_made("concat")
 class ConcaterIterDataPipe(IterDataPipe):
     """One pipe after the other."""
 
@@ -159,7 +159,7 @@ class _ChildDataPipe(IterDataPipe):
         raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
 
 
-@functional_datapipe("fork")
+@ready_made("fork")
 class ForkerIterDataPipe(IterDataPipe):
     """A list of pipes that each have all elements."""
 
@@ -172,7 +172,7 @@ class ForkerIterDataPipe(IterDataPipe):
         return [_ChildDataPipe(main, each) for each in range(num_instances)]
 
 
-@functional_datapipe("demux")
+@ready_made("demux")
 class DemultiplexerIterDataPipe(IterDataPipe):
     """A list of pipes: each element goes to the one whose number `classifier_fn` says."""
 
@@ -184,7 +184,7 @@ class DemultiplexerIterDataPipe(IterDataPipe):
         return [_ChildDataPipe(main, each) for each in range(num_instances)]
 
 
-@functional_datapipe("mux")
+@ready_made("mux")
 class MultiplexerIterDataPipe(IterDataPipe):
     """One element of each pipe in turn, until one has no more."""
 
@@ -206,7 +206,7 @@ class MultiplexerIterDataPipe(IterDataPipe):
         return min(_lengths(self)) * len(self.datapipes)
 
 
-@functional_datapipe("zip")
+@ready_made("zip")
 class ZipperIterDataPipe(IterDataPipe):
     """Tuples of an element of each pipe."""
 

@@ -1,5 +1,5 @@
 """Names of files."""
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
 from kindling.utils.data.datapipes.iter.utils import IterableWrapperIterDataPipe
 from kindling.utils.data.datapipes.utils.common import get_file_pathnames_from_root
@@ -7,7 +7,7 @@ from kindling.utils.data.datapipes.utils.common import get_file_pathnames_from_r
 __all__ = ["FileListerIterDataPipe"]
 
 
-@functional_datapipe("list_files")
+@ready_made("list_files")
 class FileListerIterDataPipe(IterDataPipe):
     """Paths of the files in folders, those that match `masks`; with `recursive` of those below, too."""
 

@@ -1,12 +1,12 @@
 """Open files."""
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
 from kindling.utils.data.datapipes.utils.common import get_file_binaries_from_pathnames
 
 __all__ = ["FileOpenerIterDataPipe"]
 
 
-@functional_datapipe("open_files")
+@ready_made("open_files")
 class FileOpenerIterDataPipe(IterDataPipe):
     """Pairs of a path and its file, open."""
 

@@ -1,14 +1,14 @@
 """Pipes that put elements together and take them apart."""
 from collections import defaultdict
 
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import DataChunk, IterDataPipe
 from kindling.utils.data.datapipes.utils.common import _check_unpickable_fn
 
 __all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"]
 
 
-@functional_datapipe("batch")
+@ready_made("batch")
 class BatcherIterDataPipe(IterDataPipe):
     """Batches of `batch_size` elements; with `drop_last` a smaller last one is left out."""
 
@@ -35,7 +35,7 @@ class BatcherIterDataPipe(IterDataPipe):
         raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
 
 
-@functional_datapipe("unbatch")
+@ready_made("unbatch")
 class UnBatcherIterDataPipe(IterDataPipe):
     """The elements of batches, `unbatch_level` deep; all levels for -1."""
 
@@ -58,7 +58,7 @@ class UnBatcherIterDataPipe(IterDataPipe):
             raise IndexError(f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe")
 
 
-@functional_datapipe("groupby")
+@ready_made("groupby")
 class GrouperIterDataPipe(IterDataPipe):
     """Groups of elements with the same key, of at most `group_size`; when `buffer_size` elements wait, the largest group goes."""
 

@@ -1,5 +1,5 @@
 """Decoding of files by their names' ends."""
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
 
 __all__ = ["RoutedDecoderIterDataPipe"]
@@ -9,7 +9,7 @@ def _ending(path):
     return path.rpartition("/")[2].partition(".")[2]
 
 
-@functional_datapipe("routed_decode")
+@ready_made("routed_decode")
 class RoutedDecoderIterDataPipe(IterDataPipe):
     """Pairs of a path and what the first handler that knows the name's end makes of its bytes."""
 

@@ -1,12 +1,12 @@
 """Pipes that leave elements out."""
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
 from kindling.utils.data.datapipes.utils.common import _check_unpickable_fn, validate_input_col
 
 __all__ = ["FilterIterDataPipe"]
 
 
-@functional_datapipe("filter")
+@ready_made("filter")
 class FilterIterDataPipe(IterDataPipe):
     """The elements that a function is true of; with `input_col` the function is given those columns."""
 

@@ -1,7 +1,7 @@
 """Pipes of which each worker reads its part."""
 from enum import IntEnum
 
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
 
 __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
@@ -18,11 +18,12 @@ class _ShardingIterDataPipe(IterDataPipe):
         raise NotImplementedError
 
 
-@functional_datapipe("sharding_filter")
+@ready_made("sharding_filter")
 class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
     """Every n-th element, where there are n instances, from the instance's number on."""
 
     def __init__(self, source_datapipe, sharding_group_filter=None):
+        super().__init__()
         self.source_datapipe, self.sharding_group_filter = source_datapipe, sharding_group_filter
         self.groups, self.num_of_instances, self.instance_id = {}, 1, 0
 

@@ -1,11 +1,11 @@
 """What open files hold."""
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
 
 __all__ = ["StreamReaderIterDataPipe"]
 
 
-@functional_datapipe("read_from_stream")
+@ready_made("read_from_stream")
 class StreamReaderIterDataPipe(IterDataPipe):
     """Pairs of a path and what its file holds, or with `chunk` its pieces of that length."""
 

@@ -1,9 +1,9 @@
 """Ready-made pipes whose samples have an index."""
-from .callable import MapperMapDataPipe as Mapper
-from .combinatorics import ShufflerIterDataPipe as Shuffler
-from .combining import ConcaterMapDataPipe as Concater
-from .combining import ZipperMapDataPipe as Zipper
-from .grouping import BatcherMapDataPipe as Batcher
-from .utils import SequenceWrapperMapDataPipe as SequenceWrapper
+import kindling as _kindling
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
+
+_HOMES = {"Mapper": "callable:MapperMapDataPipe", "Shuffler": "combinatorics:ShufflerIterDataPipe",
+          "Concater": "combining:ConcaterMapDataPipe", "Zipper": "combining:ZipperMapDataPipe",
+          "Batcher": "grouping:BatcherMapDataPipe", "SequenceWrapper": "utils:SequenceWrapperMapDataPipe"}
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, ("callable", "combinatorics", "combining", "grouping", "utils"))

@@ -1,5 +1,5 @@
 """Samples put through a function."""
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import MapDataPipe
 from kindling.utils.data.datapipes.utils.common import _check_unpickable_fn
 
@@ -11,7 +11,7 @@ def default_fn(data):
     return data
 
 
-@functional_datapipe("map")
+@ready_made("map")
 class MapperMapDataPipe(MapDataPipe):
     """What a function makes of each sample."""
 

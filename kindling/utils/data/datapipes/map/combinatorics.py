@@ -46,4 +46,4 @@ class ShufflerIterDataPipe(IterDataPipe):
         return len(self.datapipe)
 
 
-MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)
+MapDataPipe.functions["shuffle"] = ShufflerIterDataPipe

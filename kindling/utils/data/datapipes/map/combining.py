@@ -1,5 +1,5 @@
 """Pipes made of several."""
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import MapDataPipe
 
 __all__ = ["ConcaterMapDataPipe", "ZipperMapDataPipe"]
@@ -15,7 +15,7 @@ def _check(datapipes):
     return datapipes
 
 
-@functional_datapipe("concat")
+@ready_made("concat")
 class ConcaterMapDataPipe(MapDataPipe):
     """One pipe behind the other."""
 
@@ -34,7 +34,7 @@ class ConcaterMapDataPipe(MapDataPipe):
         return sum(map(len, self.datapipes))
 
 
-@functional_datapipe("zip")
+@ready_made("zip")
 class ZipperMapDataPipe(MapDataPipe):
     """Tuples of the samples with the same index."""
 

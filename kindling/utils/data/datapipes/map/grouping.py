@@ -1,11 +1,11 @@
 """Samples put together."""
-from kindling.utils.data.datapipes._decorator import functional_datapipe
+from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import DataChunk, MapDataPipe
 
 __all__ = ["BatcherMapDataPipe"]
 
 
-@functional_datapipe("batch")
+@ready_made("batch")
 class BatcherMapDataPipe(MapDataPipe):
     """Batches of `batch_size` samples; with `drop_last` a smaller last one is left out."""
 

@@ -1,4 +1,5 @@
-from .linear import Linear
-from .rnn import GRU, LSTM, GRUCell, LSTMCell, RNNCell
+import kindling as _kindling
 
 __all__ = ["Linear", "LSTM", "GRU", "LSTMCell", "RNNCell", "GRUCell"]
+
+__getattr__, __dir__ = _kindling._lazy_parts(globals(), {**dict.fromkeys(__all__, "rnn"), "Linear": "linear"}, ("linear", "rnn"))
