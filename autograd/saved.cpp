@@ -16,6 +16,7 @@ static Tensor copy_of(const Tensor& tensor) {
     GradMode off(false);
     Tensor fresh = tape::detach(tensor);
     if (fresh.is_same(tensor)) return detached(tensor);
+    tensor.impl()->keep_version();      // what the class made looks into memory of its own and holds nothing of the tensor's
     fresh.impl()->share_version(tensor.impl());
     return fresh;
 }

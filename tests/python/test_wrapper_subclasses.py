@@ -126,3 +126,18 @@ def test_a_class_shows_what_it_wraps():
         exec(WRAPPER, scope)
         return repr(scope["x"]), library.Tensor.__repr__(library.ones(1), tensor_contents="here")
     assert both(kindling) == both(torch)
+
+
+@pytest.mark.parametrize("library", [torch, kindling])
+def test_what_a_wrapper_saves_counts_writes_after_the_result_is_gone(library):
+    """The class makes the saved header over memory of its own; the count of writes must not lie in what the result has freed."""
+    scope = {"t": library}
+    exec(WRAPPER, scope)
+    x, W = scope["x"], scope["W"]
+    for _ in range(50):
+        total = x.exp().sum()
+        kept = [library.full((2,), 3.0) for _ in range(20)]     # take the memory that was freed
+        for each in kept:
+            each.add_(1)
+        (slope,) = library.autograd.grad(total, x)
+        assert slope.inner.tolist() == pytest.approx([2.718281828, 2.718281828**2], rel=1e-5)
