@@ -133,7 +133,7 @@ def test_what_a_wrapper_saves_counts_writes_after_the_result_is_gone(library):
     """The class makes the saved header over memory of its own; the count of writes must not lie in what the result has freed."""
     scope = {"t": library}
     exec(WRAPPER, scope)
-    x, W = scope["x"], scope["W"]
+    x = scope["x"]
     for _ in range(50):
         total = x.exp().sum()
         kept = [library.full((2,), 3.0) for _ in range(20)]     # take the memory that was freed
