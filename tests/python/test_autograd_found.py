@@ -1,4 +1,6 @@
 """What random programs of automatic differentiation found (tests/fuzz/programs.py), by class; PyTorch is asked for each."""
+import os
+
 import pytest
 
 from both import same
@@ -321,6 +323,7 @@ def test_versions_after_memory_was_exchanged(exchange, counted):
     same(f"x = torch.zeros(3, dtype=torch.float64)\nv, d = x[:2], x.detach()\nx.add_(1)\n{exchange}\n{counted}", SETUP)
 
 
+@pytest.mark.skipif("KINDLING_SANITIZED" in os.environ, reason="under a sanitizer every block comes from the system and is not counted")
 @pytest.mark.parametrize("exchange", [lambda x, y: setattr(x, "data", y), lambda x, y: x.set_(y)])
 def test_exchanged_memory_is_given_back(exchange):
     """What counts with a storage that it no longer looks into does not hold the memory."""
