@@ -317,3 +317,10 @@ def test_attention_of_sizes_that_do_not_fit(key, value):
     t = kindling
     with pytest.raises(RuntimeError, match="do not fit"):
         t.ops.aten._scaled_dot_product_flash_attention_for_cpu(t.ones(1, 1, 3, 4), t.ones(key), t.ones(value))
+
+
+def test_sizes_whose_product_is_no_number():
+    import kindling
+
+    with pytest.raises(RuntimeError, match="do not fit"):
+        kindling.native_group_norm(kindling.ones(0, 7, 3), None, None, 0, 7, 2**62, 7, 1e-5)
