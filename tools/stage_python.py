@@ -8,7 +8,6 @@ tracebacks and inspect. As files all would have 3.3 times the size: the installe
 What a program loads when it starts stays a file, because an archive takes a millisecond to open.
 """
 
-import lzma
 import marshal
 import re
 import shutil
@@ -16,6 +15,11 @@ import sys
 import zipfile
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+
+try:
+    import lzma
+except ImportError:     # an interpreter built without it: sources lie in the archive singly
+    lzma = None
 
 ARCHIVE = "_archive.zip"
 
@@ -83,16 +87,19 @@ def main(package, stub, output):
                 if re.search(rb"^(def )?__getattr__[(,]", text, re.M) and path.parts != ("__init__.py",):
                     target.with_suffix(".pyi").write_text(STUB)
                 continue
-            if has_bytecode(path, len(text)):
-                shown[str(path)] = text
+            compiled = has_bytecode(path, len(text))
+            if compiled:
                 archive.writestr(zipfile.ZipInfo(f"{path}c", DATE), bytecode(text, f"{package.name}/{path}"), zipfile.ZIP_DEFLATED, 9)
+            if compiled and lzma:
+                shown[str(path)] = text
             else:
                 archive.writestr(zipfile.ZipInfo(str(path), DATE), text, zipfile.ZIP_DEFLATED, 9)
             private = any(part.startswith("_") for part in (*path.parts[:-1], path.stem.removeprefix("__init__")))
             if not private and (path.stem == "__init__" or path.parent / "__init__.py" in plain):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.with_suffix(".pyi").write_text(STUB)
-        archive.writestr(zipfile.ZipInfo("sources.xz", DATE), lzma.compress(marshal.dumps(shown), preset=9 | lzma.PRESET_EXTREME), zipfile.ZIP_STORED)
+        if lzma:
+            archive.writestr(zipfile.ZipInfo("sources.xz", DATE), lzma.compress(marshal.dumps(shown), preset=9 | lzma.PRESET_EXTREME), zipfile.ZIP_STORED)
     (output / "py.typed").touch()
     shutil.copy(stub, output / "__init__.pyi")
 
