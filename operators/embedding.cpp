@@ -46,6 +46,8 @@ void attend(const Tensor& query, const Tensor& key, const Tensor& value, const T
     else library::attention(problem);
 }
 
+Tensor on_meta(IntList sizes, DType dtype) { return make_tensor(sizes, dtype, Device{DeviceType::Meta}); }
+
 /// What the sums and maxima of bags go by: their memory is written where `bags` says. False where there is no memory (meta).
 bool check_bags(const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count) {
     KINDLING_CHECK(Runtime, weight.dim() == 2 && is_floating(weight.dtype()) && !is_float8(weight.dtype()), "embedding_bag: the table must be a matrix of floating numbers");
@@ -53,7 +55,7 @@ bool check_bags(const Tensor& weight, const Tensor& indices, const Tensor& bags,
                    "embedding_bag: indices and bags must be vectors of one length, of int64");
     if (weight.is_meta() || indices.is_meta() || bags.is_meta()) return false;
     Tensor flat = contiguous(bags);
-    const auto* bag = static_cast<const int64_t*>(flat.data());
+    const int64_t* bag = flat.data_ptr<int64_t>();
     for (int64_t i = 0; i < flat.numel(); i++)
         KINDLING_CHECK(Runtime, bag[i] >= (i ? bag[i - 1] : -1) && bag[i] < count, "embedding_bag: bags must ascend and be less than %ld", count);
     return true;
@@ -156,12 +158,11 @@ OPERATORS(embedding) {
             KINDLING_CHECK(Runtime, offsets.dtype() == DType::Int64 && indices.dtype() == DType::Int64, "embedding_bag: indices and offsets must be of int64");
             const int64_t count = offsets.numel(), n = indices.numel();
             if (offsets.is_meta() || indices.is_meta())
-                return std::tuple<Tensor, Tensor>(make_tensor({n}, DType::Int64, Device{DeviceType::Meta}), make_tensor({count}, DType::Int64, Device{DeviceType::Meta}));
+                return std::tuple<Tensor, Tensor>(on_meta({n}, DType::Int64), on_meta({count}, DType::Int64));
             Tensor bags = empty({n}, DType::Int64), sizes = zeros({count}, DType::Int64);
             Tensor starts = contiguous(offsets), rows = contiguous(indices);
-            const auto *start = static_cast<const int64_t*>(starts.data()), *index = static_cast<const int64_t*>(rows.data());
-            auto *to = static_cast<int64_t*>(bags.data()), *size = static_cast<int64_t*>(sizes.data());
-            int64_t bag = -1;
+            const int64_t *start = starts.data_ptr<int64_t>(), *index = rows.data_ptr<int64_t>();
+            int64_t *to = bags.data_ptr<int64_t>(), *size = sizes.data_ptr<int64_t>(), bag = -1;
             for (int64_t i = 0; i < n; i++) {
                 while (bag + 1 < count && start[bag + 1] <= i) bag++;
                 to[i] = bag;
@@ -173,19 +174,19 @@ OPERATORS(embedding) {
     declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx, bool sparse) -> Tensor", {
         doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"), in(space::Hidden), no_out(),
         kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool) {
-            if (!check_bags(weight, indices, bags, count)) return make_tensor({count, weight.size(1)}, weight.dtype(), Device{DeviceType::Meta});
+            if (!check_bags(weight, indices, bags, count)) return on_meta({count, weight.size(1)}, weight.dtype());
             KINDLING_CHECK(Runtime, !per_sample_weights.defined() || per_sample_weights.numel() == indices.numel(), "embedding_bag: as many weights as indices");
             Tensor rows = contiguous(indices), bag_of = contiguous(bags);
             const int64_t n = rows.numel(), width = weight.size(1);
-            const auto *row = static_cast<const int64_t*>(rows.data()), *wrong = library::find_outside(row, n, weight.size(0));
+            const int64_t *row = rows.data_ptr<int64_t>(), *wrong = library::find_outside(row, n, weight.size(0));
             KINDLING_CHECK(Runtime, !wrong || padding_idx < 0, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
             KINDLING_CHECK(Runtime, !wrong, "Index %ld of input takes value %ld which is not in the valid range [0, %ld)", wrong - row, *wrong, weight.size(0));
             // A sparse matrix of bags by rows times the table. Half types are summed as floats.
             const DType wide = is_half(weight.dtype()) ? DType::Float32 : weight.dtype();
             Tensor kept = empty({n}, DType::Int64), factors = per_sample_weights.defined() ? clone(to(per_sample_weights, wide)) : ones({n}, wide);
             Tensor starts = zeros({count + 1}, DType::Int64), result = empty({count, width}, wide);
-            auto *column = static_cast<int64_t*>(kept.data()), *start = static_cast<int64_t*>(starts.data());
-            const auto* bag = static_cast<const int64_t*>(bag_of.data());
+            int64_t *column = kept.data_ptr<int64_t>(), *start = starts.data_ptr<int64_t>();
+            const int64_t* bag = bag_of.data_ptr<int64_t>();
             const size_t item = item_size(wide);
             auto* factor = static_cast<char*>(factors.data());
             int64_t filled = 0;
@@ -220,16 +221,16 @@ OPERATORS(embedding) {
         doc("Maxima of table rows by bag and the rows they stand in; the first of several. Empty bags have 0"), in(space::Hidden), no_out(),
         kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, const Tensor& sizes, int64_t padding_idx) {
             if (!check_bags(weight, indices, bags, sizes.numel()))
-                return std::tuple<Tensor, Tensor>(make_tensor({sizes.numel(), weight.size(1)}, weight.dtype(), Device{DeviceType::Meta}), make_tensor({sizes.numel(), weight.size(1)}, DType::Int64, Device{DeviceType::Meta}));
+                return std::tuple<Tensor, Tensor>(on_meta({sizes.numel(), weight.size(1)}, weight.dtype()), on_meta({sizes.numel(), weight.size(1)}, DType::Int64));
             const int64_t count = sizes.numel(), n = indices.numel(), width = weight.size(1);
             Tensor from = contiguous(indices), bag_of = contiguous(bags);
-            const auto *row = static_cast<const int64_t*>(from.data()), *wrong = library::find_outside(row, n, weight.size(0));
+            const int64_t *row = from.data_ptr<int64_t>(), *wrong = library::find_outside(row, n, weight.size(0));
             KINDLING_CHECK(Runtime, !wrong, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
             const DType wide = weight.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
             Tensor table = to(index_select(weight, 0, from), wide), values = zeros({count, width}, wide), rows = zeros({count, width}, DType::Int64);
-            const auto* bag = static_cast<const int64_t*>(bag_of.data());
+            const int64_t* bag = bag_of.data_ptr<int64_t>();
             const auto find = [&]<class T>(const T* at, T* value) {
-                auto* place = static_cast<int64_t*>(rows.data());
+                int64_t* place = rows.data_ptr<int64_t>();
                 int64_t filled = -1;    // the bag that has a row already
                 for (int64_t i = 0; i < n; i++, at += width) {
                     if (bag[i] < 0 || row[i] == padding_idx) continue;
@@ -240,8 +241,8 @@ OPERATORS(embedding) {
                     filled = bag[i];
                 }
             };
-            if (wide == DType::Float64) find(static_cast<const double*>(table.data()), static_cast<double*>(values.data()));
-            else find(static_cast<const float*>(table.data()), static_cast<float*>(values.data()));
+            if (wide == DType::Float64) find(table.data_ptr<double>(), values.data_ptr<double>());
+            else find(table.data_ptr<float>(), values.data_ptr<float>());
             return std::tuple<Tensor, Tensor>(to(values, weight.dtype()), rows);
         }),
         derivative("weight", GIVEN(Tensor grad, Tensor rows, Tensor sizes, IntList weight_sizes) {

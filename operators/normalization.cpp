@@ -516,17 +516,17 @@ OPERATORS(normalization) {
     declare("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over groups of channels (Wu and He, 2018); also mean and 1 / deviation"), in(space::Torch), no_out(),
         kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps) {
-            int64_t sample = 0, all = -1;   // elements; their product need not be a number
-            const bool counted = !__builtin_mul_overflow(C, HxW, &sample) && !__builtin_mul_overflow(N, sample, &all);
-            KINDLING_CHECK(Runtime, counted && N >= 0 && HxW >= 0 && group > 0 && C >= 0 && C % group == 0 && input.numel() == all, "native_group_norm: %ld channels in %ld groups of an input of shape %s do not fit %ld samples of %ld places", C, group, str(input.sizes()).c_str(), N, HxW);
+            int64_t sample = 0, elements = -1;   // what the sizes say; their product need not be a number
+            const bool counted = !__builtin_mul_overflow(C, HxW, &sample) && !__builtin_mul_overflow(N, sample, &elements);
+            KINDLING_CHECK(Runtime, counted && N >= 0 && HxW >= 0 && group > 0 && C >= 0 && C % group == 0 && input.numel() == elements, "native_group_norm: %ld channels in %ld groups of an input of shape %s do not fit %ld samples of %ld places", C, group, str(input.sizes()).c_str(), N, HxW);
             for (const Tensor* each : {&weight, &bias})
                 KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == C && is_floating(each->dtype())), "native_group_norm: expected floating weight and bias of %ld elements, got %s of %ld", C, kindling::name(each->dtype()), each->numel());
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"GroupNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
             const DType type = statistics_type(input, {&weight, &bias});
             Tensor x = contiguous(input);
             if (!weight.defined() && !bias.defined()) {
-                Normalized done = normalized(view(x, {N, group, C / group * HxW}), last_dims(3, 1), weight, bias, eps, 2);
-                return std::tuple<Tensor, Tensor, Tensor>(view(done.result, input.sizes()), view(to(done.mean, type), {N, group}), view(to(done.rstd, type), {N, group}));
+                Normalized all = normalized(view(x, {N, group, C / group * HxW}), last_dims(3, 1), weight, bias, eps, 2);
+                return std::tuple<Tensor, Tensor, Tensor>(view(all.result, input.sizes()), view(to(all.mean, type), {N, group}), view(to(all.rstd, type), {N, group}));
             }
             // The numbers of rows first, then x * scale + offset by channel: weights that change within a row would cost more.
             auto [mean_, rstd] = statistics(view(x, {N, group, C / group * HxW}), last_dims(3, 1), eps);

@@ -89,17 +89,24 @@ struct Operands {
     int64_t out_count;
 };
 
-[[gnu::cold]] void run_half(DType dtype, const Operands& o, const Job<float>& run) {
+// run(bias, out) with floats for both, which are of a half type.
+template <class Run>
+void with_float_result(DType dtype, const void* bias, int64_t bias_count, void* out, int64_t count, const Run& run) {
     constexpr auto halves = Types<Half, BFloat16>{};
-    Load<float> load = find_load<float>(halves, dtype, "");
-    Store<float> store = find_store<float>(halves, dtype, "");
-    Widened<float> l(load, o.left, 2, 1, o.left_count), r(load, o.right, 2, 1, o.right_count),
-        b(load, o.bias, 2, 1, o.bias_count);
-    Scratch<float> result(o.out_count);
-    run(l.values.data, r.values.data, o.bias ? b.values.data : nullptr, result.data);
-    parallel_for(0, o.out_count, 32768, [&](int64_t begin, int64_t end) {
-        store(static_cast<char*>(o.out) + 2 * begin, 1, result.data + begin, end - begin);
+    const Store<float> store = find_store<float>(halves, dtype, "");
+    const Widened<float> b(find_load<float>(halves, dtype, ""), bias, 2, 1, bias_count);
+    Scratch<float> result(count);
+    run(bias ? static_cast<const float*>(b.values.data) : nullptr, result.data);
+    parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) {
+        store(static_cast<char*>(out) + 2 * begin, 1, result.data + begin, end - begin);
     });
+}
+
+[[gnu::cold]] void run_half(DType dtype, const Operands& o, const Job<float>& run) {
+    const Load<float> load = find_load<float>(Types<Half, BFloat16>{}, dtype, "");
+    const Widened<float> l(load, o.left, 2, 1, o.left_count), r(load, o.right, 2, 1, o.right_count);
+    with_float_result(dtype, o.bias, o.bias_count, o.out, o.out_count,
+                      [&](const float* bias, float* out) { run(l.values.data, r.values.data, bias, out); });
 }
 
 template <class R>
@@ -158,17 +165,6 @@ void by_dtype(DType dtype, const void* left, int64_t left_count, const void* rig
 bool by_tiles(const Convolution& c, const Shape& s) {
     return c.dtype == DType::BFloat16 && s.out_channels >= 16 && s.in_channels * s.taps >= 32 && has_tiles();
 }
-// run(bias, out) with floats for both.
-template <class Run>
-void with_float_result(const void* bias, int64_t bias_count, void* out, int64_t count, const Run& run) {
-    constexpr auto type = Types<BFloat16>{};
-    const Load<float> load = find_load<float>(type, DType::BFloat16, "");
-    const Store<float> store = find_store<float>(type, DType::BFloat16, "");
-    const Widened<float> b(load, bias, 2, 1, bias_count);
-    Scratch<float> result(count);
-    run(bias ? static_cast<const float*>(b.values.data) : nullptr, result.data);
-    parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) { store(static_cast<char*>(out) + 2 * begin, 1, result.data + begin, end - begin); });
-}
 
 struct Counts {
     int64_t input, weight, output;
@@ -197,7 +193,7 @@ void convolution_input_gradient(const Convolution& c, const void* grad_output, c
     Counts n(s);
     if (n.input == 0) return;
     if (by_tiles(c, s))
-        return with_float_result(bias, c.in_channels, grad_input, n.input, [&](const float* b, float* to) {
+        return with_float_result(c.dtype, bias, c.in_channels, grad_input, n.input, [&](const float* b, float* to) {
             run_unrolled_input(s, static_cast<const BFloat16*>(grad_output), static_cast<const BFloat16*>(weight), b, to);
         });
     by_dtype(c.dtype, grad_output, n.output, weight, n.weight, bias, c.in_channels, grad_input, n.input,
@@ -209,7 +205,7 @@ void convolution_weight_gradient(const Convolution& c, const void* input, const 
     Counts n(s);
     if (n.weight == 0) return;
     if (n.input && n.output && by_tiles(c, s))
-        return with_float_result(nullptr, 0, grad_weight, n.weight, [&](const float*, float* to) {
+        return with_float_result(c.dtype, nullptr, 0, grad_weight, n.weight, [&](const float*, float* to) {
             run_unrolled_weight(s, static_cast<const BFloat16*>(input), static_cast<const BFloat16*>(grad_output), to);
         });
     by_dtype(c.dtype, input, n.input, grad_output, n.output, nullptr, 0, grad_weight, n.weight,
