@@ -20,6 +20,8 @@ import sys
 
 import kindling
 
+_QUANTISED = "needs quantised operators that are not there yet; dynamic quantisation of linear and recurrent layers is"
+
 # What would be needed, by the beginning of a name below torch; the longest one counts. The tables have no other text.
 NEEDS = {
     "": "is not there yet in Kindling",
@@ -29,7 +31,7 @@ NEEDS = {
     "_functorch": "belongs to PyTorch's compiler",
     "_inductor": "belongs to PyTorch's code generator",
     "_subclasses": "needs tensors without data in place of real ones, which come with compilation",
-    "ao": "needs quantised operators that are not there yet; dynamic quantisation of linear and recurrent layers is",
+    "ao": _QUANTISED,
     "ao.pruning": "is not there yet; torch.nn.utils.prune is",
     "ao.ns": "compares quantised models, and quantised tensors are not there yet",
     "ao.quantization": "belongs to static quantisation or to quantisation of graphs, which are not there yet; dynamic quantisation of linear and recurrent layers is",
@@ -48,16 +50,16 @@ NEEDS = {
     "mps": "needs an Apple GPU",
     "mtia": "needs an MTIA device",
     "nativert": "needs graphs of whole programs, which come with compilation",
-    "nn.intrinsic": "needs quantised operators that are not there yet; dynamic quantisation of linear and recurrent layers is",
+    "nn.intrinsic": _QUANTISED,
     "nn.parallel": "needs devices beside the CPU, and there are none",
-    "nn.qat": "needs quantised operators that are not there yet; dynamic quantisation of linear and recurrent layers is",
-    "nn.quantizable": "needs quantised operators that are not there yet; dynamic quantisation of linear and recurrent layers is",
-    "nn.quantized": "needs quantised operators that are not there yet; dynamic quantisation of linear and recurrent layers is",
+    "nn.qat": _QUANTISED,
+    "nn.quantizable": _QUANTISED,
+    "nn.quantized": _QUANTISED,
     "numa": "binds processes to nodes of memory, which Kindling leaves to numactl",
     "ops": "is an operator of PyTorch's that is not there yet",
     "onnx": "needs graphs of whole programs, which come with compilation",
     "package": "stores Python code in archives that run as they are loaded, which Kindling refuses; use torch.save",
-    "quantization": "needs quantised operators that are not there yet; dynamic quantisation of linear and recurrent layers is",
+    "quantization": _QUANTISED,
     "sparse": "needs a GPU that multiplies tensors with two of four elements",
     "utils.bundled_inputs": "needs scripts, which come with compilation",
     "utils.cpp_extension": "builds against PyTorch's C++ library; Kindling's own is found by find_package(Kindling)",

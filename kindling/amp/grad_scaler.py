@@ -255,13 +255,9 @@ class GradScaler:
         self.__dict__.update(state)
 
 
-def _registered(name):
-    """An operator that a device's package has registered, or None."""
-    return getattr(torch, name) if torch._C._overload_names(name) else None
-
-
 def _check_and_unscale(grads, found_inf, inv_scale):
-    kernel = _registered("_amp_foreach_non_finite_check_and_unscale_")
+    from kindling.optim.optimizer import _registered_kernel
+    kernel = _registered_kernel("_amp_foreach_non_finite_check_and_unscale_")
     if kernel is not None:
         kernel(grads, found_inf, inv_scale)
         return
@@ -272,7 +268,8 @@ def _check_and_unscale(grads, found_inf, inv_scale):
 
 
 def _update_scale(scale, tracker, found_inf, growth_factor, backoff_factor, growth_interval):
-    kernel = _registered("_amp_update_scale_")
+    from kindling.optim.optimizer import _registered_kernel
+    kernel = _registered_kernel("_amp_update_scale_")
     if kernel is not None:
         kernel(scale, tracker, found_inf, growth_factor, backoff_factor, growth_interval)
     elif found_inf.item():

@@ -1,9 +1,9 @@
 """Adagrad."""
 import kindling as torch
-from kindling.optim.optimizer import (Optimizer, _check_foreach, _check_fused, _check_lr, _check_no_scaling,
-                                      _check_not_negative, _check_steps, _decay, _default_to_fused_or_foreach,
-                                      _device_dtype_check_for_fused, _new_scalar, _RuleOptimizer, _to_scalar,
-                                      _unscaled, _view_as_real)
+from kindling.optim.optimizer import (Optimizer, _RuleOptimizer, _check_foreach, _check_fused, _check_lr,
+                                      _check_no_scaling, _check_not_negative, _check_steps, _decay,
+                                      _default_to_fused_or_foreach, _device_dtype_check_for_fused, _new_scalar,
+                                      _registered_kernel, _to_scalar, _unscaled, _view_as_real)
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -130,7 +130,7 @@ def _fused_adagrad(params, grads, state_sums, state_steps, grad_scale, found_inf
         raise RuntimeError("`fused` does not support sparse grad or complex param")
     if differentiable:
         raise RuntimeError("adagrad with fused=True does not support differentiable=True")
-    kernel = getattr(torch, "_fused_adagrad_", None)
+    kernel = _registered_kernel("_fused_adagrad_")
     if kernel is None:
         if _unscaled(grads, grad_scale, found_inf):
             _single_tensor_adagrad(params, grads, state_sums, state_steps, _to_scalar(lr), weight_decay, lr_decay, eps,

@@ -1,9 +1,9 @@
 """Adam, and the update that AdamW shares."""
 import kindling as torch
-from kindling.optim.optimizer import (Optimizer, _check_betas, _check_capturable, _check_foreach, _check_fused,
-                                      _check_no_scaling, _check_not_negative, _check_steps, _decay,
+from kindling.optim.optimizer import (Optimizer, _RuleOptimizer, _check_betas, _check_capturable, _check_foreach,
+                                      _check_fused, _check_no_scaling, _check_not_negative, _check_steps, _decay,
                                       _default_to_fused_or_foreach, _device_dtype_check_for_fused, _new_scalar,
-                                      _RuleOptimizer, _to_scalar, _unscaled, _view_as_real, _zeros_like)
+                                      _registered_kernel, _to_scalar, _unscaled, _view_as_real, _zeros_like)
 
 __all__ = ["Adam", "adam"]
 
@@ -237,7 +237,7 @@ def _multi_tensor_adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, st
 
 def _fused_adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, grad_scale, found_inf,
                 decoupled_weight_decay, amsgrad, beta1, beta2, lr, weight_decay, eps, maximize):
-    kernel = getattr(torch, "_fused_adamw_" if decoupled_weight_decay else "_fused_adam_", None)
+    kernel = _registered_kernel("_fused_adamw_" if decoupled_weight_decay else "_fused_adam_")
     if kernel is None:
         if _unscaled(grads, grad_scale, found_inf):
             _single_tensor_adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, amsgrad, beta1,

@@ -559,6 +559,11 @@ def _decay(params, grads, weight_decay, maximize):
     return grads, True
 
 
+def _registered_kernel(name):
+    """An operator that a device's package has registered, or None: a name alone may stand for what is not there."""
+    return getattr(torch, name) if torch._C._overload_names(name) else None
+
+
 def _unscaled(grads, grad_scale, found_inf):
     """For a fused step without a native kernel: divides by the scale in place; False if the step must be skipped."""
     if grad_scale is not None:

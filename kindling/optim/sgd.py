@@ -2,7 +2,7 @@
 import kindling as torch
 from kindling.optim.optimizer import (Optimizer, _check_fused, _check_lr, _check_no_scaling, _decay,
                                       _default_to_fused_or_foreach, _device_dtype_check_for_fused, _evaluate,
-                                      _to_scalar, _unscaled, _use_grad_for_differentiable)
+                                      _registered_kernel, _to_scalar, _unscaled, _use_grad_for_differentiable)
 
 __all__ = ["SGD", "sgd"]
 
@@ -151,7 +151,7 @@ def _fused_sgd(params, grads, buffers, grad_scale, found_inf, weight_decay, mome
                has_sparse_grad):
     if has_sparse_grad:
         raise RuntimeError("`_fused_sgd` does not support sparse gradients")
-    kernel = getattr(torch, "_fused_sgd_", None)
+    kernel = _registered_kernel("_fused_sgd_")
     if kernel is None:
         if _unscaled(grads, grad_scale, found_inf):
             _single_tensor_sgd(params, grads, buffers, weight_decay, momentum, _to_scalar(lr), dampening, nesterov,

@@ -1,11 +1,13 @@
 """``torch.compile``, ``torch.compiler`` and ``torch.jit``: checked as PyTorch does, run eagerly, refused where not there."""
 
 import importlib
+import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -78,8 +80,9 @@ def their_settings():
 warnings.simplefilter("ignore")
 print(json.dumps({{path: {{name: value for name, value in importlib.import_module("torch." + path).to_dict().items()
                          if type(value) in (bool, int, float, type(None)) and name[0] != "_"}} for path in {SETTINGS}}}))"""
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "TMPDIR") or name.startswith(("PYTHON", "LD_"))}
-    return json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=kept).stdout)
+    spec = importlib.util.spec_from_file_location("surface", Path(__file__).parents[2] / "tools" / "surface.py")
+    spec.loader.exec_module(surface := importlib.util.module_from_spec(spec))
+    return json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=surface.plain_environment()).stdout)
 
 
 @pytest.mark.parametrize("path", SETTINGS)

@@ -1,9 +1,9 @@
 """Pipes in another order."""
 import random
 
-import kindling as torch
 from kindling.utils.data.datapipes._decorator import ready_made
 from kindling.utils.data.datapipes.datapipe import IterDataPipe
+from kindling.utils.data.datapipes.utils.common import _Shuffled
 from kindling.utils.data.sampler import SequentialSampler
 
 __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
@@ -31,7 +31,7 @@ class SamplerIterDataPipe(IterDataPipe):
 
 
 @ready_made("shuffle")
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(_Shuffled, IterDataPipe):
     """The elements at random, out of a buffer of `buffer_size`; the seed is drawn at each run, or is that of `set_seed`."""
 
     def __init__(self, datapipe, *, buffer_size=10000, unbatch_level=0):
@@ -41,16 +41,6 @@ class ShufflerIterDataPipe(IterDataPipe):
             raise AssertionError("buffer_size should be larger than 0")
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level)
         self.buffer_size, self._enabled, self._seed, self._rng = buffer_size, True, None, random.Random()
-
-    def set_shuffle(self, shuffle=True):
-        """Whether to shuffle."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed):
-        """The seed of the next run."""
-        self._seed = seed
-        return self
 
     def __iter__(self):
         if not self._enabled:
@@ -74,7 +64,6 @@ class ShufflerIterDataPipe(IterDataPipe):
     def reset(self):
         self._buffer = []
         if self._enabled:
-            if self._seed is None:
-                self._seed = int(torch.empty((), dtype=torch.int64).random_().item())
+            self._draw_seed()
             self._rng.seed(self._seed)
             self._seed = None

@@ -1,13 +1,13 @@
 """Samples at random."""
 import random
 
-import kindling as torch
 from kindling.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
+from kindling.utils.data.datapipes.utils.common import _Shuffled
 
 __all__ = ["ShufflerIterDataPipe"]
 
 
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(_Shuffled, IterDataPipe):
     """The samples of a pipe with indices, at random; the seed is drawn at each run, or is that of `set_seed`."""
 
     def __init__(self, datapipe, *, indices=None):
@@ -16,16 +16,6 @@ class ShufflerIterDataPipe(IterDataPipe):
         self.indices = list(range(len(datapipe))) if indices is None else indices
         self._enabled, self._seed, self._rng = True, None, random.Random()
         self._shuffled_indices = self.indices
-
-    def set_shuffle(self, shuffle=True):
-        """Whether to shuffle."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed):
-        """The seed of the next run."""
-        self._seed = seed
-        return self
 
     def __iter__(self):
         if not self._enabled:
@@ -36,8 +26,8 @@ class ShufflerIterDataPipe(IterDataPipe):
                 yield self.datapipe[self._shuffled_indices.pop()]
 
     def reset(self):
-        if self._enabled and self._seed is None:
-            self._seed = int(torch.empty((), dtype=torch.int64).random_().item())
+        if self._enabled:
+            self._draw_seed()
         self._rng.seed(self._seed)
         self._seed = None
         self._shuffled_indices = self._rng.sample(self.indices, len(self.indices))

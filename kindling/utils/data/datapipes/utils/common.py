@@ -5,8 +5,29 @@ import inspect
 import os
 import warnings
 
+import kindling as torch
+
 __all__ = ["StreamWrapper", "get_file_binaries_from_pathnames", "get_file_pathnames_from_root", "match_masks", "validate_input_col",
            "validate_pathname_binary_tuple"]
+
+
+class _Shuffled:
+    """What shuffling pipes share: whether they shuffle, and the seed of the next run."""
+
+    def set_shuffle(self, shuffle=True):
+        """Whether to shuffle."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed):
+        """The seed of the next run."""
+        self._seed = seed
+        return self
+
+    def _draw_seed(self):
+        """The seed of a run that was given none: one number of the default generator."""
+        if self._seed is None:
+            self._seed = int(torch.empty((), dtype=torch.int64).random_().item())
 
 
 def validate_input_col(fn, input_col):
