@@ -440,6 +440,7 @@ static PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwa
     if (!self) return nullptr;
     auto* object = reinterpret_cast<GeneratorObject*>(self);
     object->generator = new Generator;
+    if (device.type == DeviceType::CPU) device.index = -1;  // there is one CPU, as for tensors
     object->generator->device = device;
     object->owned = true;
     return self;

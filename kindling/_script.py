@@ -57,38 +57,54 @@ class CompilationUnit:
 # ---- futures
 
 class Future:
-    """A result that comes later, perhaps from another thread."""
+    """A result that comes later, perhaps from another thread. :class:`torch.futures.Future` is the one to make and to annotate with."""
 
-    __class_getitem__ = classmethod(type(list[int]))
-
-    def __init__(self, devices=None, /):
+    def __init__(self, devices, /):
         import _thread
+        if not isinstance(devices, (list, tuple)):
+            raise TypeError("__init__(): incompatible constructor arguments. The following argument types are supported:\n"
+                            "    1. torch._C.Future(arg0: collections.abc.Sequence[torch.device])")
+        for device in devices:
+            if device.index is None:
+                raise ValueError(f"Expected devices to have indices, got {device.type}")
+            if device.type != "cpu":
+                raise RuntimeError(f"PyTorch is not linked with support for {device.type} devices")
         self._lock, self._done, self._value, self._error, self._calls = _thread.allocate_lock(), False, None, None, []
+        self._unwrap = None
         self._waiting = _thread.allocate_lock()
         self._waiting.acquire()
 
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError("Can not pickle torch.futures.Future")
+
     def done(self):
+        """Whether there is a value or an error."""
         return self._done
 
     def wait(self):
-        """The value, once it is there; the error, if that came instead."""
+        """The value, waited for; the error, if that came instead."""
         if not self._done:
             with self._waiting:
                 pass
         return self.value()
 
     def value(self):
+        """The value of a future that is done; the error is raised. RuntimeError before."""
         if not self._done:
-            raise RuntimeError("the Future is not completed yet: call wait() for its value")
+            raise RuntimeError("value(): the Future has not completed yet: call wait() first")
         if self._error is not None:
             raise self._error
+        if self._unwrap is not None:
+            self._unwrap(self._value)
         return self._value
 
     def set_result(self, result):
+        """Sets the value, and calls who waits for it."""
         self._finish(result, None)
 
-    def set_exception(self, error):
-        self._finish(None, error)
+    def _set_unwrap_func(self, unwrap):
+        """Has `unwrap(value)` called, for what it raises, before the value is handed out."""
+        self._unwrap = unwrap
 
     def _finish(self, value, error):
         with self._lock:
@@ -101,24 +117,69 @@ class Future:
         for call in calls:
             call(self)
 
-    def add_done_callback(self, callback):
+    def _when_done(self, callback):
         with self._lock:
             if not self._done:
                 self._calls.append(callback)
                 return
         callback(self)
 
-    def then(self, callback):
-        """A future of ``callback(self)``."""
-        after = Future()
+    def add_done_callback(self, callback):
+        """Calls `callback(self)` once this one is done; its errors are logged and nothing else."""
+        if not callable(callback):
+            raise TypeError("add_done_callback(): incompatible function arguments. The following argument types are supported:\n"
+                            "    1. (self: torch._C.Future, arg0: collections.abc.Callable) -> None")
 
-        def run(self):
+        def run(done):
             try:
-                after.set_result(callback(self))
-            except BaseException as error:
-                after.set_exception(error)
-        self.add_done_callback(run)
+                callback(done)
+            except Exception:
+                import logging
+
+                logging.getLogger("torch.futures").exception("Got the following error when running the callback:")
+        self._when_done(run)
+
+    def then(self, callback):
+        """A future of `callback(self)`, called once this one is done."""
+        if not callable(callback):
+            raise TypeError("then(): incompatible function arguments. The following argument types are supported:\n"
+                            "    1. (self: torch._C.Future, arg0: collections.abc.Callable) -> torch._C.Future")
+        after = Future([])
+
+        def run(done):
+            try:
+                value = callback(done)
+            except Exception as error:
+                after._finish(None, RuntimeError("Got the following error when running the callback: "
+                                                 f"{type(error).__name__}: {error}"))
+            else:
+                after.set_result(value)
+        self._when_done(run)
         return after
+
+
+def _collect_all(futures):
+    """A future of the list of futures, done when all of them are; who asks for the list gets the first error among them."""
+    import _thread
+    futures = list(futures)
+    for each in futures:
+        if not isinstance(each, Future):
+            raise TypeError("_collect_all(): incompatible function arguments. The following argument types are supported:\n"
+                            "    1. (arg0: collections.abc.Sequence[torch._C.Future]) -> torch._C.Future")
+    result, lock, left = Future([]), _thread.allocate_lock(), [len(futures)]
+
+    def one(_):
+        with lock:
+            left[0] -= 1
+            last = left[0] == 0
+        if last:
+            result.set_result(futures)
+    result._set_unwrap_func(lambda _: [each.value() for each in futures])
+    if not futures:
+        result.set_result(futures)
+    for each in futures:
+        each._when_done(one)
+    return result
 
 
 def fork(function, *args, **kwargs):
@@ -127,13 +188,16 @@ def fork(function, *args, **kwargs):
     >>> torch.wait(torch.fork(lambda a: a + 1, 2))
     3
     """
-    future = Future()
+    future = Future([])
     future.set_result(function(*args, **kwargs))
     return future
 
 
 def wait(future):
     """The value of a :class:`Future`, once it is there."""
+    if not isinstance(future, Future):
+        raise TypeError("wait(): incompatible function arguments. The following argument types are supported:\n"
+                        "    1. (arg0: torch._C.Future) -> object")
     return future.wait()
 
 

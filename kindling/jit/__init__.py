@@ -93,7 +93,7 @@ load, save = map(_refuse, ("load", "save"))
 # For annotations, isinstance, warning filters and except clauses: compiled modules are not there, so nothing is one.
 _CLASSES = {"RecursiveScriptModule": "ScriptModule", "TracedModule": "ScriptModule", "TopLevelTracedModule": "TracedModule",
             "ONNXTracedModule": "Module", "ScriptModule": "Module"}
-_SCRIPTS = ("CompilationUnit", "Future", "ScriptFunction", "fork", "wait")
+_SCRIPTS = ("CompilationUnit", "ScriptFunction", "fork", "wait")
 
 
 class Error(Exception):
@@ -123,6 +123,8 @@ def __getattr__(name):
     import kindling
     if name in _SCRIPTS:
         value = getattr(kindling, name)
+    elif name == "Future":
+        value = kindling.futures.Future
     elif name in _CLASSES:
         base = _CLASSES[name]
         base = kindling.nn.Module if base == "Module" else getattr(kindling.jit, base)

@@ -30,6 +30,16 @@ def words(f):
     "[f.value() for f in collect_all([done(1), done(2)]).wait()]", "words(lambda: Future(devices=['cpu']))", "Future(devices=[]).done()",
     "f = Future()\nseen = []\nf.add_done_callback(lambda q: seen.append(q.value()))\nf.set_result(3)\nseen",
     "words(lambda: Future(3))[0]",
+    # One class of futures: what scripts, callbacks and collections make is the base, torch.Future.
+    "isinstance(Future(), torch.Future), issubclass(torch.Future, Future), torch.jit.Future is Future, torch._C.Future is torch.Future",
+    "[type(each) is torch.Future for each in (Future().then(print), torch.Future([]).then(print), torch.jit.fork(int), collect_all([]), Future())]",
+    "f = torch.Future([])\n(hasattr(f, 'set_exception'), f.set_result(2), torch.jit.wait(f.then(lambda q: q is f)))", "words(lambda: torch.Future())[0]",
+    "words(lambda: torch.Future([torch.device('cpu')]))", "words(lambda: Future(devices=['cuda:0']))", "words(lambda: torch.Future[int])[0]",
+    "words(lambda: Future().then(3))", "words(lambda: Future().add_done_callback(3))", "words(lambda: wait_all([3]))", "words(lambda: torch.jit.wait(3))",
+    "import pickle\nwords(lambda: pickle.dumps(Future()))", "import copy\nwords(lambda: copy.copy(Future()))",
+    "f = done(1)\n(words(lambda: f.set_exception(ValueError('late'))), words(f.value))",
+    "e = done(ValueError('x'))\n(words(collect_all([e]).wait), collect_all([e]).done())",
+    "f = torch.Future([])\n(f._set_unwrap_func(lambda value: 1 / value), f.set_result(0), words(f.wait), f.done())",
 ])
 def test_futures(source):
     same(source, SETUP)

@@ -135,7 +135,7 @@ def test_old_names_of_sparse_products(program):
 @pytest.mark.parametrize("program", [
     "torch.{}.device", "torch.{}.to('cpu').device", "(torch.{} + torch.ones(2)).device" , "torch.nn.Linear(2, 2, device='cpu:1').weight.device",
     "torch.ones(2).to('cpu:0').device", "torch.empty(2, device='meta:3').device", "torch.ones(2).to('meta:0').device", "torch.device('cpu:0')",
-    "torch.eye(2, device='cpu:0').to_sparse().device", "torch.asarray([1], device='cpu:0').device", "torch.ones(2).new_ones(2, device='cpu:1').device",
+    "torch.eye(2, device='cpu:0').to_sparse().device", "torch.asarray([1], device='cpu:0').device", "torch.Generator('cpu:2').device", "torch.ones(2).new_ones(2, device='cpu:1').device",
 ])
 def test_there_is_one_cpu(program):
     for made in ("ones(2, device='cpu:0')", "empty(2, device=torch.device('cpu', 1))", "tensor([1, 2], device='cpu:0')", "rand(2, device='cpu:0')"):

@@ -110,6 +110,8 @@ def run(suite, side, given):
                 "-W", "ignore", *suite["arguments"], *suite["tests"]]
     paths = [str(HERE), *[str(folder / each) for each in suite["python_path"]], *(given.ours if side == "kindling" else []), *given.packages]
     settings = {"record": str(record), "left_out": list(suite["left_out"]), **{key: suite[key] for key in ("sample", "seed", "limit", "old_names", "operators")}}
+    if side == "kindling":
+        settings["operators"] = {}  # ours loads the packages' libraries
     for key in ("helpers", "helpers_if_missing"):
         settings[key] = {module: str(folder / file) for module, file in suite[key].items()}
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "KINDLING_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **suite["environment"], "PYTHONPATH": os.pathsep.join(paths)}
