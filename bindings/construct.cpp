@@ -524,7 +524,7 @@ static PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs, P
     });
 }
 
-static PyObject* from_numpy(PyObject*, PyObject* array) {
+PyObject* from_numpy(PyObject*, PyObject* array) {
     if (!is_numpy_array(array) || PyObject_HasAttrString(array, "ndim") == 0 || strcmp(Py_TYPE(array)->tp_name, "numpy.ndarray") != 0) {
         bool subclass = false;
         for (PyTypeObject* type = Py_TYPE(array); type; type = type->tp_base) subclass |= strcmp(type->tp_name, "numpy.ndarray") == 0;

@@ -8,6 +8,7 @@ extern PyTypeObject* tensor_meta;               // kindling._C._TensorMeta
 extern const NativeMethodDef tensor_methods[];   // tensor_methods.cpp
 extern PyNumberMethods tensor_numbers;          // tensor_numbers.cpp (read slot by slot)
 PyObject* tensor_compare(PyObject* a, PyObject* b, int op);
+PyObject* from_numpy(PyObject* module, PyObject* array);
 /// Python methods that live in kindling/_tensor.py, loaded at the first call of one.
 extern const char* const lazy_methods[];
 

@@ -31,6 +31,12 @@ static bool number_of(PyObject* object, Value& value) {
     return true;
 }
 
+static PyObject* not_implemented_for_type_error() {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
+    PyErr_Clear();
+    Py_RETURN_NOTIMPLEMENTED;
+}
+
 /// Null without an error: nothing wants to see the call.
 static PyObject* ask(const char* method, PyObject* a, PyObject* b) {
     PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method);
@@ -131,10 +137,14 @@ static PyObject* nb_true_divide(PyObject* a, PyObject* b) {
     static constinit Known reciprocal{"reciprocal", "", nullptr};
     if (overloaded(b) || overloaded(a)) [[unlikely]]
         if (PyObject* result = ask("__rdiv__", b, a); result || PyErr_Occurred()) return result;
-    Value number;
-    if (!number_of(a, number)) Py_RETURN_NOTIMPLEMENTED;
     return guarded([&] {  // as torch: self.reciprocal() * other
         Tensor inverse = reciprocal(tensor_of(b));
+        Value number;
+        if (!number_of(a, number)) {  // an array, say
+            Object left(wrap(inverse));
+            PyObject* product = left ? PyNumber_Multiply(left.get(), a) : nullptr;
+            return product ? product : not_implemented_for_type_error();
+        }
         number.wrapped = true;
         return run(sign_mul.tensor.get(), Value(inverse), number);
     });
@@ -195,6 +205,10 @@ static PyObject* nb_absolute(PyObject* self) {
 }
 static PyObject* nb_invert(PyObject* self) {
     static constinit Known bitwise_not{"bitwise_not", "", nullptr};
+    if (category(impl_of(self)->dtype) >= 2 && !wants_torch_function(self)) {
+        PyErr_SetString(PyExc_TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+        return nullptr;
+    }
     return unary(bitwise_not, "__invert__", self);
 }
 
@@ -209,7 +223,7 @@ INPLACE(add, "add_", "Tensor", none, none, "add_")
 INPLACE(subtract, "sub_", "Tensor", none, none, "sub_")
 INPLACE(multiply, "mul_", "Tensor", none, none, "mul_")
 INPLACE(true_divide, "div_", "Tensor", none, none, "div_")
-INPLACE(floor_divide, "floor_divide_", "Tensor", none, none, "floor_divide_")
+INPLACE(floor_divide, "floor_divide_", "", none, none, "floor_divide_")
 INPLACE(remainder, "remainder_", "Tensor", "remainder_", "Scalar", "remainder_")
 INPLACE(lshift, "bitwise_left_shift_", "Tensor", "bitwise_left_shift_", "Tensor_Scalar", "__ilshift__")
 INPLACE(rshift, "bitwise_right_shift_", "Tensor", "bitwise_right_shift_", "Tensor_Scalar", "__irshift__")
@@ -228,7 +242,11 @@ PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
         {{"lt", "Tensor", nullptr}, {"lt", "Scalar", nullptr}, "lt", nullptr}, {{"le", "Tensor", nullptr}, {"le", "Scalar", nullptr}, "le", nullptr},
         {{"eq", "Tensor", nullptr}, {"eq", "Scalar", nullptr}, "__eq__", nullptr}, {{"ne", "Tensor", nullptr}, {"ne", "Scalar", nullptr}, "ne", nullptr},
         {{"gt", "Tensor", nullptr}, {"gt", "Scalar", nullptr}, "gt", nullptr}, {{"ge", "Tensor", nullptr}, {"ge", "Scalar", nullptr}, "ge", nullptr}};
-    return forward(signs[op], a, b);
+    PyObject* result = forward(signs[op], a, b);
+    if (op != Py_EQ || result != Py_NotImplemented) return result;
+    Py_DECREF(result);
+    Object array(from_numpy(nullptr, b));  // PyTorch takes arrays here, and in no other comparison
+    return array ? forward(signs[op], a, array.get()) : not_implemented_for_type_error();
 }
 
 // ---- conversions

@@ -314,9 +314,9 @@ void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* resul
     Tensor self = Tensor::share(arguments[0].tensor);
     KINDLING_CHECK(Runtime, category(call.plan->compute) < 3 || category(call.plan->expression.output_type(0)) != 2, "In-place %s is not supported for complex tensors.",
                    op.functional->name());
-    check_target(op, call.plan->expression.output_type(0), self.dtype());
     Sizes sizes = broadcast_all(call.inputs, call.plan->input_count, op.name());
     check_size(self.impl(), sizes);
+    check_target(op, call.plan->expression.output_type(0), self.dtype());
     check_overlap(self, call.inputs, call.plan->input_count);
     TensorImpl* header = self.impl();
     if (!self.is_meta()) run_into(call, sizes, &header, 1);
