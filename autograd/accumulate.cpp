@@ -28,9 +28,10 @@ static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable) {
     return fresh;
 }
 
-/// A sparse gradient is kept as it is where nobody else has it.
+/// A sparse gradient is kept as it is where nobody else has it and its parts are contiguous.
 static Tensor keep_sparse(const Tensor& fresh) {
-    if (fresh.impl()->use_count() != 1 || fresh.storage()->use_count() != 1) return tape::clone(fresh);
+    const SparseParts& parts = parts_of(fresh);
+    if (fresh.impl()->use_count() != 1 || fresh.storage()->use_count() != 1 || !parts.indices.is_contiguous() || !parts.values.is_contiguous()) return tape::clone(fresh);
     if (is_coo(fresh) && element_count(fresh) > 1) parts_of(fresh).coalesced = false;   // as PyTorch leaves it
     return fresh;
 }

@@ -17,7 +17,7 @@ struct NamedObject {
 
 static PyTypeObject *dtype_type, *layout_type, *memory_format_type, *device_type, *size_type, *finfo_type, *iinfo_type;
 static NamedObject* dtypes[dtype_count];
-static NamedObject* layouts[7];
+static NamedObject* layouts[8];
 static NamedObject* memory_formats[4];
 
 /// dtypes that tensors cannot have yet: objects with torch's facts, made when they are first named.
@@ -670,7 +670,7 @@ bool init_types(PyObject* module) {
     static constexpr const char* format_names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
     for (int i = 0; i < 4; i++)
         if (!(memory_formats[i] = add_named(module, memory_format_type, format_names[i], i))) return false;
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         if (!(layouts[i] = add_named(module, layout_type, name(static_cast<Layout>(i)), i))) return false;
     PyModule_AddObjectRef(module, "legacy_contiguous_format", reinterpret_cast<PyObject*>(memory_formats[0]));
 

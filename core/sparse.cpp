@@ -6,12 +6,12 @@
 namespace kindling {
 
 const char* name(Layout layout) {
-    static constexpr const char* names[] = {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"};
+    static constexpr const char* names[] = {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"};
     return names[static_cast<int>(layout)];
 }
 
 const char* layout_word(Layout layout) {
-    static constexpr const char* names[] = {"Strided", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Jagged"};
+    static constexpr const char* names[] = {"Strided", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Jagged", "Mkldnn"};
     return names[static_cast<int>(layout)];
 }
 

@@ -31,7 +31,7 @@ enum : uint32_t {
 inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made | Float8;
 }  // namespace key
 
-enum class Layout : uint8_t { Strided, Sparse, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Jagged };
+enum class Layout : uint8_t { Strided, Sparse, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Jagged, Mkldnn };
 enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
 struct AutogradMeta;                    // autograd/meta.h

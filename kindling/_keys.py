@@ -1,4 +1,4 @@
-"""Enumerations of the core as torch numbers them: ``DispatchKey`` and sets of them, ``Tag``, ``AggregationType``, ``qscheme``."""
+"""Enumerations of the core as torch numbers them: ``DispatchKey`` and sets of them, ``Tag``, ``AggregationType``, ``qscheme``, ``_ConvBackend``."""
 from kindling import _C
 
 
@@ -80,6 +80,15 @@ class qscheme(_Member, names="per_tensor_affine per_channel_affine per_tensor_sy
 
     def __reduce__(self):
         return self.name        # files have its name in torch
+
+
+class _ConvBackend(_Member, names="CudaDepthwise2d CudaDepthwise3d Cudnn CudnnTranspose Empty Miopen MiopenDepthwise MiopenTranspose Mkldnn"):
+    """The code that PyTorch runs a convolution with (``torch._C._select_conv_backend``)."""
+
+
+for _place, _name in enumerate("MkldnnEmpty NnpackSpatial Overrideable Slow2d Slow3d SlowDilated2d SlowDilated3d SlowTranspose2d SlowTranspose3d "
+                               "Winograd3x3Depthwise Xnnpack2d Mps MpsTranspose,".split(), 10):
+    _ConvBackend._add(_name, _place)
 
 
 per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric, per_channel_affine_float_qparams = qscheme

@@ -70,6 +70,23 @@ def _show_config():
     return kindling.__config__.show()
 
 
+def _select_conv_backend(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, bias_sizes=None):
+    """What PyTorch runs a convolution with where it has neither oneDNN nor NNPACK."""
+    from kindling._keys import _ConvBackend
+    if bias is not None:
+        bias_sizes = bias.shape
+    # The checks are the convolution's own; where there is nothing to compute it can run.
+    device = "meta" if input.numel() else "cpu"
+    stand_ins = [None if sizes is None else kindling.empty(sizes, device=device) for sizes in (input.shape, weight.shape, bias_sizes)]
+    kindling.convolution(*stand_ins, stride, padding, dilation, transposed, output_padding, groups)
+    if 0 in input.shape[:2]:
+        return _ConvBackend.Empty
+    if input.is_meta:
+        return _ConvBackend.Overrideable
+    kind = "Transpose" if transposed else "Dilated" if any(each != 1 for each in dilation) else ""
+    return getattr(_ConvBackend, f"Slow{kind}{max(input.dim() - 2, 2)}d")   # one dimension is two, of which one has size 1
+
+
 def _lacking(below):
     """`__getattr__` of a name space: what PyTorch's has, packages name and is not here (kindling/_absent)."""
     def find(name):
@@ -125,8 +142,8 @@ def __getattr__(name):
         return kindling._import("kindling.distributed.distributed_c10d")
     if name[:2] == "__":
         raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
-    if kindling._where(name) in ("_types", "_graph", "_script", "_keys", "_symbols"):
-        return getattr(kindling, name)      # PyTorch's native classes, which torch has, too
+    if name == "_ConvBackend" or kindling._where(name) in ("_types", "_graph", "_script", "_keys", "_symbols"):
+        return getattr(kindling if name[0] != "_" else kindling._import("kindling._keys"), name)    # PyTorch's native classes, most of which torch has, too
     absent = kindling._import("kindling._absent")
     if f"_C.{name}" in absent.table("_C"):
         return globals().setdefault(name, _space(name))

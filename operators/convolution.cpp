@@ -68,6 +68,7 @@ Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
     }
     shape.out.push_back(input.size(0));
     shape.out.push_back(!input.size(1) ? 0 : transposed ? c.in_channels : c.out_channels);   // of no channels none come, as in torch
+    const bool no_places = !input.numel() && input.size(0) && input.size(1) && input.device().type != DeviceType::Meta;
     for (int i = 0; i < dims; i++) {
         int64_t kernel = weight.size(i + 2), size = input.size(i + 2);
         c.kernel[i] = kernel;
@@ -86,11 +87,16 @@ Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
         } else {
             KINDLING_CHECK(Runtime, at(output_padding, i) < std::max(c.stride[i], c.dilation[i]), "output padding must be smaller than either stride or dilation, but got output_padding: %ld, stride: %ld, dilation: %ld", at(output_padding, i), c.stride[i], c.dilation[i]);
             result = (size - 1) * c.stride[i] - 2 * c.padding[i] + c.dilation[i] * (kernel - 1) + at(output_padding, i) + 1;
-            KINDLING_CHECK(Runtime, result > 0, "Given input size per channel: (%ld). Calculated output size per channel: (%ld). Output size is too small", size, result);
+            KINDLING_CHECK(Runtime, result > 0 || no_places, "Given input size per channel: (%ld). Calculated output size per channel: (%ld). Output size is too small", size, result);
             c.in[i] = result;
             c.out[i] = size;
         }
         shape.out.push_back(result);
+    }
+    if (no_places) {
+        Sizes sizes(input.sizes());
+        if (dims == 1) sizes.insert(2, 1);   // torch's words are of two dimensions
+        fail(ErrorKind::Runtime, "Only zero batch or zero channel inputs are supported, but got input shape: %s", str(sizes).c_str());
     }
     return shape;
 }

@@ -171,9 +171,9 @@ OPERATORS(embedding) {
             return std::tuple<Tensor, Tensor>(bags, sizes);
         }),
     });
-    declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx, bool sparse) -> Tensor", {
+    declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx, bool sparse, bool scale_grad_by_freq) -> Tensor", {
         doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"), in(space::Hidden), no_out(),
-        kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool) {
+        kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool, bool) {
             if (!check_bags(weight, indices, bags, count)) return on_meta({count, weight.size(1)}, weight.dtype());
             KINDLING_CHECK(Runtime, !per_sample_weights.defined() || per_sample_weights.numel() == indices.numel(), "embedding_bag: as many weights as indices");
             Tensor rows = contiguous(indices), bag_of = contiguous(bags);
@@ -206,10 +206,16 @@ OPERATORS(embedding) {
             library::sparse_times_strided(wide, count, start, column, factors.data(), table.data(), width, result.data());
             return to(result, weight.dtype());
         }),
-        derivative("weight", GIVEN(Tensor grad, Tensor indices, Tensor bags, Tensor per_sample_weights, IntList weight_sizes, int64_t padding_idx, bool sparse) {
+        derivative("weight", GIVEN(Tensor grad, Tensor indices, Tensor bags, Tensor per_sample_weights, IntList weight_sizes, int64_t padding_idx, bool sparse, bool scale_grad_by_freq) {
             Tensor rows = index_select(grad, 0, bags);
             if (per_sample_weights.defined()) rows = mul(rows, unsqueeze(per_sample_weights, 1));
-            if (sparse) return embedding_sparse_backward(rows, indices, weight_sizes[0], padding_idx, false);
+            if (sparse) return embedding_sparse_backward(rows, indices, weight_sizes[0], padding_idx, scale_grad_by_freq);
+            if (scale_grad_by_freq && indices.numel()) {
+                // As PyTorch does: the nth of the rows that occur is divided by the count of the nth index in order, which need not be its own.
+                auto [found, which, counts] = _unique2(indices, true, true, true);
+                Tensor order = std::get<0>(sort(which)), counted = index_select(counts, 0, narrow(order, 0, 0, found.numel()));
+                rows = div(rows, unsqueeze(to(index_select(counted, 0, which), rows.dtype()), 1));
+            }
             return embedding_dense_backward(rows, indices, weight_sizes[0], padding_idx, false);
         }),
         derivative("per_sample_weights", GIVEN(Tensor grad, Tensor weight, Tensor indices, Tensor bags, int64_t padding_idx) {
@@ -250,29 +256,37 @@ OPERATORS(embedding) {
             return scatter_add(zeros(weight_sizes, grad.dtype()), 0, rows, given);
         }),
     });
-    declare("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)", {
-        doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets"), in(space::Torch), no_out(),
-        composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding) {
-            KINDLING_CHECK(Runtime, indices.dim() == 1 && offsets.dim() == 1, "input and offsets have to be 1D Tensors");
-            KINDLING_CHECK(Runtime, is_floating(weight.dtype()), "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got %s instead (while checking arguments for embedding_bag)", scalar_type_name(weight.dtype()));
-            for (const Tensor* each : {&indices, &offsets})
-                KINDLING_CHECK(Runtime, each->dtype() == DType::Int64 || each->dtype() == DType::Int32, "Expected tensor for argument #1 '%s' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding_bag)", each == &indices ? "indices" : "offsets", scalar_type_name(each->dtype()));
-            int64_t padding_idx = padding ? (*padding < 0 ? *padding + weight.size(0) : *padding) : -1;
-            int64_t count = offsets.numel() - (include_last_offset ? 1 : 0);
-            if (count > 0 && !offsets.is_meta()) {
-                KINDLING_CHECK(Runtime, select(offsets, 0, 0).item<int64_t>() == 0, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got %ld", select(offsets, 0, 0).item<int64_t>());
-                int64_t last = select(offsets, 0, -1).item<int64_t>();
+    declare("_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)", {
+        doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets; also the bag of each index, the bags' sizes, and the rows of maxima"), in(space::Torch), no_out(),
+        composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
+            KINDLING_CHECK(Runtime, indices.dim() == 1 || indices.dim() == 2, "input has to be a 1D or 2D Tensor, but got Tensor of dimension %ld", indices.dim());
+            KINDLING_CHECK(Runtime, indices.dim() == 2 || offsets.dim() == 1, "offsets has to be a 1D Tensor, but got Tensor of dimension %ld", offsets.dim());
+            KINDLING_CHECK(Runtime, weight.dim() == 2, "weight has to be a 2D Tensor, but got Tensor of dimension %ld", weight.dim());
+            const DType places = promote(indices.dtype(), offsets.dtype());
+            KINDLING_CHECK(Runtime, places == DType::Int64 || places == DType::Int32, "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.%sTensor instead (while checking arguments for embedding_bag)", scalar_type_name(places));
+            KINDLING_CHECK(Runtime, is_floating(weight.dtype()), "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got torch.%sTensor instead (while checking arguments for embedding_bag)", scalar_type_name(weight.dtype()));
+            KINDLING_CHECK(Runtime, mode >= 0 && mode <= 2, "`mode` must be sum, mean, or max.");
+            if (per_sample_weights.defined()) {
+                KINDLING_CHECK(Runtime, mode == 0, "embedding_bag: per_sample_weights only supported with mode='sum'");
+                KINDLING_CHECK(Runtime, per_sample_weights.dtype() == weight.dtype(), "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type torch.%sTensor does not equal torch.%sTensor (while checking arguments for embedding_bag)",
+                               scalar_type_name(weight.dtype()), scalar_type_name(per_sample_weights.dtype()));
+                for (const char* wrong : {per_sample_weights.dim() == 1 ? nullptr : "dim() == 1", per_sample_weights.numel() == indices.numel() ? nullptr : "numel() == indices.numel()"})
+                    KINDLING_CHECK(Runtime, !wrong, "Expected per_sample_weights.value().%s to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)", wrong);
+            }
+            KINDLING_CHECK(Runtime, !include_last_offset || offsets.numel() >= 1, "include_last_offset: number of offset should be at least 1");
+            const int64_t count = offsets.numel() - (include_last_offset ? 1 : 0);
+            Tensor starts = to(reshape(offsets, {-1}), DType::Int64), at = to(reshape(indices, {-1}), DType::Int64);
+            if (starts.numel() && !offsets.is_meta()) {
+                const int64_t first = select(starts, 0, 0).item<int64_t>(), last = select(starts, 0, -1).item<int64_t>();
+                KINDLING_CHECK(Runtime, first == 0, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got %ld", first);
                 KINDLING_CHECK(Runtime, last <= indices.numel(), "offsets[-1] can not be greater than input's length, but got offsets[-1] of %ld and input's length of %ld", last, indices.numel());
             }
-            Tensor at = to(indices, DType::Int64);
-            Tensor starts = to(narrow(offsets, 0, 0, count), DType::Int64);
-            auto [bags, sizes] = _bags_of(starts, at, padding_idx);
-            const DType places = promote(indices.dtype(), offsets.dtype());
+            auto [bags, sizes] = _bags_of(narrow(starts, 0, 0, count), at, padding_idx);
             if (mode == 2) {
                 auto [values, rows] = _embedding_bag_max(weight, at, bags, sizes, padding_idx);
                 return std::tuple<Tensor, Tensor, Tensor, Tensor>(values, to(bags, places), to(sizes, places), to(rows, places));
             }
-            Tensor result = _embedding_bag_sum(weight, at, bags, count, per_sample_weights, padding_idx, sparse);
+            Tensor result = _embedding_bag_sum(weight, at, bags, count, per_sample_weights, padding_idx, sparse, scale_grad_by_freq);
             if (mode == 1) {
                 result = div(result, unsqueeze(to(clamp_min(sizes, Scalar(1)), weight.dtype()), 1));
                 return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, to(bags, places), to(sizes, places), to(clone(sizes), places));
@@ -280,6 +294,27 @@ OPERATORS(embedding) {
             // Of sums PyTorch tells neither the sizes nor, where it has a kernel of its own for the table, the bags.
             const bool told = weight.dtype() == DType::Float64 || padding_idx >= 0 || weight.strides()[1] != 1;
             return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, told ? to(bags, places) : empty({0}, places), zeros({count}, places), zeros({count}, places));
+        }),
+    });
+    declare("_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)", {
+        doc("Sums, means or maxima of table rows over bags, without a derivative"), in(space::Torch), no_out(), not_differentiable(),
+        composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
+            auto [result, bags, sizes, rows] = _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx);
+            if (mode == 0) sizes = zeros({offsets.numel()}, sizes.dtype()), rows = clone(sizes);   // as many as offsets here, also where the last of them begins no bag
+            return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, bags, sizes, rows);
+        }),
+    });
+    declare("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)", {
+        doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets; rows of padding_idx do not count"), in(space::Torch), no_out(),
+        composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding) {
+            int64_t row = padding.value_or(-1);
+            if (padding && weight.dim()) {
+                const int64_t count = weight.size(0);
+                KINDLING_CHECK(Runtime, row >= -count && row < count, "padding_idx must be within the number of embeddings, -%ld through %ld, but got %ld", count, count - 1, row);
+                if (row < 0) row += count;
+            }
+            const bool records = weight.requires_grad() || (per_sample_weights.defined() && per_sample_weights.requires_grad());
+            return (records ? _embedding_bag : _embedding_bag_forward_only)(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, row);
         }),
     });
     declare("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)", {

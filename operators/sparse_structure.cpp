@@ -9,6 +9,8 @@ namespace kindling {
 
 static Tensor empty_of(IntList size, DType dtype, Layout layout, int64_t dense = 0) {
     const int64_t dims = static_cast<int64_t>(size.size());
+    if (layout == Layout::Jagged) return zeros(size, dtype);   // strided, as in torch: ragged tensors have makers of their own
+    KINDLING_CHECK(NotImplemented, layout != Layout::Mkldnn, "There are no tensors of layout torch._mkldnn: oneDNN is not part of this build");
     if (layout == Layout::Sparse) {
         Sizes values{0};
         for (int64_t d = dims - dense; d < dims; d++) values.push_back(size[static_cast<size_t>(d)]);

@@ -142,3 +142,78 @@ def test_there_is_one_cpu(program):
         same(program.format(made))
         if "{}" not in program:
             break
+
+
+def test_what_convolutions_run_on():
+    """PyTorch's answer where it has neither oneDNN nor NNPACK (which needs batches from 16 on)."""
+    import kindling
+    import torch
+    ours, theirs = kindling._C._ConvBackend, torch._C._ConvBackend
+    assert {name: int(each) for name, each in ours.__members__.items()} == {name: int(each) for name, each in theirs.__members__.items()}
+    assert [repr(ours.Empty), str(ours.Mps), hash(ours.Mps), ours.Mps == ours(21)] == [repr(theirs.Empty), str(theirs.Mps), hash(theirs.Mps), True]
+    shapes = [(2, 6, *[9] * dims) for dims in (1, 2, 3)] + [(0, 6, 9), (2, 0, 9, 9), (0, 0, 9, 9, 9), (2, 6, 0), (2, 6, 0, 9), (2, 6, 3, 3)]
+    for shape in shapes:
+        for transposed in (False, True):
+            for dilation in (1, 2):
+                for device in ("cpu", "meta"):
+                    for padding in (0, 2, -1):
+                        for bias in (None, 12, 5):
+                            source = f"""
+dims, channels = {len(shape) - 2}, {shape[1]}
+weight = torch.ones({'channels, 12' if transposed else '12, channels'}, *[3] * dims, device={device!r})
+bias = {bias} and torch.ones({bias}, device={device!r})
+torch._C._select_conv_backend(torch.ones({shape}, device={device!r}), weight, bias, [1] * dims, [{padding}] * dims, [{dilation}] * dims, {transposed}, [0] * dims, 1)"""
+                            with torch.backends.mkldnn.flags(enabled=False):
+                                same(source)
+
+
+@pytest.mark.parametrize("program", [
+    "F.conv_transpose2d(torch.ones(2, 6, 0, 3), torch.ones(6, 6, 3, 3))", "F.conv2d(torch.ones(2, 6, 0, 3), torch.ones(6, 6, 3, 3), padding=3)",
+    "F.conv1d(torch.ones(2, 6, 0), torch.ones(6, 6, 3), padding=3)", "F.conv2d(torch.ones(6, 0, 3), torch.ones(6, 6, 3, 3), padding=3)",
+    "F.conv2d(torch.ones(2, 0, 0, 3), torch.ones(6, 0, 3, 3), padding=3).shape", "F.conv2d(torch.ones(0, 6, 0, 3), torch.ones(6, 6, 3, 3), padding=3).shape",
+    "F.conv3d(torch.ones(2, 6, 0, 3, 3, device='meta'), torch.ones(6, 6, 3, 3, 3, device='meta'), padding=3).shape",
+])
+def test_convolutions_of_nothing(program):
+    same(program)
+
+
+@pytest.mark.parametrize("program", [
+    "torch._mkldnn, torch._mkldnn == torch.strided, torch.ones(2).layout == torch._mkldnn", "torch.zeros(2, 3, layout=torch.jagged)",
+    "torch.empty(2, layout=torch.jagged).layout", "torch.zeros_like(torch.ones(2), layout=torch.jagged)",
+])
+def test_layouts_that_no_tensor_has(program):
+    same(program)
+
+
+@pytest.mark.parametrize("given", ["torch.ones(3, 3)", "torch.ones(()).expand(3, 3)", "torch.ones(3, 3).t()"])
+@pytest.mark.parametrize("looked", ["F.embedding(i, w, sparse=True)", "F.embedding_bag(i, w, torch.arange(3), mode='sum', sparse=True)"])
+def test_sparse_gradients_share_memory_where_their_parts_are_contiguous(given, looked):
+    same(f"""
+w, i, v = torch.ones(10, 3, requires_grad=True), torch.tensor([7, 1, 3]), {given}
+{looked}.backward(v)
+i.fill_(2), v.fill_(5) if v.is_contiguous() else 0, w.grad""")
+
+
+CALLS = [f"torch.{name}({given})" for name in ("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only") for given in (
+    "W, I, O", "W.double(), I, O", "W, I[0], O", "W, I[None, None], O", "W, I, O[0]", "W[0], I, O", "W[None], I, O", "W, I.float(), O", "W, I, O.float()",
+    "W, I[:0], O[:1]", "W, I, O[:0]", "W.int(), I, O", "W, I.int(), O", "W, I, O, False, 1", "W, I, O, False, 2", "W, I, O, False, 3", "W, I, O, False, -1",
+    "W, I, O[:0], False, 0, False, None, True", "W, I[:2], O, False, 1, False, None, True", "W, I, O, False, 1, False, I * 1.", "W, I, O, False, 0, False, I",
+    "W, I, O, False, 0, False, I[:2] * 1.", "W, I, O, False, 0, False, I[None] * 1.", "W, I, O, False, 0, False, I.double()", "W.double(), I, O, False, 0, False, I * 1.")]
+CALLS += [f"torch.embedding_bag(W, I, O, False, 0, False, None, False, {row})[0]" for row in (-11, -10, 2, 9, 10)]
+
+
+@pytest.mark.parametrize("program", CALLS)
+def test_what_bags_take(program):
+    same(program, "W, I, O = torch.arange(30.).view(10, 3), torch.tensor([1, 2, 2, 3, 2]), torch.tensor([0, 2])")
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("row", [None, 2, -8])
+@pytest.mark.parametrize("weights", [None, "torch.arange(5.)"])
+def test_bags_scale_gradients_by_frequency(mode, sparse, row, weights):
+    if sparse and mode == 2:    # refused by torch.nn.functional; the operator gives the gradient of sums
+        return
+    for scale in (False, True):
+        same(f"torch.autograd.grad(torch.embedding_bag(W, I, O, {scale}, {mode}, {sparse}, {weights}, False, {row})[0].sum(), W)[0].to_dense()",
+             "W, I, O = torch.ones(10, 3, requires_grad=True), torch.tensor([1, 2, 2, 3, 2]), torch.tensor([0, 2])")
