@@ -217,3 +217,21 @@ def test_bags_scale_gradients_by_frequency(mode, sparse, row, weights):
     for scale in (False, True):
         same(f"torch.autograd.grad(torch.embedding_bag(W, I, O, {scale}, {mode}, {sparse}, {weights}, False, {row})[0].sum(), W)[0].to_dense()",
              "W, I, O = torch.ones(10, 3, requires_grad=True), torch.tensor([1, 2, 2, 3, 2]), torch.tensor([0, 2])")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_gradcheck_has_a_fast_mode(dtype):
+    import kindling as torch
+    calls = []
+
+    def function(x, slope):
+        calls.append(0)
+        return (x * x + (x.detach() if slope else 0)).sum(0), x.abs().exp() if dtype == "float64" else (x * 1j).exp()
+    x = torch.randn(20, 10, dtype=getattr(torch, dtype)).requires_grad_()
+    before, state = x.detach().clone(), torch.get_rng_state()
+    assert torch.autograd.gradcheck(function, (x, False), fast_mode=True) and len(calls) < 10
+    assert torch.autograd.gradgradcheck(function, (x, False), tuple(torch.ones(size, dtype=x.dtype, requires_grad=True) for size in (10, (20, 10))), fast_mode=True)
+    assert not torch.autograd.gradcheck(function, (x, True), fast_mode=True, raise_exception=False)
+    with pytest.raises(torch.autograd.gradcheck.__globals__["GradcheckError"], match="Jacobian mismatch for output 0 with respect to input 0"):
+        torch.autograd.gradcheck(function, (x, True), fast_mode=True)
+    assert torch.equal(before, x) and torch.equal(state, torch.get_rng_state())
