@@ -15,13 +15,27 @@ AutogradMeta& need_meta(TensorImpl* impl) {
     return *impl->autograd;
 }
 
-static void forget_retain(AutogradMeta* meta) {
-    Ref<GradNode> node = meta->retained_at ? std::move(meta->retained_at) : meta->grad_fn;
-    if (!node || !node->hooks) return;
-    SpinGuard guard(node->lock);
-    auto& retains = node->hooks->retains;
+static constinit SpinLock left_lock;   // of all `left_at`
+
+static void erase_retain(GradNode& node, AutogradMeta* meta) {
+    if (!node.hooks) return;
+    SpinGuard guard(node.lock);
+    auto& retains = node.hooks->retains;
     for (size_t i = retains.size(); i-- > 0;)
         if (retains[i].meta == meta) retains.erase(retains.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+static void forget_retain(AutogradMeta* meta) {
+    Ref<GradNode> node = meta->retained_at ? std::move(meta->retained_at) : meta->grad_fn;
+    if (node) erase_retain(*node, meta);
+    SpinGuard guard(left_lock);
+    if (meta->left_at) erase_retain(*meta->left_at, meta);
+    meta->left_at = nullptr;
+}
+
+void forget_left(const NodeHooks& hooks) {
+    SpinGuard guard(left_lock);
+    for (auto& each : hooks.retains) each.meta->left_at = nullptr;
 }
 
 void destroy(AutogradMeta* meta) {
@@ -222,9 +236,15 @@ void detach_in_place(const Tensor& tensor) {
     impl->key &= ~static_cast<uint32_t>(key::Autograd);
     impl->requires_grad = false;
     if (!impl->autograd) return;
-    if (impl->autograd->retains_grad) forget_retain(impl->autograd);   // it still says that it retains, as torch's does
-    impl->autograd->grad_fn = nullptr;
-    impl->autograd->output = 0;
+    AutogradMeta& meta = *impl->autograd;
+    // It still retains what reaches its old node, as torch's does, for as long as others keep that.
+    Ref<GradNode> kept = meta.retained_at ? std::move(meta.retained_at) : meta.grad_fn;
+    if (meta.retains_grad && kept) {
+        SpinGuard guard(left_lock);
+        meta.left_at = kept.get();
+    }
+    meta.grad_fn = nullptr;
+    meta.output = 0;
 }
 
 void set_data(const Tensor& tensor, const Tensor& value) {

@@ -14,6 +14,7 @@ struct AutogradMeta {
     uint32_t output = 0;                 // which result of grad_fn this tensor is
     bool retains_grad = false;
     Ref<GradNode> retained_at;           // where the gradient is kept if not at grad_fn: squeeze_ and its kin leave that where it was
+    GradNode* left_at = nullptr;         // where it is kept after detach_(), which alone must not keep the graph; see forget_left()
     bool grad_dtype_set = false;
     DType grad_dtype = DType::None;
     std::vector<Ref<GradHook>> hooks;    // of leaves; a result's hooks are in its grad_fn
@@ -26,6 +27,8 @@ struct AutogradMeta {
 };
 
 AutogradMeta& need_meta(TensorImpl* impl);
+/// A node goes: the detached tensors whose gradients it would have kept must not look for it.
+void forget_left(const NodeHooks& hooks);
 
 inline bool requires_grad(const TensorImpl* impl) { return key_of(impl) & key::Autograd; }
 

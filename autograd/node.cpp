@@ -33,6 +33,7 @@ GradNode::GradNode(Kind kind_) : sequence(autograd_thread.sequence++), kind(kind
 }
 
 GradNode::~GradNode() {
+    if (hooks && !hooks->retains.empty()) forget_left(*hooks);
     if (metadata && release_python_object) release_python_object(metadata);
 }
 

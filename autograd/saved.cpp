@@ -34,18 +34,18 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
     requires_grad_ = kindling::requires_grad(impl);
     if (impl->autograd) { output_ = impl->autograd->output; recorded_ = static_cast<bool>(impl->autograd->grad_fn); }
     if (autograd_thread.saved_hooks > 0 && pack_saved) [[unlikely]] {
-        if (!is_output) {
-            if (requires_grad_ && is_leaf(impl)) leaf_ = std::make_shared<Tensor>(tensor);
-            else grad_fn_ = kindling::grad_fn(impl);
-        }
-        Tensor plain = is_output || grad_fn_ ? detached(tensor) : tensor;
+        if (!is_output) grad_fn_ = gradient_edge(impl).node;
+        Tensor plain = is_output || (grad_fn_ && !leaf()) ? detached(tensor) : tensor;
         if (PackedTensor* packed = pack_saved(plain)) { packed_.reset(packed); return; }
         grad_fn_ = nullptr;
-        leaf_.reset();
     }
     // A result that has this node as its history would keep it alive, and the node the result.
     bool cycle = is_output && impl->autograd && impl->autograd->grad_fn;
     data_ = cycle ? copy_of(tensor) : tensor;
+}
+
+const Tensor* SavedTensor::leaf() const {
+    return grad_fn_ && grad_fn_->kind == GradNode::Kind::Accumulate ? &static_cast<AccumulateGrad*>(grad_fn_.get())->variable : nullptr;
 }
 
 /// A header of its own for `value`, with the history that the saved result has: that of the view, if one was written to that
@@ -61,13 +61,8 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySl
     if (packed_) {
         Tensor value = packed_->unpack();
         if (!history || !requires_grad_) return value;
-        if (leaf_) {
-            // The accumulator must stay the original leaf's.
-            if (value.is_same(*leaf_)) return value;
-            Tensor fresh = detached(value);
-            set_gradient_edge(fresh.impl(), {grad_accumulator(leaf_->impl()), 0});
-            return fresh;
-        }
+        // The accumulator stays the original leaf's, also of a leaf that no longer requires grad.
+        if (const Tensor* original = leaf(); original && value.is_same(*original) && kindling::requires_grad(value.impl())) return value;
         if (is_output_) return with_history(value, node, slices);
         Tensor fresh = detached(value);
         if (grad_fn_) set_gradient_edge(fresh.impl(), {grad_fn_, output_});
@@ -99,9 +94,8 @@ void SavedTensor::repack(std::shared_ptr<PackedTensor> (*pack)(void*, const Tens
     KINDLING_CHECK(Runtime, data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
     Tensor tensor = data_;
     if (!is_output_) {
-        if (requires_grad_ && is_leaf(tensor.impl())) leaf_ = std::make_shared<Tensor>(tensor);
-        else grad_fn_ = kindling::grad_fn(tensor.impl());
-        if (grad_fn_) tensor = detached(tensor);
+        grad_fn_ = gradient_edge(tensor.impl()).node;
+        if (grad_fn_ && !leaf()) tensor = detached(tensor);
     }
     (void)node;
     packed_ = pack(context, tensor);

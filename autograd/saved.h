@@ -35,12 +35,12 @@ public:
     bool is_packed() const { return static_cast<bool>(packed_); }
 
 private:
+    const Tensor* leaf() const;          // the leaf that was packed, or null
     Tensor with_history(const Tensor& value, const Ref<GradNode>& node, const CopySlices* slices) const;
 
     Tensor data_;
-    Ref<GradNode> grad_fn_;              // where a packed input's history was
+    Ref<GradNode> grad_fn_;              // a packed input's history; the accumulator, of a leaf
     std::shared_ptr<PackedTensor> packed_;
-    std::shared_ptr<Tensor> leaf_;       // a packed leaf, for its accumulator
     uint32_t version_ = 0, output_ = 0;
     bool is_output_ = false, requires_grad_ = false;
     bool recorded_ = false;          // it had a node when it was saved

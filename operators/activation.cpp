@@ -121,10 +121,18 @@ OPERATORS(activation) {
     declare("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor", {
         doc("The gradient through elu, from its argument or from its result; at 0 that from below"), takes(kind::Floats), in(space::Hidden), no_inplace(),
         pointwise([](auto grad, auto alpha, auto scale, auto input_scale, auto is_result, auto x) {
-            // The branch that is not taken gets a number without overflow: 0 times the slope of one that has is NaN in backward.
-            Sym below = x <= zero_like(x), up = alpha * scale;
-            Sym slope = flag(is_result) ? (x + up) * input_scale : exp(where(below, x, zero_like(x)) * input_scale) * (input_scale * up);
-            return where(below, grad * slope, grad * scale);
+            Sym up = alpha * scale;
+            Sym slope = flag(is_result) ? (x + up) * input_scale : exp(x * input_scale) * (input_scale * up);
+            return where(x <= zero_like(x), grad * slope, grad * scale);
+        }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor self_or_result, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result) {
+            return elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result);
+        }),
+        derivative("self_or_result", GIVEN(Tensor grad, Tensor grad_output, Tensor self_or_result, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result) {
+            // Where the branches meet it is 0.
+            Tensor moved = mul(mul(grad, grad_output), wrap_number(input_scale));
+            if (!is_result) moved = elu_backward(moved, alpha, scale, input_scale, false, self_or_result);
+            return mul(moved, to(lt(self_or_result, Scalar(0)), grad.dtype()));
         }),
     });
     declare("celu(Tensor self, Scalar alpha=1.0) -> Tensor", {
@@ -141,6 +149,14 @@ OPERATORS(activation) {
     declare("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", {
         doc("x above 0, negative_slope * x below"), out_same(), takes(kind::Floats), in(space::Nn),
         pointwise([](auto x, auto slope) { return where(x > zero_like(x), x, x * slope); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar negative_slope) { return leaky_relu_backward(grad, self, negative_slope, false); }),
+    });
+    // The gradients of functions made of straight pieces do not move with their argument, yet require grad with it, as PyTorch's do.
+    declare("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", {
+        doc("The gradient through leaky_relu, from its argument or, where the slope is positive, from its result"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x, auto slope, auto) { return where(x > zero_like(x), grad, grad * slope); }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor self, Scalar negative_slope) { return leaky_relu_backward(grad, self, negative_slope, false); }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", {
         doc("Limited to [min_val, max_val]"), out_same(), in(space::Nn), flags(trait::OwnNumbers),
@@ -156,6 +172,8 @@ OPERATORS(activation) {
     declare("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", {
         doc("The gradient through hardtanh"), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x, auto low, auto high) { return where((x <= low) | (x >= high), zero_like(grad), grad); }),
+        derivative("grad_output", GIVEN(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) { return hardtanh_backward(grad, self, min_val, max_val); }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("hardsigmoid(Tensor self) -> Tensor", {
         doc("min(max(x + 3, 0), 6) / 6"), out_same(), takes(kind::Floats), in(space::Nn),
@@ -180,9 +198,13 @@ OPERATORS(activation) {
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
         doc("0 in [-lambd, lambd], x elsewhere"), out_same(), takes(kind::Floats), no_inplace(), flags(trait::OwnNumbers),
         pointwise([](auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(x), x); }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
-            return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
-        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) { return hardshrink_backward(grad, self, lambd); }),
+    });
+    declare("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", {
+        doc("The gradient through hardshrink"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        pointwise([](auto grad, auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(grad), grad); }),
+        derivative("grad_out", GIVEN(Tensor grad, Tensor self, Scalar lambd) { return hardshrink_backward(grad, self, lambd); }),
+        derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("_softshrink(Tensor self, Scalar lambd) -> Tensor", {
         doc("softshrink, for a lambd known to be right"), takes(kind::Floats), in(space::Hidden), no_inplace(), not_differentiable(),
@@ -197,11 +219,13 @@ OPERATORS(activation) {
                            most, scalar_type_name(self.dtype()), lambd.to_double());
             return _softshrink(self, lambd);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) {
-            return where(logical_and(ge(self, -lambd), le(self, lambd)), wrap_number(Scalar(0)), grad);
-        }),
+        derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) { return softshrink_backward(grad, self, lambd); }),
         refuses("torch.nn.functional.softshrink(torch.ones(2), 'a')", "TypeError"),
         refuses("torch.nn.functional.softshrink(torch.ones(2), -0.5)", "RuntimeError: lambda must be in range \\[0, 3.40282e\\+38\\] for input dtype Float, but found -0.5"),
+    });
+    declare("softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", {
+        doc("The gradient through softshrink"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        composition([](const Tensor& grad_output, const Tensor& self, const Scalar& lambd) { return hardshrink_backward(grad_output, self, lambd); }),
     });
     declare("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", {
         doc("log(1 + exp(beta * x)) / beta; x itself above the threshold"), out_same(), takes(kind::Floats), in(space::Nn), no_inplace(),
@@ -240,8 +264,29 @@ OPERATORS(activation) {
             KINDLING_CHECK(Runtime, self.dtype() == weight.dtype(), "Found dtype %s but expected %s", scalar_type_name(weight.dtype()), scalar_type_name(self.dtype()));
         }), in(space::Torch), no_inplace(),
         pointwise([](auto x, auto w) { return where(x > zero_like(x), x, w * x); }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor weight) { return where(gt(self, Scalar(0)), grad, mul(grad, weight)); }),
-        derivative("weight", GIVEN(Tensor grad, Tensor self) { return where(gt(self, Scalar(0)), wrap_number(Scalar(0)), mul(grad, self)); }),
+        derivative("self, weight", GIVEN(Tensor grad, Tensor self, Tensor weight) { return _prelu_kernel_backward(grad, self, weight); }),
+    });
+    declare("_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)", {
+        doc("The gradients through prelu, that of the weight not yet summed"), in(space::Hidden), no_out(),
+        takes(kind::Floats), kernel([](const Tensor& grad, const Tensor& self, const Tensor& weight) {
+            for (const Tensor* each : {&weight, &grad})
+                KINDLING_CHECK(Runtime, each->dtype() == self.dtype(), "Found dtype %s but expected %s", scalar_type_name(each->dtype()), scalar_type_name(self.dtype()));
+            Tensor above = gt(self, Scalar(0));
+            return std::tuple<Tensor, Tensor>(where(above, grad, mul(grad, weight)), where(above, wrap_number(Scalar(0)), mul(grad, self)));
+        }),
+        derivative("grad_output, self, weight", GIVEN(TensorList grads, Tensor grad_output, Tensor self, Tensor weight) {
+            Tensor above = ge(self, Scalar(0)), none = wrap_number(Scalar(0)), gg, gx = zeros(self.sizes(), self.dtype()), gw = zeros(weight.sizes(), weight.dtype());
+            if (grads[0].defined()) {
+                gg = where(above, grads[0], mul(grads[0], weight));
+                gw = where(above, none, mul(grads[0], grad_output));
+            }
+            if (grads[1].defined()) {
+                Tensor part = where(above, none, mul(grads[1], self));
+                gg = gg.defined() ? add(gg, part) : part;
+                gx = where(above, none, mul(grads[1], grad_output));
+            }
+            return std::tuple<Tensor, Tensor, Tensor>(gg, gx, gw);
+        }),
     });
     declare("prelu(Tensor self, Tensor weight) -> Tensor", {
         doc("x above 0, weight * x below, one weight for all or for each channel (He et al., 2015)"), flags(trait::AutocastLower), no_out(),
@@ -275,7 +320,7 @@ OPERATORS(activation) {
                 Tensor drawn = uniform_(empty({sum(below).item<int64_t>()}, DType::Float64), lower.to_double(), upper.to_double(), generator);
                 slopes = masked_scatter(slopes, below, drawn);
             }
-            return where(below, to(mul(to(x, DType::Float64), slopes), x.dtype()), x);
+            return to(_prelu_kernel(to(x, DType::Float64), slopes), x.dtype());
         }),
     });
     declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {

@@ -23,7 +23,7 @@ import kindling
 import torch
 
 import children
-from beside import TOLERANCE, Difference, Seen, classes, compare, compare_aspects, compare_values, gist, parts, scale, seed, see
+from beside import TOLERANCE, Difference, Seen, classes, compare, compare_aspects, compare_values, gist, parts, scale, seed, see, values
 from children import Fault
 from known import known
 from writer import Writer, prelude, shrink, text_of
@@ -37,7 +37,7 @@ SCOPES = {}
 def run(t, lines, number, keep=None):
     """(what each line raised, what hooks saw, what is seen of each variable at the end). `keep` gets the variables themselves."""
     if t not in SCOPES:
-        SCOPES[t] = {"torch": t, "F": t.nn.functional, "checkpoint": CHECKPOINT[t], "log": []}
+        SCOPES[t] = {"torch": t, "F": t.nn.functional, "checkpoint": CHECKPOINT[t], "nearly": nearly, "log": []}
         prelude(SCOPES[t])
     scope = dict(SCOPES[t])
     log = scope["log"] = SCOPES[t]["log"]
@@ -93,6 +93,46 @@ def writes_what_it_reads(lines, number):
     return False
 
 
+def written_by_refused(lines, number):
+    """The variables that PyTorch changed in statements that it refused: whose numbers, memory or shape are others afterwards."""
+    scope = dict(SCOPES[torch], log=[])
+    seed(torch, number)
+
+    def state():
+        found = {}
+        for name, value in scope.items():
+            if name not in SCOPES[torch] and isinstance(value, torch.Tensor):
+                with contextlib.suppress(RuntimeError):
+                    found[name] = (home(value), value.shape, value.stride(), value.storage_offset(), parts(values(value, torch)))
+        return found
+    changed = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for line in lines:
+            before = state()
+            try:
+                exec(line, scope)
+            except Exception:
+                after = state()
+                changed |= {name for name, seen in before.items() if name in after and
+                            (seen[:4] != after[name][:4] or not torch.equal(seen[4].nan_to_num(-1e300), after[name][4].nan_to_num(-1e300)))}
+    return changed
+
+
+def sharing_gradients(lines, number):
+    """The variables whose gradients PyTorch keeps in one memory, so that what is added to one is added to the other."""
+    scope, homes = {}, {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run(torch, lines, number, scope)
+        for name, value in scope.items():
+            if name not in SCOPES[torch] and isinstance(value, torch.Tensor):
+                with contextlib.suppress(RuntimeError):
+                    if value.is_leaf and value.grad is not None:
+                        homes.setdefault(home(value.grad), {})[id(value)] = name
+    return {name for together in homes.values() if len(together) > 1 for name in together.values()}
+
+
 def observe(t, x, scope, homes):
     """Facts of a variable, each its value or the class of what asking for it raised."""
     facts = {}
@@ -101,7 +141,7 @@ def observe(t, x, scope, homes):
         try:
             facts[name] = ask()
         except Exception as problem:
-            facts[name] = classes(problem)
+            facts[name] = "an internal error" if "INTERNAL ASSERT FAILED" in str(problem) else classes(problem)
     fact("tensor", lambda: see(x, t, homes))
     fact("is_leaf", lambda: x.is_leaf)
     fact("_is_view", x._is_view)
@@ -188,6 +228,14 @@ def differences(lines, number, strict=False):
                     each.kind += " decided by rounding"
                 elif has_nan(theirs):
                     each.text += " (NaN among the variables)"
+    if any(re.search(r"^(variable|grad): (value|nan or infinity|shares|shape)$", each.kind) for each in found):
+        refused = written_by_refused(lines, number) if any(theirs[0]) else set()
+        together = sharing_gradients(lines, number)
+        for each in found:
+            if (each.text.partition(":")[0] in refused or each.kind.endswith("shares") and refused) and each.kind.startswith("variable: "):
+                each.kind += " that a refused statement wrote"
+            elif each.text.partition(":")[0] in together and each.kind == "grad: value":
+                each.kind += " of gradients in one memory"
     for each in found:
         which = re.match(r"(variable|grad): requires_grad (True|False) there, (True|False) here", each.kind)
         if which and moved_by_nothing(lines, number, torch if which[2] == "True" else kindling, each.text.partition(":")[0], which[1]):
@@ -270,7 +318,14 @@ def answers_nearby(lines, number):
             near = [re.sub(r"-?\d+\.\d+(?=[],)j+-])", lambda digits: repr(float(digits[0]) * (1 + change * (1, -2, 4)[next(place) % 3])), line)
                     if "torch.tensor(" in line else line for line in lines]
             found.append(run(torch, near, number))
+            # The same for what goes back: a gradient of ones is not ones.
+            found.append(run(torch, [re.sub(r"(\bv\d+(?:\.abs\(\))?|\(v\d+ \* v\d+(?:\.conj\(\)\)\.real|\)))\.sum\(\)", rf"nearly(\1, {change}).sum()", line) for line in lines], number))
     return found
+
+
+def nearly(x, change):
+    """A tensor whose elements, and their gradients, differ from another's in the last digit."""
+    return x * (1 + change * (torch.arange(x.numel(), dtype=torch.float64).reshape(x.shape) + 1).cos()).to(x.dtype)
 
 
 def tensors_at(answer, name, coarse):

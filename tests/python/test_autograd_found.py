@@ -398,3 +398,75 @@ def test_writes_that_read_their_target_keep_nothing_alive(write, view, hooks):
                                    "(a * 3).sum().backward()\na.grad", "torch.autograd.grad((a * 3).sum(), a)"])
 def test_a_leaf_with_another_storage_has_another_node(made, asked):
     same(f"y = {made}\nwith torch.no_grad():\n    a.set_(a.detach())\n{asked}", SETUP)
+
+
+KEPT = ["w.sum().backward()\ny.grad, y.retains_grad, a.grad", "w.sum().backward(retain_graph=True)\nw.sum().backward()\ny.grad", "w.sum().backward(create_graph=True)\ny.grad, y.grad.requires_grad",
+        "y.requires_grad_()\n(w.sum() + (y * y).sum()).backward()\ny.grad, a.grad", "y.retain_grad()", "del y\nw.sum().backward()\na.grad", "y.add_(1)\nw.sum().backward()\ny.grad, y"]
+
+
+@pytest.mark.parametrize("change", ["", "y.squeeze_()\n", "y.unsqueeze_(0)\n"])
+@pytest.mark.parametrize("then", KEPT)
+def test_what_was_detached_in_place_keeps_the_gradient_of_its_old_node(change, then):
+    same(f"y = a * 2\ny.retain_grad()\nw = y + 1\n{change}y.detach_()\n{then}", SETUP, message=False)
+
+
+def test_what_was_detached_in_place_keeps_no_graph_alive():
+    import weakref
+
+    import kindling as torch
+    for outlives in "graph", "result":
+        a = torch.ones(3, requires_grad=True)
+        y = a * 2
+        y.retain_grad()
+        w = y * 3
+        y.detach_()
+        if outlives == "graph":
+            del y
+            w.sum().backward()
+            assert a.grad.tolist() == [6, 6, 6]
+        else:
+            leaf = weakref.ref(a)
+            del w, a
+            assert leaf() is None and y.retains_grad and y.grad is None
+            y.requires_grad_()
+            (y * y).sum().backward()
+            assert y.grad.tolist() == [4, 4, 4]
+
+
+HOOKS = ["torch.autograd.graph.save_on_cpu()", "torch.autograd.graph.saved_tensors_hooks(lambda x: x.detach() * 1, lambda x: x)", "torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)"]
+
+
+@pytest.mark.parametrize("hooks", HOOKS)
+@pytest.mark.parametrize("change", ["a.requires_grad_(False)", "a.detach_()", ""])
+@pytest.mark.parametrize("made", ["checkpoint(lambda x: x.sin() * x, a, use_reentrant=False)", "a.sin() * a", "Saving.apply(a)"])
+def test_a_leaf_that_was_packed_requires_grad_as_it_did(hooks, change, made):
+    setup = SETUP + """
+from importlib import import_module
+checkpoint = import_module(torch.__name__ + '.utils.checkpoint').checkpoint
+class Saving(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        seen.append((x.requires_grad, x.is_leaf))
+        return grad * x * 2
+seen = []"""
+    same(f"with {hooks}:\n    y = {made}\n{change}\ny.sum().backward(create_graph=True)\na.grad, a.grad.requires_grad, seen", setup)
+
+
+STRAIGHT = ["F.leaky_relu(x, .1)", "F.rrelu(x)", "F.rrelu(x, training=True)", "F.prelu(x, x.detach()[:1])", "F.prelu(x.detach(), x[:1])", "F.prelu(x, x[:1])", "F.hardshrink(x)", "F.softshrink(x)",
+            "F.hardtanh(x)", "F.relu(x)", "F.relu6(x)", "F.threshold(x, 0., 1.)", "x.cummax(0)[0]", "x.clamp(0, 1)", "x.amax()", "F.elu(x)", "F.selu(x)", "F.celu(x)", "F.elu_(x * 1, 2.)", "F.leaky_relu_(x * 1)",
+            "torch.ops.aten.hardtanh_backward(x.detach().cos().requires_grad_(), x, -1, 1)", "torch.ops.aten.leaky_relu_backward(x.detach().cos().requires_grad_(), x, .1, False)",
+            "torch.ops.aten.hardshrink_backward(x.detach().cos().requires_grad_(), x, .5)", "torch.ops.aten.softshrink_backward(x.detach().cos().requires_grad_(), x, .5)",
+            "torch.ops.aten._prelu_kernel_backward(x.detach().cos().requires_grad_(), x, x)[0]", "torch.ops.aten._prelu_kernel_backward(x.detach().cos().requires_grad_(), x, x)[1]",
+            "torch.ops.aten.elu_backward(x.detach().cos().requires_grad_(), 1.5, 2., 3., False, x)", "torch.ops.aten.elu_backward(x.detach().cos().requires_grad_(), 1.5, 2., 3., True, x)"]
+
+
+@pytest.mark.parametrize("made", STRAIGHT)
+def test_gradients_require_grad_where_their_own_are_zero(made):
+    same(f"y = {made}\ng, = torch.autograd.grad((y * y.detach().cos()).sum(), x, create_graph=True)\n"
+         "h, = torch.autograd.grad((g * g.detach().sin()).sum(), x, create_graph=True)\ng.requires_grad, g.detach(), h.detach()",
+         "x = torch.tensor([-1.5, -.2, 0., -0., .3, .7, 2.], dtype=torch.float64, requires_grad=True)")
