@@ -38,11 +38,15 @@ class Tally:
     def __init__(self):
         self.passed = self.failed = 0
         self.lines = []
+        self.last = time.monotonic()
 
     def add(self, name, passed, failed, note=""):
+        """A part that has ended, with the seconds since the one before it."""
         self.passed += passed
         self.failed += failed
-        line = f"{'FAILED' if failed else 'ok':6} {name}: {passed} passed, {failed} failed{note and ' (' + note + ')'}"
+        before, self.last = self.last, time.monotonic()
+        note = f" ({note})" if note else ""
+        line = f"{'FAILED' if failed else 'ok':6} {self.last - before:6.0f} s  {name}: {passed} passed, {failed} failed{note}"
         self.lines.append(line)
         say(line)
 
@@ -109,7 +113,6 @@ def count(tally, name, report, status):
 
 def install(tally, python=sys.executable, build=WHEEL, **settings):
     """The wheel, built in isolation and installed as a user would; the C++ tests are built in the same place."""
-    started = time.monotonic()
     pip = (python, "-m", "pip", "--disable-pip-version-check")
     wheels = BUILD / build / "dist"
     shutil.rmtree(wheels, ignore_errors=True)
@@ -130,7 +133,7 @@ def install(tally, python=sys.executable, build=WHEEL, **settings):
         # An environment beside our own sees our packages too, and would take our Kindling for the wanted one.
         own = () if python == sys.executable else ("--ignore-installed",)
         status = status or call(*pip, "install", "--no-input", *own, wheel, cwd=BUILD)
-    tally.add("installation", int(not status), int(bool(status)), f"{time.monotonic() - started:.0f} s")
+    tally.add("installation", int(not status), int(bool(status)))
     return status == 0
 
 
@@ -159,7 +162,7 @@ def cpu_flags():
 
 
 def isas(tally):
-    """The kernels' tests again on each instruction set that this machine has, and the portable code."""
+    """The tests marked `kernels` again on each instruction set that this machine has, and the portable code."""
     flags = cpu_flags()
     for isa, flag in ISAS.items():
         if flag and flag not in flags:
@@ -171,7 +174,7 @@ def isas(tally):
 
 
 def conformance(tally):
-    """PyTorch's own test databases: whatever passed before must pass."""
+    """PyTorch's own test databases, operator by operator: whatever passed before (tests/conformance/known.toml) must pass."""
     folder = ROOT / "tests" / "conformance"
     for suite, options in CONFORMANCE.items():
         report = BUILD / f"conformance-{suite}.json"
@@ -373,8 +376,10 @@ def main():
     environment(tally)
     for step in steps:
         step(tally)
-    print(f"\n{sysconfig.get_platform()}, CPython {sys.version.split()[0]}, {time.monotonic() - started:.0f} s")
+    print(f"\n{sysconfig.get_platform()}, CPython {sys.version.split()[0]}, {JOBS} processors")
     print("\n".join(tally.lines))
+    whole = time.monotonic() - started
+    print(f"{'':6} {whole:6.0f} s  the whole, {whole / 60:.0f} min")
     print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
     return int(tally.failed > 0)
 

@@ -1,7 +1,7 @@
 """Holds a result of conform.py to known.toml, the subjects that may fail: python known.py [--write] RESULT.json
 
-A check that fails and is not in the list, a listed subject that passes, and another number of subjects than the list has
-are told, and the exit status is 1. --write makes the list of the result's suite anew: what is listed and still fails keeps
+A check that fails and is not in the list, a listed subject that passes, another number of subjects than the list has, and
+fewer checks of a kind than it has are told, and the exit status is 1. --write makes the list of the result's suite anew: what is listed and still fails keeps
 its patterns and reason, what is new is let fail altogether, with its first message for a reason until someone writes one.
 """
 import json
@@ -13,7 +13,8 @@ from pathlib import Path
 LIST = Path(__file__).parent / "known.toml"
 HEAD = """\
 # Subjects that may fail, with the checks that may (a pattern over "kind label") and why. ./test fails where any other check
-# does, where a listed subject passes, and where the number of subjects is another. Settings: tools/test.py, CONFORMANCE.
+# does, where a listed subject passes, where the number of subjects is another, and where a kind has fewer checks.
+# Settings: tools/test.py, CONFORMANCE.
 # Made anew from a result by `python known.py --write RESULT.json`.
 """
 
@@ -33,6 +34,10 @@ def problems(report, listed=None):
     subjects, found = report["subjects"], []
     if counted(report) != listed["subjects"]:
         found.append(f"{counted(report)} subjects instead of {listed['subjects']}: the harness, or PyTorch's database, is another one")
+    for kind, number in listed["checks"].items():
+        made = sum(row["checks"][kind][1] for row in subjects.values())
+        if made < number:
+            found.append(f"{made} {kind} checks instead of {number}: the harness has lost some")
     may_fail = listed.get("fails", {})
     for name, row in subjects.items():
         allowed = may_fail.get(name)
@@ -54,13 +59,15 @@ def anew(report, listed):
         if row["failures"]:
             bad = unlisted(row, before)
             fails[name] = {"checks": "", "reason": f"{bad[0][2]}: {bad[0][3]}"} if bad else before
-    return {"subjects": counted(report), "fails": fails}
+    totals = {kind: sum(row["checks"][kind][1] for row in report["subjects"].values()) for kind in report["kinds"]}
+    return {"subjects": counted(report), "checks": totals, "fails": fails}
 
 
 def text(tables):
     lines = [HEAD]
     for suite, table in tables.items():
-        lines.append(f"[{suite}]\nsubjects = {table['subjects']}\n")
+        checks = ", ".join(f"{kind} = {number}" for kind, number in table["checks"].items())
+        lines.append(f"[{suite}]\nsubjects = {table['subjects']}\nchecks = {{{checks}}}\n")
         if table.get("fails"):
             lines.append(f"[{suite}.fails]")
             for name, entry in table["fails"].items():

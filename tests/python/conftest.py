@@ -1,16 +1,11 @@
 """Tests see the installed package, not the source folder beside them (which has no compiled part)."""
 
 import os
-import re
 import signal
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
-# Files whose numbers depend on the instruction set; ./test runs them again for each.
-KERNELS = re.compile(r"test_(op|kernel|linalg|random|tensor|nn|autograd)")
 
 # A shell that runs us in the background has interrupts ignored, and processes started from here would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -32,9 +27,3 @@ def pytest_runtest_setup(item):
     for name in ("kindling", "torch"):
         if name in sys.modules:
             sys.modules[name].manual_seed(0)
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if KERNELS.match(item.path.name):
-            item.add_marker(pytest.mark.kernels)

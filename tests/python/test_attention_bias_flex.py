@@ -6,6 +6,8 @@ import kindling as torch
 import pytest
 from both import run, same
 
+pytestmark = pytest.mark.kernels
+
 SETUP = """
 import importlib
 b = importlib.import_module(torch.__name__ + ".nn.attention.bias")

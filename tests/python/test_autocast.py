@@ -6,6 +6,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 BOTH = (kindling, reference)
 # Every name here is one that torch's dispatcher lists for AutocastCPU; a, b, m, s, v are float32, h bfloat16.
 LOWER = {

@@ -11,6 +11,8 @@ import kindling
 sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 from draw import operators  # noqa: E402
 
+pytestmark = pytest.mark.kernels
+
 VALUES = [100.0, -100.0, 800.0, -800.0, 1e30, -1e30, float("inf"), float("-inf"), 0.0, 0.5, -0.5, 1.0, -1.0, 50.0, -50.0, float("nan")]
 # At infinity digamma's slope is NaN here; at NaN that of the Bessel functions is one half in PyTorch.
 APART = {"digamma": float("inf"), "special_digamma": float("inf"), "special_psi": float("inf"), "special_i1": float("nan"), "special_i1e": float("nan")}

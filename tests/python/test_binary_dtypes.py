@@ -10,6 +10,8 @@ import pytest
 import kindling
 
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.kernels
 LIBRARIES = torch, kindling
 DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
 NUMBERS = {"whole": 2, "fraction": 0.5, "truth": True, "imaginary": 1j, "negative": -1, "large": 2**40}

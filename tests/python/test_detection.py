@@ -8,6 +8,8 @@ import pytest
 import kindling as torch
 from kindling.autograd import gradcheck
 
+pytestmark = pytest.mark.kernels
+
 ops = torch.ops.torchvision
 
 

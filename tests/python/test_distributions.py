@@ -10,6 +10,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 BOTH = (kindling, reference)
 
 

@@ -5,6 +5,8 @@ import kindling
 import pytest
 import torch
 
+pytestmark = pytest.mark.kernels
+
 
 def equation(rng):
     """An equation and the shapes of its operands, mostly right."""

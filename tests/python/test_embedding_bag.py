@@ -7,6 +7,8 @@ import torch
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 CASES = [case for case in itertools.product(("float32", "float64", "float16"), (1, 5, 64, 600), (False, True), (None, 3, -1), (False, True), (False, True))]
 
 

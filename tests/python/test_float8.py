@@ -8,6 +8,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 NAMES = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 SAMPLE = (1.0, -2.0, 300.0, 500.0, float("nan"), float("inf"), 1e-3, 2**-10, 0.0, -0.0)
 

@@ -7,6 +7,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 SHAPES = [(3,), (2, 4), ()]
 UNARY = ("abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round "
          "rsqrt sigmoid sign sin sinh sqrt tan tanh trunc").split()

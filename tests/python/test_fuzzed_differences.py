@@ -7,6 +7,8 @@ import torch
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 STRIDES = """
 2. ** torch.ones(3, 4).t()
 torch.pow(2, torch.ones(3, 4).t())

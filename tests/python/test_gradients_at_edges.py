@@ -6,6 +6,8 @@ import torch
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 EDGES = [math.nan, 1.0, 0.0, -0.0, 0.5, 2.0, math.inf, -math.inf, -1.5]
 
 

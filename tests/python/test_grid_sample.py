@@ -7,6 +7,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 ODD = (float("nan"), float("inf"), 1e30, -1e9, 300.0, -1.0, 1.0, 0.25)
 CASES = [(dims, mode, padding, align)
          for dims in (2, 3) for mode in ("bilinear", "nearest", "bicubic") for padding in ("zeros", "border", "reflection")

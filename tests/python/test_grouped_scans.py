@@ -4,6 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.kernels
+
 SETUP = """
 torch.manual_seed(0)
 a, b, offs = torch.randn(6, 8), torch.randn(3, 8, 4), torch.tensor([2, 3, 6], dtype=torch.int32)

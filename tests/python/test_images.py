@@ -8,6 +8,8 @@ from PIL import Image
 
 import kindling as torch
 
+pytestmark = pytest.mark.kernels
+
 torch.ops.load_library("anywhere/torchvision/image.so")     # never opened: its operators are built in
 ops = torch.ops.image
 UNCHANGED, GRAY, GRAY_ALPHA, RGB, RGBA = range(5)

@@ -8,6 +8,8 @@ import pytest
 
 from both import module, same
 
+pytestmark = pytest.mark.kernels
+
 SETUP = """
 a = torch.arange(24.).reshape(2, 3, 4)
 v = torch.arange(10)

@@ -7,6 +7,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 
 def pairs(dtype):
     random, many = np.random.default_rng(0), 20000

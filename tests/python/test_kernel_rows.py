@@ -11,6 +11,8 @@ import torch
 
 import kindling as k
 
+pytestmark = pytest.mark.kernels
+
 F, KF = torch.nn.functional, k.nn.functional
 
 

@@ -3,6 +3,8 @@ import pytest
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("width", [1, 3, 16, 67, 130])

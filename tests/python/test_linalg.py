@@ -8,6 +8,8 @@ from torch.testing import assert_close
 import kindling
 from both import same
 
+pytestmark = pytest.mark.kernels
+
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 
 

@@ -5,6 +5,8 @@ import torch as reference
 import kindling as torch
 from both import run, same
 
+pytestmark = pytest.mark.kernels
+
 MODULES = (reference, torch)
 
 

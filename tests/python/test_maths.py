@@ -11,6 +11,8 @@ import kindling
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.kernels
+
 
 @pytest.mark.parametrize("name", ["float32", "float64"])
 def test_acosh_is_no_number_below_one(name):

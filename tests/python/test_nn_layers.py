@@ -5,6 +5,8 @@ from nn_cases import check
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 LAYERS = """
 Linear(3, 4) Linear(3, 4, bias=False) Bilinear(2, 3, 4) Identity(3, a=4) Conv1d(2, 4, 3) Conv2d(4, 6, (2, 3), groups=2)
 Conv2d(3, 4, (2, 5), padding='same', padding_mode='reflect') Conv3d(1, 2, 2, bias=False) ConvTranspose1d(2, 3, 2)

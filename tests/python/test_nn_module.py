@@ -3,6 +3,8 @@ import pytest
 import torch as reference
 from nn_cases import check
 
+pytestmark = pytest.mark.kernels
+
 NET = """
 log = []
 class Net(nn.Module):

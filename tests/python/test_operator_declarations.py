@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.kernels
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -55,7 +57,6 @@ def close(a, b):
     return a == b or (not isinstance(a, (int, float, complex, list, str, bool)) and str(a) == str(b))
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("name, code", EXAMPLES, ids=IDS)
 def test_example(name, code):
     import kindling

@@ -11,6 +11,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 CASES = [
     ("SGD", {"lr": 0.01}), ("SGD", {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.1}),
     ("SGD", {"lr": 0.01, "momentum": 0.9, "dampening": 0.5}), ("SGD", {"lr": 0.01, "momentum": 0.9, "nesterov": True}),

@@ -12,7 +12,7 @@ import torch
 
 import kindling
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.kernels, pytest.mark.filterwarnings("ignore")]
 
 
 def both(source, **arrays):

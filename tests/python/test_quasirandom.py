@@ -4,6 +4,8 @@ import importlib
 import pytest
 from both import same
 
+pytestmark = pytest.mark.kernels
+
 TORCH = """import importlib
 S = importlib.import_module(torch.__name__ + ".quasirandom").SobolEngine
 def value(x): return x.tolist() if isinstance(x, torch.Tensor) else x

@@ -4,6 +4,8 @@ import pytest
 from both import module, same
 from test_refused_dtypes import DTYPES, check
 
+pytestmark = pytest.mark.kernels
+
 OUTS = ["torch.empty(0)", "torch.empty(2, 3)", "torch.empty(3, 2).t()", "torch.empty(5)", "torch.empty(12)[::2]", "torch.empty(2, 6)[:, ::2]",
         "torch.empty(6, dtype=torch.int64)", "torch.empty(2, 3, dtype=torch.float64)", "torch.empty(1, 6)"]  # fmt: skip
 

@@ -7,6 +7,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 
 def close(got, expected):
     np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-9)
@@ -68,7 +70,6 @@ def test_all_steps_twice_differentiable(reverse):
         assert kindling.autograd.gradgradcheck(some, inputs)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("batch,width", [(33, 40), (20, 130), (9, 70), (40, 3)])
 def test_numbers_do_not_depend_on_threads(batch, width):
     kindling.manual_seed(0)

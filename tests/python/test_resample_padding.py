@@ -5,6 +5,8 @@ import torch as reference
 
 import kindling
 
+pytestmark = pytest.mark.kernels
+
 CASES = {
     "nearest": "F.interpolate(x, scale_factor=2)",
     "nearest-exact": "F.interpolate(x, size=(3, 9), mode='nearest-exact')",

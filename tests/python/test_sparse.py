@@ -13,7 +13,7 @@ import kindling
 
 torch = pytest.importorskip("torch")
 CASES = sorted(Path(__file__).with_name("sparse_cases").glob("*.txt"))
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.kernels, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[path.stem for path in CASES])

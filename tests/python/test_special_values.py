@@ -10,6 +10,8 @@ import kindling
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.kernels
 INF, NAN = math.inf, math.nan
 LIBRARIES = torch, kindling
 

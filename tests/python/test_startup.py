@@ -13,15 +13,15 @@ _spec = importlib.util.spec_from_file_location(
 startup = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(startup)
 
-# Milliseconds over a bare interpreter, and megabytes for the first.
-BUDGET = {
-    "import kindling": 2.0,
-    "run, torch nn functional optim": 6.0,
-    "run, first step of an MLP": 25.0,
+# Processor time over that of a bare interpreter in the same run, as a share of it: so a slow or busy machine counts for both.
+# Measured on an Intel Xeon and on an EPYC (Zen 5), CPython 3.11; in milliseconds these are 2, 4 and 20 over 10.5
+# (docs/performance.md).
+MEASURED = {
+    "import kindling": 0.19,
+    "run, torch nn functional optim": 0.36,
+    "run, first step of an MLP": 2.05,
 }
-# A shared machine can be several times slower for minutes on end. The test fails where something was added to the start
-# (an import, a table filled, a library opened); whether the budget itself holds is for `benchmarks/startup.py` to say.
-SLACK = 3.0
+SLACK = 1.3  # one import more of a small module of the standard library is above it
 IMPORT_MEGABYTES = 3.0
 IMPORT_MODULES = 12
 
@@ -84,18 +84,29 @@ def test_memory():
     assert min(startup.look("import kindling")["mb"] for _ in range(3)) - plain <= IMPORT_MEGABYTES
 
 
+def over_the_limit(shares):
+    return {name: share for name, share in shares.items() if share > SLACK * MEASURED[name]}
+
+
 @pytest.mark.timing
 def test_times(tmp_path):
     cases = startup.commands(tmp_path)
-    cases = {name: cases[name] for name in ("bare", *BUDGET)}
+    cases = {name: cases[name] for name in ("bare", *MEASURED)}
     best = {}
-    # Another job on the machine only ever adds time: the best of a few medians is the truest.
-    for _ in range(4):
-        result = startup.measure(cases, 21)
-        for name in BUDGET:
-            # On a quiet machine the two agree; on a busy one, time on the clock is mostly others' time.
-            costs = result[name]["ms_over_bare"], result[name]["cpu_ms_over_bare"]
-            best[name] = min(best.get(name, 1e9), *costs)
-        if all(best[name] <= BUDGET[name] for name in BUDGET):
+    # Other work on the machine only ever adds to the share: the best of a few medians is the truest.
+    for _ in range(8):
+        result = startup.measure(cases, 15)
+        for name in MEASURED:
+            best[name] = min(best.get(name, 1e9), result[name]["cpu_ms_over_bare"] / result["bare"]["cpu_ms"])
+        if not over_the_limit(best):
             break
-    assert {name: ms for name, ms in best.items() if ms > SLACK * BUDGET[name]} == {}
+    assert over_the_limit(best) == {}
+
+
+@pytest.mark.timing
+def test_the_limit_is_near():
+    """One import of a small module more breaks it."""
+    cases = startup.commands(".")
+    cases = {"bare": cases["bare"], "more": [sys.executable, "-c", "import kindling, collections"]}
+    result = startup.measure(cases, 15)
+    assert over_the_limit({"import kindling": result["more"]["cpu_ms_over_bare"] / result["bare"]["cpu_ms"]})
