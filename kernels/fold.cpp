@@ -1,4 +1,4 @@
-// kernels/fold.cpp: reductions: rows of contiguous values, and what is done with the results.
+// kernels/fold.cpp: runs reductions: rows of contiguous values, the choice between rows and columns, and the epilogue.
 #include "kernels/fold.h"
 
 #include "core/error.h"
@@ -26,9 +26,9 @@ DType accumulate_type(Combine combine, DType type) {
 namespace {
 
 void finish_parts(const FoldPlan& plan, char* states, int64_t parts);
-constexpr int64_t largest_part = 1 << 15;  // of a row: a power of two of blocks
+constexpr int64_t largest_part = 1 << 15;  // elements of a row in one task: a power of two of blocks
 
-/// Rows that lie one after the other, folded where they lie. False if this is something else.
+/// Reduces contiguous rows in place. False if this is another kernel.
 bool fold_plain_rows(const FoldPlan& plan) {
     if (!plan.program.steps.empty() || plan.folder_count != 1 || !is_simple(plan.folders[0].combine)) return false;
     const TileSlot& slot = plan.program.slots[static_cast<size_t>(plan.program.outputs[0])];
@@ -62,7 +62,7 @@ bool fold_plain_rows(const FoldPlan& plan) {
     return true;
 }
 
-/// Rows: the reduced dimensions are innermost. A task is one part of one row, or several whole rows.
+/// Reduces rows: the reduced dimensions are innermost. A task is one part of one row, or several whole rows.
 void fold_rows(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
     const int64_t n = plan.reduced;
@@ -70,7 +70,7 @@ void fold_rows(const FoldPlan& plan) {
     RunArena fold_arena;
     NativeFold* natively = fold_arena.take<NativeFold>(plan.folder_count);
     for (int f = 0; f < plan.folder_count; f++) natively[f] = {plan.folders[f].combine, plan.folders[f].type};
-    // Machine code goes row by row: short ones cost it more than they cost tiles.
+    // Machine code runs row by row. For short rows that costs more than tiles do.
     if (n < 128 && !native_always()) natively = nullptr;
     if (n <= largest) {
         int64_t grain = 32768 / n + 1;
@@ -128,7 +128,7 @@ void fold_rows(const FoldPlan& plan) {
         });
         return;
     }
-    // Long rows fall into parts of a power of two of blocks: each is a whole subtree of the pairwise order.
+    // Long rows are split into parts of a power of two of blocks. Each part is a whole subtree of the pairwise order.
     int64_t part = largest_part;
     int64_t parts = (n + part - 1) / part;
     RunArena arena;
@@ -140,7 +140,7 @@ void fold_rows(const FoldPlan& plan) {
         int64_t tile = runner.tile();
         char* folded = own.take<char>(fold_result_bytes * plan.folder_count);
         struct State { char bytes[32]; };
-        // One counter per folded output, kept by hand since they advance together.
+        // One counter per output, written out here because they advance together.
         State* levels = own.take<State>(plan.folder_count * 64);
         for (int64_t task = begin; task < end; task++) {
             int64_t row = task / parts, from = task % parts * part, to = from + part < n ? from + part : n;
@@ -176,14 +176,14 @@ void fold_rows(const FoldPlan& plan) {
     finish_parts(plan, states, parts);
 }
 
-/// Folds the states of parts of rows into results.
+/// Merges the states of a row's parts into its result.
 void finish_parts(const FoldPlan& plan, char* states, int64_t parts) {
     const int64_t stride = 32 * plan.folder_count;
     for (int64_t row = 0; row < plan.kept; row++)
         for (int f = 0; f < plan.folder_count; f++) {
             const Folder& folder = plan.folders[f];
             char* first = states + row * parts * stride + 32 * f;
-            // Merging in place, as the counter would: pairs, pairs of pairs, the rest from the smallest up.
+            // Merges in place, in the order of PairwiseCounter: pairs, pairs of pairs, the rest from the smallest up.
             int64_t tops[64];
             int depth = 0;
             for (int64_t p = 0; p < parts; p++) {
@@ -196,7 +196,7 @@ void finish_parts(const FoldPlan& plan, char* states, int64_t parts) {
         }
 }
 
-/// Columns if that is how the largest input lies in memory.
+/// True if the largest input is laid out so that reducing columns reads it in memory order.
 bool wants_columns(const LoopKernel& kernel, const LoopOperand* inputs, int input_count) {
     int best_dims = -1;
     bool columns = false;
@@ -215,7 +215,7 @@ bool wants_columns(const LoopKernel& kernel, const LoopOperand* inputs, int inpu
     return columns;
 }
 
-/// Folded values to memory as they are, or as a half type.
+/// Stores reduced values as they are, or rounded to a half type.
 void store_values(const LoopOperand& operand, const char* values, DType type, const LoopOrder& kept) {
     RunArena arena;
     int item = static_cast<int>(item_size(operand.type)), from_item = static_cast<int>(item_size(type));
@@ -239,7 +239,7 @@ void store_values(const LoopOperand& operand, const char* values, DType type, co
     }
 }
 
-/// Rows that lie one after the other, folded as they are: no order, no runner.
+/// Reduces contiguous rows directly, without ordering dimensions and without a runner. False if this is another kernel.
 bool run_plain_fold(const LoopKernel& kernel, const TileProgram& program) {
     if (!program.steps.empty() || program.outputs.size() != 1 || kernel.finish || kernel.input_count != 1) return false;
     if (!is_simple(kernel.combines[0]) ||
@@ -280,21 +280,21 @@ void run_fold(const LoopKernel& kernel) {
     const int folder_count = static_cast<int>(program.outputs.size());
     RunArena arena;
     Folder* folders = arena.take<Folder>(folder_count);
-    bool simple = true, any_order = true, places = true;  // or the places of extremes
+    bool simple = true, any_order = true, places = true;  // all outputs are simple, or positions of extremes
     for (int f = 0; f < folder_count; f++) {
         folders[f].set(kernel.combines[f], kernel.expression->output_type(f));
         simple &= is_simple(kernel.combines[f]);
         places &= kernel.combines[f] != Combine::MeanVar;
         any_order &= simple && (kernel.combines[f] >= Combine::Min || category(folders[f].type) < 2);
     }
-    // In the order of what is read; the results, which are fewer, go to their places at the end.
+    // The dimensions follow the memory order of the inputs. Results, which are fewer, are scattered at the end.
     LoopKernel read = kernel;
     read.operands = inputs, read.output_count = 0, read.input_count = input_count;
     LoopOrder kept = order_dims(read, ~kernel.reduced, true, arena);
     LoopOrder reduced = order_dims(kernel, kernel.reduced, any_order, arena);
     if (kept.size == 0) return;
 
-    // Where the folded values go: straight to the outputs if they lie that way.
+    // Reduced values are written straight to the outputs if their layout allows it.
     int values = 0;
     for (int f = 0; f < folder_count; f++)
         for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++, values++) {

@@ -1,8 +1,8 @@
 // kernels/fold.h: reductions over contiguous rows. Internal to the tile executor.
 //
-// The order of a fold of n values is a function of n alone: value k goes to lane k mod 16 of block k / 256; a lane
-// folds its values in order; the 16 lanes of a block are folded by halves (lane j with lane j + 8, then 4, 2, 1);
-// blocks are folded as a binary counter does (neighbours first, then pairs of pairs), the rest from the smallest up.
+// The order of a reduction of n values depends on n alone. Value k goes to lane k mod 16 of block k / 256. A lane
+// accumulates its values in order. The 16 lanes of a block are merged by halves (lane j with lane j + 8, then 4, 2, 1).
+// Blocks are merged as a binary counter counts: neighbours first, then pairs of pairs, the rest from the smallest up.
 #pragma once
 #include <cstdint>
 
@@ -17,14 +17,14 @@ inline constexpr int fold_block = 256;
 
 RowFold find_row_fold(Combine combine, DType type);
 
-/// Where lanes lie in memory, and what they come to: room for numbers of any size.
+/// Bytes of the 16 lanes of a block in memory, and of a result: room for values of any size.
 inline constexpr int fold_lanes_bytes = 128, fold_result_bytes = 16;
-/// The rest of the folds of rows whose lanes are there: of each row `blocks` (at most 16) times 16 of them,
-/// fold_lanes_bytes apart. Results lie fold_result_bytes apart.
+/// Finishes the reduction of rows whose lanes are in memory. A row has `blocks` blocks (at most 16) of 16 lanes,
+/// fold_lanes_bytes apart. Results are fold_result_bytes apart.
 using LaneBlocksFold = void (*)(void* out, const void* lanes, int64_t rows, int64_t blocks);
-/// Of float32 and float64: Sum, Prod, Min and Max. Null for others.
+/// For Sum, Prod, Min and Max of float32 and float64; null for others.
 LaneBlocksFold find_lane_fold(Combine combine, DType type);
-/// What a lane of these holds before its first value.
+/// What a lane holds before its first value.
 constexpr double lane_identity(Combine combine) {
     return combine == Combine::Sum    ? -0.0  // the zero that leaves -0 alone
            : combine == Combine::Prod ? 1
@@ -32,9 +32,9 @@ constexpr double lane_identity(Combine combine) {
                                       : -__builtin_inf();
 }
 
-/// A block, 1 to 256 rows, folded down `columns` columns; rows lie `stride` bytes apart.
+/// Reduces a block of 1 to 256 rows down `columns` columns. Rows are `stride` bytes apart.
 using ColumnBlockFold = void (*)(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride);
-/// Of float32 and float64: Sum, Min and Max, where vectors can be loaded in part. Null for others.
+/// For Sum, Min and Max of float32 and float64, where vectors can be loaded under a mask. Null for others.
 ColumnBlockFold find_column_fold(Combine combine, DType type);
 
 #define KINDLING_DECLARE_FOLDS(NAMESPACE)                               \
@@ -48,7 +48,7 @@ KINDLING_DECLARE_FOLDS(isa_avx2)
 KINDLING_DECLARE_FOLDS(isa_avx512)
 #undef KINDLING_DECLARE_FOLDS
 
-/// Items in the order they come, merged as a binary counter merges: neighbours first.
+/// Merges items in the order of a binary counter: neighbours first.
 template <class Item, class Merge> class PairwiseCounter {
 public:
     explicit PairwiseCounter(Merge merge) : merge_(merge) {}
@@ -56,12 +56,12 @@ public:
         for (uint64_t bit = count_++; bit & 1; bit >>= 1) item = merge_(levels_[--depth_], item);
         levels_[depth_++] = item;
     }
-    /// Four items that are merged already, after a multiple of four.
+    /// Pushes four items that are merged already. Their number so far must be a multiple of four.
     void push_four(Item item) {
         for (uint64_t bit = (count_ += 4) / 4 - 1; bit & 1; bit >>= 1) item = merge_(levels_[--depth_], item);
         levels_[depth_++] = item;
     }
-    /// Everything that was pushed; at least one item.
+    /// Merges everything that was pushed; at least one item.
     Item total() {
         Item item = levels_[--depth_];
         while (depth_ > 0) item = merge_(levels_[--depth_], item);

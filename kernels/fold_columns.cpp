@@ -1,4 +1,4 @@
-// kernels/fold_columns.cpp: reductions down columns: whole rows of values are folded into one another.
+// kernels/fold_columns.cpp: reductions down columns: whole rows of values are merged into one another.
 #include <optional>
 
 #include "kernels/folder.h"
@@ -7,15 +7,16 @@ namespace kindling {
 
 namespace {
 
-/// The stride, in bytes, of dimensions [from, to) of the order taken as one; -1 if the operand does not go through them so.
+/// The stride, in bytes, of dimensions [from, to) of the order merged into one; -1 if the operand's layout does not
+/// allow it.
 int64_t stride_of(const LoopOrder& order, int from, int to, const LoopOperand& operand) {
     for (int d = from; d + 1 < to; d++)
         if (operand.strides[order.dims[d]] != operand.strides[order.dims[d + 1]] * order.sizes[d + 1]) return -1;
     return from < to ? operand.strides[order.dims[to - 1]] : 0;
 }
 
-/// Machine code for whole rows of a wide fold: it computes some rows that go to the same lane and folds them there, so
-/// that the lanes, which are more than the first cache holds, are read and written once for all of them.
+/// Machine code for whole rows of a wide reduction. It computes some rows that go to the same lane and merges them
+/// there. The lanes do not fit in the first cache; so they are read and written once for all these rows.
 class LaneRows {
 public:
     LaneRows(const FoldPlan& plan, RunArena& arena) : plan_(plan) {
@@ -40,13 +41,13 @@ public:
         }
         NativeFold* folds = arena.take<NativeFold>(plan.folder_count);
         for (int f = 0; f < plan.folder_count; f++) folds[f] = {plan.folders[f].combine, plan.folders[f].type};
-        count_ = streams < 2 ? 8 : streams < 3 ? 4 : 2;  // the processor fetches some eight streams ahead
+        count_ = streams < 2 ? 8 : streams < 3 ? 4 : 2;  // the hardware prefetcher follows about eight streams
         while (count_ * fold_lanes > plan.reduced) count_ /= 2;
         one_ = find_native_lanes(plan.program, repeated, folds, 1, plan.order.size);
         if (one_.kernel) some_ = find_native_lanes(plan.program, repeated, folds, count_, plan.order.size);
     }
     explicit operator bool() const { return some_.kernel; }
-    /// Rows, fold_lanes apart, that go at once.
+    /// How many rows, fold_lanes apart, are processed at once.
     int count() const { return count_; }
 
     /// What a thread needs to run them.
@@ -68,7 +69,7 @@ public:
                     fill_splat(some_[i], program.number(slot, rows.plan_.kernel.scalars), slot.item_size);
             }
         }
-        /// One row or count() of them, of `n` columns, into lanes[f] + lane * their bytes.
+        /// Reduces one row or count() of them, of `n` columns, into lanes[f] + lane * their bytes.
         void run(int64_t first_row, int rows, int64_t first_column, int64_t n, char* const* lanes, int64_t lane) {
             const FoldPlan& plan = rows_.plan_;
             const size_t slots = plan.program.slots.size();
@@ -104,13 +105,13 @@ private:
 
 }  // namespace
 
-static constexpr int64_t widest_in_registers = 256;  // bytes of a row up to which a block is folded column by column
+static constexpr int64_t widest_in_registers = 256;  // widest row, in bytes, for which a block is reduced column by column in registers
 
 static void fold_one_block(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
     const int64_t columns = plan.kept, n = plan.reduced, tile = tile_size(plan.program, largest);
     RunArena arena;
-    // What is only folded is read where it lies.
+    // An output without steps is read in place.
     const char** plain = arena.take<const char*>(plan.folder_count);
     bool all_plain = plan.program.steps.empty();
     for (int f = 0; f < plan.folder_count && all_plain; f++) {
@@ -123,7 +124,7 @@ static void fold_one_block(const FoldPlan& plan) {
         by_blocks &= plan.folders[f].column_fold && columns * plan.folders[f].item <= widest_in_registers;
     const LaneRows lane_rows(plan, arena);
     const bool natively = !by_blocks && lane_rows;
-    // Columns at a time: 16 lanes of them stay near.
+    // Columns per chunk, so that 16 lanes of them stay in the cache.
     int64_t chunk = all_plain ? 16384 / plan.folders[0].item : tile < 1024 ? tile : 1024;
     if (natively) {
         int64_t item = 0;
@@ -131,7 +132,7 @@ static void fold_one_block(const FoldPlan& plan) {
         chunk = (1 << 14) / item & ~int64_t{63};
     }
     const int64_t chunks = (columns + chunk - 1) / chunk;
-    // Few columns and many rows: rows are cut too, into a power of two of blocks.
+    // With few columns and many rows the rows are split as well, into parts of a power of two of blocks.
     int64_t part = n;
     if (chunks < 8 && n > 4 * fold_block) {
         part = fold_block;
@@ -142,7 +143,7 @@ static void fold_one_block(const FoldPlan& plan) {
     for (int f = 0; f < plan.folder_count; f++)
         partial[f] = parts == 1 ? plan.folders[f].results[0] : arena.take<char>(parts * columns * plan.folders[f].item);
     const bool whole_rows = columns <= chunk;
-    // Where 16 rows fit in a tile they lie as the 16 lanes do, and fold in one call.
+    // If 16 rows fit in a tile, they have the layout of the 16 lanes and are merged in one call.
     const int64_t width = columns < chunk ? columns : chunk;
     const int64_t at_once = !whole_rows                    ? 1
                             : all_plain                    ? fold_lanes
@@ -168,7 +169,7 @@ static void fold_one_block(const FoldPlan& plan) {
             if (whole_rows && runner) runner->seek(from * columns);
             uint64_t blocks = 0;
             int depth = 0;
-            // Where what the next block comes to is put for folder f.
+            // Memory for the result of the next block, for output f.
             auto next_level = [&](int f) {
                 char*& level = levels[64 * f + depth];
                 if (!level) level = own.take<char>(width * plan.folders[f].item);
@@ -234,7 +235,7 @@ static void fold_one_block(const FoldPlan& plan) {
                                                         : static_cast<const char*>(runner->output(f, rows * some))) +
                                              r * row_bytes;
                         auto lane_at = [&](int64_t which) { return lanes[f] + which * row_bytes; };
-                        // Rows one by one stay where they are until they meet another.
+                        // Single rows are not copied until they meet another of their lane.
                         const char** sources = lane_sources + fold_lanes * f;
                         if (in_block >= fold_lanes) {
                             folder.merge_values(lane_at(lane), by_lanes ? lane_at(lane) : sources[lane], values, group * some);
@@ -291,7 +292,7 @@ static void fold_one_block(const FoldPlan& plan) {
     }
 }
 
-/// How many of the kept dimensions, the outermost, lie outside all reduced ones.
+/// How many of the outermost kept dimensions are outside all reduced ones.
 static int count_batch_dims(const FoldPlan& plan) {
     const LoopOrder& order = plan.order;
     const int input_count = plan.kernel.input_count - plan.kernel.finish_input_count;
@@ -307,14 +308,14 @@ static int count_batch_dims(const FoldPlan& plan) {
 }
 
 void fold_columns(const FoldPlan& plan) {
-    constexpr int64_t least = 4096, large = 1 << 18;  // elements of a fold
-    constexpr int64_t near = 1 << 16;                  // bytes of one that goes down its columns in registers
+    constexpr int64_t least = 4096, large = 1 << 18;  // elements of one reduction
+    constexpr int64_t near = 1 << 16;                  // bytes of one that is reduced column by column in registers
     const int batch_dims = count_batch_dims(plan);
     int64_t count = 1;
     for (int d = 0; d < batch_dims; d++) count *= plan.order.sizes[plan.outer + d];
     const int64_t elements = plan.order.size / count, kept = plan.kept / count;
     if (count == 1) return fold_one_block(plan);
-    // Folds one after the other, each of memory that lies as its order is.
+    // A batch of reductions, each over memory in the order of its own dimensions.
     const int input_count = plan.kernel.input_count - plan.kernel.finish_input_count;
     auto offset_of = [&](const LoopOperand& input, int64_t k) {
         int64_t offset = 0;
@@ -381,7 +382,7 @@ void fold_places_in_columns(FoldPlan& plan) {
     fold_columns(plan);
     constexpr int64_t largest = 1024;
     const int64_t columns = plan.kept, n = plan.reduced, tile = tile_size(plan.program, largest);
-    // Rows at a time, where several of them fit in a tile.
+    // Several rows at a time, if they fit in a tile.
     const int64_t at_once = tile / columns < 1 ? 1 : tile / columns < n ? tile / columns : n;
     parallel((columns + tile - 1) / tile, 1 + 65536 / (n * tile), [&](int64_t begin, int64_t end) {
         RunArena own;
@@ -392,7 +393,7 @@ void fold_places_in_columns(FoldPlan& plan) {
             char* best;
             uint8_t* nan_best;
             bool any_nan;
-        }; // of tiles: the best repeated
+        }; // of tiles: the extreme of each column, repeated
         Search* searches = own.take<Search>(plan.folder_count);
         for (int f = 0; f < plan.folder_count; f++)
             searches[f] = {0, own.take<char>(tile * plan.folders[f].item), own.take<uint8_t>(tile), false};
@@ -436,7 +437,7 @@ void fold_places_in_columns(FoldPlan& plan) {
                     for (int64_t c = 0; c < count; c += 8) {
                         uint64_t word;
                         std::memcpy(&word, hits + c, 8);
-                        for (; word; word &= word - 1) {  // a set byte is 1
+                        for (; word; word &= word - 1) {  // one byte per value, 1 if it matches
                             const int64_t at = c + __builtin_ctzll(word) / 8;
                             int64_t& place = places[at % some];
                             if (place >= 0) continue;

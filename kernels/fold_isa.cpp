@@ -1,4 +1,4 @@
-// kernels/fold_isa.cpp: folds of contiguous rows by vectors, in the order fold.h lays down.
+// kernels/fold_isa.cpp: reductions of contiguous rows by vectors, in the order that fold.h lays down.
 #include "kernels/fold.h"
 #include "kernels/vector.h"
 
@@ -11,7 +11,7 @@ struct Add {
     static constexpr int parts = 1;
     static constexpr bool extreme = false;
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return a + b; }
-    template <class T> static constexpr T identity() { return static_cast<T>(-0.0); }  // the one that leaves -0 alone
+    template <class T> static constexpr T identity() { return static_cast<T>(-0.0); }  // -0 is the identity that keeps a sum of -0
 };
 struct Multiply {
     static constexpr int parts = 1;
@@ -19,7 +19,7 @@ struct Multiply {
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return a * b; }
     template <class T> static constexpr T identity() { return 1; }
 };
-// a OP b ? a : b, also where one is NaN: what the machine's own instruction does.
+// a OP b ? a : b, also where one is NaN, as minps and maxps compute it.
 #if defined(__AVX512F__)
 #define KINDLING_IN_512(NAME)                                                                                         \
     if constexpr (sizeof(V) == 64 && sizeof(Item<V>) == 4)                                                            \
@@ -42,7 +42,7 @@ struct Multiply {
     template <class V> static KINDLING_INLINE V second_if_equal(const V& a, const V& b) {                             \
         KINDLING_IN_512(NAME) KINDLING_IN_256(NAME) return a OP b ? a : b;                                            \
     }
-/// Of single floats, without the branch that the compiler would make of it: nothing foresees which number is the larger.
+/// For single floats without a branch: which value is larger cannot be predicted.
 template <class Op, class T> KINDLING_INLINE T in_vector(T a, T b) {
     using V = Vec<T, 16 / static_cast<int>(sizeof(T))>;
     return Op::apply(V{a}, V{b})[0];
@@ -88,7 +88,7 @@ template <class Op, class T> struct Fold {
     static constexpr int vectors = items / in_vector;
     using V = Vec<T, in_vector>;
 
-    /// A vector folded by halves down to one number.
+    /// Merges the lanes of a vector by halves down to one scalar.
     template <int N> static KINDLING_INLINE void halve(T* out, const Vec<T, N>& value) {
         if constexpr (N == Op::parts) store(out, value);
         else if constexpr (Op::parts == 1 && std::is_same_v<T, float> && N == 4) {
@@ -104,7 +104,7 @@ template <class Op, class T> struct Fold {
         }
     }
 
-    // Vectors of which the first numbers are read.
+    // Vectors of which only the first lanes are loaded.
     static constexpr int whole_vector = width / static_cast<int>(sizeof(T));
     using Columns = Vec<T, whole_vector>;
 #if defined(__AVX512F__)
@@ -138,7 +138,7 @@ template <class Op, class T> struct Fold {
         else _mm256_maskstore_pd(to, mask, bit_cast<__m256d>(value));
     }
 #endif
-    /// The first of a vector's numbers, as far as `count` (perhaps below 0) goes, then the identity.
+    /// Loads the first `count` lanes (none if it is below 0); the others get the identity.
     static KINDLING_INLINE V load_some(const T* x, int64_t count) {
 #if defined(__AVX2__)
         if constexpr (std::is_floating_point_v<T> && Op::parts == 1) {
@@ -163,7 +163,8 @@ template <class Op, class T> struct Fold {
         return lanes[0];
     }
 
-    /// As `block_lanes`, for extremes of floats: NaN is looked for beside the chain of comparisons, which is then short.
+    /// Like `block_lanes`, for extremes of floats. NaN is looked for beside the chain of comparisons, which makes that
+    /// chain short.
     template <class Step> static KINDLING_INLINE V extreme_lanes(const T* x, int64_t n, Step step) {
         V lanes[vectors];
         Mask<V> bad[vectors];
@@ -181,7 +182,7 @@ template <class Op, class T> struct Fold {
         return fold_vectors(lanes);
     }
 
-    /// One block of 1 to 256 numbers, folded down to a vector. (Inlined where it is used, it takes 50 KB.)
+    /// Reduces one block of 1 to 256 values to a vector. (Inlined at each use it would take 50 KB.)
     static __attribute__((noinline)) V block_lanes(const T* x, int64_t n) {
         if constexpr (Op::extreme && std::is_floating_point_v<T>)
             if (n > items) return extreme_lanes(x, n, [](const V& a, const V& b) { return Op::second_if_equal(a, b); });
@@ -202,18 +203,18 @@ template <class Op, class T> struct Fold {
     }
     static KINDLING_INLINE void block(T* out, const T* x, int64_t n) { halve<in_vector>(out, block_lanes(x, n)); }
 
-    /// Floats: four blocks at once, whose lanes are folded together.
+    /// Floats: four blocks at once, whose lanes are merged together.
     static constexpr bool lanes_by_four = std::is_floating_point_v<T> && Op::parts == 1 && in_vector >= 8;
     static constexpr bool by_four = lanes_by_four && std::is_same_v<Op, Add>;
-    /// Lanes of a and then of b; each block's `part` lanes are folded into half as many.
+    /// Merges lanes of a and then of b: each block's `part` lanes become half as many.
     template <int Part, int... I>
     static KINDLING_INLINE V halved(const V& a, const V& b, std::integer_sequence<int, I...>) {
         constexpr int half = Part / 2;  // of block I / half
         return Op::apply(V(__builtin_shufflevector(a, b, (I / half * Part + I % half)...)),
                          V(__builtin_shufflevector(a, b, (I / half * Part + I % half + half)...)));
     }
-    // One loop for all blocks, since what fetches memory ahead goes by the place of the load; nothing but loads and sums in
-    // it, so that as many as can be are under way.
+    // One loop for all blocks, because the hardware prefetcher follows the address of the load instruction. The loop
+    // contains only loads and additions, so that as many loads as possible are in flight.
     static KINDLING_INLINE void four_blocks(T* out, const T* x) {
         V sums[4];
 #pragma GCC unroll 1
@@ -248,7 +249,7 @@ template <class Op, class T> struct Fold {
             for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
         halve<in_vector>(out, lanes[0]);
     }
-    /// Four numbers, of as many blocks.
+    /// Four scalars, of as many blocks.
     static KINDLING_INLINE V finish_four_lanes(const char* from) {
         V folded[4];
 #pragma GCC unroll 4
@@ -259,7 +260,7 @@ template <class Op, class T> struct Fold {
         }
         return four_numbers(folded);
     }
-    /// At most 16 blocks a row: neighbours are merged, then pairs of pairs, as PairwiseCounter does.
+    /// Rows of at most 16 blocks: neighbours are merged, then pairs of pairs, as PairwiseCounter does.
     static void lane_blocks(void* out, const void* from, int64_t rows, int64_t blocks) {
         T numbers[16] = {};
         char* to = static_cast<char*>(out);
@@ -270,7 +271,7 @@ template <class Op, class T> struct Fold {
                 for (int k = 0; k < 4; k++) std::memcpy(to + k * fold_result_bytes, numbers + k, sizeof *numbers);
             }
         for (; rows > 0; rows--, to += fold_result_bytes) {
-            // What four blocks come to is one number, and so is what is left of fewer.
+            // Four blocks together give one scalar, and so does the remainder.
             int64_t count = 0, b = 0;
             if constexpr (lanes_by_four)
                 for (; b + 4 <= blocks; b += 4, lanes += 4 * fold_lanes_bytes) {
@@ -295,13 +296,13 @@ template <class Op, class T> struct Fold {
         }
         return numbers[0];
     }
-    /// Every lane with the one `apart` behind it.
+    /// Merges every lane with the one `apart` behind it.
     template <int Apart, int... I>
     static KINDLING_INLINE V neighbours(const V& a, std::integer_sequence<int, I...>) {
         return Op::apply(a, V(__builtin_shufflevector(a, a, ((I + Apart) % in_vector)...)));
     }
 
-    /// Whole numbers come to the same in any order: whole vectors, several at once.
+    /// Integers give the same in any order: whole vectors, several accumulators.
     static constexpr bool in_any_order = std::is_integral_v<T> && !std::is_same_v<Op, Multiply>;
     static void any_order(T* out, const T* x, int64_t n) {
         using W = Vec<T, whole_vector>;
@@ -319,8 +320,9 @@ template <class Op, class T> struct Fold {
         block(out, numbers, whole_vector + (at < n));
     }
 
-    /// Blocks down columns, as many at a time as a vector has, or as many as the mask says: the 16 lanes of every column
-    /// stay in registers. Memory is asked for some rows ahead, since 16 loads in turns look like no stream.
+    /// Reduces blocks down columns, as many columns as a vector has lanes, or as the mask says. The 16 lanes of every
+    /// column stay in registers. Some rows are prefetched, since the hardware does not see a stream in 16 alternating
+    /// loads.
 #if defined(__AVX2__)
     static void column_block(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride) {
         T* to = static_cast<T*>(out);
@@ -338,7 +340,7 @@ template <class Op, class T> struct Fold {
                     _mm_prefetch(at + (j + 48) * stride, _MM_HINT_T0);
                     each[j] = Op::apply(each[j], load_columns(mask, at + j * stride));
                 }
-            // The rest is little, and goes by way of memory.
+            // The remainder is small and goes through memory.
 #pragma GCC unroll 16
             for (int j = 0; j < fold_lanes; j++) lanes[j] = each[j];
 #pragma GCC unroll 1
@@ -370,7 +372,7 @@ template <class Op, class T> struct Fold {
 #pragma GCC unroll 4
                 for (int r = 0; r < 4; r++) {
                     V lanes[vectors];
-                    __builtin_prefetch(x + r * n + 4 * fold_block);  // four loads in turns look like no stream
+                    __builtin_prefetch(x + r * n + 4 * fold_block);  // the hardware sees no stream in four alternating loads
                     for (int k = 0; k < vectors; k++) lanes[k] = load_some(x + r * n + k * in_vector, n - k * in_vector);
                     folded[r] = fold_vectors(lanes);
                 }
@@ -382,8 +384,8 @@ template <class Op, class T> struct Fold {
                 finish_four(to, folded);
             }
         } else if (n < fold_lanes && Op::parts == 1) {
-            // Short rows: the 16 lanes are read at once, as long as that stays inside, and what is of the next row is
-            // put out by the identity.
+            // Short rows: all 16 lanes are loaded at once, as long as that stays inside the memory. What belongs to the
+            // next row is replaced by the identity.
             alignas(64) typename IntegerOf<sizeof(T)>::type numbers[items];
             for (int i = 0; i < items; i++) numbers[i] = static_cast<typename IntegerOf<sizeof(T)>::type>(i < n);
             V none = all<V>(Op::template identity<T>());

@@ -1,4 +1,4 @@
-// kernels/folder.h: what a fold of one output does, and a plan of folds. Internal to the tile executor.
+// kernels/folder.h: how one output is reduced, and the plan of a reduction. Internal to the tile executor.
 #pragma once
 #include <cstring>
 #include <limits>
@@ -21,20 +21,20 @@ inline Primitive primitive_of(Combine combine) {
     }
 }
 
-/// One output of the expression on its way into a fold. A state is what a part of the values has come to.
+/// Reduces one output of the expression. A state is the partial result of some values.
 struct Folder {
     Combine combine;
     DType type;             // of the values in a tile
-    int item;               // of one value
+    int item;               // bytes of one value
     int state_size;
-    RowFold fold;           // simple ones and Arg
+    RowFold fold;           // for simple reductions and Arg
     ColumnBlockFold column_fold;  // or null
     TileCode merge_code;    // of two values
     TileCode test_code;     // Arg: Eq
     TileCode nan_code;      // Arg: IsNan, floats only
     TileCode cast_code;     // MeanVar: to double, if it is not
     TileFunction subtract;
-    char* results[2];       // where the folded values go, one array or two
+    char* results[2];       // where the reduced values are written: one array, or two for MeanVar
 
     void set(Combine which, DType value) {
         combine = which;
@@ -67,7 +67,8 @@ struct Folder {
     struct Arg { uint64_t value; int64_t index; };
     struct Moments { double count, mean, squares; };
 
-    /// States of `rows` rows of n values; the first value of each is number `first` of its fold.
+    /// Reduces `rows` rows of n values to states. `first` is the position, within its reduction, of each row's first
+    /// value.
     void fold_rows(char* states, const char* values, int64_t rows, int64_t n, int64_t first) const {
         if (is_simple(combine)) {
             fold(states, values, rows, n);
@@ -110,7 +111,7 @@ struct Folder {
         return best;
     }
 
-    /// As find_first, in rows of at most a block: as many of them at once as a pass takes.
+    /// Like find_first, for rows of at most a block: as many of them at once as one call takes.
     void find_in_rows(char* states, const char* values, int64_t rows, int64_t n, int64_t first) const {
         constexpr int64_t pass = 4 * fold_block;
         RunArena arena;
@@ -127,8 +128,8 @@ struct Folder {
                 if (nan_code.function && is_nan[r])
                     nan_code.function(hit, values + r * n * item, nullptr, nullptr, n, 0);
                 Arg arg{0, first};
-                std::memcpy(&arg.value, best + r * item, 8);  // `item` bytes count
-                for (uint64_t word;; arg.index += 8) {  // one of the row's is 1
+                std::memcpy(&arg.value, best + r * item, 8);  // `item` bytes are used
+                for (uint64_t word;; arg.index += 8) {  // one byte per value, 1 if it matches
                     std::memcpy(&word, hit + (arg.index - first), 8);
                     if (!word) continue;
                     arg.index += __builtin_ctzll(word) / 8;
@@ -166,7 +167,7 @@ struct Folder {
                 a.squares + b.squares + difference * difference * (a.count * b.count / count)};
     }
 
-    /// `into` comes before `later`.
+    /// `into` comes before `later` in the order of the reduction.
     void merge(char* into, const char* later) const {
         if (is_simple(combine)) {
             merge_code.function(into, into, later, nullptr, merge_code.scale, 0);
@@ -177,7 +178,7 @@ struct Folder {
             a = merged(a, b);
             std::memcpy(into, &a, sizeof a);
         } else {
-            // The later one wins only by a value that the earlier is not: then merging gives something unequal to it.
+            // The later one wins only if the merged value differs from the earlier one, and the earlier one is not NaN.
             alignas(16) char value[16], earlier[16] = {};
             std::memcpy(earlier, into, static_cast<size_t>(item));
             merge_code.function(value, into, later, nullptr, 1, 0);
@@ -188,13 +189,13 @@ struct Folder {
         }
     }
 
-    /// Simple ones: `count` values into those before them.
+    /// For simple reductions: merges `count` values into those before them.
     void merge_values(char* to, const char* earlier, const char* later, int64_t count) const {
         merge_code.function(to, earlier, later, nullptr, count * merge_code.scale, 0);
     }
     void merge_values(char* into, const char* later, int64_t count) const { merge_values(into, into, later, count); }
 
-    /// The sum of nothing but -0 is 0, as torch starts from 0.
+    /// A sum of nothing but -0 is 0, since torch starts from 0.
     void tidy(char* values, int64_t count) const {
         if (combine != Combine::Sum || category(type) < 2) return;
         alignas(64) static constexpr char zeros[splat_bytes] = {};
@@ -213,7 +214,7 @@ struct Folder {
         }
     }
 
-    /// Of no values at all.
+    /// The result of a reduction over no values.
     void fill_empty(int64_t count) const {
         if (combine == Combine::MeanVar) {
             for (int64_t i = 0; i < count; i++) {
@@ -239,8 +240,8 @@ struct FoldPlan {
     const LoopOperand* inputs;
     Folder* folders;
     int folder_count;
-    LoopOrder order;      // of the whole space: kept dimensions outside for rows, inside for columns
-    int outer;            // dimensions
+    LoopOrder order;      // of the whole space: kept dimensions are outermost for rows, innermost for columns
+    int outer;            // how many dimensions are outermost
     int64_t kept, reduced;
 };
 
@@ -253,10 +254,10 @@ inline bool lies_in_order(const LoopOrder& order, const LoopOperand& operand) {
     return true;
 }
 
-/// Columns: the kept dimensions are innermost; whole rows of values are folded into one another.
+/// Reduces columns: the kept dimensions are innermost, and whole rows of values are merged into one another.
 void fold_columns(const FoldPlan& plan);
-/// Columns, where some of the folds give the place of an extreme: its value is found first, then the first row that has
-/// it. So everything is read twice, but as it lies.
+/// Reduces columns where some outputs are positions of extremes. The value is found first, then the first row that has
+/// it. So everything is read twice, but in memory order.
 void fold_places_in_columns(FoldPlan& plan);
 
 }  // namespace kindling

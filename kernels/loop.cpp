@@ -66,7 +66,8 @@ LoopOrder order_dims(const LoopKernel& kernel, uint64_t mask, bool sort, RunAren
         if (kernel.sizes[d] == 1) continue;
         int at = order.ndim++;
         if (sort) {
-            // The dimension moves outwards past those with smaller strides; the first operand that tells decides.
+            // The dimension moves outwards past those with smaller strides. The first operand with two different
+            // strides decides.
             for (; at > 0; at--) {
                 int before = order.dims[at - 1];
                 int decided = 0;
@@ -134,10 +135,10 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
                        const Immediate* scalars, int64_t largest_tile, bool fits_rows, RunArena& arena,
                        const NativeFold* folds, bool past_cache)
     : program_(program), spread_arena_(&arena) {
-    KINDLING_ASSERT(program.level_count == 1);  // row folds run in row kernels only
+    KINDLING_ASSERT(program.level_count == 1);  // row reductions run in row kernels only
     tile_ = tile_size(program, largest_tile);
     const int64_t slot_count = static_cast<int64_t>(program.slots.size());
-    // With folds there is a slot more for each.
+    // Each reduction needs one slot more.
     pointers_ = arena.take<char*>(static_cast<int64_t>(native_pointers(program.slots.size() + program.outputs.size())));
     buffers_ = arena.take<char*>(slot_count);
     repeated_ = arena.take<uint8_t>(slot_count);
@@ -176,7 +177,7 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
                 buffers_[i] = all_buffers + program.gather_buffers[static_cast<size_t>(i)] * buffer_bytes;
                 gathered_[stream_count_] = nullptr;
                 stream_slots_[stream_count_++] = static_cast<int16_t>(i);
-                // Rows that all meet the same values: tiles of whole rows gather them once.
+                // A broadcast row, the same for all rows: a tile of whole rows gathers it once.
                 if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 &&
                     stream.sizes[1] <= tile_ && fits_rows)
                     tile_ = tile_ / stream.sizes[1] * stream.sizes[1];
@@ -197,11 +198,12 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
     for (int s = 0; s < stream_count_; s++) row_reads_[s] = Any;
     if (fits_rows) plan_rows();
     if (folds) fold_native_ = find_native_folds(program, repeated_, folds, order.size);
-    bool in_memory = true;  // no input goes by way of a tile
+    bool in_memory = true;  // no input needs to be gathered into a tile
     for (int s = 0; s < stream_count_; s++) in_memory &= streams_[s].mode == Stream::Contiguous && streams_[s].base;
     if (fold_native_ && in_memory) tile_ = native_fold_elements();
     if (!fold_native_) {
-        // Tiles begin at whole lines then: all but the last are as long as the first.
+        // Streaming stores need tiles that begin at whole cache lines: all tiles but the last have the length of the
+        // first.
         past_cache &= !by_rows_ && tile_ % 64 == 0;
         auto mark = [&](uint8_t how) {
             for (int16_t slot : program.outputs) repeated_[slot] = how;
@@ -220,7 +222,7 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
         frame_ = arena.take<char>(native_frame(fold_native_ ? *fold_native_ : *native_));
         return;
     }
-    // What is one number a row is not the same for all.
+    // A row-invariant input is not invariant over the kernel.
     auto one_numbers = [&](uint8_t repeated) {
         for (int s = 0; s < stream_count_ && by_rows_; s++)
             if (row_reads_[s] == OneNumber) repeated_[stream_slots_[s]] = repeated;
@@ -234,7 +236,7 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
             active_[active_count_++] = static_cast<int16_t>(i);
             continue;
         }
-        // One number in, one number out: computed once, and repeated from then on.
+        // All operands are broadcast scalars: computed once, and the result is broadcast from then on.
         char* result = arena.take<char>(splat_bytes);
         char* from[3] = {};
         for (int k = 0; k < step.operand_count; k++) from[k] = pointers_[step.operands[k]];
@@ -253,7 +255,7 @@ void TileRunner::plan_rows() {
         if (stream.mode != Stream::General || program_.slots[static_cast<size_t>(slot)].kind != TileSlot::Input) continue;
         const int64_t length = stream.sizes[stream.ndim - 1], stride = stream.strides[stream.ndim - 1];
         if (stride == 0 && length >= 256) {
-            // A repeated number is what functions of two or three operands take.
+            // Only functions of two or three operands accept a broadcast scalar.
             bool fits = true;
             for (const TileStep& step : program_.steps)
                 for (int k = 0; k < step.operand_count; k++) fits &= step.operands[k] != slot || step.operand_count > 1;
@@ -283,7 +285,7 @@ const char* TileRunner::read_across(Stream& stream, Band& band, int64_t n) {
     const int last = stream.ndim - 1;
     const int64_t length = stream.sizes[last], item = stream.item, column = stream.coordinates[last];
     const char* row = stream.at - column * stream.strides[last];
-    // Where a row begins says all about it.
+    // The address of a row's first element identifies the row.
     if (row < band.first || row >= band.first + band.held * item) {
         const int64_t left = stream.sizes[last - 1] - stream.coordinates[last - 1];
         band.first = row;
@@ -363,7 +365,7 @@ void TileRunner::run(int64_t n, void* const* direct) {
     }
 }
 
-/// Outputs that may go straight to memory do.
+/// Lets steps write outputs directly to memory where that is possible.
 void TileRunner::place_outputs(void* const* direct) {
     if (!direct) return;
     for (size_t k = 0; k < program_.outputs.size(); k++) {
@@ -390,7 +392,7 @@ const void* TileRunner::output(int k, int64_t n) {
 
 namespace {
 
-/// Whether the operand goes through the space as memory does (1), repeats one number (0), or neither (-1).
+/// 1 if the operand is contiguous over the space, 0 if it is a broadcast scalar, -1 if it is neither.
 int plain_layout(const LoopKernel& kernel, const LoopOperand& operand) {
     int64_t expected = static_cast<int64_t>(item_size(operand.type));
     bool contiguous = true, repeated = true;
@@ -404,12 +406,12 @@ int plain_layout(const LoopKernel& kernel, const LoopOperand& operand) {
 }
 
 constexpr int64_t parallel_elements = 32768;
-/// Bytes of the tile that a large result goes through on its way past the cache. More of them, up to a page, and loads
-/// would wait for stores to addresses that end in the same bits.
+/// Bytes of the tile through which a large result is streamed. With a larger one, up to a page, loads would wait for
+/// stores to addresses that end in the same bits (4K aliasing).
 constexpr int64_t past_cache_tile = 1024;
 
-/// One step from memory to memory, past the caches, by machine code. False if there is none. Operands whose bit is set in
-/// `splat` are one number.
+/// Runs one step from memory to memory with streaming stores, by machine code. False if there is none. Operands whose
+/// bit is set in `splat` are scalars.
 bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_t size, unsigned splat,
                     const char* const* from) {
     const TileStep& step = program.steps[0];
@@ -423,7 +425,7 @@ bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_
     repeated[step.out] = native_past_cache;
     const NativeKernel* native = find_native(program, repeated, size);
     if (!native) return false;
-    static_assert(parallel_elements % 64 == 0);  // parts begin at whole lines
+    static_assert(parallel_elements % 64 == 0);  // parts begin at whole cache lines
     parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
         RunArena own;
         char** pointers = own.take<char*>(static_cast<int64_t>(native_pointers(slots)));
@@ -439,8 +441,8 @@ bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_
     return true;
 }
 
-/// Functions that machine code has no short way for (a branch), and tanh: where this much is computed memory keeps up, and
-/// past the caches they would take 1.05 to 1.5 times as long.
+/// Functions for which machine code has no short form (a branch), and tanh. They are bound by arithmetic, so memory
+/// keeps up; with streaming stores they would take 1.05 to 1.5 times as long.
 bool stays_in_cache(const TileTask& task) {
     if (task.kind != TileTask::Compute || task.type != DType::Float32) return false;
     switch (static_cast<Primitive>(task.which)) {
@@ -453,8 +455,8 @@ bool stays_in_cache(const TileTask& task) {
     }
 }
 
-/// One number over and over. The processor's own loop writes whole lines without reading them: twice the rate of stores of
-/// 16 bytes, and no worse than stores past the caches where the result is larger than they are.
+/// Fills memory with one scalar. `rep stos` writes whole lines without reading them. That is twice as fast as stores of
+/// 16 bytes, and no slower than streaming stores where the result is larger than the caches.
 void fill(char* out, const void* number, int item, int64_t bytes) {
     alignas(64) char pattern[splat_bytes];
     fill_splat(pattern, number, item);
@@ -468,7 +470,7 @@ void fill(char* out, const void* number, int item, int64_t bytes) {
     });
 }
 
-/// From memory to memory without a tile, where one step does it all. False if this kernel is not of that kind.
+/// Runs a kernel of one step, or none, on contiguous memory without a tile. False if this kernel is another.
 bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     if (kernel.output_count != 1 || plain_layout(kernel, kernel.operands[0]) != 1) return false;
     KINDLING_ASSERT(item_size(kernel.operands[0].type) == item_size(kernel.expression->output_type(0)));
@@ -541,7 +543,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
         return true;
     }
     if (run_past_cache(kernel, program, size, splat, from)) return true;
-    // By way of a tile that stays in the first cache.
+    // Through a tile that stays in the first cache.
     parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
         alignas(64) char tile[past_cache_tile];
         const int64_t most = past_cache_tile / step.item_size;
@@ -556,11 +558,11 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     return true;
 }
 
-/// One step over rows of memory, no tile between: the output's rows and most inputs' lie one element after the other or
-/// repeat a number, and only what is left is gathered, in short pieces. False if this kernel is not of that kind.
+/// Runs one step over rows without a tile. The output's rows are contiguous. Inputs' rows are contiguous, row-invariant
+/// or, in short pieces, gathered. False if this kernel is another.
 bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order) {
     if (!program.one_step || kernel.output_count != 1 || order.ndim == 0) return false;
-    // Pieces are short so that the reads of several inputs alternate: memory is then asked for all of them at once.
+    // Pieces are short so that the reads of several inputs alternate and all of them are in flight at once.
     constexpr int64_t gather_piece = 256, room = gather_piece * 16, longest = 16384;
     const TileStep& step = program.steps[0];
     const LoopOperand& out = kernel.operands[0];
@@ -586,7 +588,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
         if (stride == 0) splat |= 1u << k, numbers = true;
         if (sides[k].read != Gather) continue;
         gathers = true;
-        for (int d = 0; d < last; d++)  // rows that lie across memory are better turned many at once
+        for (int d = 0; d < last; d++)  // transposed rows are better gathered many at once
             if (input.strides[order.dims[d]] == slot.item_size && order.sizes[d] >= 16) return false;
     }
     // Short rows cost more one by one than gathered into a tile, many at once.
@@ -609,7 +611,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
         char* to = nullptr;
         for (int k = 0; k < 3; k++) from[k] = splats[k];
         const int64_t neighbours = last ? order.sizes[last - 1] : 1;
-        int64_t left = 0;  // rows until the pointers have to be found anew
+        int64_t left = 0;  // rows until the pointers have to be computed anew
         for (int64_t task = begin; task < end; task++) {
             const int64_t first = parts == 1 ? 0 : task % parts * longest, stop = n - first < longest ? n : first + longest;
             if (left == 0) {
@@ -626,7 +628,8 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
                 }
             }
             if (whole_rows) {
-                // A row's number is repeated while the row before is worked on: read back at once, it would be waited for.
+                // A row's scalar is broadcast while the row before it is processed. Read back at once, it would stall
+                // (store forwarding).
                 const int64_t run = left < end - task ? left : end - task;
                 const int64_t to_next = last ? out.strides[order.dims[last - 1]] : 0;
                 int64_t next[3] = {};
@@ -698,13 +701,13 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
         streams[k].set(operand.data, static_cast<int>(item_size(operand.type)), order.ndim, order.sizes,
                        ordered_strides(order, operand, arena), arena.take<int64_t>(3 * order.ndim + 1));
         streams[k].seek(begin);
-        // A step before the last may not write over what a later one still reads.
+        // A step before the last must not overwrite what a later one still reads.
         may_be_direct[k] = true;
         if (!program.steps.empty() && program.steps.back().out != program.outputs[static_cast<size_t>(k)])
             for (int i = 0; i < kernel.input_count; i++)
                 if (kernel.operands[outputs + i].data == operand.data) may_be_direct[k] = false;
         past_cache[k] = streams[k].run_stride() == streams[k].item && passes_cache(order.size * streams[k].item, read);
-        for (int i = 0; i < kernel.input_count; i++)  // what was just read is in the cache to be written
+        for (int i = 0; i < kernel.input_count; i++)  // an output in place was just read, so its lines are in the cache
             if (kernel.operands[outputs + i].data == operand.data) past_cache[k] = false;
         any_past_cache |= past_cache[k];
         all_past_cache &= past_cache[k] && streams[k].mode == Stream::Contiguous &&

@@ -1,4 +1,4 @@
-// kernels/loop.h: the loop kernel: an iteration space, strided reads, an expression, and writes, folds or scans.
+// kernels/loop.h: the loop kernel: an iteration space, strided reads, an expression, and writes, reductions or scans.
 #pragma once
 #include <cstdint>
 
@@ -10,16 +10,17 @@ namespace kindling {
 inline constexpr int max_loop_dims = 64;
 inline constexpr int max_loop_operands = 64;
 
-/// Memory of one output or input. Its dtype is the logical dtype of the expression's input or output (an output may
-/// also be a half type where the value is float: the store rounds).
+/// Memory of one output or input. Its dtype is the logical dtype of the expression's value. An output may also be a
+/// half type where the value is float: the store rounds.
 struct LoopOperand {
     void* data;
     DType type;
-    const int64_t* strides;  // bytes, one per dimension of the iteration space; 0 repeats
+    const int64_t* strides;  // bytes, one per dimension of the iteration space; 0 broadcasts
 };
 
-/// How the values of one expression output are folded over the reduced dimensions. NaN wins in Min, Max, ArgMin and
-/// ArgMax; ties give the first index, counted row-major over the reduced dimensions. Half types fold in float.
+/// How the values of one expression output are reduced over the reduced dimensions. NaN wins in Min, Max, ArgMin and
+/// ArgMax. Ties give the first index, counted row-major over the reduced dimensions. Half types are accumulated in
+/// float.
 enum class Combine : uint8_t {
     Sum, Prod, Min, Max, Any, All,
     ArgMin, ArgMax,  // int64
@@ -38,32 +39,32 @@ struct LoopKernel {
     const int64_t* sizes = nullptr;
     int output_count = 0, input_count = 0;
     const LoopOperand* operands =
-        nullptr;  // outputs, then inputs. Outputs may be inputs in place, not overlap otherwise
+        nullptr;  // outputs, then inputs. An output may be an input in place, but not overlap one otherwise
     const Immediate* scalars = nullptr;     // run-time scalar slots
 
-    /// Bit d: dimension d is folded; outputs have stride 0 there. The order of the fold follows from the sizes of the
-    /// reduced dimensions and the dtype alone.
+    /// Bit d: dimension d is reduced, and outputs have stride 0 there. The order of the reduction follows from the
+    /// sizes of the reduced dimensions and the dtype alone.
     uint64_t reduced = 0;
-    const Combine* combines = nullptr;      // one per output of the expression, if anything is folded
-    /// Applied to what was folded: one input per folded value (MeanVar gives two), same scalars; its outputs are then
-    /// the kernel's. Null: the folded values themselves are the outputs.
+    const Combine* combines = nullptr;      // one per output of the expression, if there is a reduction
+    /// The epilogue of a reduction: one input per reduced value (MeanVar gives two), the same scalars. Its outputs are
+    /// the kernel's. Null: the reduced values are the outputs.
     const Expression* finish = nullptr;
-    /// The finish may also read memory (strides as the outputs'): after the folded values come these inputs.
+    /// The epilogue may also read memory, with the outputs' strides. These inputs come after the reduced values.
     int finish_input_count = 0;             // the last ones of `operands`
 
-    /// Bit d: dimension d lies along the row, and this is a row kernel: RowSum and RowMax of the expression fold over
-    /// these dimensions (in the order of any other fold), and what follows them goes over the row again while it is in
-    /// cache. An output or input that is one number a row has stride 0 there. Outputs overlap no input.
+    /// Bit d: dimension d lies along the row, and this is a row kernel. RowSum and RowMax of the expression reduce over
+    /// these dimensions, in the order of any other reduction. What follows them makes another pass over the row while
+    /// it is in cache. Row-invariant outputs and inputs have stride 0 there. Outputs overlap no input.
     uint64_t row = 0;
 
     Scan scan = Scan::None;                 // along scan_dim, of the expression's one output
     int scan_dim = 0;
 };
 
-/// Runs the kernel. Sizes and strides are taken as checked.
+/// Runs the kernel. Sizes and strides must have been checked.
 void run(const LoopKernel& kernel);
 
-/// The dtype a value is folded or scanned in, given the expression's output dtype.
+/// The dtype in which values of this dtype are accumulated.
 DType accumulate_type(Combine combine, DType type);
 
 }  // namespace kindling

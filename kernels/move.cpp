@@ -14,20 +14,22 @@ void copy_from_places(char* to, const char* from, const int64_t* places, int64_t
 }
 void end_past_cache() { __builtin_ia32_sfence(); }
 
-// Half of a last cache, as much of it as one loop may count on: others use it, too. (What the system says of its size counts
-// the caches of all processors, also of those that a virtual machine is not on.)
+// Assumed for half of the last cache, since others use it as well. (The size that the system reports covers the caches
+// of all processors, even those that a virtual machine does not run on.)
 static constinit int64_t half_of_last_cache = 16 << 20;
 bool passes_cache(int64_t written, int64_t read) {
     const int64_t half = __atomic_load_n(&half_of_last_cache, __ATOMIC_RELAXED);
     if (written < half / 4) return false;
-    // Several threads have several times a core's way to the last cache, but no more of one to memory: what fits is kept.
+    // Several threads have several times a core's bandwidth to the last cache, but not to memory. So results that fit
+    // stay cached.
     return num_threads() == 1 ? written + read >= half / 2 * 3 : written + read >= half / 4 * 9;
 }
 void set_past_cache(int64_t half) { __atomic_store_n(&half_of_last_cache, half, __ATOMIC_RELAXED); }
 
 bool goes_backwards(int64_t bytes) {
     static constinit uint8_t backwards = 0;
-    constexpr int64_t least = 1 << 20, most = 8 << 20;  // a second cache, and eight times that: what it saves is in the noise
+    // The size of a second cache, and eight times that, from which the gain is lost in noise.
+    constexpr int64_t least = 1 << 20, most = 8 << 20;
     return bytes >= least && bytes <= most && __atomic_xor_fetch(&backwards, 1, __ATOMIC_RELAXED);
 }
 
@@ -40,7 +42,7 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     if (slot.kind != TileSlot::Input) return false;
     RunArena arena;
     const LoopOperand &out = kernel.operands[0], &in = kernel.operands[1 + slot.which];
-    LoopKernel two = kernel;               // the order follows from what is copied, whatever else the kernel was given
+    LoopKernel two = kernel;               // the order follows from what is copied, not from the kernel's other operands
     LoopOperand operands[2] = {out, in};
     two.operands = operands;
     two.input_count = 1;
@@ -60,15 +62,15 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
         sizes[1] = sizes[0], to_strides[1] = to_strides[0], from_strides[1] = from_strides[0];
         sizes[0] = 1;
     }
-    // The plane: the innermost dimension of the output, and the one in which the input's neighbours lie, if that is
-    // another; else the next one.
+    // The plane has the innermost dimension of the output and that of the input. If they are the same one, the next is
+    // taken.
     int plane = ndim - 2;
     if (from_strides[ndim - 1] != item)
         for (int d = 0; d < ndim - 1; d++)
             if (from_strides[d] == item && sizes[d] > 1) plane = d;
     const int64_t rows = sizes[plane], row = sizes[ndim - 1];
-    // The other dimensions, outermost first, as the output lies; or as the input does, if it is the one that a plane
-    // has the shorter pieces of: then the pieces beside them are wanted next.
+    // The other dimensions, outermost first, in the order of the output. They take the order of the input if a plane
+    // has the shorter pieces of it: then the adjacent pieces are needed next.
     int others[max_loop_dims + 2], other_count = 0;
     int64_t planes = 1;
     const bool transposes = from_strides[plane] == item && from_strides[ndim - 1] != item;
@@ -82,12 +84,12 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
         for (; at > 0 && as_input && from_strides[others[at - 1]] < from_strides[d]; at--) others[at] = others[at - 1];
         others[at] = d;
     }
-    // A task is a band of 64 rows of one plane (all rows, where these are short).
+    // A task is a band of 64 rows of one plane (all rows, if they are short).
     const int64_t band = rows * row <= 65536 ? rows : 16384 / row > 64 ? 16384 / row : 64;
     const int64_t bands = (rows + band - 1) / band;
     PlaneCopy copy = find_plane_copy(item);
     const int64_t bytes = order.size * item;
-    // What is turned is read in pieces of lines, which have to stay near until the rest of them is wanted.
+    // A transpose reads pieces of cache lines, and the lines have to stay in the cache until the rest of them is read.
     const bool past_cache = passes_cache(bytes, transposes ? 2 * bytes : bytes);
     const bool backwards = !past_cache && goes_backwards(2 * bytes);
     auto run_tasks = [&](int64_t begin, int64_t end) {

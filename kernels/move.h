@@ -1,4 +1,4 @@
-// kernels/move.h: strided copies by vectors: rows, repeated numbers, reversed rows, every second element, transposes.
+// kernels/move.h: strided copies by vectors: rows, fills, reversed rows, every second element, transposes.
 #pragma once
 #include <cstdint>
 
@@ -6,18 +6,18 @@
 
 namespace kindling {
 
-/// Elements from one strided plane of memory to another: sizes[0] rows of sizes[1] elements, strides in bytes. The
-/// planes do not overlap.
+/// Copies elements from one strided plane of memory to another: sizes[0] rows of sizes[1] elements, strides in bytes.
+/// The planes do not overlap.
 struct Plane {
     char* to;
     const char* from;
     int64_t sizes[2], to_strides[2], from_strides[2];
-    bool past_cache = false;  // as copy_past_cache, where whole cache lines are written one after the other
+    bool past_cache = false;  // streaming stores, where whole cache lines are written consecutively
 };
 using PlaneCopy = void (*)(const Plane& plane);
 
-/// Running sums or products down the columns of `steps` rows of `lines` values, in place. `state` is what each column has
-/// come to (of floats in double), taken from the first row if `first`. Not for complex dtypes.
+/// Cumulative sums or products down the columns of `steps` rows of `lines` values, in place. `state` holds the running
+/// value of each column (in double for floats). If `first`, it starts with the first row. Not for complex dtypes.
 using ColumnScan = void (*)(void* state, void* values, int64_t steps, int64_t lines, bool first);
 
 #define KINDLING_DECLARE_MOVES(NAMESPACE)                                                                             \
@@ -32,26 +32,27 @@ KINDLING_DECLARE_MOVES(isa_baseline)
 KINDLING_DECLARE_MOVES(isa_avx2)
 KINDLING_DECLARE_MOVES(isa_avx512)
 #undef KINDLING_DECLARE_MOVES
-/// What memcpy does. (memcpy itself takes string instructions from some length on, which some processors run at a
-/// twentieth of the speed where source and target lie differently within a cache line.)
+/// What memcpy does. memcpy itself uses string instructions from some length on. Some processors run these at a
+/// twentieth of the speed if source and target are aligned differently within a cache line.
 void copy_bytes(void* to, const void* from, int64_t bytes);
-/// The same for a target that is not read soon: it goes to memory without being read into the caches first. The calling
-/// thread runs end_past_cache() before it tells another one of the result.
+/// The same with streaming stores, for a target that is not read soon. The calling thread must run end_past_cache()
+/// before another thread reads the result.
 void copy_past_cache(void* to, const void* from, int64_t bytes);
 void end_past_cache();
-/// Rows of so many bytes that begin at from + places[i] * step, one after the other.
+/// Copies rows of so many bytes from from + places[i] * step to contiguous memory.
 void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes);
-/// Whether a result of so many bytes, made of so many (as many, if nothing is said), would push itself out of the caches
-/// before anyone reads it.
+/// True if a result of so many bytes, computed from `read` bytes (by default as many), would be evicted from the caches
+/// before it is read.
 bool passes_cache(int64_t written, int64_t read);
 inline bool passes_cache(int64_t written) { return passes_cache(written, written); }
-/// What half of the last cache is taken for; for tests.
+/// Sets what is assumed for half of the last cache; for tests.
 void set_past_cache(int64_t half);
 
-/// Whether a kernel that reads and writes so many bytes goes through memory backwards. Where that is more than the caches
-/// keep and not far more, every other kernel does: it meets what the one before left there before it is pushed out.
+/// True if a kernel that reads and writes so many bytes should run backwards. If that is more than the caches keep, but
+/// not far more, every other kernel does. It then reads what the last one left there before it is evicted.
 bool goes_backwards(int64_t bytes);
-/// `body(begin, end)` for [begin, end); backwards for its pieces (of `piece`, counted from 0), from the last to the first.
+/// Calls `body(begin, end)` for [begin, end). If backwards, for pieces of it (`piece` elements, counted from 0) in
+/// reverse order.
 template <class F> void in_direction(bool backwards, int64_t begin, int64_t end, int64_t piece, F&& body) {
     while (backwards && end - begin > piece) {
         const int64_t at = (end - 1) / piece * piece;
@@ -61,8 +62,8 @@ template <class F> void in_direction(bool backwards, int64_t begin, int64_t end,
     if (begin < end) body(begin, end);
 }
 
-/// Asks for memory that is read next but one. Where short pieces of several operands, or of rows backwards, are taken in
-/// turns, the processor itself does not see what follows.
+/// Prefetches memory for the next piece but one. If short pieces of several operands alternate, or rows are read
+/// backwards, the hardware prefetcher does not follow.
 inline void fetch_ahead(const void* from, int64_t bytes) {
     for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(from) + at);
 }

@@ -1,4 +1,4 @@
-// kernels/move_isa.cpp: copies of strided planes. The way is chosen by the strides; none depends on what is copied.
+// kernels/move_isa.cpp: copies of strided planes. The method depends on the strides alone, not on the values.
 #include "kernels/move.h"
 #include "kernels/vector.h"
 
@@ -13,14 +13,14 @@ template <class T> KINDLING_INLINE void put(char* to, const char* from) {
     std::memcpy(to, &value, sizeof value);
 }
 
-/// At least one vector; the last one ends with the run.
+/// For at least one vector. The last one ends with the run.
 template <class V> KINDLING_INLINE void copy_vectors(char* to, const char* from, int64_t bytes) {
     constexpr int64_t size = sizeof(V);
     for (int64_t at = 0; at < bytes - size; at += size) store(to + at, load<V>(from + at));
     store(to + bytes - size, load<V>(from + bytes - size));
 }
 
-/// Bytes one after the other; short runs without a call.
+/// Copies contiguous bytes; short runs without a call.
 KINDLING_INLINE void copy_row(char* to, const char* from, int64_t bytes) {
     if (bytes > 512) return copy_bytes(to, from, bytes);
     if (bytes >= width) return copy_vectors<Vec<uint8_t, width>>(to, from, bytes);
@@ -53,10 +53,10 @@ KINDLING_INLINE void store_past_cache(char* to, const Vec<uint8_t, width>& value
 
 template <class T> struct Mover {
     static constexpr int64_t item = sizeof(T);
-    // Square blocks that a transpose works on: at most 16 rows of at most one vector.
+    // A transpose works on square blocks: at most 16 rows of at most one vector.
     static constexpr int side = width / item < 16 ? static_cast<int>(width / item) : 16;
     static constexpr int lanes = static_cast<int>(width / item);
-    // A Sixteen is moved whole, never in a vector.
+    // A Sixteen is moved as a whole, never in a vector.
     using Lane = std::conditional_t<sizeof(T) <= 8, T, uint64_t>;
     using V = Vec<Lane, side>;
     using W = Vec<Lane, lanes>;
@@ -76,13 +76,13 @@ template <class T> struct Mover {
     template <class U, int... I> static KINDLING_INLINE U evens(const U& a, const U& b, std::integer_sequence<int, I...>) {
         return __builtin_shufflevector(a, b, (2 * I)...);
     }
-    /// The same where b begins one element earlier, so that it ends with the last one chosen.
+    /// The same where b begins one element earlier, so that it ends with the last element selected.
     template <class U, int... I> static KINDLING_INLINE U last_evens(const U& a, const U& b, std::integer_sequence<int, I...>) {
         constexpr int n = sizeof...(I);
         return __builtin_shufflevector(a, b, (2 * I < n ? 2 * I : 2 * I + 1)...);
     }
 
-    /// Every third of the elements in a, b and c, in two choices of two.
+    /// Every third element of a, b and c, in two shuffles of two operands.
     template <class U, int... I>
     static KINDLING_INLINE U thirds(const U& a, const U& b, const U& c, std::integer_sequence<int, I...>) {
         constexpr int n = sizeof...(I);
@@ -90,13 +90,13 @@ template <class T> struct Mover {
         return __builtin_shufflevector(first, c, (3 * I < 2 * n ? I : 3 * I - n)...);
     }
 
-    /// side x side elements; `from` has rows of neighbours, `to` has columns of them.
+    /// Transposes side x side elements: rows of `from` are columns of `to`.
     static KINDLING_INLINE void block(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
         constexpr auto order = std::make_integer_sequence<int, side>();
         V rows[side], next[side];
 #pragma GCC unroll 16
         for (int i = 0; i < side; i++) rows[i] = load<V>(from + i * from_stride);
-        // Interleaving row i with row i + side / 2, as often as side has bits, leaves the transpose.
+        // Interleaving row i with row i + side / 2, log2(side) times, gives the transpose.
 #pragma GCC unroll 4
         for (int round = 1; round < side; round *= 2) {
 #pragma GCC unroll 8
@@ -111,7 +111,7 @@ template <class T> struct Mover {
         for (int i = 0; i < side; i++) store(to + i * to_stride, rows[i]);
     }
 
-    /// Blocks one after the other that make the target's rows whole cache lines.
+    /// Consecutive blocks that make the target's rows whole cache lines.
     static constexpr int blocks = 64 / (side * item);
 
     static void anyhow(char* to, int64_t to_outer, int64_t to_inner, const char* from, int64_t from_outer,
@@ -131,14 +131,14 @@ template <class T> struct Mover {
         }
     }
 
-    /// `from` has neighbours along the rows' dimension, `to` along the elements'.
+    /// `from` is contiguous along the rows' dimension, `to` along the elements'.
     static void transpose(const Plane& p) {
         constexpr int64_t near = 64;  // rows and columns whose cache lines and pages are used up before going on
         const int64_t outer = p.sizes[0], inner = p.sizes[1], to_stride = p.to_strides[0], from_stride = p.from_strides[1];
         const int64_t whole_outer = outer / side * side, whole_inner = inner / side * side;
         const bool past_cache = p.past_cache && (reinterpret_cast<intptr_t>(p.to) | to_stride) % 64 == 0;
-        // Lines are put together in a tile: narrow elements would touch each line many times, and only whole lines may go past
-        // the cache. (With more vectors than that to a line, the way through the tile costs what it saves.)
+        // Lines are assembled in a tile. Narrow elements would touch each line many times, and streaming stores need
+        // whole lines. (With more vectors per line the tile costs what it saves.)
         const bool by_lines = item <= 2 || (past_cache && blocks * item <= 8);
         alignas(64) char tile[side][64];
         for (int64_t i1 = 0; i1 < whole_inner; i1 += near)
@@ -170,8 +170,8 @@ template <class T> struct Mover {
                    outer - whole_outer, whole_inner);
     }
 
-    /// At least `lanes` elements backwards. From the end on, so that what is read lies in the order in which the processor
-    /// fetches ahead; the last vector begins with the row, over elements that are written already.
+    /// Reverses at least `lanes` elements. It starts at the end, so that the source is read in the direction that the
+    /// hardware prefetches. The last vector begins with the row and rewrites some elements.
     static KINDLING_INLINE void turn_row(char* to, const char* from, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
         for (int64_t at = n - lanes; at > 0; at -= lanes)
@@ -188,7 +188,7 @@ template <class T> struct Mover {
             store_past_cache(to + (at - lanes) * item, bit_cast<Vec<uint8_t, width>>(turned(load<W>(from - (at - 1) * item), order)));
         for (; at > 0; at--) put<T>(to + (at - 1) * item, from - (at - 1) * item);
     }
-    /// At least `lanes` times every second element, and nothing read behind the last one.
+    /// At least `lanes` times every second element. Nothing is read behind the last one.
     static KINDLING_INLINE void even_row(char* to, const char* from, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
         for (int64_t at = 0; at < n - lanes; at += lanes) {
@@ -199,7 +199,7 @@ template <class T> struct Mover {
         store(to + (n - lanes) * item, last_evens(load<W>(source), load<W>(source + width - item), order));
     }
 
-    /// The same of every third; what is left of the last vector goes one by one.
+    /// The same for every third. The remainder of the last vector is copied one by one.
     static KINDLING_INLINE void third_row(char* to, const char* from, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
         int64_t at = 0;
@@ -284,7 +284,7 @@ void copy_past_cache(void* target, const void* source, int64_t bytes) {
     using W = Vec<uint8_t, width>;
     char* to = static_cast<char*>(target);
     const char* from = static_cast<const char*>(source);
-    // Whole cache lines only: parts of one would go to memory one by one.
+    // Whole cache lines only: partial lines would be written one by one.
     const int64_t head = -reinterpret_cast<intptr_t>(to) & 63;
     if (bytes < 512 && (head | (bytes & 63))) return copy_short(to, from, bytes);
     copy_short(to, from, head);
@@ -301,7 +301,7 @@ void copy_past_cache(void* target, const void* source, int64_t bytes) {
     copy_short(to, from, bytes);
 }
 
-/// Rows of at least a vector; while one is copied, line by line, those of the next but one are asked for.
+/// Rows of at least a vector. While one is copied, the next but one is prefetched line by line.
 static void copy_lines_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes) {
     using V = Vec<uint8_t, width>;
     for (int64_t i = 0; i < n; i++, to += bytes) {
@@ -316,7 +316,7 @@ static void copy_lines_from_places(char* to, const char* from, const int64_t* pl
 
 void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes) {
     if (bytes >= 512 && bytes <= 4096) return copy_lines_from_places(to, from, places, n, step, bytes);
-    // Short rows do not tell the processor where the next ones lie: enough of them are asked for to fill some pages.
+    // The hardware cannot predict short rows. So many of them are prefetched that they fill some pages.
     const int64_t ahead = bytes >= 1024 ? 1 : 4, some = bytes < 1024 ? bytes : 1024;
     for (int64_t i = 0; i < n; i++, to += bytes) {
         if (i + ahead < n) fetch_ahead(from + places[i + ahead] * step, some);

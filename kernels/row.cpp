@@ -1,9 +1,9 @@
-// kernels/row.cpp: row kernels: values are folded along a row, and the row is gone over again while it is in cache.
+// kernels/row.cpp: row kernels: reductions along a row, then further passes over the row while it is in cache.
 //
-// A step of the program works on elements, on one number a row, or on numbers that never change. Short rows go several at
-// once: the tile then holds whole rows one after the other. A long row goes in strips: what a later level reads again is
-// kept for the whole row, the rest stays in a strip. Rows across memory go as it lies: a tile has some elements of each of
-// the rows, side by side. Where there is machine code, a level is one loop over the row.
+// A step of the program works on elements, is row-invariant, or is constant. Short rows share a tile, one after the
+// other. A long row is processed in strips: what a later level reads again is kept for the whole row, everything else
+// for one strip. Rows across memory are read in memory order: a tile has some elements of many rows, side by side.
+// Where there is machine code, a level is one loop over the row.
 #include "core/error.h"
 #include "kernels/executor.h"
 #include "kernels/fold.h"
@@ -13,22 +13,23 @@ namespace kindling {
 
 namespace {
 
-/// The space of a row kernel: dimensions across rows, then those along them.
+/// The space of a row kernel: the dimensions over rows, then those along a row.
 struct RowSpace {
     LoopOrder order;
     int kept_dims;
     int64_t rows, length;
-    bool across;            // neighbouring rows lie closer together than neighbours in a row
+    bool across;            // neighbouring rows are closer together in memory than neighbours within a row
 };
 
-/// An operand seen row by row.
+/// An operand, read row by row.
 struct RowOperand {
-    Stream elements;        // over the whole space; of one number a row: over the rows
-    int64_t between, along; // strides from row to row, inside the innermost dimension across, and along a row ...
-    bool plain;             // ... where rows have one stride
+    Stream elements;        // over the whole space; over the rows if it is row-invariant
+    int64_t between, along; // strides from row to row in the innermost dimension over rows, and within a row ...
+    bool plain;             // ... if rows have one stride
 };
 
-/// What a fold of a row has come to at each of its levels, of which there are at most as many as bits in a length.
+/// Partial results of a reduction along a row, one per level of the pairwise order. A length of 64 bits has at most 64
+/// levels.
 constexpr int64_t fold_levels_bytes = 64 * fold_result_bytes;
 
 class RowRunner {
@@ -75,24 +76,24 @@ private:
     const RowSpace& space_;
     RunArena& arena_;
     Extent* extents_;
-    char** pointers_;       // of each slot: what a step on elements reads; in a strip, of the strip
-    char** values_;         // of each slot of one number a row: the numbers
-    bool* wide_;            // of each slot: a step on elements reads these numbers of rows
-    char** buffers_;        // of each slot of elements: memory of its own, for the whole tile where `whole_`
+    char** pointers_;       // one per slot: what element steps read; if there are strips, within the strip
+    char** values_;         // one per row-invariant slot: its scalars
+    bool* wide_;            // one per slot: element steps read its scalars, so they are expanded
+    char** buffers_;        // one per element slot: its own memory
     RowOperand* operands_;
     int64_t at_once_, strip_;
-    bool all_elements_;     // what is one number a row is read as if it were not: it is folded
-    bool strips_;           // a row at a time, in several strips
+    bool all_elements_;     // row-invariant inputs are read as elements, because they are reduced
+    bool strips_;           // one row at a time, in several strips
     bool columns_;          // rows side by side: tall_ elements of each are a tile
     int64_t tall_;
-    int16_t* element_inputs_;  // slots to be read for each tile
+    int16_t* element_inputs_;  // slots to be loaded for each tile
     int element_input_count_ = 0;
     int16_t* row_inputs_;
     int row_input_count_ = 0;
-    uint8_t* splats_;       // of each step on elements: its operands that are one number
+    uint8_t* splats_;       // one per element step: which operands are scalars
     char* fold_levels_ = nullptr;
 
-    /// Where an operand's elements of the present row are, and its strides from row to row.
+    /// The address of an operand's elements in the present row, and its strides over rows.
     struct Cursor {
         int16_t slot;
         int64_t item;
@@ -100,29 +101,29 @@ private:
         const int64_t* strides;
     };
 
-    /// Memory of a slot of elements, of the present columns.
+    /// Memory of an element slot, for the present columns.
     struct Place {
         char* at;
         int64_t between, along;
         int operand;  // whose memory this is, or -1
     };
-    Place* places_;          // of each slot; null for what stays in a tile
+    Place* places_;          // one per slot; null for what stays in a tile
     struct ColumnFold {
         char *lanes, *levels;
         int depth;
         uint64_t blocks;
     };
-    ColumnFold* column_folds_;  // of each step
+    ColumnFold* column_folds_;  // one per step
 
     const NativeRows* native_;
-    int16_t* number_steps_;  // what is one number a row and stored
+    int16_t* number_steps_;  // row-invariant steps whose result is stored
     int number_step_count_ = 0;
-    char *frame_, *folded_;  // what the folds of the levels come to, in as many rows as go at once
-    bool* stored_;           // of each slot: its number goes to memory, or into what does
+    char *frame_, *folded_;  // results of the levels' reductions, for as many rows as run at once
+    bool* stored_;           // one per slot: its scalar is stored, or what is stored follows from it
     Cursor* cursors_;
     int cursor_count_ = 0;
-    char** tables_;          // what code reads and writes for each row of a group: as pointers_, one behind the other
-    size_t table_ = 0;       // pointers of a row
+    char** tables_;          // what code reads and writes for each row of a group: copies of pointers_, one after the other
+    size_t table_ = 0;       // pointers per row
     int64_t group_;
 
     char** table_of(int64_t g) const { return tables_ + static_cast<size_t>(g) * table_; }
@@ -168,8 +169,8 @@ private:
         at_once_ = 1;
         columns_ = goes_by_columns();
         if (columns_) {
-            // Whole rows in a tile, if not too few; else what is kept for a later level stays in the second cache. A tile
-            // has whole groups of the lanes of folds.
+            // Whole rows in a tile, unless they are few. Then what is kept for a later level should fit in the second
+            // cache. A tile has whole groups of the lanes of reductions.
             const int64_t inner = space_.order.sizes[space_.kept_dims - 1];
             const int64_t most = strip_ / (n < fold_lanes ? n : fold_lanes);
             at_once_ = strip_ / n;
@@ -208,7 +209,7 @@ private:
         return true;
     }
 
-    /// Machine code, for rows whose elements lie one after the other; very short ones go many to a tile.
+    /// Machine code, for rows that are contiguous. Very short ones are faster many to a tile.
     const NativeRows* find_native() const {
         constexpr int64_t shortest = 96;
         const LoopOrder& order = space_.order;
@@ -231,7 +232,7 @@ private:
             for (int d = 0; d < space_.kept_dims; d++) past_cache &= output.strides[order.dims[d]] % 64 == 0;
         }
         const NativeRows* rows = find_native_rows(program_, extents_, false, space_.length, order.size);
-        if (!rows || !past_cache || !rows->kept.empty()) return rows;  // what is kept may lie in the output meanwhile
+        if (!rows || !past_cache || !rows->kept.empty()) return rows;  // what is kept may be in the output's memory meanwhile
         const NativeRows* passing = find_native_rows(program_, extents_, true, space_.length, order.size);
         return passing ? passing : rows;
     }
@@ -244,7 +245,7 @@ private:
         RowOperand& operand = operands_[k];
         const LoopOrder& order = space_.order;
         int64_t* strides = ordered_strides(order, memory, arena_);
-        // An output of one number a row is that, also where inputs that are the same along rows are taken for elements.
+        // A row-invariant output stays row-invariant, even if row-invariant inputs are read as elements.
         const bool input = k >= kernel_.output_count;
         const bool element = input || extents_[program_.outputs[static_cast<size_t>(k)]] == Extent::Element;
         const bool along = lies_along(memory) || (all_elements_ && element);
@@ -294,7 +295,7 @@ private:
             }
     }
 
-    /// The numbers of rows made into what a step on elements reads.
+    /// Expands the scalars of rows to what an element step reads.
     void widen(int s, int64_t rows) {
         if (!wide_[s] || native_) return;
         const int item = slot(s).item_size;
@@ -309,7 +310,7 @@ private:
         find_plane_copy(item)({pointers_[s], values_[s], {rows, space_.length}, {space_.length * item, item}, {item, 0}});
     }
 
-    /// `rows` rows of an operand into or out of memory where they lie one after the other.
+    /// Copies `rows` rows of an operand between its memory and contiguous memory.
     template <bool Out> void transfer(RowOperand& operand, int64_t row, int64_t rows, char* memory) {
         const int64_t n = space_.length, item = operand.elements.item;
         if (!operand.plain) {
@@ -332,7 +333,7 @@ private:
         }
     }
 
-    /// Everything that is the same for all tiles.
+    /// Computes everything that is the same for all tiles.
     void plan_whole() {
         element_inputs_ = arena_.take<int16_t>(static_cast<int64_t>(program_.slots.size()));
         row_inputs_ = arena_.take<int16_t>(static_cast<int64_t>(program_.slots.size()));
@@ -386,7 +387,8 @@ private:
                 column_folds_[i] = {arena_.take<char>(fold_lanes * bytes), arena_.take<char>(depth * bytes), 0, 0};
             }
     }
-    /// The output that what is kept for a later level may lie in: the last step writes it, where no other operand is.
+    /// An output whose memory can hold what is kept for a later level: the last step writes it, and no other operand
+    /// shares it.
     int find_host(const TileSlot& kept) const {
         for (int k = 0; k < kernel_.output_count; k++) {
             const LoopOperand& output = kernel_.operands[k];
@@ -484,7 +486,8 @@ private:
                 {to, out, {tall, columns}, {place.along, place.between}, {columns * item, item}});
     }
 
-    /// Rows of the tile are elements of all folds: 16 of them lie as the lanes do. Tiles begin at multiples of 16.
+    /// The rows of a tile are elements of every reduction; 16 of them have the layout of the lanes. Tiles begin at
+    /// multiples of 16.
     void fold_column_tile(const TileStep& step, ColumnFold& fold, const char* values, int64_t at, int64_t tall,
                           int64_t columns) {
         const int64_t bytes = columns * step.item_size;
@@ -545,7 +548,7 @@ private:
             for (int k = 0; k < step.operand_count; k++) stored_[step.operands[k]] = true;
             number_steps_[number_step_count_++] = static_cast<int16_t>(i);
         }
-        // Several rows go through a level before the next, so that they need not wait for each other's folds.
+        // Several rows pass a level before the next one, so that their reductions overlap.
         group_ = native_rows_at_once(space_.length, widest());
         if (group_ > at_once_) group_ = at_once_;
         const int64_t slots = static_cast<int64_t>(program_.slots.size());
@@ -559,8 +562,8 @@ private:
             char* folded = folded_ + fold_result_bytes * g;
             for (const NativeRows::Level& level : native_->levels)
                 for (int16_t s : level.folds) table[s] = folded, folded += fold_result_bytes * most_native_rows;
-            // What is kept for a later level lies in the output if it is one, or in one that is written last: memory
-            // is then asked for while there is something to compute.
+            // What is kept for a later level is stored in its output, if it is one, or in an output that is written
+            // last. That memory is then fetched while there is something to compute.
             for (int16_t s : native_->kept) {
                 bool has_place = false;
                 for (int c = 0; c < outputs; c++) has_place |= cursors_[c].slot == s;
@@ -618,12 +621,12 @@ private:
                     run_native_group(r, count);
                 }
             }
-            // The numbers of these rows.
+            // The row-invariant results of these rows.
             for (int i = number_step_count_; i-- > 0;)
                 run_row_step(program_.steps[static_cast<size_t>(number_steps_[i])], rows);
             write_numbers(first, rows);
         }
-        end_past_cache();  // if anything was written so
+        end_past_cache();  // completes streaming stores, if there were any
     }
 
     int64_t widest() const {
@@ -633,7 +636,7 @@ private:
         return item;
     }
 
-    /// The cursors are at the next group.
+    /// Prefetches for the next group, which the cursors point at.
     void aim_fetches(int64_t count) {
         const size_t slots = program_.slots.size();
         for (int c = 0; c < cursor_count_; c++) {
@@ -657,7 +660,7 @@ private:
         }
     }
 
-    /// A long row in parts of a power of two of blocks, each a subtree of the fold.
+    /// A long row in parts of a power of two of blocks. Each is a subtree of the pairwise order.
     void run_native_parts(int64_t r) {
         const int64_t n = space_.length, part = native_fold_elements();
         char** const row = tables_;
@@ -702,7 +705,7 @@ private:
         std::memcpy(values_[s] + r * item, from, static_cast<size_t>(item));
     }
 
-    /// Whole rows in one tile: the steps one after the other.
+    /// Whole rows in one tile, step by step.
     void run_whole(int64_t row, int64_t rows) {
         const int64_t n = space_.length, count = rows * n;
         for (int i = 0; i < row_input_count_; i++) read_numbers(row_inputs_[i], row, rows);
@@ -744,11 +747,11 @@ private:
         widen(s, rows);
     }
 
-    /// An input slot for elements [at, at + count) of the tile.
+    /// Loads an input slot for elements [at, at + count) of the tile.
     void read(int s, int64_t row, int64_t rows, int64_t at, int64_t count) {
         RowOperand& operand = operands_[kernel_.output_count + slot(s).which];
         Stream& stream = operand.elements;
-        if (stream.mode == Stream::Repeated) {  // a tensor of one number that is folded
+        if (stream.mode == Stream::Repeated) {  // a tensor of one element that is reduced
             stream.gather(buffers_[s], count);
             pointers_[s] = buffers_[s];
             return;
@@ -794,7 +797,7 @@ private:
         step.function(out, from[0], from[1], from[2], count * step.scale, splat);
     }
 
-    /// A row level by level, each strip by strip.
+    /// A row level by level, each level strip by strip.
     void run_strips(int64_t row, int64_t rows) {
         const int64_t whole = space_.length, strip = strip_;
         for (size_t i = 0; i < program_.slots.size(); i++)
@@ -826,7 +829,7 @@ private:
                     const char* values = pointers_[step.operands[0]];
                     if (slot(step.operands[0]).kind == TileSlot::Buffer && slot(step.operands[0]).crosses)
                         values = buffers_[step.operands[0]] + at * slot(step.operands[0]).item_size;
-                    // Strips are powers of two of blocks: each is a whole subtree of the pairwise order.
+                    // A strip is a power of two of blocks: a whole subtree of the pairwise order.
                     char* levels = fold_levels_ + i * fold_levels_bytes;
                     step.fold(levels + fold_result_bytes * depth, values, 1, count);
                     for (int m = 0; m < merges; m++) merge_levels(step, levels, depth - 1 - m);
@@ -852,7 +855,7 @@ private:
             const int s = program_.outputs[static_cast<size_t>(k)];
             if (extents_[s] == Extent::Element) continue;
             RowOperand& operand = operands_[k];
-            if (lies_along(kernel_.operands[k])) {  // one number all along the row
+            if (lies_along(kernel_.operands[k])) {  // a row-invariant value, stored all along the row
                 spread_numbers(s, operand, row, rows);
                 continue;
             }
@@ -874,7 +877,7 @@ private:
         }
     }
 
-    /// Lets the steps of this level write where the outputs are, as far as these lie one after the other.
+    /// Lets the steps of this level write directly into contiguous outputs.
     void aim_outputs(int level, int64_t row, int64_t at, int64_t count) {
         for (const TileStep& step : program_.steps)
             if (step.level == level && extents_[step.out] == Extent::Element) pointers_[step.out] = nullptr;
@@ -922,7 +925,7 @@ void run_rows(const LoopKernel& kernel) {
         space.order.sizes[d] = from.sizes[d < kept.ndim ? d : d - kept.ndim];
         space.order.dims[d] = from.dims[d < kept.ndim ? d : d - kept.ndim];
     }
-    // The first operand that lies along rows says how memory is gone through.
+    // The first operand with strides in both directions decides the memory order.
     for (int k = 0; k < kernel.output_count + kernel.input_count && kept.ndim && along.ndim; k++) {
         int64_t between = kernel.operands[k].strides[kept.dims[kept.ndim - 1]],
                 inside = kernel.operands[k].strides[along.dims[along.ndim - 1]];

@@ -1,4 +1,4 @@
-// kernels/row_small.cpp: row kernels of a few numbers that lie one after the other: one tile, and nothing to plan.
+// kernels/row_small.cpp: row kernels of few contiguous elements: one tile, and nothing to plan.
 #include "kernels/executor.h"
 #include "kernels/move.h"
 
@@ -9,7 +9,7 @@ namespace {
 constexpr int most_slots = 40;
 constexpr int64_t most_elements = 512;
 
-/// How an operand lies: its own numbers for every element, the same for every row, one a row, or otherwise.
+/// Layout of an operand: one value per element, the same for every row, one per row, or anything else.
 enum class Lies : uint8_t { InOrder, AlongRows, AcrossRows, Otherwise };
 
 class SmallRows {
@@ -35,11 +35,11 @@ private:
     const TileProgram& program_;
     int64_t rows_ = 1, n_ = 1;
     Extent extents_[most_slots];
-    char* elements_[most_slots];  // of each slot: a tile; of one number a row: where it was repeated, or null
-    char* numbers_[most_slots];   // of each slot of one number: of each row, or a splat
+    char* elements_[most_slots];  // one per slot: a tile; for a row-invariant slot its expanded copy, or null
+    char* numbers_[most_slots];   // one per row-invariant slot: a scalar per row, or a splat
     RunArena arena_;
 
-    /// Rows are the outer dimensions; false if they are not, or if this is too much.
+    /// False if rows are not the outer dimensions, or if the kernel is too large.
     bool measure() {
         for (int d = 0; d < kernel_.ndim; d++) {
             if (kernel_.sizes[d] == 1) continue;
@@ -107,7 +107,7 @@ private:
     }
 
     void take_memory() {
-        // As long as buffers of elements, since what is one number a row may have one of those too.
+        // As long as buffers of elements, since a row-invariant slot may need one as well.
         const int64_t bytes = (rows_ * n_ * program_.buffer_item + 63) & ~int64_t{63};
         char* buffers = arena_.take<char>(bytes * program_.buffer_count);
         for (size_t s = 0; s < program_.slots.size(); s++) {
@@ -126,7 +126,7 @@ private:
         }
     }
 
-    /// What is one number a row, for every element.
+    /// Expands a row-invariant value to every element.
     const char* widened(int16_t s) {
         if (elements_[s]) return elements_[s];
         const int item = program_.slots[static_cast<size_t>(s)].item_size;

@@ -1,4 +1,5 @@
-// kernels/scan.cpp: running sums, products, extremes along one dimension. Each line runs in order, floats in double.
+// kernels/scan.cpp: cumulative sums, products and extremes along one dimension. Each line is computed in order, floats
+// in double.
 #include "core/error.h"
 #include "kernels/executor.h"
 #include "kernels/move.h"
@@ -9,7 +10,7 @@ namespace {
 
 constexpr int64_t side_by_side = 64;
 
-/// The last of equal values wins, and a NaN is never left again.
+/// The last of equal values wins. Once NaN, the result stays NaN.
 template <class T>
 void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
     T *best = static_cast<T*>(state), *to = static_cast<T*>(out);
@@ -44,7 +45,7 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
         }
     }
     if (scan == Scan::LogSumExp) {
-        // In double, whatever the value's dtype. A line begins with log 0.
+        // In double, whatever the value's dtype. A line starts with log 0.
         const bool pairs = is_complex(type), single = type == DType::Float32 || type == DType::Complex64;
         TileFunction add = find_tile(Primitive::Logaddexp, pairs ? DType::Complex128 : DType::Float64).function;
         const int64_t parts = pairs ? 2 * n : n;
@@ -70,7 +71,7 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
                     x = {static_cast<double>(static_cast<const float*>(values)[2 * i]),
                          static_cast<double>(static_cast<const float*>(values)[2 * i + 1])};
                 else x = {static_cast<const double*>(values)[2 * i], static_cast<const double*>(values)[2 * i + 1]};
-                if (first) s[i] = scan == Scan::Sum ? Pair{x.re + 0.0, x.im + 0.0} : x;  // the sum begins with 0: -0 becomes 0
+                if (first) s[i] = scan == Scan::Sum ? Pair{x.re + 0.0, x.im + 0.0} : x;  // the sum starts with 0, so -0 becomes 0
                 else if (scan == Scan::Sum) s[i] = {s[i].re + x.re, s[i].im + x.im};
                 else s[i] = {s[i].re * x.re - s[i].im * x.im, s[i].re * x.im + s[i].im * x.re};
                 if (type == DType::Complex64) {
@@ -89,7 +90,7 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
     find_column_scan(scan == Scan::Prod, type)(state, out, 1, n, first);
 }
 
-/// Memory scanned as it is: squares of it are turned so that lines lie side by side, and turned back.
+/// Scans contiguous memory in place: squares of it are transposed so that lines are side by side, and transposed back.
 bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOrder lines) {
     const TileSlot& slot = program.slots[static_cast<size_t>(program.outputs[0])];
     if (!program.steps.empty() || slot.kind != TileSlot::Input) return false;
@@ -97,7 +98,7 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     const LoopOperand *out = kernel.operands, *places = kernel.output_count == 2 ? kernel.operands + 1 : nullptr;
     const DType type = in.type;
     if (out->type != type || is_narrow(type)) return false;
-    LoopKernel used = kernel;  // without inputs that nothing reads
+    LoopKernel used = kernel;  // without inputs that are never read
     LoopOperand operands[3] = {*out, in, places ? *places : in};
     used.operands = operands;
     used.output_count = 1;
@@ -106,7 +107,7 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     const int item = slot.item_size;
     const bool simple = !is_complex(type) && (kernel.scan == Scan::Sum || kernel.scan == Scan::Prod);
     const int64_t length = kernel.sizes[kernel.scan_dim], across = lines.ndim ? lines.sizes[lines.ndim - 1] : 1;
-    // Lines that lie one after the other are as many streams to read and to write: no more than fill a vector.
+    // Contiguous lines are as many streams to read and write. There are no more of them than lanes of a vector.
     const bool streams = simple && in.strides[kernel.scan_dim] == item;
     const int64_t together = !streams ? side_by_side : item < 4 ? 64 / item : 16;
     const int64_t blocks_across = (across + together - 1) / together;
@@ -165,7 +166,7 @@ void run_scan(const LoopKernel& kernel) {
     const DType stored = kernel.operands[0].type;
     KINDLING_ASSERT(stored == type || (is_narrow(stored) && type == DType::Float32));
     const int item = static_cast<int>(item_size(type));
-    // Half outputs of the expression come rounded and packed: their tile is opened again.
+    // Half outputs of the expression arrive rounded and packed. Their tile is widened again.
     TileFunction open = is_narrow(logical) ? find_move(move_to_float(logical)) : nullptr;
     TileFunction close = is_narrow(stored) ? find_move(move_from_float(stored)) : nullptr;
 
@@ -174,7 +175,7 @@ void run_scan(const LoopKernel& kernel) {
     const int64_t length = kernel.ndim ? kernel.sizes[kernel.scan_dim] : 1;
     if (lines.size == 0 || length == 0) return;
     if (kernel.ndim && run_plain_scan(kernel, program, lines)) return;
-    // The order of the space: the scanned dimension outside of a block of lines.
+    // The scanned dimension is outside a block of lines.
     LoopOrder order;
     order.ndim = lines.ndim + (length != 1);
     order.size = lines.size * length;

@@ -1,4 +1,4 @@
-// kernels/stream.h: memory of an operand in the order of a flattened iteration space. Internal to the tile executor.
+// kernels/stream.h: an operand read in the order of a flattened iteration space. Internal to the tile executor.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -7,11 +7,11 @@
 
 namespace kindling {
 
-/// Memory for one run on one thread: a little on the stack, and blocks of the caching allocator, which are warm from the run
-/// before, for all that tiles need. (The thread may be the program's own, with a stack of 64 KB.)
+/// Scratch memory for one run on one thread: a little on the stack, the rest from the caching allocator, whose blocks
+/// are warm from the run before. The thread may be the program's own, with a stack of 64 KB.
 class RunArena {
 public:
-    RunArena() {}  // the space stays as it is
+    RunArena() {}  // the space stays uninitialised
     RunArena(const RunArena&) = delete;
     ~RunArena() {
         if (first_) [[unlikely]] release();
@@ -39,7 +39,7 @@ private:
     alignas(64) char space_[near];
 };
 
-/// An operand over the flattened space, its own dimensions merged as far as its strides allow.
+/// An operand over the flattened space. Its own dimensions are merged as far as its strides allow.
 struct Stream {
     enum Mode : uint8_t { Repeated, Contiguous, Strided, General };
 
@@ -49,7 +49,7 @@ struct Stream {
     Mode mode;
     const int64_t* sizes;
     const int64_t* strides;
-    int64_t* coordinates;  // General only: where `at` is
+    int64_t* coordinates;  // General only: the coordinates of `at`
     char* at;
 
     /// `memory` needs room for 3 * ndim numbers.
@@ -113,18 +113,18 @@ struct Stream {
                 }
         }
     }
-    /// Elements from `at` on with one stride.
+    /// Elements from `at` onwards that have one stride.
     int64_t run_left() const { return mode == General ? sizes[ndim - 1] - coordinates[ndim - 1] : INT64_MAX; }
     int64_t run_stride() const { return mode == Repeated ? 0 : strides[ndim - 1]; }
-    /// Whether the next n elements lie one after the other.
+    /// True if the next n elements are contiguous.
     bool direct(int64_t n) const {
         return mode == Contiguous || (mode == General && strides[ndim - 1] == item && run_left() >= n);
     }
 
-    /// The next n elements into `to`, or out of `from`; moves on.
+    /// Gathers the next n elements into `to`, or scatters them out of `from`, and advances.
     void gather(void* to, int64_t n);
     void scatter(const void* from, int64_t n);
-    /// The same for a coordinate: base is its value at the origin, strides count in ones.
+    /// The same for a coordinate. `base` is its value at the origin; strides count in ones.
     void count(int64_t* to, int64_t n);
 };
 

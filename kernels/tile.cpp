@@ -67,8 +67,8 @@ public:
 private:
     const Expression& expression_;
     TileProgram& program_;
-    std::vector<int16_t> slots_, exact_;   // of each node: as later nodes see it, and before it is rounded to half
-    std::vector<int16_t> raw_;             // of each input: its memory
+    std::vector<int16_t> slots_, exact_;   // one per node: as later nodes see it, and before rounding to half
+    std::vector<int16_t> raw_;             // one per input: its memory
 
     int16_t add_slot(TileSlot::Kind kind, size_t item, int which) {
         KINDLING_CHECK(Runtime, program_.slots.size() < 32000, "an expression of %zu values is too large",
@@ -126,7 +126,7 @@ private:
             case Primitive::Input: {
                 size_t which = static_cast<size_t>(node.index());
                 if (raw_.size() <= which) raw_.resize(which + 1, -1);
-                KINDLING_ASSERT(raw_[which] < 0);  // one node for one input: the builder's hash-consing gives that
+                KINDLING_ASSERT(raw_[which] < 0);  // one node per input, by the builder's hash-consing
                 raw_[which] = add_slot(TileSlot::Input, item_size(node.type), node.index());
                 if (!is_narrow(node.type)) return raw_[which];
                 return move(move_to_float(node.type), 4, raw_[which]);
@@ -147,7 +147,7 @@ private:
                 program_.steps.back().fold = find_row_fold(sum ? Combine::Sum : Combine::Max, type);
                 KINDLING_ASSERT(program_.steps.back().fold);
                 if (!sum || category(type) < 2) return folded;
-                int16_t from_zero[3] = {folded, constant(type, Immediate::of(type, 0)), -1};  // as any other sum
+                int16_t from_zero[3] = {folded, constant(type, Immediate::of(type, 0)), -1};  // like any other sum
                 return lower(Primitive::Add, type, from_zero);
             }
             default: break;
@@ -243,12 +243,12 @@ private:
             kept.push_back(step);
         }
         program_.steps.assign(kept.rbegin(), kept.rend());
-        // Inputs that nothing reads get no tile.
+        // Inputs that are never read get no tile.
         for (size_t i = 0; i < program_.slots.size(); i++)
             if (!needed[i] && program_.slots[i].kind != TileSlot::Buffer) program_.slots[i] = {TileSlot::Unused, 0, 0};
     }
 
-    /// What only higher levels read is computed there: kept from one level to the next it would be written and read again.
+    /// Moves what only higher levels read to those levels. Kept between levels it would be written and read again.
     void compute_late() {
         constexpr uint8_t nobody = 255;
         std::vector<uint8_t> read_at(program_.slots.size(), nobody);
@@ -299,7 +299,7 @@ private:
                 last[static_cast<size_t>(program_.steps[i].operands[k])] = static_cast<int>(i);
         for (int16_t output : program_.outputs)
             last[static_cast<size_t>(output)] = static_cast<int>(program_.steps.size());
-        // A gathered input, and a coordinate, lies in a buffer as well: it is filled before the first step.
+        // A gathered input or coordinate is in a buffer as well, filled before the first step.
         std::vector<int16_t> free;
         auto take = [&]() {
             if (free.empty()) return static_cast<int16_t>(program_.buffer_count++);
@@ -323,10 +323,10 @@ private:
                 for (int j = 0; j < k; j++) again |= step.operands[j] == step.operands[k];
                 size_t slot = static_cast<size_t>(step.operands[k]);
                 const TileSlot& operand = program_.slots[slot];
-                // What was gathered stays: the next tile may meet the same.
+                // What was gathered stays valid: the next tile may reuse it.
                 if (again || last[slot] != static_cast<int>(i) || operand.kind != TileSlot::Buffer) continue;
                 if (operand.item_size == out.item_size) free.push_back(operand.which);
-                else different[different_count++] = operand.which;  // writing would run ahead of reading
+                else different[different_count++] = operand.which;  // otherwise writes would overtake reads
             }
             out.which = take();
             for (int k = 0; k < different_count; k++) free.push_back(different[k]);

@@ -8,15 +8,15 @@
 
 namespace kindling {
 
-/// out[i] = f(a[i], b[i], c[i]) for i < n. An operand whose bit is set in `splat` is one number repeated over
-/// splat_bytes and read again and again. `out` may be an operand of the same element size.
+/// out[i] = f(a[i], b[i], c[i]) for i < n. An operand whose bit is set in `splat` is one scalar repeated over
+/// splat_bytes; it is read again and again. `out` may be an operand of the same element size.
 using TileFunction = void (*)(void* out, const void* a, const void* b, const void* c, int64_t n, unsigned splat);
 inline constexpr int splat_bytes = 64;
 
-/// Work on tiles that is no primitive of an expression.
+/// Steps on tiles that are no primitive of an expression.
 enum class TileMove : uint8_t {
     HalfToFloat, BFloat16ToFloat, FloatToHalf, FloatToBFloat16, RoundHalf, RoundBFloat16,
-    Float8ToFloat, FloatToFloat8 = Float8ToFloat + 5,  // the first of five each, by dtype
+    Float8ToFloat, FloatToFloat8 = Float8ToFloat + 5,  // the first of five each, one per dtype
     End = FloatToFloat8 + 5
 };
 constexpr TileMove move_of(DType dtype, TileMove half, TileMove bfloat16, TileMove float8) {
@@ -27,10 +27,10 @@ constexpr TileMove move_of(DType dtype, TileMove half, TileMove bfloat16, TileMo
 constexpr TileMove move_to_float(DType dtype) { return move_of(dtype, TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::Float8ToFloat); }
 constexpr TileMove move_from_float(DType dtype) { return move_of(dtype, TileMove::FloatToHalf, TileMove::FloatToBFloat16, TileMove::FloatToFloat8); }
 
-/// out[r] = the fold of row r of n >= 1 values; see fold.h.
+/// out[r] = the reduction of row r of n >= 1 values; see fold.h.
 using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n);
 
-/// What a step computes, for the native executor, which compiles steps instead of calling them.
+/// What a step computes. The native executor compiles steps instead of calling them.
 struct TileTask {
     enum Kind : uint8_t { Compute, Cast, Move, Fold };
     Kind kind;
@@ -39,17 +39,17 @@ struct TileTask {
 };
 
 struct TileStep {
-    TileFunction function;     // of a row fold: what merges two folded values
+    TileFunction function;     // for a row reduction, what merges two partial results
     int16_t out, operands[3];  // slots, -1 for none
     uint8_t operand_count;
-    uint8_t scale;       // elements of `function` in one of the step's: 2 when complex addition runs as float's
+    uint8_t scale;       // elements of `function` per element of the step: 2 if complex addition runs as float's
     uint8_t item_size;   // bytes of one value of `out`
-    uint8_t level = 0;   // how many row folds lie before it, one after the other; steps are sorted by it, folds last
+    uint8_t level = 0;   // how many row reductions come before it; steps are sorted by this, reductions last
     RowFold fold = nullptr;
     TileTask task{};
 };
 
-/// A value at run time: memory of an operand, a buffer, or a repeated number.
+/// A value at run time: an operand's memory, a buffer, or a splat.
 struct TileSlot {
     enum Kind : uint8_t { Input, Index, Splat, Buffer, Unused };
     Kind kind;
@@ -65,23 +65,23 @@ struct TileProgram {
     std::vector<TileStep> steps;
     std::vector<TileSlot> slots;
     std::vector<Immediate> constants;
-    std::vector<int16_t> outputs;        // slot of each output, as it is stored
+    std::vector<int16_t> outputs;        // the slot of each output, in the dtype that is stored
     std::vector<int16_t>
-        gather_buffers;  // of each Input and Index slot: the buffer it is gathered into where it must be
+        gather_buffers;  // one per Input and Index slot: the buffer into which it is gathered where that is needed
     int buffer_count = 0;
     int stream_slots = 0;                // Input and Index slots
-    int buffer_item = 0;                 // the widest value a buffer holds
-    int level_count = 1;                 // more if there are row folds
+    int buffer_item = 0;                 // bytes of the widest value in a buffer
+    int level_count = 1;                 // more than 1 if there are row reductions
     bool one_step = false;               // a single step, from inputs and splats to the single output
-    mutable NativeState* native = nullptr;  // what the native executor knows of this program
+    mutable NativeState* native = nullptr;  // what the native executor has made of this program
 
-    /// The number of a Splat slot: a constant of the program's own, or one of the run's scalars.
+    /// The value of a Splat slot: a constant of the program, or one of the run's scalars.
     const Immediate* number(const TileSlot& slot, const Immediate* scalars) const {
         return slot.which >= 0 ? &constants[static_cast<size_t>(slot.which)] : scalars + ~slot.which;
     }
 };
 
-/// One way to run a primitive or cast; `function` is null if there is no vector code for it.
+/// Code for a primitive or cast; `function` is null if there is no vector code.
 struct TileCode {
     TileFunction function = nullptr;
     uint8_t scale = 1;
@@ -111,7 +111,7 @@ KINDLING_DECLARE_TILES(isa_baseline)
 KINDLING_DECLARE_TILES(isa_avx2)
 KINDLING_DECLARE_TILES(isa_avx512)
 #undef KINDLING_DECLARE_TILES
-/// Functions rare enough to be compiled once, for every instruction set.
+/// Functions so rare that they are compiled once, for all instruction sets.
 TileFunction find_special(Primitive primitive, DType type);
 
 }  // namespace kindling

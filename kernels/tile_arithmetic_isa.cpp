@@ -23,7 +23,7 @@ void compare(void* out, const void* a, const void* b, const void*, int64_t n, un
     loop2<uint8_t, T>([](auto x, auto y) { return truth(Op::apply(x, y)); }, out, a, b, n, splat);
 }
 
-/// Loaded as a whole: chosen from memory under a mask, lines that nothing is taken from are not fetched ahead.
+/// Loads the whole vector. A load under a mask is not prefetched for lines of which nothing is selected.
 template <class V> KINDLING_INLINE V loaded(V x) {
     asm("" : "+v"(x));
     return x;
@@ -48,7 +48,7 @@ template <class T> void fused(void* out, const void* a, const void* b, const voi
     loop3<T, T, T>(
         [](auto x, auto y, auto z) {
 #if !defined(__FMA__)
-            if constexpr (sizeof(T) == 8) {     // mul_add is not for every double there
+            if constexpr (sizeof(T) == 8) {     // doubles have no mul_add there
                 auto result = x;
                 for (int i = 0; i < Lanes<decltype(x)>::count; i++) result[i] = __builtin_fma(x[i], y[i], z[i]);
                 return result;
@@ -59,7 +59,7 @@ template <class T> void fused(void* out, const void* a, const void* b, const voi
         out, a, b, c, n, splat);
 }
 
-// n counts parts: two to a number
+// n counts parts: two per complex number
 template <class T> void complex_mul(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<T, T>(
         [](auto x, auto y) {
@@ -111,7 +111,7 @@ void complex_test(void* out, const void* a, const void*, const void*, int64_t n,
 #define KINDLING_PARTS(FORM) \
     type == DType::Complex64 ? FORM<float> : type == DType::Complex128 ? FORM<double> : nullptr
 
-// One function for each element size where signed and unsigned agree, bool as a byte.
+// One function per element size where signed and unsigned agree; bool is a byte.
 #define KINDLING_BY_SIZE(FORM, OP)                             \
     is_floating(type) || is_complex(type) ? nullptr            \
     : size == 1                           ? FORM<OP, uint8_t>  \

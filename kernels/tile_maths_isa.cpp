@@ -1,5 +1,5 @@
-// kernels/tile_maths_isa.cpp: mathematical functions of float32 over contiguous arrays, and of float64 those of angles (which
-// lose by being built for size).
+// kernels/tile_maths_isa.cpp: mathematical functions of float32 over contiguous arrays, and the trigonometric ones of
+// float64, which are slower if compiled for size.
 #include "kernels/maths.h"
 #include "kernels/tile.h"
 #include "kernels/usual.h"
@@ -32,7 +32,7 @@ KINDLING_FOR_EACH_FLOAT(X)
 KINDLING_FOR_EACH_IN_DOUBLES(X)
 #undef X
 
-/// Lanes whose size is above `most` by the function of doubles.
+/// Lanes whose absolute value is above `most` use the function of doubles.
 template <class V>
 __attribute__((noinline, cold)) V mended(Primitive primitive, V value, Mask<V> size, int32_t most, V a, V b) {
     constexpr int lanes = Lanes<V>::count;

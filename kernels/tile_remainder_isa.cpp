@@ -1,5 +1,5 @@
-// kernels/tile_remainder_isa.cpp: fmod, remainder and floor division over contiguous arrays, where an instruction rounds a
-// product and a sum as one.
+// kernels/tile_remainder_isa.cpp: fmod, remainder and floor division over contiguous arrays, where there is an
+// instruction for a fused multiply-add.
 #include <limits>
 
 #include "kernels/tile.h"
@@ -19,8 +19,8 @@ template <class V> KINDLING_INLINE V without_product(const V& a, const V& b, con
 #endif
 }
 
-/// What is left of a after as many b as go into it. Where their number can be told from its neighbours this is exact: the
-/// quotient is at most rounded up to the next whole number, and what is left has no more digits than b.
+/// The remainder of a by b. It is exact if the quotient is below 2^digits: the quotient is at most rounded up to the
+/// next whole number, and the remainder has no more digits than b.
 template <class V> struct Left { V value; Mask<V> rare; };
 template <class V> KINDLING_INLINE Left<V> left_of(const V& a, const V& b) {
     using T = Item<V>;
@@ -31,7 +31,7 @@ template <class V> KINDLING_INLINE Left<V> left_of(const V& a, const V& b) {
     return {with_sign(left, a), ~((absolute(times) < most) & (absolute(b) < std::numeric_limits<T>::infinity()))};
 }
 
-// As kernels/special.cpp has them for one number.
+// The scalar versions are in kernels/special.cpp.
 template <Primitive P, class V> KINDLING_INLINE V divided(const V& a, const V& b, const V& left) {
     using T = Item<V>;
     if constexpr (P == Primitive::Fmod) return left;

@@ -1,5 +1,5 @@
-// kernels/tile_wide_maths_isa.cpp: mathematical functions of float64 over contiguous arrays, and those of float32 that take
-// so long that the size of their code counts for more.
+// kernels/tile_wide_maths_isa.cpp: mathematical functions of float64 over contiguous arrays, and those of float32 that
+// are so slow that code size matters more.
 #include "kernels/maths.h"
 #include "kernels/tile.h"
 
