@@ -24,7 +24,7 @@ std::string hex(int64_t value) {
 std::string address(const Place& place) {
     std::string text = std::string("[") + general_names[place.base];
     if (place.index >= 0) text += format("+%s*%d", general_names[place.index], place.scale);
-    // rbp and r13 need an offset, be it 0
+    // rbp and r13 need an offset, even if it is 0
     if (place.offset || (place.base & 7) == Rbp) text += (place.offset < 0 ? "" : "+") + hex(place.offset);
     return text + "]";
 }
@@ -60,7 +60,7 @@ void Assembler::line(int from, const std::string& text) {
     *listing += "  " + text + "\n";
 }
 
-/// ModRM, SIB and offset. `compress`: an 8-bit offset counts in these.
+/// ModRM, SIB and offset. With `compress`, an 8-bit offset counts in units of it.
 void Assembler::rm(int reg, const Place& place, int compress) {
     const unsigned field = static_cast<unsigned>(reg & 7) << 3;
     if (place.reg >= 0) {

@@ -6,7 +6,7 @@
 
 namespace kindling::native {
 
-// What a form's row says besides its opcode.
+// Flags of a form's row, besides its opcode.
 enum Flags : uint32_t {
     V = 1,            // has a VEX form
     E = 2,            // has an EVEX form
@@ -30,7 +30,7 @@ enum Flags : uint32_t {
 };
 
 // X(name, text, prefix (0, 0x66, 0xF3, 0xF2), map (1: 0F, 2: 0F38, 3: 0F3A), opcode, /digit or -1, bytes of an
-// element that may be repeated from memory or 0, flags)
+// broadcast element in memory or 0, flags)
 #define KINDLING_FOR_EACH_VECTOR_FORM(X)                                       \
     X(MovUps, "vmovups", 0, 1, 0x10, -1, 0, V | E)                             \
     X(MovUpsStore, "vmovups", 0, 1, 0x11, -1, 0, V | E | Store)                \
@@ -191,7 +191,7 @@ struct Place {
     uint8_t base = 0;
     int8_t index = -1;
     uint8_t scale = 1;
-    bool repeated = false;  // one element, for all lanes
+    bool repeated = false;  // broadcast: one element for all lanes
     int32_t offset = 0;
 
     static Place of(int reg) { Place place; place.reg = static_cast<int8_t>(reg); return place; }
@@ -218,8 +218,8 @@ public:
     std::vector<uint8_t> code;
     std::string* listing = nullptr;  // one instruction a line, if wanted
 
-    /// A vector form of `bytes` (16, 32, 64). `reg` is the register that is not r/m (the fourth one stands in
-    /// `immediate` for Is4); `source` the one in vvvv. `mask` k1 to k7 merges, or with `zero` puts zeros.
+    /// A vector form of `bytes` (16, 32, 64). `reg` is the register that is not r/m; Is4 has the fourth one in
+    /// `immediate`. `source` is the one in vvvv. `mask` k1 to k7 merges, or writes zeros if `zero`.
     void emit(Form form, int bytes, int reg, int source, const Place& rm, int immediate = 0, int mask = 0,
               bool zero = false);
 
@@ -244,8 +244,8 @@ public:
     void call(General reg);
     void ret();
     void vzeroupper();
-    void fetch(const Place& from, bool to_write);         // asks for memory: prefetcht0 or prefetchw
-    /// The 32-bit distance at `place` (as the functions above gave it) now leads here, or to `target`.
+    void fetch(const Place& from, bool to_write);         // prefetcht0 or prefetchw
+    /// The 32-bit distance at `place`, as returned by the functions above, is patched to lead here, or to `target`.
     void bind(int place) { bind(place, here()); }
     void bind(int place, int target);
     int here() const { return static_cast<int>(code.size()); }

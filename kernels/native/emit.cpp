@@ -1,9 +1,9 @@
-// kernels/native/emit.cpp: registers for a lane program and its machine code, in one pass over straight-line code: a
-// value that must give up its register is the one whose next use lies farthest ahead.
+// kernels/native/emit.cpp: register allocation and machine code for a lane program, in one pass over straight-line
+// code. The value whose next use lies farthest ahead is spilled (Belady eviction).
 //
 // Registers: rdi the slots' pointers, rsi the number of elements, rax the element, rbp the frame, rbx the constants,
-// rcx, rdx, r8 to r14 pointers of slots, r15 scratch. Values that are the same for all elements of a row are computed
-// before the loop over it and live in the frame, constants behind the code.
+// rcx, rdx, r8 to r14 pointers of slots, r15 scratch. Row-invariant values are computed before the loop over the row
+// and live in the frame. Constants are stored behind the code.
 #include "kernels/native/emit.h"
 
 #include <cstring>
@@ -18,16 +18,15 @@ namespace {
 constexpr int never_used = 0x7FFFFFFF;
 constexpr int saved_general = 64;  // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments, masks
 constexpr int end_of_arguments = 24;
-constexpr int partial_mask = 7;    // the mask register; values have those below
+constexpr int partial_mask = 7;    // the mask register of the remainder; values have those below
 
 enum FixKind { High, Low, Quadrant, Function };
 
-/// Called from machine code where some lane is out of the ordinary: corrects those lanes of a saved register, or computes
-/// all of it.
+/// Called from machine code if some lane is rare: corrects those lanes of a saved register, or computes all of it.
 void fix_lanes(char* saved, uint64_t packed, int64_t lanes, int64_t stride) {
     auto place = [&](int which) { return saved + static_cast<int64_t>(packed >> 8 * which & 0xFF) * stride; };
     char* value = place(1);
-    if (packed >> 24 == Function) {  // it lies behind the registers
+    if (packed >> 24 == Function) {  // it is stored behind the registers
         TileFunction function;
         std::memcpy(&function, saved + 32 * stride, sizeof function);
         function(value, place(0), place(2), nullptr, lanes, 0);
@@ -120,7 +119,7 @@ public:
         result_.code_size = code_.here();
         code_.bind(constants_at_, code_.here());
         code_.code.insert(code_.code.end(), constants_.begin(), constants_.end());
-        // A vector may be read from the last constants on.
+        // A vector may be read from the last constants onwards.
         code_.code.insert(code_.code.end(), 64, 0);
         result_.bytes = static_cast<std::vector<uint8_t>&&>(code_.code);
         result_.frame = (frame_ + 63) & ~int64_t{63};
@@ -129,9 +128,9 @@ public:
 private:
     struct Where {
         int8_t reg = -1;
-        int next = never_used;      // position of the next use
-        int32_t home = -1;          // where it also lies: in the frame, or (constants) behind the code
-        bool repeated = false;      // its home holds a single element
+        int next = never_used;      // position of its next use
+        int32_t home = -1;          // its spill slot in the frame, or (constants) its place behind the code
+        bool repeated = false;      // its home holds a single element, to be broadcast
     };
     struct Cold { int jump, back, packed; uint64_t function; };
 
@@ -140,17 +139,17 @@ private:
     const bool evex_;
     Assembler code_;
     const int vector_;
-    int registers_, masks_;         // that values may have
-    int copy_ = 0;                  // of the loop's body, which goes by program_.turn() elements
-    int turn_ = 0;                  // of those that go at once
-    bool in_partial_ = false;       // what is emitted is for some of its lanes
+    int registers_, masks_;         // available to values
+    int copy_ = 0;                  // which copy of the loop's body this is; each has program_.turn() elements
+    int turn_ = 0;                  // elements of one turn
+    bool in_partial_ = false;       // the code being emitted is the masked remainder
     std::vector<Where> where_;
     std::vector<int> once_, each_;
-    std::vector<int> residents_;    // what is the same for all elements and stays in registers, above registers_
-    std::vector<int> after_;        // for each operand of each value: the position of the use after it
+    std::vector<int> residents_;    // invariants that stay in registers, above registers_
+    std::vector<int> after_;        // for each operand of each value, the position of its next use
     std::vector<int> store_after_, fold_after_;
     std::vector<int> position_;
-    int32_t in_register_[32];       // the value in each vector register, or -1
+    int32_t in_register_[32];       // which value each vector register has, or -1
     int32_t in_mask_[8];
     uint32_t pinned_ = 0, pinned_masks_ = 0;
     bool in_loop_ = false;
@@ -161,7 +160,7 @@ private:
     std::vector<uint8_t> constants_;
     int constants_at_ = 0;
     std::vector<std::pair<int, General>> pointers_;
-    size_t all_pointers_ = 0;       // with those that have no register
+    size_t all_pointers_ = 0;       // including those without a register
     std::vector<Cold> cold_;
 
     const Lane& lane(int value) const { return program_.values[static_cast<size_t>(value)]; }
@@ -171,7 +170,7 @@ private:
     static bool is_constant(const Lane& lane) {
         return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8 || lane.op == LaneOp::Table;
     }
-    /// Of a register that has the value.
+    /// For a value that is in a register.
     int bytes_of(int value) const { return lane(value).op == LaneOp::Table ? vector_ : bytes(lane(value).width); }
 
     __attribute__((noinline)) void turn(const std::vector<Where>& at_top) {
@@ -182,14 +181,14 @@ private:
             for (const LaneStore& store : program_.stores) emit_store(store);
             for (const LaneFold& fold : program_.folds) emit_fold(fold);
             for (const LaneFetch& fetch : program_.fetches)
-                for (auto [slot, reg] : pointers_) {  // without a register for it, it is not worth it
+                for (auto [slot, reg] : pointers_) {  // without a register for it, prefetching does not pay
                     const Place place = element(reg, fetch.item);
                     if (slot == program_.slots + fetch.slot && place.offset % 64 == 0) code_.fetch(place, fetch.to_write);
                 }
         }
     }
-    /// A loop of several turns at once for whole groups of them, or for whole blocks of folds. Returns the jump past the loop
-    /// of single turns, if there is one: to the end of the row, or to that of a block.
+    /// Emits an unrolled loop for whole groups of turns, or for whole blocks of reductions. Returns the jump past the
+    /// loop of single turns, if there is one: to the end of the row, or of a block.
     int several_turns(int turns, const std::vector<Where>& at_top) {
         const bool folds = !program_.folds.empty();
         int to_single;
@@ -222,7 +221,7 @@ private:
         code_.compare(Rax, Rsi);
         return code_.jump(Condition::AboveEqual);
     }
-    /// What a loop costs besides is a third of a short one. A group of them needs r15 for its end.
+    /// The overhead of a loop is a third of a short body. An unrolled one needs r15 for its end.
     int turns_at_once() {
         if (program_.leaves || program_.has_call || all_pointers_ > pointers_.size()) return 1;
         const size_t once = (each_.size() + program_.stores.size() + program_.folds.size()) * static_cast<size_t>(copies());
@@ -232,7 +231,7 @@ private:
         code_.emit(Form::KMov, 16, partial_mask, 0, Place::at(Rbp, partial_masks + 8 * copy_));
     }
 
-    // ---- before anything is emitted: the order, and every value's next uses
+    // ---- before code is emitted: the order, and every value's next uses
 
     void plan() {
         for (int32_t& v : in_register_) v = -1;
@@ -281,10 +280,10 @@ private:
         for (int i = 0; i < count; i++) where(i).next = next[static_cast<size_t>(i)];
     }
 
-    /// What the loop reads most often of what is the same for all elements, as far as its own values leave registers.
+    /// The invariants that the loop reads most often, as far as its own values leave registers.
     void choose_residents() {
-        constexpr int spare = 3;  // of an operation's operands and result, some are not counted as alive
-        if (program_.has_call) return;  // which keeps no register
+        constexpr int spare = 3;  // operands and results of an operation that are not counted as live
+        if (program_.has_call) return;  // a call preserves no register
         const size_t count = program_.values.size();
         std::vector<int> uses(count, 0);
         for (int i : each_)
@@ -334,7 +333,7 @@ private:
             return;
         }
         const int width = lane(i).width;
-        // EVEX forms repeat one element; VEX forms read a whole vector.
+        // EVEX forms broadcast one element; VEX forms read a whole vector.
         const int size = evex_ ? width : vector_;
         while (constants_.size() % static_cast<size_t>(size)) constants_.push_back(0);
         place.home = static_cast<int32_t>(constants_.size());
@@ -404,7 +403,7 @@ private:
             if (in_register_[r] < 0 && !(pinned_ >> r & 1)) return r;
             if (pinned_ >> r & 1) continue;
             Where& place = where(in_register_[r]);
-            // What has a home need not be stored: as good as a use a little farther ahead.
+            // What has a home needs no store. That is worth as much as a next use a little farther ahead.
             int next = place.next == never_used ? never_used : place.next + (place.home >= 0 ? 8 : 0);
             if (next > farthest) farthest = next, best = r;
         }
@@ -427,7 +426,7 @@ private:
         drop(value);
         return best;
     }
-    /// A register for the result.
+    /// Allocates a register for the result.
     int define(int value) {
         Where& place = where(value);
         if (in_k(value)) {
@@ -441,7 +440,7 @@ private:
         }
         return place.reg;
     }
-    /// The operand in a register.
+    /// Loads the operand into a register.
     int need(int value) {
         Where& place = where(value);
         if (place.reg < 0) {
@@ -461,7 +460,7 @@ private:
         from.repeated = false;
         code_.emit(form, bytes_of(value), to, 0, from);
     }
-    /// The operand where it is, if `form` can read it there.
+    /// The operand in memory, if `form` can read it there.
     Place place_of(int value, Form form) {
         Where& place = where(value);
         if (place.reg < 0 && !in_k(value)) {
@@ -470,7 +469,7 @@ private:
         }
         return Place::of(need(value));
     }
-    /// After the operands of a value have been read: what is not read again gives its register up.
+    /// After the operands of a value have been read, those without a further use give up their registers.
     void used(int value) {
         const Lane& one = lane(value);
         for (int o = 0; o < one.operand_count; o++)
@@ -482,13 +481,13 @@ private:
         Where& place = where(value);
         if (place.next != never_used) return;
         drop(value);
-        // A place in the frame is free again, but not for what the next turn of the loop reads there.
+        // A spill slot is free again, unless the next turn of the loop reads it.
         if (place.home >= 0 && !lane(value).invariant) {
-            leaving_homes_.push_back(place.home);  // it may yet be read as this value is made
+            leaving_homes_.push_back(place.home);  // it may still be read while this value is computed
             place.home = -1;
         }
     }
-    /// Between the code that runs once and the loop: everything is in memory.
+    /// Between the code that runs once and the loop: spills everything.
     void forget_registers() {
         for (int32_t& v : in_register_)
             if (v >= 0) drop(v);
@@ -513,7 +512,7 @@ private:
         code_.store(Place::at(Rbp, end_of_arguments), Rcx);
         constants_at_ = code_.load_address(Rbx);
         static constexpr General free[] = {Rcx, Rdx, R8, R9, R10, R11, R12, R13, R14};
-        const size_t free_count = sizeof free / sizeof *free - !program_.folds.empty();  // R14: the lanes of folds
+        const size_t free_count = sizeof free / sizeof *free - !program_.folds.empty();  // R14: the lanes of reductions
         auto give = [&](int slot) {
             for (auto [known, reg] : pointers_)
                 if (known == slot) return;
@@ -543,7 +542,7 @@ private:
     void value(int i) {
         const Lane& one = lane(i);
         const LaneFacts& row = facts(one.op);
-        if (where(i).next == never_used) return;  // only what other values made unnecessary
+        if (where(i).next == never_used) return;  // only dead values needed it
         const Form form = evex_ ? row.evex : row.vex;
         const int* in = one.operands;
         const int wide = one.width > row.from && row.from ? bytes(one.width)
@@ -569,7 +568,7 @@ private:
             }
             case How::Immediate:
             case How::Shift: {
-                // VEX shifts read registers only.
+                // VEX shifts take only registers.
                 Place from = row.how == How::Shift && !evex_ ? Place::of(need(in[0])) : place_of(in[0], form);
                 used(i);
                 code_.emit(form, wide, define(i), 0, from, one.immediate);
@@ -610,7 +609,7 @@ private:
                 break;
             }
             case How::Fused: {
-                // The result takes a factor's register: of one that is not read again, or that also lies in memory.
+                // The result takes the register of a factor that is not used again, or that also has a home.
                 auto gives = [&](int k) {
                     const int other = in[1 - k];
                     return in[k] != other && in[k] != in[2] && !is_resident(in[k]) &&
@@ -634,7 +633,8 @@ private:
                 break;
             }
             case How::Ternary: {
-                // The result takes the register of one that is not read again, if there is such; the truth table is turned.
+                // The result takes the register of an operand that is not used again, if there is one. The truth table
+                // is permuted accordingly.
                 int order[3] = {0, 1, 2};
                 auto gives = [&](int k) {
                     for (int other = 0; other < 3; other++)
@@ -690,7 +690,7 @@ private:
         leaving_homes_.clear();
         if (!in_loop_) keep(i);
     }
-    /// The table lies behind the code, whatever the lanes of the program.
+    /// The table is stored behind the code, whatever the program's lanes are.
     void lookup(int i) {
         const int index = need(lane(i).operands[0]);
         if (lane(i).op == LaneOp::Lookup) {
@@ -708,7 +708,7 @@ private:
     }
     int scratch(int which) const { return (evex_ ? 30 : 14) + which; }
 
-    /// What the loop reads of a value computed once lies in the frame.
+    /// An invariant that the loop reads is in the frame.
     void keep(int i) {
         if (last_use_[static_cast<size_t>(i)] >= static_cast<int>(once_.size())) spill(i);
     }
@@ -720,7 +720,7 @@ private:
                           : one.op == LaneOp::Load32 ? 4 : 8;
         General base = pointer(slot);
         int to = define(i);
-        // One number is read as one: it may just have been written so.
+        // A single scalar is read as one: it may just have been written as one.
         if (one.invariant && one.op == LaneOp::Load32) form = Form::BroadcastSs;
         if (one.invariant && one.op == LaneOp::Load64) form = Form::BroadcastSd;
         const bool masked = in_partial_ && !one.invariant;
@@ -734,7 +734,7 @@ private:
         return place;
     }
 
-    // ---- folds: a register for each 16 / lanes lanes, from the highest down, then what says that a NaN was met
+    // ---- reductions: an accumulator for each 16 / lanes lanes, from the highest register down, then what tracks NaN
 
     int copies() const { return program_.turn() / program_.lanes; }
     int accumulator(const LaneFold& which, int copy) const {
@@ -745,7 +745,7 @@ private:
         }
         return reg - 1 - copy;
     }
-    /// With AVX-512 the mask of lanes that met none, else a vector of those that did.
+    /// With AVX-512 the mask of lanes without NaN, else a vector of those with NaN.
     int met_nan(const LaneFold& which, int copy) const {
         if (!evex_) return accumulator(which, copy) - copies();
         int mask = 7;
@@ -799,7 +799,7 @@ private:
             constexpr int ordered = 7, unordered = 3;
             if (evex_) {
                 int met = reg;
-                if (in_partial_) {  // what the other lanes have may be NaN
+                if (in_partial_) {  // the other lanes may hold NaN
                     met = scratch(0);
                     code_.emit(wide(fold) ? Form::MovUpd : Form::MovUps, size, met, 0, Place::of(reg), 0, partial_mask, true);
                 }
@@ -863,7 +863,7 @@ private:
         } else if (store.item == 2 && evex_ && one.width == 4) {
             code_.emit(Form::MovDw, bytes(4), reg, 0, to, 0, in_partial_ ? partial_mask : 0);
         } else if (store.item <= 2 && one.width != 2) {
-            // AVX2: lanes of 4 bytes are packed by halves. Packing saturates: what is above is put out first.
+            // AVX2: lanes of 4 bytes are packed by halves. Packing saturates, so the upper bits are cleared first.
             int from = reg;
             const bool eight = one.mask && one.width == 8;  // the mask of four lanes of 8 bytes
             if (eight) {
@@ -892,14 +892,14 @@ private:
         pinned_ = pinned_masks_ = 0;
     }
 
-    // ---- leaving the straight line
+    // ---- the branch for rare lanes
 
     void fix(int i) {
         const Lane& one = lane(i);
         const int x = need(one.operands[0]), old = need(one.operands[1]), large = need(one.operands[2]);
         int to = define(i);
         code_.emit(Form::MovAps, bytes(8), to, 0, Place::of(old));
-        if (evex_) code_.emit(Form::KOrTestB, 16, large, 0, Place::of(large));  // of 8 lanes: above them is anything
+        if (evex_) code_.emit(Form::KOrTestB, 16, large, 0, Place::of(large));  // of 8 lanes: the bits above them are undefined
         else code_.emit(Form::TestPd, bytes(8), large, 0, Place::of(large));
         int kind = one.op == LaneOp::FixHigh ? High : one.op == LaneOp::FixLow ? Low : Quadrant;
         int jump = code_.jump(Condition::NotZero);
@@ -932,7 +932,7 @@ private:
     void call(int i) {
         const Lane& one = lane(i);
         static constexpr General arguments[] = {Rsi, Rdx, Rcx};
-        // The operands in memory, and with them all that is still needed.
+        // Stores the operands, and with them everything that is still live.
         int32_t homes[3];
         std::vector<int32_t> borrowed;
         for (int k = 0; k < one.operand_count; k++) {
@@ -977,7 +977,7 @@ private:
         for (int32_t home : borrowed) free_homes_.push_back(home);
     }
 
-    /// Behind the loop: what runs when some lane is rare. All registers are saved around it.
+    /// Behind the loop: the code for rare lanes. It saves all registers.
     void cold_code() {
         if (cold_.empty()) return;
         std::vector<int> calls;

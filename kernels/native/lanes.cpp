@@ -20,7 +20,7 @@ constexpr bool is_float(LaneType type) { return type == LaneType::F32 || type ==
 constexpr bool is_signed(LaneType type) { return type == LaneType::I32 || type == LaneType::I64; }
 constexpr LaneOp wide(LaneType type, LaneOp four, LaneOp eight) { return width_of(type) == 4 ? four : eight; }
 
-// Comparisons as vcmpps (quiet) and as vpcmpd number them.
+// Comparison predicates of vcmpps (quiet) and of vpcmpd.
 enum { FloatEq = 0, FloatLt = 0x11, FloatLe = 0x12, FloatNe = 4, WholeEq = 0, WholeLt = 1, WholeLe = 2, WholeNe = 4 };
 
 }  // namespace
@@ -50,7 +50,7 @@ int Recorder::intern(Lane lane) {
     program_.values.push_back(lane);
     table_[slot] = value;
     if (++used_ * 2 > table_.size()) {
-        // Hashed once more in the same order: every value keeps its number.
+        // Rehashed in the same order, so that every value keeps its number.
         std::vector<Lane> values;
         values.swap(program_.values);
         program_.values.reserve(values.size() * 2);
@@ -211,7 +211,7 @@ int Recorder::binary(LaneWhat what, LaneType type, int a, int b) {
             LaneOp op = what == LaneWhat::And  ? wide(type, LaneOp::And4, LaneOp::And8)
                         : what == LaneWhat::Or ? wide(type, LaneOp::Or4, LaneOp::Or8)
                                                : wide(type, LaneOp::Xor4, LaneOp::Xor8);
-            // What a narrow load has filled with zeros needs no further ones.
+            // A narrow load has zero-extended already.
             if (what == LaneWhat::And) {
                 for (int k = 0; k < 2; k++) {
                     const Lane &from = at(k ? b : a), &bits = at(k ? a : b);
@@ -246,13 +246,13 @@ int Recorder::binary(LaneWhat what, LaneType type, int a, int b) {
     return add(LaneOp::Add8, 8, add(LaneOp::MulLow8, 8, a, b), high);
 }
 
-/// Of bits of a, b and c, the truth table that vpternlogd takes.
+/// The truth table for vpternlogd, over bits of a, b and c.
 static int truth_table(LaneOp outer, LaneOp inner) {
     auto bits = [](LaneOp op, int p, int q) { return op == LaneOp::And4 ? p & q : op == LaneOp::Or4 ? p | q : p ^ q; };
     return bits(outer, 0xF0, bits(inner, 0xCC, 0xAA));
 }
 
-/// Two operations one after the other are one, where there is an instruction for it.
+/// Fuses two operations, if there is an instruction for both.
 int Recorder::bitwise(LaneOp op, int width, int a, int b) {
     auto inner = [&](int value) {
         const Lane& lane = at(value);
@@ -267,7 +267,7 @@ int Recorder::bitwise(LaneOp op, int width, int a, int b) {
     }
     if (!inner(b)) std::swap(a, b);
     const Lane lane = at(b), other = at(a);
-    // (x & c) | (y & ~c): a choice by bits.
+    // (x & c) | (y & ~c): a bitwise select.
     if (op == LaneOp::Or4 && lane.op == LaneOp::And4 && other.op == LaneOp::And4)
         for (int j = 0; j < 2; j++)
             for (int k = 0; k < 2; k++) {
@@ -298,7 +298,7 @@ int Recorder::choose(LaneType type, int mask, int a, int b) {
     a = typed(type, a);
     b = typed(type, b);
     if (a == b) return a;
-    // p < q ? p : q is the minimum as the processor has it: the second operand if they are equal or not ordered.
+    // p < q ? p : q is the processor's minimum: the second operand if they are equal or unordered.
     const Lane& test = at(mask);
     const int width = width_of(type);
     bool less = false;

@@ -13,8 +13,8 @@
 namespace kindling::native {
 
 // X(name, operands, width of the operands, width of the result, how it becomes code, EVEX form, VEX form)
-// Width: bytes of a lane, 0 for a mask. How: Binary and Unary are the form itself (Either: its operands may change
-// places), Immediate the same with a number; the rest has code of its own in emit.cpp.
+// Width: bytes of a lane, 0 for a mask. How: Binary and Unary are the form itself (Either: it commutes), Immediate the
+// same with an immediate. The rest has code of its own in emit.cpp.
 #define KINDLING_FOR_EACH_LANE_OP(X)                            \
     X(Constant4, 0, 4, 4, Leaf, MovUps, MovUps)                 \
     X(Constant8, 0, 8, 8, Leaf, MovUps, MovUps)                 \
@@ -139,27 +139,27 @@ const LaneFacts& facts(LaneOp op);
 /// One value. Its operands are earlier ones.
 struct Lane {
     LaneOp op;
-    uint8_t width;         // bytes of a lane; of a mask: of the lanes it came from
+    uint8_t width;         // bytes of a lane; for a mask, of the lanes it was computed from
     bool mask;             // with AVX-512 it lives in a mask register
     uint8_t operand_count;
     uint8_t immediate;     // shift count, comparison, rounding, truth table; of a call: the width of the operands; of a
                            // table: how many numbers
-    bool invariant;        // the same for all elements: computed once
+    bool invariant;        // the same for all elements, so it is computed once
     int32_t operands[3];
-    uint64_t bits;         // Constant: the number. Load: the slot. Call, Rare: the function. Table, LookupHalf: where it is
+    uint64_t bits;         // Constant: the value. Load: the slot. Call, Rare: the function. Table, LookupHalf: its address
 };
 
-/// Whether it is read from memory.
+/// True if it is read from memory.
 bool is_load(const Lane& lane);
 
 struct LaneStore {
     int32_t value;
     int16_t slot;
     uint8_t item;
-    bool past_cache;       // straight to memory
+    bool past_cache;       // by a streaming store
 };
 
-/// A fold: the 16 lanes of each block of 256 elements (kernels/fold.h) are left in memory, for find_lane_fold.
+/// A reduction. The 16 lanes of each block of 256 elements (kernels/fold.h) are left in memory, for find_lane_fold.
 struct LaneFold {
     int32_t value;
     int16_t slot;          // of the result
@@ -168,7 +168,7 @@ struct LaneFold {
     bool is_extreme() const { return combine == Combine::Min || combine == Combine::Max; }
 };
 
-/// Memory that is asked for meanwhile, as far on as the loop is: at the pointer to be fetched from that belongs to the slot.
+/// Memory that is prefetched while the loop runs, at the loop's position behind the slot's prefetch pointer.
 struct LaneFetch {
     int16_t slot;
     uint8_t item;
@@ -179,35 +179,35 @@ struct LaneProgram {
     Isa isa;
     int lanes = 0;
     int slots = 0;                          // of the tile program
-    bool leaves = false, has_call = false;  // the straight line, for rare lanes
-    bool partial = false;                   // behind the last turn come some elements that are not a whole one
+    bool leaves = false, has_call = false;  // it has a branch for rare lanes
+    bool partial = false;                   // it has a remainder behind the last turn
     std::vector<Lane> values;
     std::vector<LaneStore> stores;
     std::vector<LaneFold> folds;
     std::vector<LaneFetch> fetches;
 
-    /// Whether registers are left beside those that folds take.
+    /// True if registers are left besides those of the accumulators.
     bool folds_fit() const;
-    /// Pointers of a row: those of slots, those to be fetched from, and where the lanes of folds go.
+    /// Pointers per row: of the slots, of what is prefetched, and of the reductions' lanes.
     int pointers() const { return 2 * slots + 1; }
-    /// Elements in one turn of the loop: folds go by 16.
+    /// Elements per turn of the loop. Reductions take 16.
     int turn() const { return folds.empty() ? lanes : fold_lanes; }
 
     std::string to_string() const;
-    /// Throws an Internal error if an operand, a width or a slot is not in order.
+    /// Throws an Internal error if an operand, a width or a slot is invalid.
     void verify(int slot_count) const;
 };
 
 enum class LaneType : uint8_t { F32, F64, I32, U32, I64, U64 };
 enum class LaneWhat : uint8_t { Add, Sub, Mul, Div, And, Or, Xor, Shl, Shr, Lt, Le, Gt, Ge, Eq, Ne };
 
-/// Makes values one by one. Equal values are one; what an instruction set lacks is made of what it has.
+/// Builds a program value by value. Equal values are merged. What an instruction set lacks is composed of what it has.
 class Recorder {
 public:
     Recorder(Isa isa, const uint8_t* repeated_slots);
 
-    static constexpr int zero = -1;          // the number 0 of whatever type it meets
-    static constexpr int never = -2;         // the mask that no lane is in
+    static constexpr int zero = -1;          // 0, of the type of the other operand
+    static constexpr int never = -2;         // a mask without lanes
 
     int constant(LaneType type, uint64_t bits);
     int load(LaneOp op, int slot);
@@ -218,39 +218,39 @@ public:
     int square_root(LaneType type, int a);
     int round(LaneType type, int mode, int a);
     int fma(LaneType type, int a, int b, int c);
-    int scale(LaneType type, int a, int power);  // by a power of two; AVX-512 only
-    /// A mask becomes 0 and -1. -1 where this instruction set has no way of its own.
+    int scale(LaneType type, int a, int power);  // multiplies by a power of two; AVX-512 only
+    /// Turns a mask into 0 and -1. Returns -1 if this instruction set has no form for it.
     int convert(LaneType from, LaneType to, int a);
     int half_round_trip(int a);
     int to_half(int a) { return add(LaneOp::ToHalf, 2, a); }
     int from_half(int a) { return add(LaneOp::FromHalf, 4, a); }
     int fix(LaneOp op, int x, int value, int large);
-    /// Among 8 or 16 numbers, by the lowest three or four bits.
+    /// Looks up a table of 8 or 16 numbers by the lowest three or four bits.
     int lookup(const float* table, int count, int index);
-    /// What `function` gives of a and b, where the mask holds in some lane; anything at all where it does in none.
+    /// The result of `function` for a and b in lanes of the mask, if there are any. Otherwise it is undefined.
     int rare(TileFunction function, int a, int b, int mask);
     int call(TileFunction function, int from_width, int to_width, const int* operands, int count);
 
     bool is_mask(int value) const { return value == never || (value >= 0 && at(value).mask); }
-    /// Where a number is not 0.
+    /// The mask of lanes that are not 0.
     int truth(LaneType type, int value);
     int as_mask(int value);                  // of a value that is a mask, or an integer of 4 bytes
-    int as_int(int value, int width);        // of a mask 0 and -1; of anything else itself
+    int as_int(int value, int width);        // a mask becomes 0 and -1; anything else stays as it is
     bool has(LaneOp op) const;               // whether the instruction set has the form
     Isa isa() const { return program_.isa; }
     const Lane& at(int value) const { return program_.values[static_cast<size_t>(value)]; }
 
-    bool lacking = false;                    // a body met a conversion that this instruction set has no form for
+    bool lacking = false;                    // a body needs a conversion that this instruction set has no form for
 
     void store(int value, int slot, int item);
     void fold(Combine combine, LaneType type, int value, int slot);
-    /// The program without what no store needs.
+    /// The program without dead values.
     LaneProgram finish();
 
 private:
     LaneProgram program_;
     const uint8_t* repeated_;
-    std::vector<int32_t> table_;             // hash table of values
+    std::vector<int32_t> table_;             // hash table of values, for merging equal ones
     size_t used_ = 0;
 
     bool evex() const { return program_.isa == Isa::Avx512; }

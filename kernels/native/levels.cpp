@@ -7,9 +7,9 @@ namespace kindling::native {
 
 namespace {
 
-constexpr int too_dear = 5;  // instructions, about; from here on a value is kept
+constexpr int too_dear = 5;  // cost in instructions, roughly, from which a value is kept
 
-/// What the step itself costs where it is done again.
+/// The cost of the step itself where it is computed again.
 int cost_of(const TileStep& step) {
     switch (step.task.kind) {
         case TileTask::Move:
@@ -38,7 +38,7 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
     const size_t slot_count = program.slots.size(), step_count = program.steps.size();
     std::vector<int> cost(slot_count, 0);
     for (const TileStep& step : program.steps) {
-        if (step.fold || extents[step.out] != Extent::Element) continue;  // what is one number a row costs nothing
+        if (step.fold || extents[step.out] != Extent::Element) continue;  // a row-invariant value costs nothing
         int sum = cost_of(step);
         for (int k = 0; k < step.operand_count; k++) sum += cost[static_cast<size_t>(step.operands[k])];
         cost[static_cast<size_t>(step.out)] = std::min(sum, too_dear);
@@ -51,7 +51,7 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
         is_output[slot] = 1;
     }
     levels.resize(static_cast<size_t>(program.level_count));
-    // From the last on: what a level keeps, later ones say.
+    // From the last level to the first: later levels say what an earlier one keeps.
     for (int at = program.level_count; at-- > 0;) {
         Level& level = levels[static_cast<size_t>(at)];
         level.repeated.assign(slot_count, 0);
@@ -72,7 +72,7 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
                     continue;
                 }
                 if (here) level.program.outputs.push_back(step.out);
-                wanted[out] = 2;  // made here
+                wanted[out] = 2;  // computed here
             }
             for (int k = 0; k < step.operand_count; k++)
                 if (!wanted[static_cast<size_t>(step.operands[k])]) wanted[static_cast<size_t>(step.operands[k])] = 1;
@@ -93,8 +93,8 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
     }
     for (size_t s = 0; s < slot_count; s++)
         if (is_kept[s]) kept.push_back(static_cast<int16_t>(s));
-    // Memory rests while a level works on what is in cache. What is read first is asked for as the rows before are written,
-    // and what is written as the level before it runs.
+    // Memory is idle while a level works in cache. So what is read first is prefetched while the rows before are
+    // written, and what is written while the level before it runs.
     const int last = program.level_count - 1;
     for (size_t s = 0; s < slot_count && last > 0; s++) {
         const TileSlot& slot = program.slots[s];
@@ -103,7 +103,7 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
             if (levels[0].program.slots[s].kind == TileSlot::Input) levels.back().fetches.push_back(fetch);
         } else if ((is_output[s] || is_kept[s]) && slot.level > 0) {
             const Level& writer = levels[slot.level];
-            // In the last output there may lie what is kept.
+            // The last output may hold what is kept.
             if (writer.repeated[s] == native_past_cache || (!is_kept[s] && slot.level == last && !kept.empty())) continue;
             levels[slot.level - 1u].fetches.push_back(fetch);
         }

@@ -1,4 +1,4 @@
-// kernels/native/levels.h: a row kernel as one program for each level, to be compiled one by one.
+// kernels/native/levels.h: splits a row kernel into one program per level. Each is compiled on its own.
 #pragma once
 #include <vector>
 
@@ -8,17 +8,17 @@
 
 namespace kindling::native {
 
-/// The steps on elements of one level, and its folds; also, computed anew, what is one number a row and not folded.
-/// Slots keep their numbers; what other levels fold or keep is an input.
+/// The element steps and the reductions of one level. Row-invariant values that are not reductions are computed again
+/// in every level. Slots keep their numbers. What other levels reduce or keep is an input here.
 struct Level {
     TileProgram program;
-    std::vector<uint8_t> repeated;  // of each slot: one number
+    std::vector<uint8_t> repeated;  // one per slot: it is broadcast
     std::vector<LaneFetch> fetches;
 };
 
-/// Levels of the program, and the slots of elements that are kept in memory for a later level: what is cheap to compute
-/// is computed again instead. False if there is no such form.
-/// `past_cache`: outputs that no later level reads are marked as native_past_cache.
+/// The levels of the program, and the element slots that are kept in memory for a later level. What is cheap is
+/// computed again instead. False if there is no such form. `past_cache`: outputs that no later level reads are marked
+/// native_past_cache.
 bool make_levels(const TileProgram& program, const Extent* extents, bool past_cache, std::vector<Level>& levels,
                  std::vector<int16_t>& kept);
 

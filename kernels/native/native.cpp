@@ -19,7 +19,7 @@
 
 namespace kindling {
 
-/// Code that several programs may share: counted.
+/// Code that several programs may share, with a reference count.
 class NativeKernel {
 public:
     using Function = void (*)(char* const* pointers, int64_t n, char* frame, char* const* end);
@@ -30,21 +30,21 @@ public:
     size_t size;
     int64_t frame;
     int turn, lanes;        // elements in one turn of the loop, and in one of its vectors
-    bool partial;           // the elements behind the last turn are its own
+    bool partial;           // it has code for the remainder
     int references;
-    size_t pointers;        // of each row
-    std::vector<Memory> memory;  // what is read and written element by element
+    size_t pointers;        // per row
+    std::vector<Memory> memory;  // what is read and written per element
     std::vector<Fold> folds;
 
-    size_t copy_bytes() const { return folds.empty() ? 64 : fold_lanes_bytes; }  // of each memory, for the last elements
+    size_t copy_bytes() const { return folds.empty() ? 64 : fold_lanes_bytes; }  // of each memory, for the remainder
 };
 
 struct NativeVariant {
     NativeVariant* next;
     NativeKernel* kernel;  // null: there is no native form
     std::vector<uint8_t> repeated;
-    std::vector<uint8_t> combines;  // of each output, where they are folded
-    int rows;                       // that go into lanes at once; 0: into none
+    std::vector<uint8_t> combines;  // one per output, if they are reduced
+    int rows;                       // how many are merged into lanes at once; 0: none
 };
 struct NativeRowVariant {
     NativeRowVariant* next;
@@ -54,7 +54,7 @@ struct NativeRowVariant {
     bool good;                   // there is a native form
     NativeRows rows;
 };
-/// What a tile program has been used for, and its code.
+/// How much a tile program has been used, and its code.
 struct NativeState {
     NativeVariant* first = nullptr;
     NativeRowVariant* first_rows = nullptr;
@@ -66,10 +66,10 @@ namespace {
 
 using Mode = NativeMode;
 constinit uint8_t chosen = 255;
-constinit bool refused = false;  // executable memory
+constinit bool refused = false;  // the system refuses executable memory
 
 constexpr int64_t worth = 1 << 21;           // elements times steps, after which compiling pays
-constexpr int64_t call_work = 64;            // what a call costs, in elements
+constexpr int64_t call_work = 64;            // the cost of a call, in elements
 constexpr size_t cache_bytes = 8 << 20, cache_kernels = 1024, live_bytes = 64 << 20;
 constexpr int most_variants = 8;
 
@@ -84,8 +84,8 @@ Mode mode() {
     return static_cast<Mode>(have);
 }
 
-/// Kernels by what they compute, so that equal expressions share them. Bounded: the oldest leave, and go when the last
-/// program that uses them goes.
+/// Kernels by what they compute, so that equal expressions share them. Bounded: the oldest are dropped, and freed with
+/// the last program that uses them.
 struct Cache {
     std::mutex mutex;
     std::unordered_map<std::string, NativeKernel*> kernels;
@@ -179,8 +179,8 @@ void trace(const char* path, const TileProgram& program, const native::LaneProgr
     std::fclose(file);
 }
 
-/// Lanes are as many as the widest values leave room for. Where most work is on narrow ones, tiles, which go through
-/// each step at its own width, cost less; what they pay is a load or two and a store for each step.
+/// A vector has as many lanes as the widest values allow. If most work is on narrow values, tiles cost less: each of
+/// their steps has its own width, at the price of a load or two and a store.
 bool tiles_are_faster(const TileProgram& program, const native::LaneProgram& lanes) {
     const int narrow_lanes = (lanes.isa == Isa::Avx512 ? 64 : 32) / 4;
     if (lanes.lanes == narrow_lanes) return false;
@@ -231,7 +231,7 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool 
     return kernel;
 }
 
-/// `partial`: rows, if possible with the elements behind the last turn.
+/// `partial`: for rows, if possible with a masked remainder.
 NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated, bool partial,
                             const std::vector<native::LaneFetch>& fetches, Cache& from) {
     std::string key = key_of(program, repeated);
@@ -271,14 +271,14 @@ NativeState* state_of(const TileProgram& program) {
     return have;
 }
 
-/// Counts elements that are about to be computed, on top of what went before: whether compiling pays by now.
+/// Counts elements that are about to be computed in addition to earlier ones. True if compiling pays by now.
 bool has_proved_worth(NativeState& state, const TileProgram& program, int64_t elements, Mode how, bool folds = false) {
     if (how == Mode::Always) return true;
     const int64_t more = (elements + call_work) * static_cast<int64_t>(program.steps.size() + folds);
     return __atomic_add_fetch(&state.work, more, __ATOMIC_RELAXED) >= worth;
 }
 
-/// Without the lock where another thread has it and tiles can serve meanwhile.
+/// Without the lock if another thread has it and tiles can run meanwhile.
 std::unique_lock<std::mutex> lock_of(Cache& kernels, Mode how) {
     if (how == Mode::Always) return std::unique_lock<std::mutex>(kernels.mutex);
     return std::unique_lock<std::mutex>(kernels.mutex, std::try_to_lock);
@@ -302,7 +302,7 @@ Primitive merge_of(Combine combine) {
     return merges[static_cast<int>(combine)];
 }
 
-/// The program, its outputs folded.
+/// The program with its outputs reduced.
 TileProgram with_folds(const TileProgram& program, const NativeFold* folds) {
     TileProgram folded;
     folded.steps = program.steps;
@@ -324,7 +324,7 @@ TileProgram with_folds(const TileProgram& program, const NativeFold* folds) {
     return folded;
 }
 
-/// The program for some rows at once, each output of each merged into lanes; the slots as find_native_lanes has them.
+/// The program for several rows at once, each output merged into lanes. Slots are as in find_native_lanes.
 TileProgram with_lanes(const TileProgram& program, const NativeFold* folds, int rows) {
     TileProgram result;
     result.constants = program.constants;
@@ -341,7 +341,7 @@ TileProgram with_lanes(const TileProgram& program, const NativeFold* folds, int 
     const size_t read = result.slots.size();
     for (size_t k = 0; k < outputs; k++)
         result.slots.push_back({TileSlot::Input, static_cast<uint8_t>(item_size(folds[k].type)), 0});
-    // What one row leaves is what the next one goes on from; the last row's are written.
+    // A row starts with the lanes that the one before it left. Those of the last row are stored.
     for (int r = 0; r < rows; r++)
         for (size_t k = 0; k < outputs; k++) {
             const DType type = folds[k].type;
@@ -368,7 +368,7 @@ void set_native(NativeMode mode) {
 
 bool native_always() { return mode() == Mode::Always; }
 
-/// Then a single step gains too: tiles write to memory by way of a tile.
+/// Then a single step gains as well: tiles need an intermediate tile for streaming stores.
 static bool writes_past_cache(const TileProgram& program, const uint8_t* repeated) {
     for (int16_t output : program.outputs)
         if (repeated[output] == native_past_cache) return true;
@@ -506,13 +506,13 @@ int64_t native_fold_elements() { return native::most_fold_blocks * fold_block; }
 
 int64_t native_rows_at_once(int64_t n, int64_t item) {
     static_assert(most_native_rows == native::most_rows && most_native_rows <= native::most_fold_blocks);
-    constexpr int64_t bytes = 1 << 14;  // the next rows and those of the result take as much again in the first cache
+    constexpr int64_t bytes = 1 << 14;  // the next rows and those of the result take as much again of the first cache
     int64_t rows = most_native_rows;
     while (rows > 1 && (rows * n > native_fold_elements() || rows * n * item > bytes)) rows /= 2;
-    return rows;  // with at least half of them full, their blocks are no more than most_fold_blocks
+    return rows;  // with at least half of them full, their blocks are at most most_fold_blocks
 }
 
-/// What is behind the lanes of folds: those of the last elements are put into the lanes of their block.
+/// Merges the lanes of the remainder into those of its block.
 static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, int64_t n, int64_t rest, char* folded,
                          int64_t folded_rows) {
     const int64_t blocks = (n + fold_block - 1) / fold_block;
@@ -528,7 +528,7 @@ static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, 
     }
 }
 
-/// The last elements go through copies, as many as there are lanes.
+/// The remainder runs on copies, padded to whole vectors.
 static void run_rest(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t whole, int64_t rest, char* frame,
                      char* lanes, char* copies) {
     const size_t row_bytes = kernel.memory.size() * kernel.copy_bytes(), all = kernel.pointers * static_cast<size_t>(rows);
@@ -594,7 +594,7 @@ void run_native_rows(const NativeKernel& kernel, char** pointers, int64_t rows, 
 void delete_native(NativeState* state) {
     if (!state) return;
     Cache& kernels = cache();
-    // After a fork the lock may be held by a thread that is not here: then the code stays.
+    // After a fork the lock may be held by a thread that does not exist here: then the code leaks.
     std::unique_lock<std::mutex> lock(kernels.mutex, std::defer_lock);
     for (int i = 0; i < 10000 && !lock.try_lock(); i++) sched_yield();
     if (!lock.owns_lock()) return;

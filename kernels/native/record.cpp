@@ -7,7 +7,7 @@
 #include "kernels/arithmetic.h"
 
 namespace kindling::isa_recorded::maths {
-// A lane with a large angle leaves the straight line; see Fix in emit.cpp.
+// A lane with a large angle is rare; see Fix in emit.cpp.
 void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low,
                         Recorded<uint64_t>& quadrant);
 template <class T> bool scaled_at_once(const Recorded<T>& value, const Recorded<T>& k, Recorded<T>& result) {
@@ -117,7 +117,7 @@ int maths_double(Primitive primitive, const int* operands) {
     }
 }
 
-/// Rare lanes leave the straight line for the tile function, which knows them too.
+/// Rare lanes are computed by the tile function.
 int mended(const maths::Usual<Recorded<float>>& usual, const Recorded<float>& a, const Recorded<float>& b,
            TileFunction whole) {
     const int rare = recorder->as_mask(usual.rare().lane);
@@ -217,7 +217,7 @@ private:
         }
     }
 
-    /// What lies in the slot, whatever is above its own bits in a lane.
+    /// The content of a slot, whatever the lane has above its own bits.
     int raw(int16_t slot) {
         int& lane = lane_of_[static_cast<size_t>(slot)];
         if (lane != unset) return lane;
@@ -235,7 +235,7 @@ private:
         return lane = lanes_.load(op, slot);
     }
 
-    /// The slot as a number of this dtype: bools as masks, narrow integers filled up to 4 bytes.
+    /// The slot as a number of this dtype: bools as masks, narrow integers extended to 4 bytes.
     int value(int16_t slot, DType type) {
         int lane = raw(slot);
         if (type == DType::Bool) {
@@ -289,7 +289,8 @@ private:
         }
     }
 
-    /// The step's own function, over the lanes in memory. Not what may raise: an exception could not pass.
+    /// Calls the step's own function over lanes in memory. Not for what may raise: an exception could not pass machine
+    /// code.
     int call(const TileStep& step, DType type) {
         const size_t from = item_size(type), to = step.item_size;
         if (is_complex(type) || step.scale != 1 || from < 4 || to < 4 || to > 8 || type == DType::Bool) return none;

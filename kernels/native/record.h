@@ -1,5 +1,5 @@
-// kernels/native/record.h: a value type that writes down what is done with it: scalar bodies written for vectors
-// (maths.h, arithmetic.h) run over it and leave a lane program. Include before those. One recorder a thread.
+// kernels/native/record.h: a value type that records what is done with it. Scalar bodies written for vectors (maths.h,
+// arithmetic.h) run over it and leave a lane program. Include it before those. One recorder per thread.
 #pragma once
 #include "kernels/native/lanes.h"
 #include "kernels/vector.h"
@@ -23,7 +23,8 @@ inline uint64_t number_bits(uint32_t value) { return value; }
 inline uint64_t number_bits(int64_t value) { return static_cast<uint64_t>(value); }
 inline uint64_t number_bits(uint64_t value) { return value; }
 
-/// A vector of T that is only a number of a lane. Comparisons give a mask, which goes as integers of the same size.
+/// A vector of T that stands for a value of the lane program. Comparisons give a mask, represented as integers of that
+/// size.
 template <class T> struct Recorded {
     using Test = Recorded<typename IntegerOf<sizeof(T)>::type>;
     int32_t lane = native::Recorder::zero;
@@ -76,7 +77,7 @@ template <int N> Recorded<float> lookup(const float (&table)[N], const Recorded<
     return Recorded<float>(recorder->lookup(table, N, index.lane), nullptr);
 }
 template <class V> bool looks_up_sixteen() requires(Lanes<V>::count == 1) { return recorder->isa() == Isa::Avx512; }
-template <class T> bool anywhere(const Recorded<T>&) { return true; }  // both ways
+template <class T> bool anywhere(const Recorded<T>&) { return true; }  // both branches are recorded
 template <class T> Recorded<T> square_root(const Recorded<T>& x) {
     return Recorded<T>(recorder->square_root(lane_type<T>, x.lane), nullptr);
 }
