@@ -1,5 +1,5 @@
-// kernels/arithmetic.h: what the primitives without a mathematical function compute, over a vector as in vector.h or
-// over what the native executor records with (native/record.h).
+// kernels/arithmetic.h: arithmetic, comparison and bit primitives as functions of a vector (vector.h), or of what the
+// native executor records with (native/record.h).
 #pragma once
 #include "kernels/vector.h"
 
@@ -10,8 +10,8 @@ KINDLING_OPERATION(AddOp, (V a, V b) { return a + b; })
 KINDLING_OPERATION(SubOp, (V a, V b) { return a - b; })
 KINDLING_OPERATION(MulOp, (V a, V b) { return a * b; })
 KINDLING_OPERATION(DivOp, (V a, V b) { return a / b; })
-// The comparison is false for a NaN: it is in b, or taken from a. (The inner choice is one instruction; the outer one is
-// known beforehand where a is a number.)
+// The comparison is false for NaN, whichever operand has it. (The inner choice is one instruction. The outer one is
+// well predicted where a is a number.)
 KINDLING_OPERATION(MinOp, (V a, V b) { return choose(a != a, a, smaller(a, b)); })
 KINDLING_OPERATION(MaxOp, (V a, V b) { return choose(a != a, a, greater(a, b)); })
 KINDLING_OPERATION(FminOp, (V a, V b) { return choose((a <= b) | (b != b), a, b); })
@@ -26,7 +26,7 @@ KINDLING_OPERATION(XorOp, (V a, V b) { return a ^ b; })
 KINDLING_OPERATION(NotOp, (V a) { return ~a; })
 KINDLING_OPERATION(LogicalNotOp, (V a) { return a ^ static_cast<Item<V>>(1); })
 KINDLING_OPERATION(NegOp, (V a) { return -a; })
-KINDLING_OPERATION(IntegerAbsOp, (V a) { return choose(a < 0, from_bits<V>(-bits_of(a)), a); })  // the smallest wraps
+KINDLING_OPERATION(IntegerAbsOp, (V a) { return choose(a < 0, from_bits<V>(-bits_of(a)), a); })  // the smallest integer wraps
 KINDLING_OPERATION(FloatAbsOp, (V a) { return absolute(a); })
 KINDLING_OPERATION(IntegerSignOp, (V a) { return (a < 0) - (a > 0); })
 // 1 or -1 by comparison; a NaN compares false and gives 0, as torch.sign
@@ -43,7 +43,7 @@ KINDLING_OPERATION(CeilOp, (V a) { return round_to<Rounding::Up>(a); })
 KINDLING_OPERATION(RoundOp, (V a) { return round_to<Rounding::Nearest>(a); })
 KINDLING_OPERATION(TruncOp, (V a) { return round_to<Rounding::Zero>(a); })
 KINDLING_OPERATION(FracOp, (V a) { return a - round_to<Rounding::Zero>(a); })
-// A count outside the word shifts everything out; torch's words for it.
+// A shift count outside the word shifts everything out, as in torch.
 KINDLING_OPERATION(ShlOp, (V a, V b) { return choose(bits_of(b) < 64u, a << (b & 63), V{}); })
 KINDLING_OPERATION(ShrOp, (V a, V b) {
     return choose(bits_of(b) < 64u, a >> (b & 63), std::is_signed_v<Item<V>> ? a >> 63 : V{});

@@ -1,4 +1,4 @@
-// kernels/capability.h: the instruction set in use, for those who only want to say it.
+// kernels/capability.h: the name of the instruction set in use, without the includes of isa.h.
 #pragma once
 #include "core/export.h"
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double ln2 = 0.6931471805599453, ln10 = 2.302585092994046, two_over_root_pi = 1.1283791670955126;
 
-/// Where torch keeps the result for backward; elsewhere a program may overwrite it.
+/// Where torch saves the result for backward. Elsewhere a program may overwrite it.
 bool uses_own_result(Primitive primitive) {
     switch (primitive) {
         case Primitive::Exp: case Primitive::Exp2: case Primitive::Expm1: case Primitive::Sqrt: case Primitive::Rsqrt:
@@ -104,7 +104,7 @@ private:
     std::vector<Sym> values_;
     std::vector<bool> needed_;
     int32_t output_;
-    int32_t result_node_ = -1;     // whose value the result is, as far as it may be used
+    int32_t result_node_ = -1;     // the node whose value the result is, if it may be used
     int32_t relu_input_ = -1;      // x in where(x <= k, k, x): its test may look at the result as well
     int input_shift_, result_input_;
 
@@ -116,7 +116,7 @@ private:
         return -1;
     }
     void reserve_inputs(int count) {
-        builder_.input(count - 1, type(output_));  // dropped at the end if nothing uses it; the count stays
+        builder_.input(count - 1, type(output_));  // dropped at the end if it is unused; the count stays
         if (expression_.scalar_count) builder_.scalar(expression_.scalar_count - 1, DType::Float32);
     }
     void find_result() {
@@ -136,7 +136,7 @@ private:
         }
     }
 
-    /// The forward value, computed again from the inputs, or the result where that is it.
+    /// The forward value: the saved result if that is the value, else computed again from the inputs.
     const Sym& value(int32_t at) {
         Sym& known = values_[static_cast<size_t>(at)];
         if (!known.is_none()) return known;
@@ -153,7 +153,7 @@ private:
         return primitive == Primitive::Constant || primitive == Primitive::Scalar;
     }
 
-    /// What a gradient g of value i gives its operand k; none for nothing.
+    /// The gradient of operand k, given the gradient g of value i. None if there is none.
     Sym pull(int32_t i, int k, const Sym& g) {
         const Node& node = expression_.nodes[static_cast<size_t>(i)];
         auto operand = [&](int which) { return value(node.operands[which]); };
@@ -189,9 +189,10 @@ private:
             case Primitive::Min: case Primitive::Max: {
                 bool least = node.primitive == Primitive::Min;
                 Sym a = operand(k), b = operand(1 - k);
-                // Against a number it is a clamp: the edge belongs to the inside. Between values ties are shared.
+                // Against a constant it is a clamp: the edge belongs to the inside. Between values, ties share the
+                // gradient.
                 if (is_parameter(node.operands[1 - k])) return masked(least ? a <= b : a >= b);
-                return where(a == b, g * 0.5, where(least ? a > b : a < b, zero(), g));  // all of it to both beside a NaN, as in PyTorch
+                return where(a == b, g * 0.5, where(least ? a > b : a < b, zero(), g));  // both get all of it beside a NaN, as in PyTorch
             }
             case Primitive::Fmin: case Primitive::Fmax: {
                 Sym a = operand(0), b = operand(1);
@@ -293,11 +294,11 @@ private:
                 return where(z == 0, make_complex(none, none),
                              make_complex(-imag(z) / square * g, real(z) / square * g));
             }
-            default: return Sym();  // rounding, comparisons, whole quotients
+            default: return Sym();  // rounding, comparisons, integer quotients
         }
     }
 
-    /// What a tangent of operand k gives value i. The partials above are factors: they serve both directions.
+    /// The tangent of value i from the tangent of operand k. The partials above are factors and serve both directions.
     Sym push(int32_t i, int k, const Sym& tangent) {
         const Node& node = expression_.nodes[static_cast<size_t>(i)];
         DType operand_type = type(node.operands[k]);

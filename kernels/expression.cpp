@@ -1,4 +1,4 @@
-// kernels/expression.cpp: checking, printing and hashing of expressions, and numbers as tiles hold them.
+// kernels/expression.cpp: verifies, prints and hashes expressions; scalars in the form that tiles hold.
 #include "kernels/expression.h"
 
 #include <cstring>
@@ -116,7 +116,7 @@ Immediate Immediate::of(DType type, std::complex<double> value) {
             }
             double real = value.real();
             constexpr double half_range = 9223372036854775808.0;
-            uint64_t bits = uint64_t{1} << 63;  // what the processor gives for NaN and what is out of range
+            uint64_t bits = uint64_t{1} << 63;  // what the processor gives for NaN and out of range
             if (is_unsigned(type) && real >= half_range && real < 2 * half_range) bits = static_cast<uint64_t>(real);
             else if (real >= -half_range && real < half_range) bits = static_cast<uint64_t>(static_cast<int64_t>(real));
             put_integer(result, type, bits);

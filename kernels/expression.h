@@ -43,7 +43,7 @@ namespace kindling {
     X(Gcd, 2, Integral) X(Lcm, 2, Integral)                                                                           \
     X(Real, 1, Part) X(Imag, 1, Part) X(Conj, 1, Number) X(Angle, 1, FloatNorm) X(MakeComplex, 2, Special)            \
     X(RowSum, 1, Number) X(RowMax, 1, Ordered)
-// RowSum and RowMax give one number for a whole row: see LoopKernel::row.
+// RowSum and RowMax are row-invariant: see LoopKernel::row.
 
 enum class Primitive : uint8_t {
 #define X(NAME, OPERANDS, RULE) NAME,
@@ -59,7 +59,7 @@ inline constexpr int primitive_count = 0
 const char* name(Primitive primitive);
 int operand_count(Primitive primitive);
 
-/// A number held in the form a tile holds it: half types as float, everything else as in memory.
+/// A scalar in the form a tile holds it: half types as float, everything else as in memory.
 struct alignas(16) Immediate {
     uint64_t bits[2] = {0, 0};
 
@@ -83,13 +83,13 @@ struct Node {
     Primitive primitive = Primitive::Constant;
     DType type = DType::Float32;
     int32_t operands[3] = {-1, -1, -1};
-    Immediate value{};  // Constant: the number. Input, Scalar, Index: bits[0] is which one.
+    Immediate value{};  // Constant: its value. Input, Scalar, Index: bits[0] is which one
 
     int index() const { return static_cast<int>(value.bits[0]); }
     bool operator==(const Node&) const = default;
 };
 
-struct TileProgram;  // what the tile executor made of an expression
+struct TileProgram;  // an expression as the tile executor runs it
 
 class Expression {
 public:
@@ -108,15 +108,15 @@ public:
     DType output_type(int output) const {
         return nodes[static_cast<size_t>(outputs[static_cast<size_t>(output)])].type;
     }
-    /// Whether any output depends on this input.
+    /// True if an output depends on this input.
     bool uses_input(int input) const;
     bool operator==(const Expression& other) const;
     uint64_t hash() const;
-    /// "%0 = input 0: float32" and so on, one value a line.
+    /// "%0 = input 0: float32" and so on, one value per line.
     std::string to_string() const;
-    /// Throws an Internal error if an operand, dtype or index is not in order.
+    /// Throws an Internal error if an operand, dtype or index is invalid.
     void verify() const;
-    /// Made, and verified, at first use; any thread may ask.
+    /// Built and verified at first use, by any thread.
     const TileProgram& program() const;
 
 private:

@@ -1,4 +1,5 @@
-// kernels/isa.cpp: cpuid and xgetbv by hand: __builtin_cpu_supports would cost a static constructor.
+// kernels/isa.cpp: detects instruction sets by cpuid and xgetbv; __builtin_cpu_supports would need a static
+// constructor.
 #include "kernels/isa.h"
 
 #include "kernels/capability.h"
@@ -25,7 +26,7 @@ Isa machine_isa() {
     if ((c & wanted) != wanted) return Isa::Baseline;
     unsigned low, high;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    if ((low & 0x6) != 0x6) return Isa::Baseline;  // the system saves xmm and ymm
+    if ((low & 0x6) != 0x6) return Isa::Baseline;  // the system saves xmm and ymm registers
     unsigned a1, b1, c1, d1;
     if (!__get_cpuid(0x80000001, &a1, &b1, &c1, &d1) || !(c1 & (1u << 5))) return Isa::Baseline;  // lzcnt
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return Isa::Baseline;
@@ -82,10 +83,10 @@ bool ask_for_tiles() {
     constexpr unsigned tiles = 1u << 24, bf16 = 1u << 22, int8 = 1u << 25, vbmi = 1u << 1;  // all of them came together
     if ((d & (tiles | bf16 | int8)) != (tiles | bf16 | int8) || !(c & vbmi)) return false;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    constexpr unsigned saved = 3u << 17;  // the system saves their shapes and their data
+    constexpr unsigned saved = 3u << 17;  // the system saves tile configuration and tile data
     if ((low & saved) != saved || !__get_cpuid_count(0x1d, 1, &a, &b, &c, &d)) return false;
-    if (b >> 16 < 8 || (b & 0xFFFF) < 64 || (c & 0xFFFF) < 16) return false;  // eight of 16 rows of 64 bytes
-    // Data of tiles is large: a process says that it wants it before the kernel makes room, in all its threads and children.
+    if (b >> 16 < 8 || (b & 0xFFFF) < 64 || (c & 0xFFFF) < 16) return false;  // eight tiles of 16 rows of 64 bytes
+    // Tile data is large: a process must ask for it before the kernel makes room, in all its threads and children.
     constexpr int request_permission = 0x1023, tile_data = 18;
     return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }

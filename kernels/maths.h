@@ -1,7 +1,8 @@
 // kernels/maths.h: mathematical functions, written once over a vector of doubles (or floats where the name says so).
 //
-// No libm, no contraction but mul_add's: the same bits from every instruction set. Errors are bounds seen in tests, in units in the
-// last place. `V` is a vector as in vector.h, or what the native executor records with (native/record.h).
+// No libm and no contraction except mul_add's: the same bits from every instruction set. Errors are bounds seen in
+// tests, in units in the last place. `V` is a vector as in vector.h, or what the native executor records with
+// (native/record.h).
 #pragma once
 #include "kernels/angle.h"
 #include "kernels/coefficients.h"
@@ -12,7 +13,7 @@ namespace kindling::KINDLING_ISA_NAMESPACE::maths {
 inline constexpr double infinity = __builtin_inf();
 inline constexpr double nan = __builtin_nan("");
 
-/// Even and odd powers side by side: half the latency of Horner's rule. If fused, products and sums are rounded as one.
+/// Estrin's scheme by even and odd powers: half the latency of Horner's rule. If fused, mul_add is used.
 template <bool Fused, class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, const T (&c)[N]) {
     V square = x * x;
     if constexpr (Fused) {
@@ -30,13 +31,13 @@ template <bool Fused, class V, class T, int N> KINDLING_INLINE V polynomial(cons
     for (int i = ((N - 2) & ~1) + 1 - 2; i >= 1; i -= 2) odd = odd * square + c[i];
     return even + x * odd;
 }
-/// Floats are fused, doubles are where a float is what becomes of them (`fused`).
+/// Floats use mul_add. Doubles use it where the result becomes a float (`fused`).
 template <class V, class T, int N> KINDLING_INLINE V polynomial(const V& x, const T (&c)[N]) {
     return polynomial<sizeof(Item<V>) == 4>(x, c);
 }
 template <class V, class T, int N> KINDLING_INLINE V fused(const V& x, const T (&c)[N]) { return polynomial<true>(x, c); }
 
-/// The fewest operations: for floats that many vectors of are under way at once.
+/// Horner's rule: the fewest operations, for floats, of which many vectors are in flight at once.
 template <class V, int N> KINDLING_INLINE V powers(const V& x, const float (&c)[N]) {
     V result = all<V>(c[N - 1]);
 #pragma GCC unroll 16
@@ -95,7 +96,7 @@ template <class V> KINDLING_INLINE Pair<V> exact_sum(const V& a, const V& b) {  
     return {sum, (a - (sum - part)) + (b - part)};
 }
 
-// Adding it leaves the nearest whole number in the low bits of the sum.
+// Adding it leaves the nearest integer in the low bits of the sum.
 inline constexpr double whole_magic = 6755399441055744.0;  // 1.5 * 2^52
 template <class V> KINDLING_INLINE V power_of_two(const V& whole) {  // -1022 to 1023
     return from_bits<V>(bits_of(whole + (whole_magic + 1023)) << 52);
@@ -114,14 +115,14 @@ template <class V> KINDLING_INLINE bool scaled_at_once(const V& value, const V& 
     (void)value, (void)k, (void)result;
     return false;
 }
-/// value * 2^k, rounded once, for whole |k| up to 2000 and a value near 1; a NaN in it stays.
+/// value * 2^k, rounded once, for integer |k| up to 2000 and a value near 1. NaN is kept.
 template <class V> KINDLING_INLINE V scaled_by_power(const V& value, const V& k) {
     if (V scaled{}; scaled_at_once(value, k, scaled)) return scaled;
     V half = ((k * 0.5) + whole_magic) - whole_magic;
     return value * power_of_two(half) * power_of_two(k - half);
 }
 
-/// e^(x + low) * 2^shift; |shift| a small whole number.
+/// e^(x + low) * 2^shift; |shift| is a small integer.
 template <class V> KINDLING_INLINE V exp_scaled(const V& x, const V& low, double shift) {
     using namespace coefficients;
     V bounded = at_most(at_least(x, -2000.0), 2000.0);
@@ -416,7 +417,7 @@ template <class V> KINDLING_INLINE V pow(const V& x, const V& y) {
     Pair<V> product = exact_product(logarithm.high, exponent);
     product.low += logarithm.low * exponent;
     product.low = choose(absolute(product.high) < 1e4, product.low, V{});
-    V ends = log(a) * y;  // with a zero, an infinity or a huge exponent only its sign and size matter
+    V ends = log(a) * y;  // with a zero, an infinity or a huge exponent only sign and size matter
     V size = exp_scaled(choose(plain, product.high, ends), choose(plain, product.low, V{}), 0);
     return pow_ends(x, y, size);
 }
@@ -441,12 +442,12 @@ template <class V> KINDLING_INLINE V logaddexp2(const V& x, const V& y) {
     return choose((x == y) & (absolute(x) == infinity), x, result);
 }
 
-// ---- float32 in double lanes: polynomials can be short, and what is lost on the way is lost behind a float's last bit
+// ---- float32 in double lanes: polynomials can be short, since their error is below float's last bit
 
 inline constexpr double quarter_turn = 1.5707963267948966;
 
-/// 1 / x and the square root to 46 bits, of numbers that are floats but for their precision: from what floats give, with a step
-/// of Newton's. Divisions of doubles take three times as long.
+/// 1 / x and the square root to 46 bits, of doubles in the range of float: from float's own, with a Newton step.
+/// Divisions of doubles take three times as long.
 template <class V> KINDLING_INLINE V inverse_for_float(const V& x) {
     V guess = convert<double>(1.0f / convert<float>(x));
     return mul_add(guess, mul_add(-x, guess, all<V>(1.0)), guess);
@@ -547,7 +548,7 @@ template <class V> KINDLING_INLINE V atan2_for_float(const V& y, const V& x) {
     low = choose(bit_cast<Mask<V>>(x) < 0, 2.0 * quarter_turn - low, low);
     return choose((x != x) | (y != y), all<V>(nan), with_sign(low, y));
 }
-/// asin(|x|) of |x| <= 1/2, and of more half of acos(|x|).
+/// asin(|x|) for |x| <= 1/2; for larger |x|, half of acos(|x|).
 template <class V> KINDLING_INLINE AsinParts<V> asin_parts_for_float(const V& a) {
     auto big = a > 0.5;
     V z = choose(big, mul_add(a, all<V>(-0.5), all<V>(0.5)), a * a);
@@ -568,7 +569,7 @@ template <class V> KINDLING_INLINE V hypot_for_float(const V& x, const V& y) {
     V result = square_root(mul_add(x, x, y * y));
     return choose((absolute(x) == infinity) | (absolute(y) == infinity), all<V>(infinity), result);
 }
-/// log(1 + e^(-distance scale)) inverse.
+/// The inverse of log(1 + e^(-distance scale)).
 template <class V> KINDLING_INLINE V softplus_for_float(const V& distance, double scale, double inverse) {
     V power = exp_for_float(at_least(V(distance * -scale), -200.0));
     V s = power * inverse_for_float(V(2.0 + power)), z = s * s;
@@ -576,7 +577,7 @@ template <class V> KINDLING_INLINE V softplus_for_float(const V& distance, doubl
 }
 template <class V> __attribute__((noinline)) V whole_logaddexp(V x, V y) { return logaddexp(x, y); }
 template <class V> __attribute__((noinline)) V whole_logaddexp2(V x, V y) { return logaddexp2(x, y); }
-/// `whole` computes the lanes in which the two terms cancel: near 0 there are not bits enough otherwise.
+/// `whole` computes the lanes in which the two terms cancel: near 0 too few bits would be left.
 template <class V> KINDLING_INLINE V logaddexp_for_float(const V& x, const V& y, double scale, double inverse, V (*whole)(V, V)) {
     V large = choose((x > y) | (x != x), x, y);
     V result = large + softplus_for_float(absolute(x - y), scale, inverse);
@@ -591,10 +592,10 @@ template <class V> KINDLING_INLINE V logaddexp2_for_float(const V& x, const V& y
     return logaddexp_for_float(x, y, 0.6931471805599453, 1.4426950408889634, whole_logaddexp2<V>);
 }
 
-// Called, since they stand here several times.
+// Called, not inlined, since they are used here several times.
 template <class V> __attribute__((noinline)) V once_log(V x) { return log(x); }
 template <class V> __attribute__((noinline)) V once_sin(V x) { return sin(x); }
-/// Stirling's series, from 8 on; what is less is multiplied up. Beside 1 and 2, where it is 0, the first powers.
+/// Stirling's series from 8 on; smaller arguments are shifted up. Beside 1 and 2, where it is 0, a power series.
 template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
     V a = absolute(x), product = a;
     auto low = a < 8.0;
@@ -617,7 +618,7 @@ template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
     }
     return result;
 }
-/// The same way: the derivative of the product is kept beside it.
+/// By the same method; the derivative of the product is carried along.
 template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
     auto below = x < 0.0;
     V a = choose(below, 1.0 - x, x), product = a, slope = all<V>(1.0);
@@ -644,8 +645,8 @@ template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
 
 inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23
 inline constexpr float exponent_magicf = whole_magicf + 254.0f;
-/// value * 2^k, rounded once, for whole |k| up to 200 and a value near 1; a NaN in it stays. `shifted` is k + exponent_magicf:
-/// in halves, its low bits are the exponents of two factors.
+/// value * 2^k, rounded once, for integer |k| up to 200 and a value near 1. NaN is kept. `shifted` is k +
+/// exponent_magicf: halved, its low bits are the exponents of two factors.
 template <class V> struct Powers { V first, second; };
 template <class V> KINDLING_INLINE Powers<V> powers_of_twof(const V& shifted) {
     Bits<V> first = bits_of(shifted) << 22 & 0xFF800000u;
@@ -667,18 +668,18 @@ template <class V> KINDLING_INLINE V expf(const V& x) {
     Powers<V> powers = powers_of_twof(shifted);
     return mul_add(powers.first, more, powers.first) * powers.second;
 }
-/// What holds but for rare lanes, whose `size` is above `most`; those are computed by whoever runs the function.
+/// A result that is valid except in rare lanes, whose `size` is above `most`. The caller computes those.
 template <class V> struct Usual {
     V value;
     Mask<V> size;
     int32_t most;
     KINDLING_INLINE Mask<V> rare() const { return size > all<Mask<V>>(most); }
 };
-/// Of what is not a normal number > 0 this is above unusual_float.
+/// Above unusual_float for everything that is not a normal number > 0.
 inline constexpr int32_t unusual_float = -0x01000001;
 template <class V> KINDLING_INLINE Mask<V> unusual_size(const V& x) { return bit_cast<Mask<V>>(bits_of(x) + 0x7F800000u); }
 
-/// x = 2^k (1 + f) for a normal x > 0; `power` is k where an exponent lies.
+/// x = 2^k (1 + f) for a normal x > 0; `power` holds k in the exponent's place.
 template <class V> struct LogPartsf { V k, f; Bits<V> power; };
 template <class V> KINDLING_INLINE LogPartsf<V> log_partsf(const V& x) {
     Bits<V> power = (bits_of(x) - 0x3F3504F3u) & 0xFF800000u;
@@ -692,7 +693,7 @@ template <class V> KINDLING_INLINE V log_sumf(const V& k, const V& f, const V& e
     return mul_add(k, all<V>(ln2f[0]), f + rest);
 }
 enum class Base { E, Two, Ten };
-/// (k log(2) + log(1 + f)) / log(base). Beyond f - f^2/2, which is a sum of two floats, the series has the base in it.
+/// (k log(2) + log(1 + f)) / log(base). f - f^2/2 is a sum of two floats; the rest of the series includes the base.
 template <Base B, class V> KINDLING_INLINE V log_sumf(const V& k, const V& f) {
     using namespace coefficients;
     if constexpr (B == Base::E) return log_sumf(k, f, V{});
@@ -710,7 +711,7 @@ template <Base B, class V> KINDLING_INLINE Usual<V> usual_logf(const V& x) {
     LogPartsf<V> parts = log_partsf(x);
     return {log_sumf<B>(parts.k, parts.f), unusual_size(x), unusual_float};
 }
-/// The same bits, and every other number: not in doubles, since a tensor may well be full of zeros.
+/// The same bits, for all other numbers as well. Not in doubles, since a tensor may be full of zeros.
 template <Base B, class V> KINDLING_INLINE V any_logf(const V& x) {
     constexpr float inf = __builtin_inff();
     auto small = x < 1.17549435e-38f;
@@ -724,7 +725,7 @@ template <class V> KINDLING_INLINE Usual<V> log1pf(const V& x) {
     V sum = 1.0f + x, lost = x - (sum - 1.0f);
     LogPartsf<V> parts = log_partsf(sum);
     V part = lost * from_bits<V>(0x3F800000u - parts.power), f = parts.f + part, low = part - (f - parts.f);
-    constexpr int32_t largest = unusual_float - 0x0E000000;  // some 1e30
+    constexpr int32_t largest = unusual_float - 0x0E000000;  // about 1e30
     return {choose(x == 0.0f, x, log_sumf(parts.k, f, mul_add(-f, low, low))), unusual_size(sum), largest};
 }
 
@@ -741,9 +742,10 @@ template <class V> KINDLING_INLINE V exp2f(const V& x) {
     V bounded = at_most(at_least(x, -160.0f), 160.0f), shifted = bounded + exponent_magicf, k = shifted - exponent_magicf;
     return scaled_by_powerf(exp2_fractionf(bounded - k, V{}), k, shifted);
 }
-/// 2^(y log2(x)). The logarithm is a sum of two floats, right to about 2^-33: x = 2^k m, and of 16 stretches of m the one it
-/// lies in has a number c near 1 / m, with log2(1 / c) in two floats, so that m c = 1 + r + error with |r| < 1/32.
-/// Plain: of positive numbers with a result far from overflow; whatever else is rare.
+/// 2^(y log2(x)). The logarithm is a sum of two floats with an error of about 2^-33. x = 2^k m. The one of 16 intervals
+/// of m that holds it has a number c near 1 / m, with log2(1 / c) in two floats, so that m c = 1 + r + error with |r| <
+/// 1/32.
+/// Plain: for positive numbers with a result far from overflow. All others are rare.
 template <bool Plain, class V> KINDLING_INLINE Usual<V> powf(const V& x, const V& y) {
     using namespace coefficients;
     V a = Plain ? x : absolute(x);
@@ -794,9 +796,9 @@ template <class V> KINDLING_INLINE V expm1f(const V& x) {
     return choose(absolute(x) < 1e-8f, x, result);
 }
 
-/// Sine, or cosine, of an angle that is not large: less k pi/8 it is r + low. sin(k pi/8 + r) is the sine there plus r times
-/// the cosine, a sum of two floats, plus what is little. The second half of a turn is the first one, negative: with look-ups
-/// among 16 numbers it needs no sign.
+/// Sine or cosine of an angle that is not large. The angle minus k pi/8 is r + low. sin(k pi/8 + r) is the table's sine
+/// plus r times the cosine, as a sum of two floats, plus small terms. The second half of a turn is the negated first
+/// one: with look-ups in tables of 16 numbers it needs no sign.
 inline constexpr float largest_usual_angle = 1024.0f;
 template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V& x) {
     using namespace coefficients;
@@ -825,9 +827,9 @@ template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V&
 /// 0.6 ulp.
 template <class V> KINDLING_INLINE Usual<V> sinf(const V& x) { return sine_or_cosine<false>(x); }
 template <class V> KINDLING_INLINE Usual<V> cosf(const V& x) { return sine_or_cosine<true>(x); }
-/// The same up to largest_short_angle. The angle less quarter turns is a sum of two floats: the product with the first part of
-/// pi/2 is exact under mul_add, that with the second part leaves an error that goes to the lower one. Of sine's first term
-/// beyond the angle the square's own error counts as well.
+/// The same up to largest_short_angle. The angle minus quarter turns is a sum of two floats: the product with the first
+/// part of pi/2 is exact under mul_add, that with the second part has an error that goes to the lower one. In the first
+/// term of sine beyond the angle, the error of the square counts as well.
 inline constexpr float largest_short_angle = 131072.0f;  // 17 bits of quarter turns
 template <class V> KINDLING_INLINE V far_sine_or_cosine(const V& x, bool is_cosine) {
     using namespace coefficients;
@@ -851,15 +853,15 @@ template <class V> KINDLING_INLINE V far_sine_or_cosine(const V& x, bool is_cosi
 }
 
 template <class V> KINDLING_INLINE V sigmoidf(const V& x) { return 1.0f / (1.0f + expf(-x)); }
-/// The stretch that |x|, at most `end`, lies in: of eight, all of one length but for the first, which is half as long.
+/// Which of eight intervals |x|, at most `end`, is in. All have the same length but the first, which has half of it.
 template <class V> KINDLING_INLINE Bits<V> stretch_of(const V& size, float stretches) {
     return bits_of(mul_add(size, all<V>(stretches), all<V>(whole_magicf)));
 }
 template <class V> KINDLING_INLINE V with_sign_of(const V& positive, const V& x) {
     return from_bits<V>(bits_of(positive) | (bits_of(x) & 0x80000000u));
 }
-/// 1.31 ulp: tanh(c + r) = tanh(c) + (1 - tanh(c)^2) tanh(r) / (1 + tanh(c) tanh(r)), with a c for each stretch. In the first
-/// one it is 0.
+/// 1.31 ulp: tanh(c + r) = tanh(c) + (1 - tanh(c)^2) tanh(r) / (1 + tanh(c) tanh(r)), with one c per interval; it is 0
+/// in the first.
 template <class V> KINDLING_INLINE V tanhf(const V& x) {
     V a = at_most(absolute(x), 9.011f);
     Bits<V> which = stretch_of(a, coefficients::tanhf_stretches);
@@ -868,7 +870,7 @@ template <class V> KINDLING_INLINE V tanhf(const V& x) {
     V more = lookup(coefficients::tanhf_slope, which) * near / mul_add(there, near, all<V>(1.0f));
     return with_sign_of(V(there + more), x);
 }
-/// 2.3 ulp: a polynomial for each stretch.
+/// 2.3 ulp: a polynomial per interval.
 template <class V> KINDLING_INLINE V erff(const V& x) {
     V a = at_most(absolute(x), coefficients::erff_end);
     Bits<V> which = stretch_of(a, coefficients::erff_stretches);

@@ -1,4 +1,4 @@
-// kernels/special.cpp: functions rare enough to be compiled once, for every instruction set: one number at a time.
+// kernels/special.cpp: functions so rare that they are compiled once, for all instruction sets: one number at a time.
 #include <cmath>
 
 #include "core/error.h"
@@ -8,9 +8,9 @@
 
 namespace kindling {
 
-// x = m 2^e with a whole m of 53 bits. Those bits of 2/pi that give multiples of 4 are left out: the window of 256
-// starts with the one whose product with 2^e is 2, so that m times the window, without what overflows 256 bits, is the
-// angle in quarter turns with its point behind the second bit.
+// x = m 2^e with an integer m of 53 bits. Bits of 2/pi that give multiples of 4 are skipped: the window of 256 bits
+// starts with the one whose product with 2^e is 2. So m times the window, modulo 2^256, is the angle in quarter turns
+// with the point behind the second bit.
 ReducedAngle reduce_large_angle(double x) {
     uint64_t word;
     std::memcpy(&word, &x, sizeof word);
@@ -233,7 +233,7 @@ double erfinv(double y) {
     return std::copysign(x, y);
 }
 
-// fmod, floor and the like are exact in every libm: no choice of theirs shows.
+// fmod, floor and the like are exact in every libm, so libm's may be used.
 template <class T> T python_remainder(T a, T b) {
     T result = std::fmod(a, b);
     if (result != 0 && (result < 0) != (b < 0)) result += b;

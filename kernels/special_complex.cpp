@@ -57,7 +57,7 @@ Complex square_root(Complex z) {
     return z.re >= 0 ? Complex{factor * t, factor * std::copysign(other, z.im)}
                      : Complex{factor * other, factor * std::copysign(t, z.im)};
 }
-/// e^x part, where that may be finite though e^x is not.
+/// part * e^x, which may be finite even if e^x overflows.
 double grown(double x, double part) {
     if (x <= 700) return r_exp(x) * part;
     double half = r_exp(0.5 * x);
@@ -72,7 +72,7 @@ Complex exponential(Complex z) {
 double log_size(Complex z) {
     double a = std::fabs(z.re), b = std::fabs(z.im);
     double large = a > b ? a : b, small = a > b ? b : a;
-    if (large > 0.5 && large < 2 && small < 2) {  // near 1 the logarithm is of what is over
+    if (large > 0.5 && large < 2 && small < 2) {  // near 1: log1p of the difference
         double over = (large - 1) * (large + 1) + small * small;
         if (std::fabs(over) < 0.5) return 0.5 * r_log1p(over);
     }
@@ -174,7 +174,7 @@ Complex area_tangent(Complex z) {
     if (a > 1e8 || std::fabs(b) > 1e8)
         return {std::copysign(0.5 * reciprocal({0.5 * a, 0.5 * b}).re, z.re), std::copysign(0.5 * pi, z.im)};
     double below = (1 - a) * (1 - a) + b * b;
-    // Next to 1 its square is no number any more.
+    // Next to 1 its square is not representable.
     double re = below < 1e-290 ? 0.5 * (ln2 - r_log(r_hypot(1 - a, b))) : 0.25 * r_log1p(4 * a / below);
     double im = 0.5 * r_atan2(2 * b, (1 - a) * (1 + a) - b * b);
     return {std::copysign(re, z.re), im};
@@ -187,7 +187,7 @@ Complex sign(Complex z) {
     double size = r_hypot(z.re, z.im);
     return size == 0 ? Complex{0, 0} : Complex{z.re / size, z.im / size};
 }
-/// A product in which infinity is not lost, as in Annex G.
+/// A product that keeps infinities, as in Annex G.
 Complex multiply_infinities(Complex a, Complex b) {
     Complex product = multiply(a, b);
     if (!std::isnan(product.re) || !std::isnan(product.im)) return product;
@@ -209,7 +209,7 @@ Complex multiply_infinities(Complex a, Complex b) {
 }
 Complex power(Complex x, Complex y) {
     if (y.im == 0 && y.re == std::floor(y.re) && std::fabs(y.re) <= 64 && is_finite(x) && (x.re != 0 || x.im != 0)) {
-        Complex result{1, 0}, factor = x;  // products keep whole numbers whole
+        Complex result{1, 0}, factor = x;  // products keep integers exact
         for (int left = static_cast<int>(std::fabs(y.re)); left; left >>= 1, factor = multiply(factor, factor))
             if (left & 1) result = multiply(result, factor);
         if (y.re < 0) result = reciprocal(result);
@@ -227,7 +227,7 @@ void each(void* out, const void* a, const void* b, const void*, int64_t n, unsig
         static_cast<Complex*>(out)[i] =
             F(static_cast<const Complex*>(a)[splat & 1 ? 0 : i], static_cast<const Complex*>(b)[splat & 2 ? 0 : i]);
 }
-/// A real function of the two parts, by vectors.
+/// A real function of both parts, by vectors.
 template <Primitive P, bool turned>
 void of_parts(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     constexpr int64_t most = 64;

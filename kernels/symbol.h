@@ -1,4 +1,5 @@
-// kernels/symbol.h: the abstract value an operator's scalar body is written over, and differentiation of the result.
+// kernels/symbol.h: the abstract number of which an operator's scalar body is a function, and differentiation of the
+// result.
 #pragma once
 #include <array>
 #include <concepts>
@@ -17,8 +18,8 @@ namespace kindling {
 using Text = std::string_view;
 class ExpressionBuilder;
 
-/// A symbolic scalar: a node of an expression being built; a literal number, which takes the dtype of what it meets;
-/// or an argument that is not a number (text, flag, integer, none) and shapes the expression while it is built.
+/// A symbolic scalar. It is a node of an expression being built, or a literal, which takes the dtype of its operand, or
+/// an argument that is not a number (text, flag, integer, none) and selects the expression while it is built.
 class Sym {
 public:
     enum class Kind : uint8_t { None, Node, Literal, Text, Flag };
@@ -43,7 +44,7 @@ public:
     bool is_complex() const { return kindling::is_complex(dtype()); }
     bool is_floating() const { return kindling::is_floating(dtype()); }
 
-    /// Arguments that shape the expression.
+    /// Arguments that select the expression.
     operator Text() const { return text_; }
     bool flag() const { return int_ != 0; }
     int64_t integer() const { return int_; }
@@ -51,13 +52,13 @@ public:
     bool whole() const { return whole_; }  // a literal written as an integer
     std::complex<double> complex() const { return {real_, imag_}; }
     friend bool flag(const Sym& x) { return x.flag(); }
-    // Arrays only: a plain const char* would catch `x == 0`.
+    // Arrays only: a plain const char* would match `x == 0`.
     template <size_t N> friend bool operator==(const Sym& x, const char (&text)[N]) {
         return x.kind_ == Kind::Text && x.text_ == Text(text);
     }
     template <size_t N> friend bool operator!=(const Sym& x, const char (&text)[N]) { return !(x == text); }
 
-    // Mixed dtypes meet as torch.promote_types says; everything below is found by argument only.
+    // Mixed dtypes are promoted as by torch.promote_types. Everything below is found by argument-dependent lookup only.
 #define KINDLING_UNARY(FUNCTION, PRIMITIVE) \
     friend Sym FUNCTION(const Sym& x) { return unary(Primitive::PRIMITIVE, x); }
 #define KINDLING_BINARY(FUNCTION, PRIMITIVE) \
@@ -90,7 +91,7 @@ public:
     KINDLING_UNARY(round, Round) KINDLING_UNARY(trunc, Trunc) KINDLING_UNARY(frac, Frac)
     KINDLING_UNARY(frexp_mantissa, FrexpMantissa) KINDLING_UNARY(frexp_exponent, FrexpExponent)
     KINDLING_UNARY(real, Real) KINDLING_UNARY(imag, Imag) KINDLING_UNARY(conj, Conj) KINDLING_UNARY(angle, Angle)
-    // One number for the whole row (LoopKernel::row); in row kernels only.
+    // Row-invariant (LoopKernel::row); in row kernels only.
     KINDLING_UNARY(row_sum, RowSum) KINDLING_UNARY(row_max, RowMax)
 #undef KINDLING_UNARY
 #undef KINDLING_BINARY
@@ -103,7 +104,7 @@ public:
     /// NaN passes through, as torch.clamp.
     friend Sym clamp(const Sym& x, const Sym& low, const Sym& high) { return min(max(x, low), high); }
 
-    /// The derivative of digamma. At infinity zeta has NaN, and every whole number below 0 is a pole.
+    /// The derivative of digamma. zeta has NaN at infinity, and every integer below 0 is a pole.
     friend Sym trigamma(const Sym& x) {
         return where(isinf(x), where(x > 0, like(x, 0), like(x, __builtin_nan(""))), zeta(like(x, 2), x));
     }
@@ -123,18 +124,18 @@ private:
     Text text_{};
 };
 
-/// Makes an expression node by node. Equal nodes are one node; what is constant is folded.
+/// Builds an expression node by node. Equal nodes are merged, constants are folded.
 class ExpressionBuilder {
 public:
     ExpressionBuilder() = default;
     ExpressionBuilder(const ExpressionBuilder&) = delete;
 
-    /// Set while a body is built: the dtype that it computes in, where its values are floats for a half type.
+    /// Set while a body is built: the dtype in which it computes, if its values are floats that stand for a half type.
     DType computed = DType::None;
 
-    /// The next input, or run-time scalar slot (two calls in one C++ expression come in any order). In a body for a
-    /// half type, give the half type here and compute over cast(input, Float32): the result is then rounded once, at
-    /// its cast back.
+    /// The next input, or run-time scalar slot. (The order of two calls in one C++ expression is unspecified.) In a
+    /// body for a half type, pass the half type here and compute over cast(input, Float32). The result is then rounded
+    /// once, by its cast back.
     Sym input(DType type) { return input(expression_.input_count, type); }
     Sym scalar(DType type) { return scalar(expression_.scalar_count, type); }
     Sym input(int which, DType type);
@@ -147,9 +148,9 @@ public:
     DType type(int32_t node) const { return expression_.nodes[static_cast<size_t>(node)].type; }
     const Node& node(int32_t node) const { return expression_.nodes[static_cast<size_t>(node)]; }
     int32_t add(const Node& node);
-    /// Copies `other`'s values in, with these symbols for its inputs and scalars; gives its outputs.
+    /// Inserts `other`'s values, with these symbols for its inputs and scalars. Returns its outputs.
     std::vector<Sym> append(const Expression& other, const Sym* inputs, const Sym* scalars);
-    /// The expression without what no output needs. The builder is empty afterwards.
+    /// The expression without dead nodes. The builder is empty afterwards.
     Expression finish();
 
 private:
@@ -201,10 +202,10 @@ Expression build_expression(const ScalarBody& body, const Sym* arguments, const 
                             DType result, bool mask = false, uint32_t narrow = 0);
 
 /// Reverse-mode derivative of an expression with one output. Inputs of the new expression: the gradient, the original
-/// inputs, the result; scalars as before; one output per wanted input, in order. What it does not use
-/// (`uses_input(i) == false`) need not be saved. Not differentiable inputs give an Internal error.
+/// inputs, the result. Scalars are as before. There is one output per wanted input, in order. What it does not use
+/// (`uses_input(i) == false`) need not be saved. An input that is not differentiable gives an Internal error.
 Expression differentiate(const Expression& expression, const int* wanted, int wanted_count);
-/// Forward mode: inputs are the original ones, one tangent for each entry of `wanted`, and the result; one output.
+/// Forward mode: inputs are the original ones, one tangent per entry of `wanted`, and the result. It has one output.
 Expression differentiate_forward(const Expression& expression, const int* wanted, int wanted_count);
 
 }  // namespace kindling

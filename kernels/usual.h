@@ -1,5 +1,5 @@
-// kernels/usual.h: functions of float32 that take a shorter way where a vector has usual numbers only. Written with their
-// branch in tile_maths_isa.cpp, Pow by hand there.
+// kernels/usual.h: float32 functions with a short path for vectors of usual numbers. tile_maths_isa.cpp has their
+// branch, and that of Pow, which is written by hand there.
 #pragma once
 
 #define KINDLING_FOR_EACH_MENDED(X) X(Sin, sinf) X(Cos, cosf) X(Log1p, log1pf)

@@ -59,7 +59,7 @@ template <class To, class V> KINDLING_INLINE To bit_cast(const V& value) {
 }
 template <class M, class V> KINDLING_INLINE V choose(const M& mask, const V& a, const V& b) { return mask ? a : b; }
 #if defined(__AVX2__)
-/// Bytes and 16-bit integers to as many of 32 bits.
+/// Widens bytes and 16-bit integers to 32 bits.
 template <class V> KINDLING_INLINE auto to_words(const V& x) {
     constexpr int lanes = Lanes<V>::count;
     constexpr bool is_signed = std::is_signed_v<Item<V>>;
@@ -79,8 +79,8 @@ template <class V> KINDLING_INLINE auto to_words(const V& x) {
     else return bit_cast<Words>(is_signed ? _mm_cvtepi8_epi32(bits) : _mm_cvtepu8_epi32(bits));
 }
 #endif
-/// Each element as a T. The compiler has instructions for steps to twice and to half the width only; wider ones it takes
-/// element by element, at a tenth of the speed.
+/// Converts each element to T. The compiler has instructions for twice and half the width only. Other conversions it
+/// does element by element, at a tenth of the speed.
 template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(const V& value) {
     using From = Item<V>;
     [[maybe_unused]] constexpr bool integers = std::is_integral_v<From> && std::is_integral_v<T>;
@@ -95,7 +95,7 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
     if constexpr (integers && sizeof(T) == 1 && sizeof(V) == 64 && sizeof(From) == 8)
         return bit_cast<Vec<T, 8>>(_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(bit_cast<__m512i>(value))));
     if constexpr (std::is_same_v<From, float> && std::is_same_v<T, double> && sizeof(V) == 32)
-        return bit_cast<Vec<T, 8>>(_mm512_cvtps_pd(bit_cast<__m256>(value)));  // the compiler takes halves
+        return bit_cast<Vec<T, 8>>(_mm512_cvtps_pd(bit_cast<__m256>(value)));  // the compiler converts halves
 #endif
 #if defined(__AVX2__)
     if constexpr (std::is_same_v<From, float> && std::is_same_v<T, double> && sizeof(V) == 16)
@@ -105,8 +105,8 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
 }
 
 
-/// a * b + c of floats, rounded once, without an instruction for it: the product is exact as a double; the sum is rounded
-/// to odd there, so that rounding it to a float is as if it were exact.
+/// a * b + c of floats, rounded once, without an instruction for it. The product is exact as a double. The sum is
+/// rounded to odd there, so that rounding it to a float gives the exact result rounded once.
 template <class V> __attribute__((noinline)) V mul_add_in_doubles(V a, V b, V c) {
     static_assert(Lanes<V>::count % 2 == 0);
     using Wide = Vec<double, 2>;
@@ -118,7 +118,7 @@ template <class V> __attribute__((noinline)) V mul_add_in_doubles(V a, V b, V c)
         const Wide part = sum - product, lost = (product - (sum - part)) + (other - part);
         Bits<Wide> word = bit_cast<Bits<Wide>>(sum);
         const auto even = (word & 1) == 0, up = (lost > 0.0) == (sum > 0.0);
-        const auto inexact = (lost > 0.0) | (lost < 0.0);  // of infinities and NaN nothing is lost
+        const auto inexact = (lost > 0.0) | (lost < 0.0);  // infinities and NaN lose nothing
         word = inexact & even ? (up ? word + 1 : word - 1) : word;
         const Narrow rounded = convert<float>(bit_cast<Wide>(word));
         result[k] = rounded[0];
@@ -127,8 +127,8 @@ template <class V> __attribute__((noinline)) V mul_add_in_doubles(V a, V b, V c)
     return result;
 }
 
-/// The same of doubles (Boldo and Melquiond): product and sum without error, what is behind them rounded to odd. For numbers
-/// whose squares and inverse squares are doubles.
+/// The same for doubles (Boldo and Melquiond): exact product and sum, their errors rounded to odd. For numbers whose
+/// squares and inverse squares are doubles.
 template <class V> __attribute__((noinline)) V mul_add_of_doubles(V a, V b, V c) {
     auto sum_of = [](const V& x, const V& y, V& lost) {
         const V sum = x + y, part = sum - x;
@@ -145,7 +145,7 @@ template <class V> __attribute__((noinline)) V mul_add_of_doubles(V a, V b, V c)
     const auto even = (word & 1) == 0, up = (lost > 0.0) == (rest > 0.0), inexact = (lost > 0.0) | (lost < 0.0);
     word = inexact & even ? (up ? word + 1 : word - 1) : word;
     const V result = outer + bit_cast<V>(word), plain = high + c;
-    // Of infinities and NaN there are no parts, and a zero has its sign of those two.
+    // Infinities and NaN cannot be split, and a zero takes the sign of the plain result.
     return (plain < 1e300) & (plain > -1e300) & (result != 0.0) ? result : plain;
 }
 
@@ -176,7 +176,7 @@ template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c)
     }
 }
 
-/// Whether a mask holds in some lane of 4 or 8 bytes.
+/// True if a mask holds in some lane of 4 or 8 bytes.
 template <class M> KINDLING_INLINE bool anywhere(const M& mask) {
     static_assert(sizeof(Item<M>) >= 4);
 #if defined(__AVX512F__)
@@ -191,7 +191,7 @@ template <class M> KINDLING_INLINE bool anywhere(const M& mask) {
     return holds;
 }
 
-/// Whether words are above `most` (signed) in some lane. (The compiler makes a vector of the mask above.)
+/// True if some lane is above `most` (signed). (The compiler would make a vector of the mask above.)
 template <class M> KINDLING_INLINE bool anywhere_above(const M& words, int32_t most) {
     static_assert(std::is_same_v<Item<M>, int32_t>);
 #if defined(__AVX512F__)
@@ -200,7 +200,7 @@ template <class M> KINDLING_INLINE bool anywhere_above(const M& words, int32_t m
     return anywhere(words > most);
 }
 
-/// table[index], of whose lanes the lowest bits count: three among eight numbers, four among sixteen.
+/// table[index] by the lowest bits of each lane: three for a table of eight numbers, four for sixteen.
 template <int N, class B> KINDLING_INLINE auto lookup(const float (&table)[N], const B& index) {
     static_assert(N == 8 || N == 16);
     using V = Vec<float, Lanes<B>::count>;
@@ -223,12 +223,12 @@ template <int N, class B> KINDLING_INLINE auto lookup(const float (&table)[N], c
     for (int i = 0; i < Lanes<B>::count; i++) result[i] = table[index[i] & (N - 1)];
     return result;
 }
-/// Whether looking up among sixteen takes no longer than among eight.
+/// True if a look-up among sixteen is as fast as among eight.
 template <class V> KINDLING_INLINE constexpr bool looks_up_sixteen() { return sizeof(V) == 64; }
 inline const float (&first_half(const float (&table)[16]))[8] { return *reinterpret_cast<const float (*)[8]>(&table); }
 
-// out[i] = f(a[i], ...) by vectors. The last, partial vector goes through local copies, so that `f` is compiled once.
-// The step of an operand is 0 where it is a repeated number (see TileFunction).
+// out[i] = f(a[i], ...) by vectors. The partial last vector goes through local copies, so that `f` is compiled once.
+// The step of an operand is 0 if it is broadcast (see TileFunction).
 template <class T> KINDLING_INLINE const char* partial(char* copy, const char* from, int64_t n) {
 #if defined(__AVX512BW__)
     const __mmask64 first = (uint64_t{1} << n * static_cast<int64_t>(sizeof(T))) - 1;
@@ -239,7 +239,7 @@ template <class T> KINDLING_INLINE const char* partial(char* copy, const char* f
 #endif
     return copy;
 }
-/// Out of a copy, fewer than `width` bytes.
+/// Copies fewer than `width` bytes out.
 template <class T> KINDLING_INLINE void store_partial(char* to, const char* copy, int64_t n) {
 #if defined(__AVX512BW__)
     const __mmask64 first = (uint64_t{1} << n * static_cast<int64_t>(sizeof(T))) - 1;
@@ -250,15 +250,15 @@ template <class T> KINDLING_INLINE void store_partial(char* to, const char* copy
 }
 constexpr int wider(int a, int b) { return a > b ? a : b; }
 
-/// At the end of loops over vectors. The compiler does so unasked, but not where it is told to make code small; and code for
-/// the oldest processors, which the rest of the library is, takes up to three times as long after vectors that nobody cleared.
+/// vzeroupper at the end of vector loops. The compiler leaves it out where it optimises for size. All other code is for
+/// the oldest processors and takes up to three times as long while the upper halves of registers are in use.
 KINDLING_INLINE void clear_upper_halves() {
 #if defined(__AVX__)
     _mm256_zeroupper();
 #endif
 }
 
-/// `Widest`: bytes of the widest value that f works with.
+/// `Widest`: bytes of the widest value that f uses.
 template <class O, class A, int Widest = wider(sizeof(O), sizeof(A)), class F>
 KINDLING_INLINE void loop1(F f, void* out, const void* a, int64_t n) {
     constexpr int lanes = width / Widest;
@@ -309,7 +309,7 @@ KINDLING_INLINE void loop2(F f, void* out, const void* a, const void* b, int64_t
     clear_upper_halves();
 }
 
-/// The first operand may have an element size of its own (a condition).
+/// The first operand may have its own element size (a condition).
 template <class O, class A, class B, class F>
 KINDLING_INLINE void loop3(F f, void* out, const void* a, const void* b, const void* c, int64_t n, unsigned splat) {
     constexpr int lanes = width / wider(sizeof(O), sizeof(A));
@@ -344,8 +344,8 @@ KINDLING_INLINE void loop3(F f, void* out, const void* a, const void* b, const v
     clear_upper_halves();
 }
 
-/// The same for what is so cheap that the loop around it tells: the last vector goes round the same loop once more instead
-/// of being asked for in every round. More code, of which there is a copy for every use.
+/// The same for an `f` so cheap that the loop's overhead shows: the last vector runs through the same loop once more,
+/// instead of a test in every turn. It is more code, with one copy per use.
 template <class O, class... A> struct LongLoop {
     static constexpr int widest() {
         int most = sizeof(O);
@@ -393,7 +393,7 @@ KINDLING_INLINE void long_loop2(F f, void* out, const void* a, const void* b, in
 }
 #endif
 
-// What generic vectors have no operator for.
+// Operators that generic vectors lack.
 template <class V> KINDLING_INLINE Bits<V> bits_of(const V& x) { return bit_cast<Bits<V>>(x); }
 template <class V> KINDLING_INLINE V from_bits(const Bits<V>& x) { return bit_cast<V>(x); }
 template <class V> inline constexpr typename IntegerOf<sizeof(Item<V>)>::bits sign_bit =
@@ -427,7 +427,7 @@ template <class V> KINDLING_INLINE V square_root(const V& x) {
     return result;
 }
 
-/// The greater (the smaller) of two as the processor has it: b where they are equal or not ordered.
+/// The greater (the smaller) of two as maxps and minps: b if they are equal or unordered.
 #define KINDLING_EXTREME(NAME, OPERATOR, OP)                                                                          \
     template <class V> KINDLING_INLINE V NAME(const V& a, const V& b) {                                               \
         KINDLING_EXTREME_BY_WIDTH(OP)                                                                                 \
@@ -447,7 +447,7 @@ KINDLING_EXTREME(smaller, <, min)
 #undef KINDLING_EXTREME
 #undef KINDLING_EXTREME_BY_WIDTH
 
-enum class Rounding { Nearest = 0, Down = 1, Up = 2, Zero = 3 };  // as the immediates of roundps
+enum class Rounding { Nearest = 0, Down = 1, Up = 2, Zero = 3 };  // the immediates of roundps
 template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64) {
@@ -464,7 +464,7 @@ template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
     }
 #endif
     using T = Item<V>;
-    constexpr T magic = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);  // beyond it every number is whole
+    constexpr T magic = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);  // beyond it every number is an integer
     V size = absolute(x);
     V nearest = with_sign((size + magic) - magic, x);
     V result = nearest;
@@ -474,7 +474,7 @@ template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
     return size < magic ? with_sign(result, x) : x;
 }
 
-// Complex numbers as pairs of neighbouring lanes.
+// Complex numbers as pairs of adjacent lanes.
 template <class V, int... I> KINDLING_INLINE V even(const V& x, std::integer_sequence<int, I...>) {
     return __builtin_shufflevector(x, x, (I & ~1)...);
 }
