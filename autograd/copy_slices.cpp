@@ -1,3 +1,4 @@
+// autograd/copy_slices.cpp: the node of a write through a view, and the nodes of views made again.
 #include "autograd/copy_slices.h"
 
 #include "autograd/meta.h"

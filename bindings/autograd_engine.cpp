@@ -1,4 +1,4 @@
-// The engine and the modes as Python calls them.
+// bindings/autograd_engine.cpp: the engine and the modes as Python calls them.
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
 #include "bindings/function.h"

@@ -1,4 +1,4 @@
-// torch.autograd.Function: the context object, apply, and the node whose backward is written in Python.
+// bindings/autograd_function.cpp: torch.autograd.Function: the context object, apply, and the node whose backward is written in Python.
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
 

@@ -1,4 +1,4 @@
-// The Python objects of nodes: names, edges, hooks, saved values.
+// bindings/autograd_nodes.cpp: the Python objects of nodes: names, edges, hooks, saved values.
 #include "autograd/plan.h"
 #include "bindings/autograd_python.h"
 #include "core/schema.h"

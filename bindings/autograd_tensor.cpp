@@ -1,4 +1,4 @@
-// Autograd's methods and properties of Tensor.
+// bindings/autograd_tensor.cpp: autograd's methods and properties of Tensor.
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
 #include "bindings/function.h"

@@ -1,4 +1,4 @@
-// From Python data to tensors and back: torch.tensor, legacy constructors, NumPy, buffers, DLPack, tolist.
+// bindings/construct.cpp: from Python data to tensors and back: torch.tensor, legacy constructors, NumPy, buffers, DLPack, tolist.
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/sparse.h"

@@ -1,4 +1,4 @@
-// Devices that plug-ins bring: their memory and copies are Python objects' methods.
+// bindings/devices.cpp: plug-in devices: their memory and copies are methods of Python objects.
 #include "bindings/function.h"
 #include "bindings/types.h"
 

@@ -1,4 +1,4 @@
-// __torch_dispatch__: boxed calls shown to Python modes and subclasses, below autograd.
+// bindings/dispatch.cpp: __torch_dispatch__: Python modes and subclasses see boxed calls, below autograd.
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/autocast.h"

@@ -1,3 +1,4 @@
+// bindings/function.cpp: calls of operators from Python: overloads, results, and the callable types.
 #include "bindings/function.h"
 #include "kernels/capability.h"
 #include "runtime/allocator.h"

@@ -1,4 +1,4 @@
-// Indexing: views where the index allows it, aten::index and aten::index_put_ otherwise; torch's layout and errors.
+// bindings/index.cpp: indexing: views where the index allows it, else aten::index and aten::index_put_; torch's layout and errors.
 #include "bindings/tensor.h"
 #include "core/shape.h"
 

@@ -1,4 +1,4 @@
-// Operators registered from Python (torch.library): an Operator whose kernel calls back.
+// bindings/library.cpp: operators registered from Python (torch.library): an Operator whose kernel calls back.
 #include "bindings/function.h"
 #include "bindings/types.h"
 #include "core/dispatch.h"

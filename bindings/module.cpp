@@ -1,4 +1,4 @@
-// kindling._C: the extension module. One interpreter only; made in one go, because an import pays for everything here.
+// bindings/module.cpp: kindling._C, the extension module. One interpreter only; created in one step, because an import pays for everything here.
 #include "bindings/function.h"
 #include "bindings/types.h"
 #include "operators/forms.h"

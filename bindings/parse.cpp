@@ -1,3 +1,4 @@
+// bindings/parse.cpp: Python arguments to boxed values by schema, with torch's coercions and error texts.
 #include "bindings/parse.h"
 
 #include <new>

@@ -1,4 +1,4 @@
-// torch.autograd.profiler and torch.profiler: switching the core's notes on and off, and handing them to Python.
+// bindings/profile.cpp: torch.autograd.profiler and torch.profiler: switch the core's records on and off, and hand them to Python.
 #include "bindings/function.h"
 #include "bindings/types.h"
 #include "core/profile.h"

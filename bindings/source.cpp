@@ -1,5 +1,5 @@
-// Compiling a program's source without the interpreter's compile(): that makes the types of the ast module first, which
-// costs a millisecond of every start.
+// bindings/source.cpp: compiles a program's source without the interpreter's compile(), which would create the types of the ast
+// module first, at a millisecond of every start.
 #include "bindings/python.h"
 #include "bindings/types.h"
 

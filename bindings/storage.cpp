@@ -1,4 +1,4 @@
-// UntypedStorage and Generator.
+// bindings/storage.cpp: UntypedStorage and Generator.
 
 #include "bindings/function.h"
 #include <fcntl.h>

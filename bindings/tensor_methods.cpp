@@ -1,4 +1,4 @@
-// Methods of Tensor that are no operators: sizes, conversions, storage.
+// bindings/tensor_methods.cpp: methods of Tensor that are no operators: sizes, conversions, storage.
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/shape.h"

@@ -1,4 +1,4 @@
-// Operators written as signs: a + b goes straight to aten::add.Tensor.
+// bindings/tensor_numbers.cpp: arithmetic and comparison operators of Tensor: a + b calls aten::add.Tensor directly.
 #include "bindings/tensor.h"
 #include "core/shape.h"
 

@@ -1,4 +1,4 @@
-// The Tensor type: objects and headers, their one life together, attribute look-up, properties.
+// bindings/tensor_type.cpp: the Tensor type: objects and headers with one common life, attribute look-up, properties.
 #include "autograd/meta.h"
 #include "bindings/tensor.h"
 #include "bindings/types.h"

@@ -1,4 +1,4 @@
-// __torch_function__: overridden calls of subclasses, tensor-like objects and modes.
+// bindings/torch_function.cpp: __torch_function__: overridden calls of subclasses, tensor-like objects and modes.
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 

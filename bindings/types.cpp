@@ -1,4 +1,4 @@
-// The small types: dtype, layout, memory_format, device, Size, finfo and iinfo.
+// bindings/types.cpp: the small types: dtype, layout, memory_format, device, Size, finfo and iinfo.
 
 
 #include "bindings/function.h"

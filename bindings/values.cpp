@@ -1,4 +1,4 @@
-// Values and errors between C++ and Python.
+// bindings/values.cpp: values and errors between C++ and Python.
 #include "bindings/python.h"
 
 #include <new>

@@ -1,3 +1,4 @@
+// core/autocast.cpp: casts arguments while autocast is on, and keeps the casts of weights.
 #include "core/autocast.h"
 
 #include <unordered_map>

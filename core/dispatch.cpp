@@ -1,3 +1,4 @@
+// core/dispatch.cpp: the layers of a call, and the boxing of arguments of generated C++ functions.
 #include "core/dispatch.h"
 #include "core/profile.h"
 

@@ -1,3 +1,4 @@
+// core/dtype.cpp: names and promotion of element types, conversion of half types.
 #include "core/dtype.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// core/error.cpp: formatting and throwing of errors.
 #include "core/error.h"
 
 #include <cstdarg>

@@ -1,3 +1,4 @@
+// core/profile.cpp: records what a thread does while a profiler is on.
 #include "core/profile.h"
 
 #include <ctime>

@@ -1,3 +1,4 @@
+// core/schema.cpp: parser of schemas in PyTorch's text form.
 #include "core/schema.h"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// core/shape.cpp: checked arithmetic on sizes, strides and offsets; broadcasting and contiguity.
 #include "core/shape.h"
 
 namespace kindling {

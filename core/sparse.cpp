@@ -1,3 +1,4 @@
+// core/sparse.cpp: creation of sparse tensors' headers, and access to their parts.
 #include "core/sparse.h"
 
 #include "core/error.h"

@@ -1,3 +1,4 @@
+// core/storage.cpp: creation, adoption, resizing and release of storages.
 #include "core/storage.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// core/tensor.cpp: creation of tensors and views, resizing, reading of single elements.
 #include "core/tensor.h"
 
 #include <atomic>

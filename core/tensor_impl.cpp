@@ -1,3 +1,4 @@
+// core/tensor_impl.cpp: release of tensor headers, their shapes and contiguity, shared version counters.
 #include "core/tensor_impl.h"
 
 #include "core/shape.h"

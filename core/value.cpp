@@ -1,3 +1,4 @@
+// core/value.cpp: ownership of boxed values, and checked conversion of scalars.
 #include "core/value.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// operators/boxed.cpp: results of boxed kernels, and errors of their arguments.
 #include "operators/boxed.h"
 
 #include "core/thread_state.h"

@@ -1,3 +1,4 @@
+// operators/loops.cpp: promotion, broadcast, strides of results, overlap checks.
 #include "operators/loops.h"
 
 #include "core/dispatch.h"

@@ -1,3 +1,4 @@
+// operators/reduce.cpp: sizes and dimensions of reductions; row kernels over dimensions.
 #include "operators/reduce.h"
 
 #include "core/dispatch.h"

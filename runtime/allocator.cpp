@@ -1,3 +1,4 @@
+// runtime/allocator.cpp: size classes, caching, limits and statistics of the allocator.
 #include "runtime/allocator.h"
 
 #include <pthread.h>

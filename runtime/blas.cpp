@@ -1,3 +1,4 @@
+// runtime/blas.cpp: finds and opens the BLAS and LAPACK library.
 #include "runtime/blas.h"
 
 #include <dlfcn.h>

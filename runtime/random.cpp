@@ -1,3 +1,4 @@
+// runtime/random.cpp: the Mersenne Twister and its state.
 #include "runtime/random.h"
 
 #include <sys/random.h>

@@ -1,3 +1,4 @@
+// runtime/threads.cpp: the thread pool, signals during long work, stacks.
 #include "runtime/threads.h"
 
 #include <fcntl.h>

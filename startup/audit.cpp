@@ -1,4 +1,4 @@
-// The native side of `kindling startup`: a library for the dynamic loader's audit interface (LD_AUDIT, rtld-audit(7)).
+// startup/audit.cpp: the native side of `kindling startup`: a library for the dynamic loader's audit interface (LD_AUDIT, rtld-audit(7)).
 //
 // It notes when each shared library is looked for, mapped and relocated, and times each of its static constructors. For
 // that it points DT_INIT and DT_INIT_ARRAY of a library, still writable when la_objopen is called, at a thunk of its

@@ -1,8 +1,10 @@
-// kindling/__init__.*.so: the first thing that `import kindling` finds, and all that it is for is to be early. The interpreter puts a
-// package where other threads look for its modules before it runs a line of its `__init__.py`; modules in the archive would
-// not be found then ("No module named 'kindling.fft'"). Here the specification still is nobody else's: the archive is added
-// to the package's path, a finder adds it to the paths of packages below, and from then on the package is `__init__.py`,
-// as if nothing else had been found.
+// bindings/package/package.cpp: kindling/__init__.*.so, what the interpreter finds first when it imports kindling.
+//
+// It only has to be early. The interpreter publishes a package to other threads before it runs a line of its `__init__.py`.
+// A thread that looks for a module of the archive then would not find it ("No module named 'kindling.fft'"). Here no other
+// thread has the specification yet. So the archive is added to the package's path, and a finder adds it to the paths of the
+// packages below. From then on the package is `__init__.py`, as if nothing else had been found.
+
 #include <Python.h>
 
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// kindling/kindling.h: Kindling from C++. No Python needed: link Kindling::Kindling (find_package(Kindling)).
+// include/kindling/kindling.h: Kindling from C++. No Python needed: link Kindling::Kindling (find_package(Kindling)).
 //
 //     using namespace kindling;
 //     manual_seed(0);

@@ -1,3 +1,4 @@
+// kernels/library/attention.cpp: blocks of queries and keys, forward and backward.
 #include "kernels/library/attention.h"
 
 #include <limits>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int64_t key_block = 256, most_queries = 128;
 
-/// Queries of a block. Tiles use up what is packed for them so fast that more of them share it.
+/// Queries per block. Products by tiles use up a packed block so fast that more queries share it.
 int64_t queries_at_once(const Attention& a) { return a.narrow ? most_queries : 64; }
 
 template <class T> T* row_of(const Plane4& plane, int64_t batch, int64_t head, int64_t row) {
@@ -30,7 +31,7 @@ struct Side {
     int64_t row, column;
 };
 
-/// What both directions do with a block of scores: one row of them at a time, by the tiles' vector code.
+/// What both directions do with a block of scores, one row at a time, by the tile executor's vector code.
 template <class T> struct Scores {
     static constexpr DType type = sizeof(T) == 4 ? DType::Float32 : DType::Float64;
     static constexpr T infinity = std::numeric_limits<T>::infinity();
@@ -55,7 +56,7 @@ template <class T> struct Scores {
         function(values, values, repeated, nullptr, n, 2);
     }
 
-    /// How many keys of the block at `first` query `row` may see.
+    /// How many keys of the block at `first` query `row` may attend to.
     int64_t seen(int64_t row, int64_t first, int64_t keys) const {
         if (!a.causal) return keys;
         const int64_t n = row - first + 1;
@@ -67,10 +68,10 @@ template <class T> struct Scores {
         if (a.narrow) return row_of<Bits>(plane, batch, head, row);
         return row_of<T>(plane, batch, head, row);
     }
-    /// to = alpha * left @ right (+ to), right being m x k rows of such a plane.
+    /// to = alpha * left @ right (+ to), where right has m x k rows of such a plane.
     void product(int64_t m, int64_t n, int64_t k, const Side& left, const Side& right, T* to, int64_t to_row,
                  int64_t to_column, double alpha, bool add) const {
-        if (a.narrow) {  // the result lies row by row: see attention.h
+        if (a.narrow) {  // the result is contiguous by rows: see attention.h
             TilesPart part{m,         n,           k,  left.at, left.row,        left.column, right.at,
                            right.row, right.column, to, to_row,  TilesPart::Float};
             part.alpha = static_cast<float>(alpha);
@@ -83,7 +84,7 @@ template <class T> struct Scores {
         if (add) product.c = to, product.c_row = to_row, product.c_column = to_column;
         gemm(product);
     }
-    /// Rows of weights as products with the planes take them: as they lie, or rounded to `rounded`.
+    /// Rows of weights as products with the planes read them: as they are, or rounded to `rounded`.
     const void* weights(const T* values, int64_t rows, int64_t keys, Bits* rounded) const {
         if constexpr (sizeof(T) == 4)
             if (a.narrow) {
@@ -184,7 +185,7 @@ void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, 
                 const int64_t rows = a.queries - row < query_block ? a.queries - row : query_block;
                 const void* g = scores.operand(grad, batch, head, row);
                 const int64_t item = sizeof(T);
-                for (int64_t r = 0; r < rows; r++) {  // the sum of out * grad of each row
+                for (int64_t r = 0; r < rows; r++) {  // the sum of out * grad per row
                     auto read = [&](PlaneCopy copy, int64_t size, void* to, const void* from, int64_t step) {
                         copy({static_cast<char*>(to), static_cast<const char*>(from), {1, a.value_depth}, {0, size}, {0, step * size}});
                     };

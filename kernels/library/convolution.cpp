@@ -1,4 +1,4 @@
-// Convolution: which way a shape goes, and the dtypes that go by way of others.
+// kernels/library/convolution.cpp: chooses the method for a shape, and computes dtypes that go through others.
 #include "kernels/library/convolution.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ void run_weight_gradient(const Shape& s, const T* input, const T* grad_output, T
     run_unrolled_weight(s, input, grad_output, grad_weight);
 }
 
-// ---- the other dtypes, by way of float or of real and imaginary parts ----
-// "Cold" is for size: what takes time are the functions that these call.
+// ---- the other dtypes, through float or through real and imaginary parts ----
+// "Cold" means compiled for size: the time is spent in the functions called.
 
 template <class R>
 struct Widened {
@@ -89,7 +89,7 @@ struct Operands {
     int64_t out_count;
 };
 
-// run(bias, out) with floats for both, which are of a half type.
+// run(bias, out) with both converted to float from a half type.
 template <class Run>
 void with_float_result(DType dtype, const void* bias, int64_t bias_count, void* out, int64_t count, const Run& run) {
     constexpr auto halves = Types<Half, BFloat16>{};
@@ -148,7 +148,7 @@ template <class R>
     }
 }
 
-// run(left, right, bias, out) for float and double; halves and complex numbers are taken apart around it.
+// run(left, right, bias, out) for float and double. Half types and complex numbers are converted around it.
 template <class Run>
 void by_dtype(DType dtype, const void* left, int64_t left_count, const void* right, int64_t right_count,
               const void* bias, int64_t bias_count, void* out, int64_t out_count, const Run& run) {
@@ -161,7 +161,7 @@ void by_dtype(DType dtype, const void* left, int64_t left_count, const void* rig
             job(double{}));
 }
 
-// Whether the product of such a convolution of bfloat16 is worth the processor's tiles.
+// True if AMX tiles pay for the product of such a convolution of bfloat16.
 bool by_tiles(const Convolution& c, const Shape& s) {
     return c.dtype == DType::BFloat16 && s.out_channels >= 16 && s.in_channels * s.taps >= 32 && has_tiles();
 }
@@ -180,7 +180,7 @@ void convolution(const Convolution& c, const void* input, const void* weight, co
     Shape s(c);
     Counts n(s);
     if (n.output == 0) return;
-    if (s.in_channels >= 8 && by_tiles(c, s)) // to unroll fewer takes longer than the products save
+    if (s.in_channels >= 8 && by_tiles(c, s)) // with fewer channels unrolling costs more than the products save
         return run_unrolled(s, static_cast<const BFloat16*>(input), static_cast<const BFloat16*>(weight),
                             static_cast<const BFloat16*>(bias), static_cast<BFloat16*>(output));
     by_dtype(c.dtype, input, n.input, weight, n.weight, bias, c.out_channels, output, n.output,
@@ -239,7 +239,7 @@ void convolution_bias_gradient(DType dtype, int64_t batch, int64_t channels, int
                      });
     };
     if (is_complex(dtype)) {
-        // A complex number is two reals side by side, summed apart.
+        // A complex number is two adjacent reals, which are summed separately.
         auto split = [&](auto* from, auto* to) {
             for (int64_t c = 0; c < channels; ++c)
                 for (int part = 0; part < 2; ++part) {

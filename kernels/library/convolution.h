@@ -2,8 +2,8 @@
 //
 // All arrays are contiguous: input [batch, in_channels, in...], weight [out_channels, in_channels / groups, kernel...],
 // output [batch, out_channels, out...], bias [out_channels]. A transposed convolution is the input gradient of the
-// convolution that leads back: its input is `grad_output`, its output `grad_input`, its weight [in, out / groups, ...]
-// is the weight of that convolution as it lies. An element's value does not depend on the thread count.
+// convolution in the other direction: its input is `grad_output`, its output `grad_input`, and its weight [in, out /
+// groups, ...] is the weight of that convolution unchanged. Values do not depend on the thread count.
 #pragma once
 #include <cstdint>
 
@@ -26,7 +26,7 @@ constexpr int64_t convolution_out(int64_t in, int64_t kernel, int64_t stride, in
 
 /// bias may be null.
 void convolution(const Convolution& shape, const void* input, const void* weight, const void* bias, void* output);
-/// bias (one value for each channel of grad_input) serves the transposed convolution; null for a gradient.
+/// bias (one value per channel of grad_input) is for the transposed convolution; null for a gradient.
 void convolution_input_gradient(const Convolution& shape, const void* grad_output, const void* weight, const void* bias,
                                 void* grad_input);
 void convolution_weight_gradient(const Convolution& shape, const void* input, const void* grad_output,

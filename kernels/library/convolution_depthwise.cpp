@@ -1,5 +1,6 @@
-// Depthwise convolution: a group has one channel of input, and one or two of output. Nothing is summed over channels,
-// so a plane at a time is copied with its padding, and each tap is added to many outputs in registers.
+// kernels/library/convolution_depthwise.cpp: depthwise convolution: a group has one channel of input, and one or two of
+// output. Nothing is summed over channels. So one plane at a time is copied with its padding, and each tap is
+// accumulated to many outputs in registers.
 #include <type_traits>
 
 #include "kernels/library/convolution_layout.h"
@@ -24,8 +25,8 @@ bool is_depthwise(const Shape& s) {
            s.padding[0] == 0 && !s.direct && s.stride[1] <= 8 && s.stride[2] <= 8 && s.out_space > 0;
 }
 
-/// One plane of the input, and where its taps are: those of a column of the kernel one after the other, and of these
-/// the ones in rows of the same place in the stride.
+/// One padded plane of the input, and the offsets of its taps. Taps in a column of the kernel are consecutive, and
+/// among these the ones whose rows have the same phase of the stride.
 template <class T>
 struct Padded {
     static constexpr int64_t lanes = 64 / sizeof(T);
@@ -50,8 +51,8 @@ struct Padded {
     void clear() { library::clear(values.data, room); }
 };
 
-/// A plane through masks: rows of the input lie as far apart as those of the output, with stride 2 sorted by their
-/// place in it. Nothing lies between them, and where rows are short, registers are still full.
+/// A plane read under masks: the input's rows have the pitch of the output's; with stride 2 they are sorted by phase.
+/// There is no padding between rows, so registers are full even where rows are short.
 class Masked {
 public:
     explicit Masked(const Shape& shape)
@@ -83,14 +84,13 @@ public:
         return convolution_steps().masked.forward && s.stride[1] <= 2 && s.stride[2] <= 2 &&
                (columns <= s.out[2] || (s.in[1] == 1 && s.out[1] == 1));
     }
-    /// Whether it is the quicker way: of a plane with padding, rows that fill registers are read once for a column of
-    /// the kernel.
+    /// True if it is the faster way. With padding, rows that fill registers are read once for a column of the kernel.
     static bool pays(const Shape& s) {
         const bool narrow = s.kernel[1] > 3 ? s.out[2] <= 8 : s.out[2] < 16 || s.stride[1] > 1 || s.stride[2] > 1;
         return fits(s) && (narrow || s.out[1] == 1);
     }
     MaskedPlane plane() const { return {s_.taps, s_.out_space, offsets_.data, masks_.data}; }
-    /// Whether the input is read as it lies.
+    /// True if the input is read in place.
     bool in_place() const { return s_.stride[1] == 1 && s_.stride[2] == 1 && (s_.in[1] == 1 || s_.in[2] == pitch_); }
     int64_t size() const { return size_; }
     void copy(const float* from, float* to) const {
@@ -115,8 +115,7 @@ public:
                                                  from + begins_[f][1]);
         }
     }
-    /// What the input's gradient of one phase is made of: the places are those of the phase, and the output's gradient
-    /// is read.
+    /// For the input's gradient of one phase: positions are those of the phase, and the output's gradient is read.
     struct Back {
         Scratch<int64_t> offsets, taps;
         Scratch<uint64_t> masks;
@@ -243,7 +242,7 @@ bool run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, 
         }
     parallel_for(0, s.groups, grain_of(s.batch * s.out_space * s.taps), [&](int64_t begin, int64_t end) {
         Padded<T> padded(s);
-        // The gradient's rows are filled up with zeros.
+        // The gradient's rows are padded with zeros.
         const int64_t lanes = padded.lanes, pitch = (s.out[2] + lanes - 1) / lanes * lanes;
         Scratch<T> grad(s.out[1] * pitch);
         clear(grad.data, s.out[1] * pitch);
@@ -294,14 +293,14 @@ bool run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, 
         back.padding[d] = s.dilation[d] * (s.kernel[d] - 1) - s.padding[d];
         reach = reach && s.stride[d] == 1 && back.padding[d] >= 0;
     }
-    if (reach) { // it is the convolution of the output's gradient with the kernel turned round
+    if (reach) { // it is the convolution of the output's gradient with the flipped kernel
         std::swap(back.in_space, back.out_space);
         Scratch<T> turned(s.groups * s.taps);
         for (int64_t c = 0; c < s.groups; ++c)
             std::reverse_copy(weight + c * s.taps, weight + (c + 1) * s.taps, turned.data + c * s.taps);
         return run_depthwise<T>(back, grad_output, turned.data, nullptr, grad_input);
     }
-    // Otherwise each tap adds to the places that it reads, and these are put back where they came from.
+    // Otherwise each tap is added to the positions that it reads, in a copy, which is then added back.
     const int64_t sy = s.stride[1], sx = s.stride[2], item = sizeof(T);
     const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
     parallel_for(0, s.batch * s.groups, grain_of(s.out_space * s.taps), [&](int64_t begin, int64_t end) {

@@ -1,7 +1,7 @@
-// Convolution without an unrolled input. The input is copied once, with its padding, rows and columns sorted by their
-// place in the stride; each tap then reads the places of a run of outputs one after the other, at a fixed offset. Runs go
-// on over the ends of rows: the few places between two rows are computed too, and dropped. Small images lie side by side, so
-// that runs go on from one to the next.
+// kernels/library/convolution_direct.cpp: convolution without an unrolled input. The input is copied once, with its
+// padding, rows and columns sorted by their phase in the stride. Each tap then reads the inputs of a run of outputs
+// contiguously, at a fixed offset. Runs continue over the ends of rows: the few positions between two rows are computed
+// too, and dropped. Small images lie side by side, so that runs continue from one to the next.
 #include <algorithm>
 #include <limits>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Shape = ConvolutionShape;
 
-/// Whether the shape is one that this file is for: not where most of what is computed lies between the rows.
+/// True if this file is for the shape: not if most of what it would compute is between the rows.
 bool fits(const Shape& s) {
     if (s.direct || s.in[0] != 1 || s.kernel[0] != 1 || s.out[0] != 1 || s.padding[0] != 0) return false;
     if (s.in_channels * s.out_channels < 4 || s.batch * s.out_space < 8 || s.stride[1] > 8 || s.stride[2] > 8) return false;
@@ -22,8 +22,8 @@ bool fits(const Shape& s) {
     return s.out[1] == 1 || between <= s.out[2];
 }
 
-/// In three dimensions each plane of the output is an image of its own, and what the kernel's planes read are channels
-/// of it.
+/// In three dimensions each plane of the output is an image of its own, and the input planes that the kernel reads are
+/// channels of it.
 struct Depth {
     int64_t in, out, kernel, stride, padding, dilation;
     explicit Depth(const Shape& s)
@@ -38,13 +38,14 @@ struct Depth {
     }
 };
 
-/// Where weights lie: of output channel o and input channel i at o * row + i * channel, taps one after the other.
+/// Layout of weights: those of output channel o and input channel i begin at o * row + i * channel, with consecutive
+/// taps.
 struct Weights {
     int64_t group, row, channel;
-    bool turned;  // the last tap is the first place of the input
+    bool turned;  // flipped: the last tap reads the first position
 };
 
-/// A convolution tile by tile: so many channels of the output times so many places.
+/// A convolution tile by tile: some channels of the output times some positions.
 template <class T>
 struct Direct {
     const Depth depth;
@@ -58,9 +59,9 @@ struct Direct {
     int64_t abreast = 1; // images side by side
     ConvolutionLayout layout{s, s.in_channels, room};
     Scratch<int64_t> offsets{k};
-    int64_t size = 0;    // of the copy of a block of images, behind which whole registers can be read
+    int64_t size = 0;    // of the copy of a block of images, including what whole registers read behind it
     int64_t padded = 0;  // channels of all tiles
-    bool once = false;   // the copies of all images stay in the second cache, and the weights are gone through once
+    bool once = false;   // the copies of all images stay in the second cache, and the weights are read once
 
     Direct(const Shape& shape, const T* from, const Weights& where, const T* add)
         : depth(shape), s(Depth::planes(shape)), weight(from), lie(where), bias(add) {
@@ -87,15 +88,15 @@ struct Direct {
         }
     }
     int64_t size_of(const ConvolutionLayout& l) const { return s.in_channels * l.plane + columns + l.columns - l.cell; }
-    /// Whether there are many weights for few places, and all of these at once.
+    /// True if there are many weights for few positions, and all positions fit at once.
     bool fits_once(const ConvolutionLayout& l, int64_t blocks) const {
         const int64_t copies = blocks * s.groups * size_of(l);
         return l.out_rows == s.out[1] && copies <= 192 << 10 && s.groups * padded * k > 2 * copies;
     }
-    /// About how many products could be formed in the time that so many blocks of images take: tiles are whole, between bands
-    /// rows of the input are copied twice. No sum depends on what is chosen.
+    /// The cost of so many blocks of images, about, in products. Tiles are computed whole, and rows of the input are
+    /// copied twice between bands. No sum depends on the choice.
     double cost_of(const ConvolutionLayout& l, int64_t blocks, bool all_at_once) const {
-        constexpr double copied = 64, read = 8;  // products in the time that it takes to copy an element, to read a weight
+        constexpr double copied = 64, read = 8;  // products in the time it takes to copy an element, or to read a weight
         const int64_t rows = l.out_rows, whole = s.out[1] / rows, rest = s.out[1] % rows, bands = whole + (rest != 0);
         const int64_t below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
         auto products = [&](int64_t count) { return static_cast<double>((l.places(s, count) + columns - 1) / columns * columns * padded) * static_cast<double>(k); };
@@ -103,18 +104,18 @@ struct Direct {
         const double weights = static_cast<double>(padded * k) * read, images = static_cast<double>(blocks * s.groups);
         const double block = static_cast<double>(whole) * products(rows) + (rest ? products(rest) : 0) + copies, threads = num_threads();
         if (all_at_once) return (images * block + static_cast<double>(s.groups) * weights) / threads;
-        // Bands are dealt out in ranges; some thread has one more than others, and not all begin at once.
+        // Threads get ranges of bands. Some thread has one more than the others, and not all begin at once.
         const double band = block / static_cast<double>(bands) + weights;
         const int64_t tasks = blocks * s.groups * bands, range = (tasks + num_threads() * ranges_each - 1) / (num_threads() * ranges_each);
         const double most = static_cast<double>(((tasks + range - 1) / range + num_threads() - 1) / num_threads() * range);
         return threads == 1 ? static_cast<double>(tasks) * band : (most + 0.5 * static_cast<double>(range)) * band;
     }
-    /// Channels of the tile at o: three times the unit, but for what is left at the end.
+    /// Channels of the tile at o: three times the unit, except at the end.
     int64_t rows_at(int64_t o) const {
         const int64_t left = s.out_channels - o;
         return left > 4 * unit ? 3 * unit : left > 3 * unit ? 2 * unit : (left + unit - 1) / unit * unit;
     }
-    /// What the tile at o reads, in its order: what is added to the channels, and the weights of all of them tap by tap.
+    /// What the tile at o reads, in its order: what is added to the channels, then all their weights tap by tap.
     int64_t packed_size(int64_t channels) const { return channels * (k + 1); }
     void pack(int64_t group, int64_t o, T* to) const {
         const int64_t rows = rows_at(o), there = std::min(rows, s.out_channels - o);
@@ -144,7 +145,7 @@ struct Direct {
                 else
                     for (int64_t c = 0; c < channels; ++c)
                         if (n == 0)
-                            clear(to + c * steps.to, layout.plane); // of all of them
+                            clear(to + c * steps.to, layout.plane); // for all of them
                         else
                             for (int64_t row = 0; row < layout.plane; row += layout.pitch)
                                 clear(to + c * steps.to + row + n * layout.cell, layout.cell);
@@ -155,21 +156,23 @@ struct Direct {
         return (image / depth.out * s.groups + group) * s.out_channels * depth.out * s.out_space +
                image % depth.out * s.out_space;
     }
-    /// Of the places [j, stop), visit(place in the first image, how many, which image, where in its rows) for those that are outputs.
+    /// Among positions [j, stop), calls visit(position in the first image, how many, which image, where in its rows)
+    /// for those that are outputs.
     template <class Visit> void for_runs(int64_t j, int64_t stop, int64_t images, Visit visit) const {
         for (int64_t at = j / layout.cell * layout.cell; at < stop; at += layout.cell) {
             const int64_t from = std::max(at, j), count = std::min(at + s.out[2], stop) - from, image = at % layout.pitch / layout.cell;
             if (count > 0 && image < images) visit(from - j, count, image, at / layout.pitch * s.out[2] + (from - at));
         }
     }
-    /// Places [j, j + columns) of the rows [0, rows) that `to` begins with, in each of so many images from `first` on.
+    /// Computes positions [j, j + columns) of the rows [0, rows), to which `to` points, for each of so many images from
+    /// `first`.
     void tile(const T* packed, const T* copied, int64_t o, int64_t j, int64_t rows, int64_t group, int64_t first,
               int64_t images, T* to) const {
-        alignas(64) T sums[12 * 32 + 16];  // a register can be read at any place
+        alignas(64) T sums[12 * 32 + 16];  // a register can be read at any position
         const int64_t some = rows_at(o), there = std::min(some, s.out_channels - o);
         const int64_t stop = std::min(j + columns, layout.places(s, rows)), step = depth.out * s.out_space;
         to += o * step;
-        // The sums' places, each channel's in another page, are asked for while the sums are formed.
+        // The rows to be written, each channel's in another page, are prefetched while the sums are formed.
         for_runs(j, stop, images, [&](int64_t, int64_t count, int64_t image, int64_t place) {
             for (int64_t r = 0; r < there; ++r)
                 for (int64_t c = 0; c < count; c += 64 / static_cast<int64_t>(sizeof(T)))
@@ -238,7 +241,7 @@ bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie
             const int64_t rows = std::min(d.layout.out_rows, s.out[1] - first_row), places = d.layout.places(s, rows);
             d.copy(input, group, first, images, first_row, copied.data);
             T* to = output + first_row * s.out[2];
-            // What is gone through again and again is the smaller of the weights and the places.
+            // The inner loop is over the smaller of the weights and the positions, since that is read again and again.
             if (d.padded < places)
                 for (int64_t j = 0; j < places; j += d.columns)
                     for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
@@ -260,7 +263,7 @@ bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, 
     return run<T>(s, input, weight, {s.out_channels * row, row, s.taps, false}, bias, output);
 }
 
-// With stride 1 the input gradient is the convolution of the output's gradient with the kernel turned round.
+// With stride 1 the input gradient is the convolution of the output's gradient with the flipped kernel.
 template <class T>
 bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
     Shape back = s;
@@ -278,12 +281,12 @@ bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, con
 
 template <class T>
 bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
-    // Between the rows the input is multiplied by zeros: it must be finite.
+    // Between the rows the input is multiplied by zeros, so it must be finite.
     if (!fits(s) || !row_steps<T>().finite(input, s.batch * s.groups * s.in_channels * s.in_space)) return false;
     const DirectSteps<T>& steps = direct_steps<T>();
     const int64_t O = steps.tile.products, N = steps.tile.product_taps, lanes = 64 / sizeof(T);
     const int64_t k = s.in_channels * s.taps;
-    // How much is summed at once depends on the shape alone, as the order of adding does on it.
+    // How much is summed at once depends on the shape alone, because the order of summation does.
     constexpr int64_t room = 96 << 10;
     ConvolutionLayout layout(s, s.in_channels, room);
     const int64_t bands = (s.out[1] + layout.out_rows - 1) / layout.out_rows;
@@ -291,9 +294,9 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
     const int64_t channels_up = (s.out_channels + O - 1) / O * O;
     const int64_t sample_room = s.in_channels * layout.plane + channels_up * grad_step;
     const int64_t at_once = bands > 1 ? 1 : std::max<int64_t>(1, std::min(s.batch, 2 * room / sample_room));
-    // Short sums are not worth what it costs to fold their lanes.
+    // Short sums do not pay for the reduction of their lanes.
     if (at_once * layout.places(s, layout.out_rows) < 16 * lanes) return false;
-    // A task has some channels of the input or of the output, whichever are more: it copies all of the others.
+    // A task has some channels of the input or of the output, whichever are more, and copies all of the others.
     const int64_t wanted = num_threads() == 1 ? 1 : (2 * num_threads() + s.groups - 1) / s.groups;
     auto part_of = [&](int64_t count) { return (count + wanted - 1) / wanted; };
     const bool by_input = s.in_channels > s.out_channels;

@@ -1,3 +1,4 @@
+// kernels/library/convolution_isa.cpp: the inner loops of convolutions, for one instruction set.
 #include "kernels/library/convolution_isa.h"
 
 #include <cstring>
@@ -62,7 +63,7 @@ void copy_rows(const PlaneRows& p, int64_t count, T* to, const T* from) {
         for (int64_t r = 0; r < p.rows; ++r) {
             T* row = to + r * p.to_row;
             const T* source = from + r * p.from_row;
-            // The next plane's rows are asked for a plane ahead.
+            // The next plane's rows are prefetched.
             if (c + 1 < p.planes)
                 for (int64_t i = 0; i < count; i += lanes<T>)
                     __builtin_prefetch(source + p.from_plane + i);
@@ -119,7 +120,8 @@ void add_rows(const PlaneRows& p, int64_t count, int64_t stride, T* to, const T*
     constexpr int64_t W = V::width;
     const V one = V::all(1);
     for (int64_t r = 0; r < p.rows; ++r, to += p.to_row, from += p.from_row) {
-        // The next tap adds to the same places: whole registers and single numbers can be read at once, parts of
+        // The next tap accumulates to the same positions. A load right after the store works for whole registers and
+        // single values, but not for parts of registers (store forwarding).
         // registers not.
         int64_t i = 0;
         if (stride == 1)
@@ -131,7 +133,7 @@ void add_rows(const PlaneRows& p, int64_t count, int64_t stride, T* to, const T*
 #if defined(__AVX512F__)
         if constexpr (sizeof(T) == 4)
             if (stride == 2)
-                for (; 2 * (count - i) > W; i += W / 2) { // zeros are added between
+                for (; 2 * (count - i) > W; i += W / 2) { // inserts zeros between
                     V sum = V::load(to + 2 * i);
                     sum.add_product(one, {_mm512_maskz_expand_ps(0x5555, load_first(from + i, W / 2).v)});
                     sum.store(to + 2 * i);
@@ -158,9 +160,9 @@ bool all_finite(const T* values, int64_t count) {
 template <class T>
 constexpr RowSteps<T> row_steps = {copy_rows<T>, split_rows<T>, add_rows<T>, all_finite<T>};
 
-// One register of some rows of outputs at once. For a tap that lies a row below the one before, all rows but one are in
-// registers already: a load that is not aligned costs more than a product. The last register of a row ends with the
-// row, and the last rows with the plane: some outputs are computed twice.
+// One register of some rows of outputs at once. If a tap is one row below the tap before, all rows but one are in
+// registers already: an unaligned load costs more than a product. The last register of a row ends with the row, and the
+// last rows with the plane, so some outputs are computed twice.
 template <class T>
 void depthwise(const DepthwisePlane& p, const T* plane, const T* weight, T bias, T* out) {
     using V = Vec<T>;
@@ -218,7 +220,7 @@ void depthwise_scatter(const DepthwisePlane& p, const T* grad, const T* weight, 
         }
 }
 
-// The same number of partial sums whatever the register width.
+// The same number of partial sums for every register width.
 template <class T>
 void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, int64_t grad_pitch, T* grad_weight) {
     using V = Vec<T>;
@@ -258,7 +260,7 @@ void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, in
 }
 
 #if defined(__AVX512F__)
-// Four registers of places at once: as many sums that do not wait for one another.
+// Four registers of positions at once: as many independent sums.
 void masked_forward(const MaskedPlane& p, const float* from, const float* weight, float bias, float* out) {
     constexpr int64_t W = 16, R = 4;
     const uint64_t* masks = p.masks;
@@ -298,7 +300,7 @@ void masked_weight(const MaskedPlane& p, const ConvolutionSamples& samples, cons
                 at[i] = from + n * samples.from_step + p.offsets[i < count ? first + i : first];
             const float* g = grad + n * samples.grad_step;
             for (int64_t j = 0; j < p.places; j += W) {
-                // The next sample lies far away.
+                // The next sample is far away.
                 __builtin_prefetch(g + samples.grad_step + j);
                 __builtin_prefetch(from + (n + 1) * samples.from_step + j);
                 const __m512 each = load_first(g + j, p.places - j).v;
@@ -337,7 +339,7 @@ constexpr MaskedSteps masked_steps = {masked_forward, masked_weight, merge_rows}
 constexpr MaskedSteps masked_steps = {};
 #endif
 
-// Registers enough for the sums, one factor and two columns.
+// Enough registers for the sums, one factor and two columns.
 #if defined(__AVX512F__)
 constexpr ConvolutionTile tile_sizes = {4, 2, 4, 6};
 #elif defined(__AVX2__)
@@ -393,7 +395,7 @@ void put(int64_t rows, int64_t count, const T* sums, T* to, int64_t to_step) {
     }
 }
 
-// As many partial sums whatever the register width.
+// The same number of partial sums for every register width.
 template <class T>
 void products(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from,
               const int64_t* offsets, T* totals) {

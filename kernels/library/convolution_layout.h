@@ -1,6 +1,6 @@
-// kernels/library/convolution_layout.h: the copy of the input that convolutions without an unrolled input read: padded,
-// rows and columns sorted by their place in the stride, so that what a tap reads for neighbouring outputs lies side by
-// side.
+// kernels/library/convolution_layout.h: the copy of the input that convolutions without an unrolled input read. It is
+// padded, and rows and columns are sorted by their phase in the stride, so that what a tap reads for neighbouring
+// outputs is contiguous.
 #pragma once
 #include <algorithm>
 
@@ -9,12 +9,12 @@
 
 namespace kindling::library {
 
-/// Channel c, row phase f, column phase g, row r, image n of those side by side, place p lie at
-/// (((c * stride1 + f) * stride2 + g) * rows + r) * pitch + n * cell + p.
+/// Channel c, row phase f, column phase g, row r, image n of those side by side, position p are at (((c * stride1 + f)
+/// * stride2 + g) * rows + r) * pitch + n * cell + p.
 struct ConvolutionLayout {
-    int64_t out_rows, most; // rows of the output at once, and how many at most
+    int64_t out_rows, most; // rows of the output at once, and the most that there are
     int64_t columns, cell, pitch, rows, plane;
-    /// Rows enough to fill `room` elements, of so many images side by side.
+    /// As many rows as fill `room` elements, for so many images side by side.
     ConvolutionLayout(const ConvolutionShape& s, int64_t channels, int64_t room, int64_t images = 1)
         : columns(columns_of(s)), cell(columns - shared(s, columns)), pitch(images * cell) {
         set(s, 1);
@@ -25,7 +25,7 @@ struct ConvolutionLayout {
         const int64_t bands = (s.out[1] + most - 1) / most;
         set(s, (s.out[1] + bands - 1) / bands);
     }
-    /// All rows. Between them lie zeros, so that whole registers of so many lanes can be read for all outputs.
+    /// All rows. Zeros between them let whole registers of so many lanes be read for all outputs.
     ConvolutionLayout(const ConvolutionShape& s, int64_t lanes)
         : columns(columns_of(s)), cell(columns - s.out[2] + (s.out[2] + lanes - 1) / lanes * lanes), pitch(cell) {
         most = s.out[1];
@@ -34,7 +34,7 @@ struct ConvolutionLayout {
     static int64_t columns_of(const ConvolutionShape& s) {
         return s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
     }
-    /// The zeros behind a row that can be those before the next one.
+    /// The zeros behind a row that can serve as those before the next one.
     static int64_t shared(const ConvolutionShape& s, int64_t columns) {
         if (s.stride[2] != 1) return 0;
         return std::max<int64_t>(std::min({s.padding[2], columns - s.padding[2] - s.in[2], columns - s.out[2]}), 0);
@@ -44,14 +44,14 @@ struct ConvolutionLayout {
         rows = (count - 1) + ((s.kernel[1] - 1) * s.dilation[1]) / s.stride[1] + 1;
         plane = s.stride[1] * s.stride[2] * rows * pitch;
     }
-    /// Places of `count` rows of the output.
+    /// Positions of `count` rows of the output.
     int64_t places(const ConvolutionShape& s, int64_t count) const { return count * pitch - (cell - s.out[2]); }
     int64_t offset(const ConvolutionShape& s, int64_t channel, int64_t tap) const {
         const int64_t y = tap / s.kernel[2] * s.dilation[1], x = tap % s.kernel[2] * s.dilation[2];
         return channel * plane +
                (((y % s.stride[1]) * s.stride[2] + x % s.stride[2]) * rows + y / s.stride[1]) * pitch + x / s.stride[2];
     }
-    /// Whether any of the taps falls on a place in the stride.
+    /// True if any tap has this phase of the stride.
     static bool used(int64_t phase, int64_t kernel, int64_t dilation, int64_t stride) {
         for (int64_t tap = 0; tap < std::min(kernel, stride); ++tap)
             if (tap * dilation % stride == phase) return true;
@@ -59,8 +59,8 @@ struct ConvolutionLayout {
     }
 };
 
-/// Visits the phases of one channel that are read: visit(at, first, last, begin, end, from). Places [begin, end) of the
-/// rows [first, last) of the phase, which begins at `at`, lie inside the input, the first of them at `from`.
+/// Visits the phases of one channel that are read: visit(at, first, last, begin, end, from). Positions [begin, end) of
+/// the rows [first, last) of the phase, which begins at `at`, are inside the input; the first of them is at `from`.
 template <class Visit>
 void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t first_row, Visit visit) {
     const int64_t sy = s.stride[1], sx = s.stride[2];
@@ -77,14 +77,14 @@ void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t f
         }
 }
 
-/// Steps from one channel to the next, of the input and of the copy.
+/// Steps from one channel to the next, in the input and in the copy.
 struct ChannelSteps {
     int64_t from, to;
 };
 
-/// What rows [first_row, ...) of the output read of `channels` channels, of the image at `side` among those side by
-/// side. Places beside the input's columns are left as they are, and rows outside it where all rows are copied at once:
-/// zeros, from the beginning.
+/// Copies what rows [first_row, ...) of the output read, for `channels` channels of the image at `side` among those
+/// side by side. Positions beside the input's columns are not written; nor are rows outside it, if all rows are copied
+/// at once. They have been zero from the beginning.
 template <class T>
 void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels,
                  int64_t first_row, T* to, int64_t side, ChannelSteps channel) {
@@ -106,7 +106,7 @@ void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T*
                    const T* from = input + place;
                    T* target = to + at + first * l.pitch + side * l.cell + begin;
                    const PlaneRows rows = {channels, last - first, channel.to, l.pitch, channel.from, sy * s.in[2]};
-                   if (split) { // the phases of one row come one after the other
+                   if (split) { // the phases of one row are consecutive
                        if (at / (l.rows * l.pitch) % 2 == 0) {
                            last_phase = {target, from, end - begin};
                            return;

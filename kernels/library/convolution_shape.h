@@ -59,7 +59,7 @@ inline void clear(T* values, int64_t count) {
     if (count > 0) memset(values, 0, static_cast<size_t>(count) * sizeof(T));
 }
 
-/// Short rows are the rule: fixed-size moves, the last one overlapping, in place of a call.
+/// Rows are mostly short: fixed-size moves, the last one overlapping, instead of a call.
 template <class T>
 inline void copy_row(T* to, const T* from, int64_t count) {
     constexpr int64_t step = 32 / sizeof(T);
@@ -73,7 +73,7 @@ inline void copy_row(T* to, const T* from, int64_t count) {
     memcpy(to + count - step, from + count - step, 32);
 }
 
-/// Any shape; see convolution_unrolled.cpp. Of bfloat16 where there are tiles; its gradients are floats.
+/// Any shape; see convolution_unrolled.cpp. For bfloat16 if there are AMX tiles; gradients are then floats.
 template <class T>
 void run_unrolled(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
 template <class T, class R>
@@ -81,7 +81,7 @@ void run_unrolled_input(const ConvolutionShape& s, const T* grad_output, const T
 template <class T, class R>
 void run_unrolled_weight(const ConvolutionShape& s, const T* input, const T* grad_output, R* grad_weight);
 
-/// The kernel covers the whole input at one place: false if it does not.
+/// For a kernel that covers the whole input at one position; false if it does not.
 template <class T>
 bool run_whole(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
 template <class T>
@@ -89,7 +89,7 @@ bool run_whole_input(const ConvolutionShape& s, const T* grad_output, const T* w
 template <class T>
 bool run_whole_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
-/// One channel a group: false if the shape is not for it; see convolution_depthwise.cpp.
+/// For one channel per group; false if the shape is not for it. See convolution_depthwise.cpp.
 template <class T>
 bool run_depthwise(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
 template <class T>
@@ -97,7 +97,7 @@ bool run_depthwise_input(const ConvolutionShape& s, const T* grad_output, const 
 template <class T>
 bool run_depthwise_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
-/// Without an unrolled input: false if the shape is not for it. Any stride; see convolution_direct.cpp.
+/// Without an unrolled input, for any stride; false if the shape is not for it. See convolution_direct.cpp.
 template <class T>
 bool run_direct(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
 template <class T>
@@ -105,11 +105,11 @@ bool run_direct_input(const ConvolutionShape& s, const T* grad_output, const T* 
 template <class T>
 bool run_direct_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
-/// With a stride, phase by phase: false if the shape is not for it; see convolution_strided.cpp.
+/// With a stride, phase by phase; false if the shape is not for it. See convolution_strided.cpp.
 bool run_strided_input(const ConvolutionShape& s, const float* grad_output, const float* weight, const float* bias,
                        float* grad_input);
 
-/// Any shape with channels enough to fill registers; see convolution_weight.cpp.
+/// For any shape with enough channels to fill registers; see convolution_weight.cpp.
 bool run_weight(const ConvolutionShape& s, const float* input, const float* grad_output, float* grad_weight);
 
 }  // namespace kindling::library

@@ -1,6 +1,6 @@
-// The input's gradient of a convolution with a stride, and so the transposed convolution: places of the input with the
-// same place in the stride are reached by the same taps, and each such phase is the input's gradient of a convolution
-// with these taps and without a stride.
+// kernels/library/convolution_strided.cpp: the input's gradient of a convolution with a stride, and so the transposed
+// convolution. Input positions of the same phase are reached by the same taps. Each phase is the input's gradient of a
+// convolution with these taps and stride 1.
 #include <algorithm>
 
 #include "kernels/library/convolution_shape.h"
@@ -13,7 +13,7 @@ namespace {
 
 using Shape = ConvolutionShape;
 
-/// One dimension of a phase: taps first + stride * m of the kernel, for `places` places of the input.
+/// One dimension of a phase: taps first + stride * m of the kernel, for `places` positions of the input.
 struct Phase {
     int64_t at, first, taps, places, padding;
     Phase(const Shape& s, int d, int64_t phase)
@@ -32,7 +32,8 @@ bool fits(const Shape& s) {
         for (int64_t phase = 0; phase < s.stride[d]; ++phase)
             if (const Phase p(s, d, phase); p.padding > s.dilation[d] * (p.taps - 1)) return false;
     }
-    // Each phase has weights of its own to pick and to pack: that takes places enough, and tiles enough full channels.
+    // Each phase selects and packs weights of its own. That pays with enough positions, and with tiles of full
+    // channels.
     return phases > 1 && phases <= 8 && s.batch * s.out_space >= 1024 && s.in_channels >= 8 && s.out_channels >= 8;
 }
 

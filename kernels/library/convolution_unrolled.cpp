@@ -1,5 +1,6 @@
-// The general way of a convolution, a matrix product over an unrolled input ("im2col"): rows are (channel, tap), columns are
-// places of the output. Only a piece of the unrolled matrix that fits the cache is made at a time.
+// kernels/library/convolution_unrolled.cpp: the general convolution, a matrix product over an unrolled input
+// ("im2col"). Rows are (channel, tap), columns are positions of the output. Only a piece that fits the cache is
+// unrolled at a time.
 #include <algorithm>
 #include <type_traits>
 
@@ -15,28 +16,28 @@ namespace {
 
 using Shape = ConvolutionShape;
 
-// Where the innermost output places [0, out) read inside the input for one tap: places [first, last).
+// For one tap: which of the innermost outputs [0, out) read inside the input. These are [first, last).
 struct Span {
-    int64_t first, last, start; // place p reads at start + p * stride
+    int64_t first, last, start; // position p reads at start + p * stride
     Span(const Shape& s, int64_t tap) {
         start = tap * s.dilation[2] - s.padding[2];
         int64_t stride = s.stride[2];
         first = start >= 0 ? 0 : (-start + stride - 1) / stride;
-        int64_t room = s.in[2] - start; // places with p * stride < room are inside
+        int64_t room = s.in[2] - start; // positions with p * stride < room are inside
         last = room <= 0 ? 0 : (room + stride - 1) / stride;
         last = std::min(last, s.out[2]);
         first = std::min(first, last);
     }
 };
 
-// Rows of one tap: where they begin in the unrolled piece, how many, which of them [first, last) lie inside the input,
-// and where the first of these begins there.
+// Rows of one tap: where they begin in the unrolled piece, how many there are, which of them, [first, last), are inside
+// the input, and where the first of these begins there.
 struct Lines {
     int64_t unrolled, rows, first, last, input;
     Span span;
 };
 
-// Visits output rows [row_begin, row_end) for unrolled rows [k_begin, k_end), which lie `gap` elements apart.
+// Visits output rows [row_begin, row_end) for unrolled rows [k_begin, k_end), which are `gap` elements apart.
 template <class Visit>
 void for_lines(const Shape& s, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end, int64_t gap, Visit visit) {
     const int64_t width = s.out[2], stride = s.stride[1];
@@ -83,7 +84,7 @@ void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_
     });
 }
 
-// The other way round, a row for each place: with large strides numbers that lie side by side stay so.
+// The transposed piece, a row per position: with large strides contiguous elements stay contiguous.
 template <class T>
 void unroll_places(const Shape& s, const T* input, T* to, int64_t row_begin, int64_t row_end) {
     const int64_t run = s.kernel[2];
@@ -108,7 +109,7 @@ void unroll_places(const Shape& s, const T* input, T* to, int64_t row_begin, int
                     }
 }
 
-// The reverse: adds the unrolled piece to the places it was read from.
+// The reverse: adds the unrolled piece to the positions it was read from.
 template <class T>
 void roll(const Shape& s, T* input, const T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
           int64_t row_end, int64_t gap = 0) {
@@ -121,7 +122,7 @@ void roll(const Shape& s, T* input, const T* unrolled, int64_t k_begin, int64_t 
     });
 }
 
-// Values for all places of some channels: zeros, or one for each.
+// Initial values for all positions of some channels: zeros, or the channel's own.
 template <class T>
 void start_channels(T* to, int64_t channels, int64_t space, const T* values) {
     if (!values) return clear(to, channels * space);
@@ -144,7 +145,7 @@ Gemm product(int64_t m, int64_t n, int64_t k) {
     return g;
 }
 
-// Operands of T, a result of R: bfloat16 is summed up in float, by tiles.
+// Operands of T, a result of R: bfloat16 is accumulated in float, by tiles.
 template <class T, class R>
 void multiply(const Gemm& g) {
     if constexpr (std::is_same_v<T, R>) return gemm(g);
@@ -162,7 +163,7 @@ int64_t rows_at_once(const Shape& s, int64_t unrolled_rows) {
     return (all + parts - 1) / std::max<int64_t>(parts, 1);
 }
 
-// Whether the kernel covers the whole input at one place: an image is a row of the unrolled input as it lies.
+// True if the kernel covers the whole input at one position: an image is then a row of the unrolled input, unchanged.
 bool is_whole(const Shape& s) {
     bool whole = s.out_space == 1;
     for (int d = 0; d < 3; ++d)
@@ -286,12 +287,12 @@ void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias
     });
 }
 
-// How many samples share a product: as many as give it places enough, but where that is left to `gemm`.
+// How many samples share a product: enough for the positions it needs, unless that is left to `gemm`.
 template <class T, class R>
 int64_t samples_at_once(const Shape& s) {
     return std::is_same_v<T, R> ? 1 : std::clamp<int64_t>(128 / std::max<int64_t>(s.out_space, 1), 1, s.batch);
 }
-// Channels of several samples side by side: [channels, samples, space], where they lie together only if it is one sample.
+// Channels of several samples side by side: [channels, samples, space]. A copy is needed unless it is one sample.
 template <class T>
 struct SideBySide {
     Scratch<T> copy;
@@ -310,7 +311,7 @@ template <class T, class R>
 void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, const R* bias, R* grad_input) {
     int64_t all_rows = s.out[0] * s.out[1], width = s.out[2], unrolled_rows = s.in_channels * s.taps;
     const int64_t together = samples_at_once<T, R>(s), chunks = (s.batch + together - 1) / together;
-    // A task is a block of channels of one image: nobody else adds to its part of the result.
+    // A task is a block of channels of one image: no other adds to its part of the result.
     int64_t images = chunks * s.groups;
     int64_t blocks = 1;
     if (images < 2 * num_threads())
@@ -319,7 +320,7 @@ void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, c
     channels = std::min((channels + 3) / 4 * 4, s.in_channels);
     blocks = (s.in_channels + channels - 1) / channels;
     int64_t rows = s.direct || together > 1 ? all_rows : rows_at_once(s, channels * s.taps);
-    // Tiles take the turned weight as it lies.
+    // Tiles read the transposed weight as it is.
     const bool turned = !std::is_same_v<T, R>;
     Scratch<T> turned_weight(turned ? s.groups * s.out_channels * unrolled_rows : 0);
     if (turned)
@@ -377,8 +378,8 @@ template <class T, class R>
 void run_unrolled_weight(const Shape& s, const T* input, const T* grad_output, R* grad_weight) {
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
     const int64_t together = samples_at_once<T, R>(s);
-    // A task is a block of unrolled rows of one group, summed over all samples in their order. Its size depends on the
-    // shape alone, as the product's own order of adding does on it.
+    // A task is a block of unrolled rows of one group, summed over all samples in order. Its size depends on the shape
+    // alone, because the order of summation does.
     int64_t block = std::max<int64_t>((unrolled_rows + 15) / 16, 24);
     if (!std::is_same_v<T, R>) block = (block + 63) / 64 * 64;      // whole tiles
     int64_t blocks = (unrolled_rows + block - 1) / block;

@@ -1,7 +1,7 @@
-// The weight's gradient as a matrix product over the places of the output: its gradient, channels side by side for each
-// place, with the input, padded and its channels side by side as well. A tap reads all places at an offset of its own:
-// nothing is unrolled, and nothing is computed between rows. Along a row of the kernel what the taps read lies side by
-// side, so that a few channels still fill registers.
+// kernels/library/convolution_weight.cpp: the weight's gradient as a matrix product over the positions of the output.
+// Its operands are the output's gradient and the padded input, both with channels contiguous for each position. A tap
+// reads all positions at its own offset: nothing is unrolled, and nothing is computed between rows. Along a row of the
+// kernel the inputs of the taps are contiguous, so that even few channels fill registers.
 #include <algorithm>
 
 #include "kernels/library/convolution_layout.h"
@@ -13,10 +13,10 @@ namespace {
 
 using Shape = ConvolutionShape;
 
-/// What is copied at once: some samples, or some rows of one sample. Depends on the shape alone, as the order of adding
-/// does.
+/// What is copied at once: some samples, or some rows of one sample. It depends on the shape alone, because the order
+/// of summation does.
 struct Pieces {
-    int64_t out[2];         // rows of the output in the two outer dimensions, of a piece
+    int64_t out[2];         // rows of the output in the two outer dimensions, per piece
     int64_t rows[2], width; // of the copy of the input
     int64_t bands, at_once; // pieces of a sample, pieces of a copy
 
@@ -42,7 +42,7 @@ struct Pieces {
     int64_t places(const Shape& s) const { return out[0] * out[1] * s.out[2]; }
 };
 
-/// One piece: the sample and the first row in each of the outer dimensions, and how many there are.
+/// One piece: the sample, the first row in each of the outer dimensions, and how many there are.
 struct Piece {
     int64_t sample, first[2], out[2];
     Piece(const Shape& s, const Pieces& p, int64_t index) : sample(index / p.bands) {
@@ -58,10 +58,10 @@ struct WeightGradient {
     const Shape& s;
     const DirectSteps<float>& steps = convolution_steps().direct_float;
     const int64_t unit = steps.tile.rows, lanes = steps.tile.columns;
-    // The input's channels lie in panels, the output's in blocks of up to three units.
+    // The input's channels are in panels, the output's in blocks of up to three units.
     const int64_t panels = (s.in_channels + lanes - 1) / lanes, width = (s.in_channels + panels - 1) / panels;
     const int64_t units = (s.out_channels + unit - 1) / unit, blocks = (units + 2) / 3;
-    // A run is the taps of which a place's input lies side by side.
+    // A run is a sequence of taps whose inputs for one position are contiguous.
     const int64_t in_run = s.dilation[2] == 1 && s.in_channels % lanes ? s.kernel[2] : 1, runs = s.taps / in_run;
     const int64_t tiles = (in_run * width + lanes - 1) / lanes;
     const Pieces pieces{s};
@@ -69,7 +69,7 @@ struct WeightGradient {
     const int64_t panel_size = pieces.at_once * piece_size + lanes; // whole registers are read
 
     explicit WeightGradient(const Shape& shape) : s(shape) {}
-    /// How much of what is computed counts.
+    /// The share of what is computed that is needed.
     double share() const {
         return static_cast<double>(s.in_channels * in_run * s.out_channels) /
                static_cast<double>(panels * tiles * lanes * units * unit);
@@ -77,7 +77,7 @@ struct WeightGradient {
     int64_t channel_of(int64_t block) const { return units * block / blocks * unit; }
     int64_t rows_of(int64_t block) const { return channel_of(block + 1) - channel_of(block); }
 
-    /// Place p of a copy reads at offsets[p] for the first tap.
+    /// Position p of a copy reads at offsets[p] for the first tap.
     void set_offsets(int64_t* offsets) const {
         for (int64_t n = 0; n < pieces.at_once; ++n)
             for (int64_t x = 0; x < pieces.out[0]; ++x)
@@ -112,7 +112,7 @@ struct WeightGradient {
             const float* from = input + ((top[0] + x) * s.in[1] + top[1] + begin[1]) * s.in[2];
             float* line = to + begin[1] * row;
             const int64_t rows = end[1] - begin[1], first = left - s.padding[2], there = right - left;
-            const bool together = there < 16 || there == pieces.width; // short rows are turned with the next ones
+            const bool together = there < 16 || there == pieces.width; // short rows are transposed with the next ones
             if (together)
                 steps.turn(there == s.in[2] && there == pieces.width ? line : turned, width, from, s.in_space, channels,
                            rows * s.in[2]);
@@ -137,7 +137,7 @@ struct WeightGradient {
     }
 };
 
-/// What a task computes: for one panel some blocks and runs.
+/// What a task computes: some blocks and runs for one panel.
 struct Part {
     int64_t group, panel, block, block_end, run, run_end;
 };
@@ -145,7 +145,7 @@ struct Part {
 void add_part(const WeightGradient& w, const Part& part, int64_t count, const float* x, const float* g,
               int64_t g_places, const int64_t* offsets, bool first, float* grad_weight) {
     const Shape& s = w.s;
-    constexpr int64_t at_once = 192; // places that stay in the first cache
+    constexpr int64_t at_once = 192; // positions that stay in the first cache
     const int64_t runs = part.run_end - part.run, taps = runs * w.in_run, tile = 3 * w.unit * w.lanes;
     const int64_t channel = part.panel * w.width, channels = std::min(w.width, s.in_channels - channel);
     const int64_t blocks = part.block_end - part.block;
@@ -163,8 +163,8 @@ void add_part(const WeightGradient& w, const Part& part, int64_t count, const fl
     for (int64_t b = 0; b < blocks; ++b) {
         const int64_t o = w.channel_of(part.block + b), rows = std::min(w.rows_of(part.block + b), s.out_channels - o);
         for (int64_t r = 0; r < rows; ++r) {
-            // The sums of a channel of the output: [run][tap][channel of the panel], and then a channel's taps side by
-            // side.
+            // The sums of a channel of the output: [run][tap][channel of the panel], copied to contiguous taps per
+            // channel.
             const float* from = sums.data + b * runs * w.tiles * tile + r * w.lanes;
             int64_t step = tile;
             if (w.in_run > 1 || w.tiles > 1) {
@@ -183,7 +183,7 @@ void add_part(const WeightGradient& w, const Part& part, int64_t count, const fl
                 from = there;
             }
             if (from == to) continue;
-            // Where all taps are there, one line.
+            // If all taps are there, one line.
             const int64_t count = taps == s.taps ? channels * taps : taps;
             for (int64_t c = 0; c < channels * taps; c += count, to += s.taps, from += count)
                 if (first)
@@ -199,7 +199,7 @@ void add_part(const WeightGradient& w, const Part& part, int64_t count, const fl
 
 bool run_weight(const Shape& s, const float* input, const float* grad_output, float* grad_weight) {
     WeightGradient w(s);
-    // A few places are not worth a copy where the product can read them as they lie.
+    // Few positions do not pay for a copy if the product can read them as they are.
     if (s.direct && s.batch * s.out_space < 64) return false;
     if (w.share() < (s.out[0] * s.kernel[0] > 1 ? 0.5 : 0.7)) return false;
     const Pieces& pieces = w.pieces;
@@ -209,7 +209,7 @@ bool run_weight(const Shape& s, const float* input, const float* grad_output, fl
     w.set_offsets(offsets.data);
     auto grads_of = [&](int64_t group) { return grads.data + group * w.units * w.unit * most; };
 
-    // Tasks are as large as leaves one for each thread, and some to spare.
+    // Tasks are as large as they can be with one for each thread, and some to spare.
     const int64_t threads = num_threads(), wanted = threads == 1 ? 1 : 3 * threads, columns = s.groups * w.panels;
     constexpr int64_t most_tiles = 36; // their sums leave room in the second cache
     int64_t some = std::min(std::clamp<int64_t>(most_tiles / (w.runs * w.tiles), 1, 16), w.blocks);

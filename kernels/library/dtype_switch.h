@@ -1,7 +1,7 @@
 // kernels/library/dtype_switch.h: from a dtype to a type, for kernels written as templates.
 //
-// Every type in a list is one more copy of what it calls: keep that small. Moving elements needs their size only
-// (`by_size`); what is bound by memory can work in one wide type and load and store by dtype.
+// Every type in a list is one more copy of what it calls, so keep lists short. Moving elements needs only their size
+// (`by_size`). What is bound by memory can compute in one wide type and load and store by dtype.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -24,19 +24,19 @@ constexpr Types<A..., B...> operator+(Types<A...>, Types<B...>) {
 using AllTypes = decltype(FloatingTypes{} + NarrowIntegers{} + WideUnsigned{} +
                           Types<bool, std::complex<float>, std::complex<double>>{});
 
-/// torch's error for a dtype that a kernel is not there for.
+/// torch's error for a dtype without a kernel.
 [[noreturn, gnu::cold]] inline void refuse_dtype(const char* kernel, DType dtype) {
     fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
 }
 
-/// f(T{}) for the type among `types` that `dtype` stands for.
+/// Calls f(T{}) for the type among `types` that `dtype` stands for.
 template <class... T, class F>
 void for_type(Types<T...>, DType dtype, const char* kernel, F f) {
     bool found = ((dtype == dtype_of<T> ? (f(T{}), true) : false) || ...);
     if (!found) refuse_dtype(kernel, dtype);
 }
 
-/// f(T{}) for a type of that many bytes, to move elements about.
+/// Calls f(T{}) for a type of that many bytes, to move elements.
 template <class F>
 void by_size(size_t bytes, F f) {
     struct Sixteen {

@@ -1,7 +1,7 @@
-// Fourier transforms. A transform of blocks (fft_isa.h) runs Stockham's mixed-radix stages over many sequences side by side.
-// One long sequence is made into such: n = first * second numbers are a matrix whose columns are transformed, multiplied by
-// roots of unity and transposed, and whose rows are transformed then (Bailey 1990, "FFTs in external or hierarchical
-// memory"). Lengths with a large prime factor go through Bluestein's convolution.
+// kernels/library/fft.cpp: plans Fourier transforms. A transform of blocks (fft_isa.h) runs Stockham's mixed-radix
+// stages over many sequences side by side. One long sequence becomes a matrix of n = first * second numbers: its
+// columns are transformed, multiplied by roots of unity and transposed, then its rows are transformed (Bailey 1990,
+// "FFTs in external or hierarchical memory"). Lengths with a large prime factor use Bluestein's convolution.
 #include "kernels/library/fft.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@
 namespace kindling::library {
 namespace {
 
-// exp(-2 pi i numerator / denominator) with the argument brought into an eighth of the circle first.
+// exp(-2 pi i numerator / denominator), with the argument reduced to an eighth of the circle first.
 struct Root {
     double re, im;
 };
@@ -58,7 +58,7 @@ const FourierLoops<R>& loops() {
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// The radices of n, or nothing if it has a prime factor that is too large.
+/// The radices of n; none if it has a prime factor that is too large.
 std::vector<int> radices_of(int64_t n) {
     std::vector<int> radices;
     int twos = __builtin_ctzll(static_cast<uint64_t>(n));
@@ -75,7 +75,7 @@ std::vector<int> radices_of(int64_t n) {
     return radices;
 }
 bool has_stages(int64_t n) { return n == 1 || !radices_of(n).empty(); }
-/// What the stages cost, in passes of radix 8 over the blocks.
+/// The cost of the stages, in passes of radix 8 over the blocks.
 double cost_of(const std::vector<int>& radices) {
     double cost = 0;
     for (int r : radices) cost += r == 16 ? 1.6 : r == 8 ? 1 : r <= 4 ? 0.8 : 0.5 + 0.2 * r;
@@ -87,7 +87,7 @@ template <class R>
 struct Stages {
     int64_t n = 0;
     std::vector<int> radices;
-    std::vector<R> twiddles, roots;  // as FourierLoops::stage wants them, stage after stage
+    std::vector<R> twiddles, roots;  // as FourierLoops::stage reads them, stage after stage
 
     void push(std::vector<R>& to, int64_t numerator, int64_t denominator) {
         Root w = root(static_cast<uint64_t>(numerator), static_cast<uint64_t>(denominator));
@@ -109,7 +109,7 @@ struct Stages {
             length = m;
         }
     }
-    /// x is overwritten, as is the spare room; the result's place is returned.
+    /// Overwrites x and the spare memory; returns where the result is.
     R* run(R* x, R* spare, bool back) const {
         const R *w = twiddles.data(), *angles = roots.data();
         int64_t length = n, s = 1;
@@ -126,7 +126,7 @@ struct Stages {
     }
 };
 
-constexpr int64_t shortest_row = 256;           // below it, blocks of many rows are quicker
+constexpr int64_t shortest_row = 256;           // below it, blocks of many rows are faster
 constexpr int64_t longest_table = int64_t{1} << 16;  // of the factors between columns and rows
 
 /// What a plan is for: sequences as lanes of blocks, one sequence, or the factors of real transforms.
@@ -139,7 +139,7 @@ struct Plan {
     Stages<R> first;  // of blocks, or of a row's columns
     Stages<R> second;
     std::vector<R> between, outer;  // FourierLoops::transpose
-    // Bluestein's way, if it is there
+    // Bluestein's algorithm, if it is used
     std::shared_ptr<const Plan> padded;
     std::vector<R> chirp, conjugate, kernel;  // kernel: the transformed chirp, divided by padded->n
     std::vector<R> turns;  // exp(-pi i k / n) for k = 0 to n / 2, real parts first
@@ -151,7 +151,7 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use);
 template <class R>
 void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back);
 
-/// The columns' length that costs least, or 0.
+/// The cheapest length of the columns, or 0.
 template <class R>
 int64_t first_of(int64_t n) {
     int64_t best = 0;
@@ -162,7 +162,7 @@ int64_t first_of(int64_t n) {
             int64_t second = n / first;
             auto waste = [](int64_t count) { return static_cast<double>(round_up(count, lanes<R>)) / static_cast<double>(count); };
             double cost = waste(second) * (cost_of(radices_of(first)) + 1.7) + waste(first) * (cost_of(radices_of(second)) + 0.7);
-            if (std::max(first, second) > 4096) cost *= 2;  // blocks beyond the second cache
+            if (std::max(first, second) > 4096) cost *= 2;  // blocks exceed the second cache
             if (!best || cost < least) {
                 best = first;
                 least = cost;
@@ -236,7 +236,7 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
     return plan;
 }
 
-// The plans used last. Made at the first transform and never destroyed.
+// The plans used last. Created at the first transform and never destroyed.
 template <class R>
 struct Cache {
     static constexpr int size = 16;
@@ -274,11 +274,12 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
     return found;
 }
 
-/// Blocks that one thread takes at a time.
+/// Blocks that one thread processes at a time.
 int64_t grain_of(int64_t numbers) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(numbers, 1)); }
 
-/// Prefetches a row's result and the row after it before the row is worked on. Without it 2048 real rows of 2048 take 1.8 times
-/// as long: a row is two pages, at whose ends the processor stops prefetching. Rows that fill the first cache are left to it.
+/// Prefetches a row's result and the row after it before the row is processed. Without it 2048 real rows of 2048 take
+/// 1.8 times as long: a row is two pages, at whose ends the hardware prefetcher stops. Rows that fill the first cache
+/// are left to it.
 void prefetch_row(const void* next, int64_t next_bytes, void* result, int64_t bytes) {
     if (next_bytes > (int64_t{1} << 15)) return;
     for (int64_t at = 0; at < next_bytes; at += 64) __builtin_prefetch(static_cast<const char*>(next) + at, 0, 2);
@@ -302,7 +303,7 @@ void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back) {
     }
     const int64_t first = plan.first.n, second = plan.second.n;
     const int64_t columns = (second + lanes<R> - 1) / lanes<R>, rows = (first + lanes<R> - 1) / lanes<R>;
-    const int64_t row = columns * lanes<R>;  // blocks
+    const int64_t row = columns * lanes<R>;  // in blocks
     Scratch<R> middle(rows * row * block<R>);
     parallel_for(0, columns, grain_of(first * lanes<R>), [&](int64_t begin, int64_t end) {
         Scratch<R> room(2 * first * block<R>);
@@ -324,12 +325,12 @@ void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back) {
     });
 }
 
-/// Whether sequences of n numbers are transformed one by one, not several as blocks.
+/// True if sequences of n numbers are transformed one by one, not several as blocks.
 bool by_rows(int64_t n) { return n >= shortest_row || !has_stages(n); }
 
 // ---- arrays [outer, n, inner]
 
-/// Up to `lanes` rows of `numbers` numbers, `row` apart, to the lanes of blocks, and back.
+/// Copies up to `lanes` rows of `numbers` numbers, `row` apart, to the lanes of blocks, and back.
 template <class R>
 void rows_to_lanes(const R* from, int64_t row, int64_t numbers, int64_t count, R* x) {
     constexpr int64_t item = sizeof(R);
@@ -343,13 +344,13 @@ void lanes_to_rows(const R* x, int64_t numbers, int64_t count, R* to, int64_t ro
     find_plane_copy(item)({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(x), {count, numbers}, {row * item, item},
                            {item, lanes<R> * item}});
 }
-/// `count` numbers of each of `rows` rows, to the lanes of rows of x, and back.
+/// Copies `count` numbers of each of `rows` rows to the lanes of rows of x, and back.
 template <class R>
 void copy_lanes(R* to, int64_t to_row, const R* from, int64_t from_row, int64_t rows, int64_t count) {
     for (int64_t j = 0; j < rows; ++j) std::memcpy(to + j * to_row, from + j * from_row, static_cast<size_t>(count) * sizeof(R));
 }
 
-/// body(first row, how many) for bundles of rows that are the lanes of blocks.
+/// Calls body(first row, how many) for bundles of rows that become the lanes of blocks.
 template <class F>
 void for_bundles(int64_t rows, int64_t lane_count, int64_t n, F body) {
     parallel_for(0, (rows + lane_count - 1) / lane_count, grain_of(n * lane_count), [&](int64_t begin, int64_t end) {
@@ -362,7 +363,7 @@ void for_rows(int64_t rows, int64_t n, F body) {
         for (int64_t i = begin; i < end; ++i) body(i);
     });
 }
-/// body(outer index, first inner index, how many) for neighbouring sequences that are the lanes of blocks.
+/// Calls body(outer index, first inner index, how many) for neighbouring sequences that become the lanes of blocks.
 template <class F>
 void for_columns(const Fourier& f, int64_t lane_count, F body) {
     const int64_t chunks = (f.inner + lane_count - 1) / lane_count;
@@ -373,12 +374,12 @@ void for_columns(const Fourier& f, int64_t lane_count, F body) {
         }
     });
 }
-/// Whether sequences that lie `inner` apart are taken as lanes where they are; else they are copied first.
+/// True if sequences `inner` apart are read as lanes in place; else they are copied first.
 template <class R>
 bool in_place(const Fourier& f) {
     return f.inner >= lanes<R> / 2 && f.n <= 4096 && has_stages(f.n);
 }
-/// [outer, rows, columns] numbers of `item` bytes to [outer, columns, rows].
+/// Transposes [outer, rows, columns] numbers of `item` bytes to [outer, columns, rows].
 void transpose_planes(const void* from, void* to, int64_t outer, int64_t rows, int64_t columns, int64_t item) {
     PlaneCopy copy = find_plane_copy(static_cast<int>(item));
     const int64_t plane = rows * columns * item;
@@ -439,7 +440,7 @@ void run_from_real(const Fourier& f, const R* in, R* out) {
     const FourierLoops<R>& loop = loops<R>();
     const int64_t n = f.n, kept = n / 2 + 1;
     const auto scale = static_cast<R>(f.scale);
-    const R sign = f.forward ? R{1} : R{-1};  // of real numbers the way back is the conjugate
+    const R sign = f.forward ? R{1} : R{-1};  // of real numbers the inverse is the conjugate
     if (n % 2) {
         Scratch<R> whole(2 * f.outer * n * f.inner);
         for (int64_t i = 0; i < f.outer * n * f.inner; ++i) {
@@ -486,7 +487,7 @@ void run_from_real(const Fourier& f, const R* in, R* out) {
         auto plan = plan_of<R>(half, Use::Row);
         for_rows(f.outer, n, [&](int64_t i) {
             prefetch_row(in + (i + 1) * n, n * item, out + 2 * i * kept, 2 * kept * item);
-            Scratch<R> room(2 * kept);  // rows of the result do not begin with a cache line
+            Scratch<R> room(2 * kept);  // rows of the result do not begin at a cache line
             run_row(*plan, in + i * n, room.data, R{1}, false);
             loop.untangle(room.data, out + 2 * i * kept, half, turns, scale, sign);
         });

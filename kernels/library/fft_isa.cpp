@@ -1,3 +1,4 @@
+// kernels/library/fft_isa.cpp: the stages of Fourier transforms over blocks of lanes, for one instruction set.
 #include "kernels/library/fft_isa.h"
 
 #include <cstring>
@@ -49,7 +50,7 @@ inline Complex<V> factor(const R* w) {
 
 // ---- the order of lanes
 
-// Element i of the two registers side by side, for each i of the list; the compiler finds the instruction.
+// Element i of the two registers side by side, for each i of the list. The compiler selects the instruction.
 template <class T, int... I>
 inline Vec<T> pick(Vec<T> a, Vec<T> b, std::integer_sequence<int, I...>) {
     return {__builtin_shufflevector(a.v, b.v, I...)};
@@ -63,7 +64,7 @@ constexpr std::integer_sequence<int, (I % 2 * width + (reversed ? width - 1 - I 
 zipped(std::integer_sequence<int, I...>) {
     return {};
 }
-// A round of a transpose: lanes with bit D of one register change places with those without it of the other.
+// One round of a transpose: lanes with bit D of one register are exchanged with those without it of the other.
 template <int width, int D, bool upper, int... I>
 constexpr std::integer_sequence<int, (upper ? (I & D ? width + I : I + D) : (I & D ? width + (I ^ D) : I))...>
 exchanged(std::integer_sequence<int, I...>) {
@@ -72,7 +73,7 @@ exchanged(std::integer_sequence<int, I...>) {
 template <class T>
 using Places = std::make_integer_sequence<int, Vec<T>::width>;
 
-/// re0 im0 re1 im1 ... in two registers to real and imaginary parts, and back; the last number first if asked.
+/// Splits re0 im0 re1 im1 ... in two registers into real and imaginary parts, and back; last number first if asked.
 template <class T, bool reversed = false>
 inline Complex<Vec<T>> parts(Vec<T> a, Vec<T> b) {
     constexpr int w = Vec<T>::width;
@@ -103,7 +104,7 @@ inline void transpose_round(Vec<T>* rows) {
             rows[i + D] = pick(a, b, exchanged<w, D, true>(Places<T>{}));
         }
 }
-/// A square of as many rows as a register has lanes: from[i] to the memory at to + i * step.
+/// Transposes a square with as many rows as a register has lanes: from[i] to the memory at to + i * step.
 template <class T>
 inline void transpose_square(const Vec<T>* from, T* to, int64_t step) {
     constexpr int w = Vec<T>::width;
@@ -183,13 +184,13 @@ inline void butterfly5(Complex<V>* v) {
 
 // ---- stages
 
-/// f(k) for k from `first` to below r, written out.
+/// Calls f(k) for k from `first` to below r, unrolled.
 template <int r, class F>
 inline void each(int first, F f) {
 #pragma GCC unroll 16
     for (int k = first; k < r; ++k) f(k);
 }
-/// body(from, to, factors): one butterfly's registers, for all of a stage.
+/// Calls body(from, to, factors) for one butterfly's registers, for all of a stage.
 template <class R, class F>
 inline void for_butterflies(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, F body) {
     for (int64_t p = 0; p < m; ++p, w += 2 * (r - 1))
@@ -214,8 +215,8 @@ inline void stage_of(int64_t m, int64_t s, const R* x, R* y, const R* w, bool ba
         });
     });
 }
-/// Any odd radix. Numbers as far from 0 forwards as backwards go together, which leaves real factors: `roots` has cosines and
-/// sines.
+/// Any odd radix. Numbers at the same distance forwards and backwards from 0 are combined, which leaves real factors:
+/// `roots` has cosines and sines.
 template <class R>
 void stage_odd(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const R* roots, bool back) {
     using V = Vec<R>;
@@ -251,7 +252,7 @@ void stage_odd(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const 
     });
 }
 
-/// Radix 16 as four by four, by way of memory: all in registers it would be six times the code and no faster.
+/// Radix 16 as four by four, through memory: all in registers it would be six times the code and no faster.
 template <class R>
 void stage16(int64_t m, int64_t s, const R* x, R* y, const R* w, bool back) {
     using V = Vec<R>;
@@ -374,7 +375,7 @@ void transpose(const R* x, int64_t rows, int64_t columns, const R* w, const R* o
 
 // ---- real numbers
 
-/// What the transform of pairs has at k and at n - k (a and b) becomes the transform's values there, twice as large.
+/// The values a and b, at k and at n - k, of the transform of pairs become those of the real transform, doubled.
 template <class V>
 struct Both {
     Complex<V> at, mirrored;
@@ -387,7 +388,7 @@ inline Both<V> untangled(Complex<V> a, Complex<V> b, Complex<V> w, V scale, V si
     auto sum = even + turned, rest = even - turned;
     return {{sum.re * scale, sum.im * sign}, {rest.re * scale, (V::all(0) - rest.im) * sign}};
 }
-/// The inverse: x at k and n - k to the numbers of the transform of pairs, twice as large.
+/// The inverse: x at k and n - k become the values of the transform of pairs, doubled.
 template <class V>
 inline Both<V> entangled(Complex<V> a, Complex<V> b, Complex<V> w) {
     Complex<V> even{a.re + b.re, a.im - b.im}, odd{a.re - b.re, a.im + b.im};
@@ -395,7 +396,7 @@ inline Both<V> entangled(Complex<V> a, Complex<V> b, Complex<V> w) {
     return {{even.re - turned.im, even.im + turned.re}, {even.re + turned.im, turned.re - even.im}};
 }
 
-/// y[k], y[n - k] = f(x[k], x[n - k], w[k]) for k from 0 to n / 2: by registers while both ends stay apart.
+/// y[k], y[n - k] = f(x[k], x[n - k], w[k]) for k from 0 to n / 2, by registers while both ends stay apart.
 template <class R, class F>
 inline void mirrored(const R* x, R* y, int64_t n, const R* w, F f) {
     using V = Vec<R>;

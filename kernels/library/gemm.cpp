@@ -1,3 +1,4 @@
+// kernels/library/gemm.cpp: which way a matrix product is computed, threads, and dtypes that are converted.
 #include "kernels/library/gemm.h"
 
 #include <algorithm>
@@ -23,8 +24,9 @@ const GemmSteps& gemm_steps() { return KINDLING_OF_ISA(gemm_steps); }
 void run_part(const GemmPart<float>& part) { gemm_steps().gemm_float(part); }
 void run_part(const GemmPart<double>& part) { gemm_steps().gemm_double(part); }
 
-// Calls piece(first row, rows, first column, columns) for parts of a product on one thread that take a tenth of a second or so, with
-// an ear for signals between them: the code that multiplies cannot be interrupted. Small ones are one part.
+// Calls piece(first row, rows, first column, columns) for parts of a single-threaded product. Each takes about a tenth
+// of a second, and signals are handled between them, since the product itself cannot be interrupted. Small ones are one
+// part.
 template <class F>
 void in_pieces(int64_t m, int64_t n, int64_t k, F piece) {
     constexpr double enough = 2e9;
@@ -66,7 +68,7 @@ GemmPart<T> part_of(const Gemm& g) {
             g.b_panel};
 }
 
-// out' = b' a': the same elements, added up in the same order. Of a Gemm or a GemmPart; steps between the matrices of a
+// out' = b' a': the same elements, summed in the same order. For a Gemm or a GemmPart; steps between the matrices of a
 // batch are the caller's.
 template <class Product>
 void turn(Product& p) {
@@ -82,7 +84,7 @@ template <class T>
 void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch, int64_t c_batch) {
     if (part.m == 0 || part.n == 0 || batch == 0) return;
     if (part.beta == 0) part.c = nullptr;
-    // Rows are what tiles go along: turn the product if its result lies by columns, or has only a few.
+    // Tiles run along rows. Transpose the product if its result is stored by columns, or has few of them.
     bool by_columns = part.out_column != 1 && part.out_row == 1 && part.m > 1;
     if (part.m > 4 && !part.b_panel && (part.n <= 4 || by_columns)) {
         turn(part);
@@ -103,7 +105,7 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
         in_pieces(whole.m, whole.n, whole.k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) { run_part(moved(whole, i, rows, j, columns)); });
     };
 
-    // The grid of pieces that the threads share.
+    // The grid of pieces that threads share.
     double work = static_cast<double>(part.m) * static_cast<double>(part.n) * static_cast<double>(part.k);
     int64_t rows = 1, columns = 1;
     int threads = num_threads();
@@ -149,7 +151,7 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
     });
 }
 
-// Rows of a matrix of half numbers as floats, one after the other.
+// Converts rows of a matrix of half numbers to contiguous floats.
 void widen(DType dtype, float* to, const void* from, int64_t rows, int64_t columns, int64_t row, int64_t column) {
     TileFunction move = find_move(move_to_float(dtype));
     const auto* source = static_cast<const uint16_t*>(from);
@@ -167,7 +169,7 @@ void widen(DType dtype, float* to, const void* from, int64_t rows, int64_t colum
     });
 }
 
-// By tiles, in pieces that the threads share. False where it is not for them.
+// By AMX tiles, in pieces that the threads share. False if the product is not for them.
 bool run_tiles(TilesPart whole) {
     if (whole.m <= 4 || whole.n <= 4 || whole.k == 0 || !has_tiles()) return false;
     constexpr double enough = 8e6;  // multiply-adds below which waking a thread does not pay
@@ -189,7 +191,7 @@ bool run_tiles(TilesPart whole) {
         });
         return true;
     }
-    // Each piece packs the other operand for itself: columns are dealt out where there are enough of them.
+    // Each piece packs the other operand for itself, so columns are split if there are enough of them.
     const bool by_rows = whole.m > 2 * whole.n;
     const int64_t size = by_rows ? whole.m : whole.n, most = std::min(threads, static_cast<int64_t>(work / enough) + 1);
     const int64_t step = ((size + most - 1) / most + 31) / 32 * 32, pieces = (size + step - 1) / step;
@@ -213,14 +215,15 @@ TilesPart tiles_of(const Gemm& g, TilesPart::Kind kind) {
             static_cast<float>(g.alpha), static_cast<float>(g.beta), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch};
 }
 
-// By the processor's own instruction, in pieces that the threads share.
+// By AVX512-BF16, in pieces that the threads share.
 void run_bf16(const Gemm& g, const uint16_t* a, const uint16_t* b, float* out) {
     if (run_tiles({g.m, g.n, g.k, a, g.a_row, g.a_column, b, g.b_row, g.b_column, out, g.n, TilesPart::Float})) return;
     Bf16Part whole{g.m, g.n, g.k, a, g.a_row, g.a_column, b, g.b_row, g.b_column, out, g.n};
     double work = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
     bool by_rows = g.m > g.n;
     int64_t threads = num_threads(), size = by_rows ? g.m : g.n, unit = by_rows ? 12 : 32;
-    // Each piece packs the other operand for itself: more of them than threads only where that is little of the work.
+    // Each piece packs the other operand for itself. So there are more pieces than threads only if packing is little of
+    // the work.
     int64_t most = threads == 1 ? 1 : size >= 4096 ? 2 * threads : threads;
     int64_t wanted = std::min<int64_t>(most, static_cast<int64_t>(work / parallel_work) + 1);
     int64_t step = ((size + wanted - 1) / wanted + unit - 1) / unit * unit;
@@ -235,7 +238,7 @@ void run_bf16(const Gemm& g, const uint16_t* a, const uint16_t* b, float* out) {
     });
 }
 
-// Few rows read every number of b once: a block of its columns at a time becomes floats that stay in the cache.
+// Few rows read every number of b once: b is converted to float in blocks of columns that stay in the cache.
 void run_few_rows(const Gemm& g, const float* a, const uint16_t* b, float* out) {
     const bool turned = g.b_row == 1;
     const int64_t block = std::max<int64_t>(16384 / std::max<int64_t>(g.k, 1) / 32 * 32, 32), blocks = (g.n + block - 1) / block;
@@ -270,7 +273,7 @@ void run_half(Gemm g) {
             run_bf16(g, left, right, out.data);
         } else {
             if (index == 0 || g.a_batch) widen(g.dtype, a.data, left, g.m, g.k, g.a_row, g.a_column);
-            // Kept by columns when it is: dots and packing read it along k then.
+            // It stays by columns if it is: dot products and packing then read it along k.
             bool turned = g.b_row == 1;
             if (few) {
                 run_few_rows(g, a.data, right, out.data);
@@ -303,7 +306,7 @@ void run_half(Gemm g) {
     }
 }
 
-// (ar + ai i)(br + bi i) by four real products over the same memory, whose parts lie two apart.
+// (ar + ai i)(br + bi i) by four real products over the same memory, with a stride of two.
 template <class R>
 void run_complex(const Gemm& g) {
     Scratch<R> real(g.m * g.n), imaginary(g.m * g.n);
@@ -363,7 +366,7 @@ void run_complex(const Gemm& g) {
     }
 }
 
-// Integers wrap around, so sums are formed in the unsigned type and any order will do.
+// Integers wrap around, so sums are computed in the unsigned type, in any order.
 template <class T>
 void run_integer(const Gemm& g) {
     using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;

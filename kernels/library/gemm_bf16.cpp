@@ -1,6 +1,7 @@
-// Two products of bfloat16 are added to a float in one instruction, so the unit of everything here is a pair: elements
-// 2p and 2p + 1 along k, side by side in 32 bits. With pairs for numbers this is the blocked product of gemm_isa.cpp.
-// Compiled for processors that have the instruction; nothing here may be called on others.
+// kernels/library/gemm_bf16.cpp: bfloat16 products by AVX512-BF16. One instruction adds two products to a float. So the
+// unit of everything here is a pair: elements 2p and 2p + 1 along k, side by side in 32 bits. With pairs for numbers
+// this is the blocked product of gemm_isa.cpp. Compiled for processors with that instruction; not to be called on
+// others.
 #include "kernels/library/gemm_bf16.h"
 
 #include <cstring>
@@ -19,7 +20,7 @@ inline uint32_t pair_at(const uint16_t* from, int64_t step, bool both) {
     return from[0] | (both ? static_cast<uint32_t>(from[step]) << 16 : 0);
 }
 
-// to[p * to_step + r] = pair p of row r, whose elements lie one after the other; four rows and pairs at a time.
+// to[p * to_step + r] = pair p of row r, whose elements are contiguous; four rows and pairs at a time.
 void turn_pairs(uint32_t* to, int64_t to_step, const uint16_t* from, int64_t row, int64_t rows, int64_t k) {
     const int64_t pairs = k / 2, whole = pairs / 4 * 4;
     int64_t r = 0;
@@ -48,7 +49,7 @@ void pack_anyhow(uint32_t* to, int64_t to_step, const uint16_t* from, int64_t li
             to[p * to_step + i] = pair_at(from + i * line + 2 * p * step, step, 2 * p + 1 < k);
 }
 
-// The same for 32 neighbouring columns: two rows are interleaved.
+// The same for 32 adjacent columns: two rows are interleaved.
 void interleave(uint32_t* to, const uint16_t* from, int64_t step, int64_t k) {
     const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4,
                                          35, 3, 34, 2, 33, 1, 32, 0);
@@ -61,7 +62,7 @@ void interleave(uint32_t* to, const uint16_t* from, int64_t step, int64_t k) {
     }
 }
 
-// Panels of `panel` lines, each panel's pairs one after the other; padded with zeros.
+// Packs panels of `panel` lines, each panel's pairs consecutive; padded with zeros.
 void pack(uint32_t* to, int64_t panel, const uint16_t* from, int64_t line, int64_t step, int64_t lines, int64_t k) {
     const int64_t pairs = (k + 1) / 2;
     for (int64_t i = 0; i < lines; i += panel, to += panel * pairs, from += panel * line) {
@@ -104,7 +105,7 @@ void pack(uint32_t* to, int64_t panel, const uint16_t* from, int64_t line, int64
     }
 }
 
-// Few rows against columns that lie along k (a weight kept as [out, in]): sums of products, four columns at once.
+// Few rows times columns that are contiguous along k (a weight kept as [out, in]): dot products, four columns at once.
 void dots(const Bf16Part& part) {
     const int64_t whole = part.k & ~int64_t{31};
     const auto rest = static_cast<__mmask32>((uint32_t{1} << (part.k - whole)) - 1);

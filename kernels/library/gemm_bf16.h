@@ -1,10 +1,11 @@
-// kernels/library/gemm_bf16.h: the bfloat16 matrix product by the processor's own instruction for it.
+// kernels/library/gemm_bf16.h: the bfloat16 matrix product by AVX512-BF16.
 #pragma once
 #include <cstdint>
 
 namespace kindling::library {
 
-/// Where has_bf16_products(): out = a @ b on one thread, bits of bfloat16 to float. Strides count elements; out's columns lie one after the other.
+/// Only if has_bf16_products(): out = a @ b on one thread, bits of bfloat16 to float. Strides count elements; out's
+/// columns are contiguous.
 struct Bf16Part {
     int64_t m, n, k;
     const uint16_t* a;

@@ -1,5 +1,5 @@
-// The matrix product on one thread, after Goto and van de Geijn: blocks of b and of a are copied into the order in
-// which a small register-tiled kernel reads them. Products of few rows skip the copies.
+// kernels/library/gemm_isa.cpp: the matrix product on one thread, after Goto and van de Geijn. Blocks of b and of a are
+// packed into the order in which a small register-tiled kernel reads them. Products of few rows skip the packing.
 #include "kernels/library/gemm_isa.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t k_block = 256;
 
-// How many rows the register tile has; it is two registers wide.
+// rows of the register tile, which is two registers wide
 #if defined(__AVX512F__)
 template <class T>
 constexpr int tile_rows = 12;
@@ -26,7 +26,7 @@ template <class T>
 constexpr int tile_rows = 4;
 #endif
 
-// What becomes of a tile of sums.
+// What is done with a tile of sums.
 template <class T>
 struct Target {
     T* out;
@@ -49,7 +49,7 @@ inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
     target.out[i * target.out_row + j * target.out_column] = value;
 }
 
-// A tile of sums that does not go straight to memory: at an edge, turned, or scaled.
+// A tile of sums that is not stored directly: at an edge, transposed, or scaled.
 template <class T>
 [[gnu::noinline]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
     for (int i = 0; i < rows; ++i)
@@ -106,7 +106,7 @@ template <class T, int R>
     put_tile(target, sums[0], R, columns);
 }
 
-// The whole tile with a known layout of a, so that the addresses are cheap: `packed` has its rows side by side.
+// The whole tile with a known layout of a, so that addresses are cheap. If `packed`, a's rows are side by side.
 template <class T>
 [[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns) {
     tile<T, tile_rows<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns);
@@ -127,7 +127,7 @@ void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const
 template <class T>
 using Rows = std::make_integer_sequence<int, tile_rows<T>>;
 
-// Columns [0, n) of k rows of b, in panels of two registers, each panel's rows one after the other; padded with zeros.
+// Packs columns [0, n) of k rows of b in panels of two registers, each panel's rows consecutive; padded with zeros.
 template <class T>
 [[gnu::noinline]] void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     constexpr int64_t N = 2 * Vec<T>::width;
@@ -188,8 +188,8 @@ void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64
     }
 }
 
-// Few rows, b's columns contiguous along k (a weight kept as [out, in]): sums of products, four columns at once, in
-// 16 interleaved partial sums whatever the register width.
+// Few rows, b's columns contiguous along k (a weight kept as [out, in]): dot products, four columns at once, in 16
+// interleaved partial sums whatever the register width.
 template <class T>
 void dots(const GemmPart<T>& part) {
     constexpr int lanes = 16;
@@ -197,7 +197,7 @@ void dots(const GemmPart<T>& part) {
     constexpr int parts = lanes / V::width;
     Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
     int64_t k = part.k, whole = k & ~int64_t{lanes - 1};
-    // Four sums at once: sixteen lanes are folded in half until one is left, whatever the register width.
+    // Four sums at once: sixteen lanes are halved until one is left, whatever the register width.
     auto finish = [&](const V(*sums)[parts], int columns, const T* a, const T* b, T* totals) {
         alignas(64) T partial[4][lanes];
         for (int c = 0; c < 4; ++c)
@@ -250,7 +250,7 @@ void dots(const GemmPart<T>& part) {
     }
 }
 
-// Memory that will be read soon, in rows: asked for a slice at a time, between tiles.
+// Rows of memory that will be read soon. They are prefetched a slice at a time, between tiles.
 struct Ahead {
     const char* at = nullptr;
     int64_t rows = 0, row = 0, row_lines = 0; // bytes from one row to the next
@@ -275,7 +275,7 @@ void run(const GemmPart<T>& part) {
     if (part.may_dot && !part.b_panel && part.b_row == 1 && part.a_column == 1) return dots(part);
 
     // A block of a stays in the second cache. If it is all of a, each panel of b is read once: it is packed into the
-    // first cache, and used up. Otherwise a block of panels is kept for the blocks of a that follow.
+    // first cache and used up. Otherwise a block of panels is kept for the following blocks of a.
     constexpr int64_t m_block = 32 * M * 4 / item;
     const bool once = part.m <= m_block;
     // b's rows are read in place where that costs nothing: few rows of a, or a b small enough to stay in cache.
@@ -286,7 +286,7 @@ void run(const GemmPart<T>& part) {
     const bool one_panel = once || plain_b;
     Buffer<T> packed_b(part.b_panel || (plain_b && part.n % N == 0) ? 0 : (one_panel ? N : (n_block + N - 1) / N * N) * kb);
     Buffer<T> packed_a(plain_a ? 0 : (once ? (part.m + M - 1) / M * M : m_block) * kb);
-    // What does not stay in the second cache from one use to the next is asked for early.
+    // What does not stay in the second cache from one use to the next is prefetched.
     constexpr int64_t far = (512 << 10) / item;
     const bool far_b = part.k * part.n > far, far_out = part.m * part.n > far && part.out_column == 1;
 
@@ -295,7 +295,7 @@ void run(const GemmPart<T>& part) {
         for (int64_t p0 = 0; p0 < part.k; p0 += k_block) {
             int64_t k = part.k - p0 < k_block ? part.k - p0 : k_block;
             Target<T> block = target.at(0, j0);
-            if (p0 > 0) { // later blocks of k add to what is there
+            if (p0 > 0) { // later blocks of k accumulate
                 block.c = block.out;
                 block.c_row = block.out_row;
                 block.c_column = block.out_column;
@@ -304,7 +304,8 @@ void run(const GemmPart<T>& part) {
             const T* b = part.b + p0 * part.b_row + j0 * part.b_column;
             for (int64_t i0 = 0; i0 < part.m; i0 += m_block) {
                 int64_t m = part.m - i0 < m_block ? part.m - i0 : m_block, tiles = (m + M - 1) / M;
-                // Rows that are not packed make tiles of one height; a last one of few rows would wait for its own sums.
+                // Rows that are not packed make tiles of equal height: a last one of few rows would be bound by the
+                // latency of its sums.
                 const int64_t high = plain_a ? (m + tiles - 1) / tiles : M;
                 const T* a = part.a + i0 * part.a_row + p0 * part.a_column;
                 if (!plain_a) pack_a(packed_a.data, a, part.a_row, part.a_column, m, k);

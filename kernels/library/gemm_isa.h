@@ -17,7 +17,7 @@ struct GemmPart {
     const T* c;
     int64_t c_row, c_column;
     T alpha, beta;
-    bool may_dot; // the whole product has few rows: columns of b may be dotted one by one
+    bool may_dot; // the whole product has few rows, so columns of b may be dotted one by one
     int64_t b_panel = 0; // as in Gemm
 };
 
@@ -25,7 +25,7 @@ struct GemmSteps {
     void (*gemm_float)(const GemmPart<float>& part);
     void (*gemm_double)(const GemmPart<double>& part);
     int panel_bytes; // of a row of a panel
-    /// Columns [0, n) of k rows of b as panels: of float, of double.
+    /// Packs columns [0, n) of k rows of b as panels: of float, of double.
     void (*pack[2])(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n);
 };
 

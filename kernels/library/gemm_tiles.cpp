@@ -1,9 +1,10 @@
-// A tile is 16 rows of 64 bytes; one instruction adds the product of two tiles to a third. A row of the left one is 32
-// bfloat16 (64 int8) along k, a row of the right one has 16 columns with 2 (4) neighbours along k side by side: groups of
-// 32 bits, which is what everything here moves. Blocked after Goto: panels of b, 32 columns wide, lie packed in the
-// second cache, 32 rows of a in the first; four tiles of sums go over them.
+// kernels/library/gemm_tiles.cpp: products of bfloat16 and int8 by AMX. A tile is 16 rows of 64 bytes; one instruction
+// adds the product of two tiles to a third. A row of the left one is 32 bfloat16 (64 int8) along k. A row of the right
+// one has 16 columns with 2 (4) neighbours along k side by side. So everything here moves groups of 32 bits. Blocked
+// after Goto: panels of b, 32 columns wide, are packed in the second cache, 32 rows of a in the first; four tiles of
+// sums run over them.
 //
-// Compiled for processors that have tiles; nothing here may be called on others.
+// Compiled for processors that have AMX; not to be called on others.
 #include "kernels/library/gemm_tiles.h"
 
 #include "kernels/intrinsics.h"
@@ -14,9 +15,9 @@ namespace {
 
 constexpr int64_t side = 16, line = 64, tile_bytes = side * line;  // rows of a tile, bytes of a row
 constexpr int64_t wide = 2 * side;                                 // rows and columns of a block of four tiles
-constexpr int64_t k_block = 1024;       // bytes along k: 32 rows of a stay in the first cache, panels of b go past it
+constexpr int64_t k_block = 1024;       // bytes along k: 32 rows of a stay in the first cache, panels of b are loaded past it
 constexpr int64_t depth = 4 * k_block;  // bytes along k that are packed at once
-constexpr int64_t b_room = 1 << 20;     // bytes of packed b, half the second cache of all processors that have tiles
+constexpr int64_t b_room = 1 << 20;     // bytes of packed b, half the second cache of all processors that have AMX
 
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t up(int64_t a, int64_t to) { return (a + to - 1) / to * to; }
@@ -29,7 +30,7 @@ struct Operand {
     Operand moved(int64_t lines, int64_t bytes) const { return {at + lines * line + bytes / item * step, line, step, item}; }
 };
 
-// Sixteen rows of sixteen groups become columns. Row r lies at from + r * step; of the first `rows` so many bytes are there.
+// Transposes sixteen rows of sixteen groups. Row r is at from + r * step. Of the first `rows`, so many bytes are read.
 [[gnu::noinline]] void turn_tile(char* to, const char* from, int64_t step, int64_t rows, int64_t bytes) {
     __m512i x[16], y[16];
     const __mmask64 mask = ones(bytes);
@@ -49,7 +50,7 @@ struct Operand {
         x[r + 3] = _mm512_unpackhi_epi64(y[r + 1], y[r + 3]);
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) {  // and the quarters among themselves
+    for (int r = 0; r < 4; ++r) {  // then the quarters among themselves
         const __m512i a = _mm512_shuffle_i32x4(x[r], x[r + 4], 0x88), b = _mm512_shuffle_i32x4(x[r], x[r + 4], 0xDD);
         const __m512i c = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0x88), d = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0xDD);
         _mm512_storeu_si512(to + r * line, _mm512_shuffle_i32x4(a, c, 0x88));
@@ -59,7 +60,7 @@ struct Operand {
     }
 }
 
-// Neighbours along k side by side, for up to 32 lines that lie one after the other: two tiles. `bytes` along k are there.
+// Interleaves neighbours along k, for up to 32 contiguous lines: two tiles. `bytes` along k are read.
 void interleave(char* to, const Operand& from, int64_t lines, int64_t bytes) {
     alignas(64) static constexpr uint8_t pairs[64] = {
         0,  1,  64, 65, 2,  3,  66, 67, 4,  5,  68, 69, 6,  7,  70, 71, 8,  9,  72, 73, 10, 11, 74, 75, 12, 13, 76, 77, 14, 15, 78, 79,
@@ -84,7 +85,7 @@ void interleave(char* to, const Operand& from, int64_t lines, int64_t bytes) {
     }
 }
 
-// Any steps: one tile of the left kind, rows along k.
+// Any steps: packs one tile of the left kind, rows along k.
 void gather_tile(char* to, const Operand& from, int64_t lines, int64_t bytes) {
     for (int64_t r = 0; r < side; ++r)
         for (int64_t i = 0; i < line; i += from.item) {
@@ -94,7 +95,7 @@ void gather_tile(char* to, const Operand& from, int64_t lines, int64_t bytes) {
         }
 }
 
-// Two tiles of the right kind for each 64 bytes along k: up to 32 columns.
+// Packs two tiles of the right kind for each 64 bytes along k: up to 32 columns.
 void pack_panel(char* to, const Operand& b, int64_t columns, int64_t bytes) {
     if (b.line == b.item) {
         for (int64_t p = 0; p < bytes; p += line)
@@ -102,7 +103,7 @@ void pack_panel(char* to, const Operand& b, int64_t columns, int64_t bytes) {
         return;
     }
     alignas(64) char rows[tile_bytes];
-    for (int64_t half = 0; half < wide; half += side)  // few lines at once, each as it lies
+    for (int64_t half = 0; half < wide; half += side)  // few lines at once, each as it is stored
         for (int64_t p = 0; p < bytes; p += line) {
             const Operand from = b.moved(half, p);
             char* tile = to + p * wide + half * line;
@@ -115,7 +116,7 @@ void pack_panel(char* to, const Operand& b, int64_t columns, int64_t bytes) {
         }
 }
 
-// Two tiles of the left kind for each 64 bytes along k: up to 32 rows.
+// Packs two tiles of the left kind for each 64 bytes along k: up to 32 rows.
 void pack_rows(char* to, const Operand& a, int64_t rows, int64_t bytes) {
     if (a.step == a.item) {
         for (int64_t r = 0; r < up(rows, side); ++r)
@@ -137,13 +138,13 @@ void pack_rows(char* to, const Operand& a, int64_t rows, int64_t bytes) {
     }
 }
 
-// A block of sums: 32 rows and columns, or 16 where no more are needed.
+// A block of sums: 32 rows and columns, or 16 if no more are needed.
 struct Block {
     bool bytes, tall, broad, add;
 };
 
-// `a` holds tiles, so far from one row to the next and from one tile along k to the next; the lower ones at `a_low`. Panels of
-// b are loaded past the first cache, as far as it is up to us.
+// `a` holds tiles, with the steps from one row to the next and from one tile along k to the next; the lower ones are at
+// `a_low`. Panels of b are loaded past the first cache, as far as that can be asked for.
 [[gnu::noinline]] void multiply(const Block& what, int64_t steps, const char* a, const char* a_low, int64_t a_row, int64_t a_step,
                                 const char* b, float* sums) {
     constexpr int64_t row = 2 * wide * sizeof(float);
@@ -194,7 +195,7 @@ struct Block {
     if (broad) _tile_stored(3, sums + side * 2 * wide + side, row);
 }
 
-// Sums become elements of out: up to 64 columns.
+// Converts sums to elements of out: up to 64 columns.
 [[gnu::noinline]] void put(const TilesPart& part, const float* sums, int64_t i, int64_t j, int64_t rows, int64_t columns) {
     const int64_t item = part.kind == TilesPart::BFloat16 ? 2 : 4;
     char* to = static_cast<char*>(part.out) + (i * part.out_row + j) * item;
@@ -253,7 +254,7 @@ void gemm_tiles(const TilesPart& given) {
     const int64_t length = part.k * item, all = up(length, line);
     Operand a{static_cast<const char*>(part.a), part.a_row * item, part.a_column * item, item};
     Operand b{static_cast<const char*>(part.b), part.b_column * item, part.b_row * item, item};
-    // Parts of k of one size, whole tiles.
+    // Parts of k of equal size, in whole tiles.
     const int64_t deep = least(all, depth), blocks = (deep + k_block - 1) / k_block, some = up((deep + blocks - 1) / blocks, line);
     const int64_t room = part.m <= 2 * wide ? b_room / 8 : b_room, n_up = up(part.n, 2 * wide);  // few rows use it up at once
     const int64_t n_block = least(room / deep < 2 * wide ? 2 * wide : room / deep / (2 * wide) * (2 * wide), n_up);
@@ -269,9 +270,9 @@ void gemm_tiles(const TilesPart& given) {
             const int64_t n = least(part.n - j0, n_block);
             for (int64_t d0 = 0; d0 < length; d0 += deep) {
                 const int64_t d = least(length - d0, deep);
-                // For each part of k panels one after the other.
+                // For each part of k, its panels consecutively.
                 auto panel_at = [&](int64_t p, int64_t j) { return packed_b.data + p * up(n, wide) + j * up(least(d - p, some), line); };
-                // Columns that lie along k are gone through a few at a time; of rows, two panels read whole lines.
+                // Columns contiguous along k are packed a few at a time; of rows, two panels read whole lines.
                 const int64_t group = b.step == item ? wide : 2 * wide, run = b.step == item ? some : line;
                 for (int64_t p = 0; p < d; p += some) {
                     const int64_t bytes = least(d - p, some);

@@ -1,11 +1,11 @@
-// kernels/library/gemm_tiles.h: products of bfloat16 and of int8 by the processor's tiles (AMX).
+// kernels/library/gemm_tiles.h: products of bfloat16 and of int8 by AMX tiles.
 #pragma once
 #include <cstdint>
 
 namespace kindling::library {
 
-/// out = alpha * (a @ b) + beta * c on one thread, for each of `batch` matrices. Steps count elements; out's columns lie one
-/// after the other. Sums are floats, or int32 where a and b are int8; they are rounded once.
+/// out = alpha * (a @ b) + beta * c on one thread, for each of `batch` matrices. Steps count elements; out's columns
+/// are contiguous. Sums are floats, or int32 where a and b are int8. They are rounded once.
 struct TilesPart {
     enum Kind : uint8_t { BFloat16, Float, Int32 };  // of out; Int32: a and b are int8, and there is no alpha, beta or c
     int64_t m, n, k;
@@ -22,7 +22,7 @@ struct TilesPart {
     int64_t batch = 1, a_batch = 0, b_batch = 0, out_batch = 0, c_batch = 0;
 };
 
-/// Only where has_tiles().
+/// Only if has_tiles().
 void gemm_tiles(const TilesPart& part);
 
 }  // namespace kindling::library

@@ -1,3 +1,4 @@
+// kernels/library/grid_sample.cpp: sampling of an input at the points of a grid, and its gradients.
 #include <algorithm>
 #include <cstring>
 
@@ -10,14 +11,14 @@
 namespace kindling::library {
 namespace {
 
-// Points go by blocks. Where each lies in the input is computed for a block at once, dimension by dimension; then the
-// points read their places in some channels, a register of points at a time: two neighbours in one load where all
-// places lie inside the input, else place by place, with nothing for those outside. Cubic, and the gradients, go point
-// by point, by rows of neighbours.
-// Planes lie apart by round numbers: a cache has no room for the same place of each of many.
+// Points are processed in blocks. Their positions in the input are computed for a whole block, dimension by dimension.
+// Then the points gather in some channels, a register of points at a time. Two neighbours are one load where all
+// positions are inside the input; else each position is loaded by itself, and those outside count as 0. Cubic
+// interpolation and gradients process one point at a time, by rows of neighbours.
+// The distance of planes is often a power of two, so a cache cannot hold the same position of many of them.
 constexpr int64_t channels_together = 8;
 
-/// Numbers beside one another.
+/// Adjacent numbers.
 template <class M, int n>
 struct Row {
     typedef M V __attribute__((vector_size(n * sizeof(M))));
@@ -36,11 +37,12 @@ struct Row {
     }
 };
 
-/// Keys's two cubics with a = -3/4, lowest power first: the far one (of the first and the last place) and the near one.
+/// Keys's two cubics with a = -3/4, lowest power first: the outer one (for the first and the last position) and the
+/// inner one.
 template <class M>
 constexpr M keys[2][4] = {{3, -6, M(3.75), M(-0.75)}, {1, 0, M(-2.25), M(1.25)}};
 
-/// What the places along a dimension weigh by the coordinate's fraction, and these weights' derivatives.
+/// The weights of the positions along a dimension by the coordinate's fraction, and their derivatives.
 template <int taps, class M>
 [[gnu::always_inline]] inline Row<M, taps> weights(M t) {
     Row<M, taps> result;
@@ -71,7 +73,7 @@ template <int taps, class M>
     return result;
 }
 
-/// One batch's tensors, from the first channel in work and the block's first point on.
+/// One batch's tensors, from the first channel in work and the block's first point.
 template <class M>
 struct Planes {
     const int64_t* in; // z, y, x
@@ -82,7 +84,7 @@ struct Planes {
     M *grad_from, *along[3];
     int count; // of the block's points
     [[gnu::always_inline]] int64_t place(int64_t z, int64_t y, int64_t x) const { return (z * in[1] + y) * in[2] + x; }
-    /// Writes the points from i on in channel c.
+    /// Writes the points from i onwards in channel c.
     [[gnu::always_inline]] void put(int64_t c, int i, typename Lanes<M>::V values) const {
         M* at = to + c * out_space + i;
         if (i + Lanes<M>::count <= count)
@@ -94,7 +96,7 @@ struct Planes {
     }
 };
 
-/// The element at each of these places.
+/// The element at each of these positions.
 [[gnu::always_inline]] inline Lanes<float>::V gather(const float* const (&at)[4], int64_t offset) {
     return Lanes<float>::V{at[0][offset], at[1][offset], at[2][offset], at[3][offset]};
 }
@@ -126,7 +128,7 @@ struct Planes {
     right = __builtin_shufflevector(a, b, 1, 3);
 }
 
-/// Points from i on, all of whose places lie inside.
+/// Points from i onwards, all of whose positions are inside.
 template <class M, int dims>
 void linear_inside(const Points<M>& p, int i, const Planes<M>& planes) {
     using L = Lanes<M>;
@@ -189,7 +191,7 @@ void cubic_inside(const Points<M>& p, int i, const Planes<M>& planes) {
     }
 }
 
-/// Where points from i on read along dimension d, by how much each place counts, and whether it is there.
+/// For points from i onwards: the positions read along dimension d, their weights, and whether they are inside.
 template <class M, int taps>
 struct Reads {
     using L = Lanes<M>;
@@ -200,7 +202,7 @@ struct Reads {
         for (int k = 0; k < taps; ++k) {
             std::memcpy(&index[k], p.first[d] + i, sizeof index[k]);
             index[k] += k;
-            if constexpr (taps == 4) { // the padding's rule holds for each place
+            if constexpr (taps == 4) { // the padding rule holds for each position
                 typename L::V place = L::load(p.whole[d] + i) + static_cast<M>(k - 1);
                 place = padded<L>({place, place}, size, g.padding, g.align_corners).value;
                 index[k] = __builtin_convertvector(place, typename L::Ints);
@@ -225,7 +227,7 @@ struct Reads {
     }
 };
 
-/// Points from i on, any of whose places may lie outside.
+/// Points from i onwards, whose positions may be outside.
 template <class M, int taps>
 void sample_edges(const GridSampling& g, const Points<M>& p, int i, const Planes<M>& planes) {
     using L = Lanes<M>;
@@ -301,7 +303,7 @@ void sample_block(const GridSampling& g, const Points<M>& p, const Planes<M>& pl
         each(linear_inside<M, 2>, sample_edges<M, 2>);
 }
 
-/// The gradients of a point all of whose places lie inside.
+/// The gradients of a point all of whose positions are inside.
 template <class M, int dims, int taps>
 void gradient_inside(const Points<M>& p, int i, const Planes<M>& planes) {
     using R = Row<M, taps>;
@@ -347,7 +349,7 @@ void gradient_inside(const Points<M>& p, int i, const Planes<M>& planes) {
         planes.along[d][i] += sums[d];
 }
 
-/// The gradients of a point some of whose places may lie outside: those are left out.
+/// The gradients of a point; positions outside are left out.
 template <class M, int taps>
 void gradient_edge(const GridSampling& g, const Points<M>& p, int i, const Planes<M>& planes) {
     using R = Row<M, taps>;
@@ -468,7 +470,7 @@ void run_grid(const GridSampling& g, const M* input, const M* grid, M* output, c
                 for (int d = 0; d < dims; ++d)
                     grad_grid[(n * out_space + start + i) * dims + d] = along[(2 - d) * grid_block + i] * points.slope[2 - d][i];
     };
-    // Points of one batch add to the same gradient.
+    // Points of one batch accumulate to the same gradient.
     const int64_t ranges = backward ? 1 : blocks, work = (blocks / ranges) * grid_block * g.channels;
     parallel_for(0, g.batch * ranges, std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)),
                  [&](int64_t begin, int64_t end) {

@@ -1,3 +1,4 @@
+// kernels/library/grid_sample_isa.cpp: positions of grid points in the input, for one instruction set.
 #include "kernels/library/grid_sample_isa.h"
 
 // Without AVX-512 the baseline's code is used.
@@ -12,14 +13,14 @@ constexpr int bytes = 64;
 constexpr int bytes = 16;
 #endif
 
-/// Fills in dimension d of the points; `grid` has a number for each dimension of each point, `at` says which.
+/// Computes dimension d of the points. `grid` has a number for each dimension of each point; `at` says which.
 template <class M>
 void locate(const GridSampling& g, int d, int64_t size, const M* grid, Points<M>& to) {
     using L = Lanes<M, bytes>;
     using V = typename L::V;
     using Ints = typename L::Ints;
     const int taps = g.mode == GridMode::Nearest ? 1 : g.mode == GridMode::Linear ? 2 : 4, before = taps / 4;
-    const M elements = static_cast<M>(size), low = -8, high = elements + 8; // as good as any place outside
+    const M elements = static_cast<M>(size), low = -8, high = elements + 8; // stands for any position outside
     const V slope = L::all((g.align_corners ? elements - 1 : elements) * M(0.5));
     typename L::Mask every_other;
     for (int k = 0; k < L::count; ++k)

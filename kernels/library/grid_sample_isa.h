@@ -1,4 +1,4 @@
-// kernels/library/grid_sample_isa.h: where the points of a grid lie in the input, by the widest vectors there are.
+// kernels/library/grid_sample_isa.h: positions of a grid's points in the input, by the widest vectors there are.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -9,18 +9,18 @@
 
 namespace kindling::library {
 
-/// So many points are worked on at once.
+/// How many points are processed at once.
 constexpr int grid_block = 64;
 
 template <class M>
 struct Points {
     M whole[3][grid_block];       // the coordinate (z, y, x): rounded, for linear and cubic down
-    M part[3][grid_block];        // and what is left of it
+    M part[3][grid_block];        // the rest of it
     M slope[3][grid_block];       // its derivative by the grid's number
-    int32_t first[3][grid_block]; // the first place read, but for places that are outside anyway
-    int32_t inside[grid_block];   // -1 where all places lie inside
-    bool all_inside;              // of every point
-    int64_t place[grid_block];    // of the first place, in the input
+    int32_t first[3][grid_block]; // the first position read, unless it is outside
+    int32_t inside[grid_block];   // -1 if all positions are inside
+    bool all_inside;              // for every point
+    int64_t place[grid_block];    // offset of the first position in the input
 };
 
 /// `in`: the input's sizes (z, y, x; 1 for z in two dimensions).
@@ -36,10 +36,10 @@ namespace isa_avx512 {
 extern const GridSteps grid_steps;
 }
 
-// Each file that includes this has its own copy: they are compiled for different instruction sets.
+// Each file that includes this has its own copy, because they are compiled for different instruction sets.
 namespace {
 
-/// A register of so many bytes (16: of any processor), and what comparing two of them gives.
+/// A register of so many bytes (16: of any processor), and the result of comparing two.
 template <class M, int bytes = 16>
 struct Lanes {
     static constexpr int count = bytes / sizeof(M);
@@ -58,7 +58,7 @@ struct Lanes {
         return v;
     }
     [[gnu::always_inline]] static V absolute(V x) { return V(Mask(x) & ~(Mask{} + sign)); }
-    /// To the nearest whole number, the even one of two.
+    /// To the nearest integer, ties to even.
     [[gnu::always_inline]] static V rounded(V x) {
         constexpr M whole = std::is_same_v<M, float> ? M(8388608) : M(4503599627370496); // from here on all numbers are
         V a = absolute(x), r = (a + whole) - whole;
@@ -72,16 +72,16 @@ struct Lanes {
 
 template <class L>
 struct Coordinate {
-    typename L::V value, slope; // the derivative by what the coordinate was made from
+    typename L::V value, slope; // the derivative by what the coordinate was computed from
 };
 
-/// Into the input by the padding's rule.
+/// Maps the coordinate into the input by the padding rule.
 template <class L>
 [[gnu::always_inline]] inline Coordinate<L> padded(Coordinate<L> c, int64_t size, GridPadding padding, bool align) {
     using V = typename L::V;
     using M = typename L::Element;
     V x = c.value, none = {};
-    if (padding == GridPadding::Zeros) { // places that no number holds stand for outside
+    if (padding == GridPadding::Zeros) { // positions that no integer type holds stand for outside
         c.value = (x > M(-2147483648.0)) & (x < M(2147483647.0)) ? x : none - 100;
         return c;
     }
@@ -94,7 +94,7 @@ template <class L>
         if (twice == 0) x = none;
     }
     V last = L::all(static_cast<M>(size - 1));
-    auto inside = (x > 0) & (x < last); // no number goes left
+    auto inside = (x > 0) & (x < last); // no position left of it
     c.value = inside ? x : x >= last ? last : none;
     c.slope = inside ? c.slope : none;
     return c;

@@ -28,7 +28,7 @@ inline Half as_half(float value) {
     if (bits > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u)};
     if (bits >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)}; // rounds to infinity
     if (bits < 0x38800000u) {
-        // Subnormal or zero: adding 0.5 leaves the digits, rounded to even, at the bottom of the sum.
+        // Subnormal or zero: adding 0.5 leaves the digits, rounded to even, in the low bits of the sum.
         float sum = std::bit_cast<float>(bits) + 0.5f;
         return {static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3f000000u))};
     }
@@ -36,7 +36,7 @@ inline Half as_half(float value) {
     return {static_cast<uint16_t>(sign | bits >> 13)};
 }
 
-/// What arithmetic on T happens in: float for the half types, T itself otherwise.
+/// The type in which T is computed: float for the half types, T itself otherwise.
 template <class T>
 struct MathType {
     using type = T;

@@ -1,4 +1,4 @@
-// kernels/library/indexing.cpp: reads and writes at places, element by element.
+// kernels/library/indexing.cpp: gather and scatter by index tensors, element by element.
 #include "kernels/library/indexing.h"
 
 #include <cstring>
@@ -23,7 +23,7 @@ template <class T, class F> inline const int64_t* over_line(void* tensor, void* 
 }
 
 template <class T> const int64_t* gather_line(void* tensor, void* other, const Line& line) {
-    constexpr int64_t together = 8;  // places are checked before the first of them is read
+    constexpr int64_t together = 8;  // indices are checked before the first of them is read
     if (line.index_step == 1 && line.scale == 1 && line.tensor_step == 0 && line.other_step == 1) {
         const T* from = static_cast<const T*>(tensor);
         T* to = static_cast<T*>(other);
@@ -42,7 +42,7 @@ template <class T> const int64_t* gather_line(void* tensor, void* other, const L
     return over_line<T>(tensor, other, line, [](T& a, T& b) { b = a; });
 }
 
-// Whole numbers wrap around, as in every other kernel.
+// Integers wrap around, as in every other kernel.
 template <class T> T added(T a, T b) {
     if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
     else return static_cast<T>(a + b);
@@ -120,7 +120,7 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
     const int64_t ahead = !cached && ndim && last == w.dim && w.tensor_strides[last] == 1 && row_bytes <= 16384 &&
                                   line.count * 128 >= row_bytes ? row_bytes : 0;
     const int64_t* bad = nullptr;
-    // Lines along the indexed dimension differ in another one; others all reach where its index says.
+    // Lines along the indexed dimension write to disjoint elements. Lines along other dimensions may all write to one.
     const int64_t grain = apart || last == w.dim ? 1 + parallel_elements / (line.count + 1) : lines;
     parallel_for(0, lines, grain, [&](int64_t begin, int64_t end) {
         for (int64_t n = begin; n < end; n++) {
@@ -133,7 +133,7 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
                 rest += place * w.other_strides[d];
                 if (d != w.dim) at += place * w.tensor_strides[d];
             }
-            // A row read in a mixed order is asked for in order, while the one before it is worked on.
+            // A row read in a random order is prefetched in order, while the one before it is processed.
             if (ahead) {
                 const char* next = static_cast<const char*>(tensor) + (at + w.tensor_strides[dims[ndim - 1]]) * bytes;
                 if (n + 1 < end)
@@ -146,7 +146,7 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
     return bad;
 }
 
-/// A part of add_offsets; false where an index is out of range.
+/// A part of add_offsets; false if an index is out of range.
 [[gnu::noinline]] static bool add_some(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first,
                                        uint64_t below, uint64_t room) {
     constexpr int64_t together = 64;  // a branch for each would cost more than the rest
@@ -164,7 +164,7 @@ const int64_t* find_outside(const int64_t* index, int64_t n, int64_t size) {
     constexpr int64_t together = 64;
     const int64_t* end = index + n;
     for (; end - index >= together; index += together) {
-        uint64_t outside = 0;  // its sign, which vectors have before they have comparisons
+        uint64_t outside = 0;  // its sign bit: baseline vectors have no 64-bit comparison
         for (int64_t k = 0; k < together; k++)
             outside |= static_cast<uint64_t>(index[k]) | (static_cast<uint64_t>(size) - 1 - static_cast<uint64_t>(index[k]));
         if (static_cast<int64_t>(outside) < 0) [[unlikely]] break;

@@ -1,4 +1,4 @@
-// kernels/library/indexing.h: reads and writes at places given by index tensors.
+// kernels/library/indexing.h: gather and scatter by index tensors.
 #pragma once
 #include <cstdint>
 
@@ -8,8 +8,8 @@ namespace kindling::library {
 
 enum class Write : uint8_t { Set, Add, Mul, Min, Max };
 
-/// A tensor seen as before x indexed x after, where the indexed dimensions are replaced by a list of offsets.
-/// All strides count elements; offsets count `scale` of them, and were checked by the caller.
+/// A tensor seen as before x indexed x after, where the indexed dimensions are replaced by a list of offsets. Strides
+/// count elements. Offsets count `scale` elements; the caller has checked them.
 struct Indexed {
     DType dtype;
     int before_dims, after_dims;
@@ -21,19 +21,19 @@ struct Indexed {
 
 /// The first of n indices that is not in [0, size), or null.
 const int64_t* find_outside(const int64_t* index, int64_t n, int64_t size);
-/// offsets[i] = index[i] * stride, or that added if not `first`; an index below 0 counts from the end. Null, or the first index that
-/// is out of range.
+/// offsets[i] = index[i] * stride, or accumulated if not `first`. A negative index counts from the end. Returns null,
+/// or the first index that is out of range.
 const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first);
 
-/// out (contiguous: before x count x after) = tensor at the places.
+/// Gather: out (contiguous: before x count x after) = tensor at the offsets.
 void gather_places(const Indexed& where, const void* tensor, void* out);
-/// tensor at the places = values (contiguous: before x count x after), or combined with them, in order.
+/// Scatter: tensor at the offsets = values (contiguous: before x count x after), or combined with them, in order.
 void write_places(const Indexed& where, void* tensor, const void* values, Write write);
-/// out = tensor with the values added, in one pass; the tensor is contiguous, of `size` slices along what is indexed. False
-/// if that is not worth it, or there is no code for the dtype: then nothing is done.
+/// out = tensor with the values added, in one pass. The tensor is contiguous, with `size` slices along the indexed
+/// dimension. If that does not pay, or there is no code for the dtype, it does nothing and returns false.
 bool copy_and_add(const Indexed& where, int64_t size, const void* tensor, void* out, const void* values);
 
-/// Element by element along one dimension: other operands have the index's shape, any strides.
+/// Element by element along one dimension. Other operands have the index's shape, with any strides.
 struct Along {
     DType dtype;
     int ndim, dim;
@@ -42,11 +42,11 @@ struct Along {
     const int64_t* index;
     int64_t bound;                                  // the tensor's size along the dimension
 };
-/// Null, or an index out of range: then part of the work is done.
+/// Returns null, or an index out of range; then part of the work is done.
 const int64_t* gather_along(const Along& where, const void* tensor, void* out);
 const int64_t* scatter_along(const Along& where, void* tensor, const void* values, Write write);
-/// The same for a copy of the tensor, which is contiguous, `size` slices of so many elements along its first dimension; not
-/// for dim 0.
+/// The same for a copy of the tensor, which is contiguous: `size` slices of so many elements along its first dimension.
+/// Not for dim 0.
 const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice, const void* tensor, void* out, const void* values,
                                 Write write);
 

@@ -1,26 +1,26 @@
-// kernels/library/indexing_lines.h: what indexing.cpp does along one dimension, for indexing_rows.cpp too.
+// kernels/library/indexing_lines.h: what indexing.cpp does along one dimension, shared with indexing_rows.cpp.
 #pragma once
 #include "kernels/library/indexing.h"
 
 namespace kindling::library {
 
-/// Elements of `other` along one dimension, and theirs in `tensor`: element i is at index[i * index_step] * scale +
-/// i * tensor_step. All steps count elements.
+/// Elements of `other` along one dimension, and theirs in `tensor`: element i is at index[i * index_step] * scale + i *
+/// tensor_step. All steps count elements.
 struct Line {
     const int64_t* index;
     int64_t index_step, bound, scale, tensor_step, other_step, count;
 };
-/// Does the line up to the first index that is not in [0, bound); where that is, or null.
+/// Processes the line up to the first index that is not in [0, bound). Returns its position, or null.
 using LineFunction = const int64_t* (*)(void* tensor, void* other, const Line& line);
 
 LineFunction find_gather(DType dtype);
 LineFunction find_write(DType dtype, Write write);
 
-/// Elements that are worth another thread.
+/// How many elements pay for another thread.
 constexpr int64_t parallel_elements = 32768;
 
-/// Line by line over the shape of the index; lines may run side by side if they do not meet in the tensor. `cached`: the
-/// tensor lies in a near cache.
+/// Line by line over the shape of the index. Lines may run in parallel if they write to disjoint elements. `cached`:
+/// the tensor is in a near cache.
 const int64_t* over_lines(const Along& where, LineFunction run, bool apart, void* tensor, void* other, bool cached = false);
 
 }  // namespace kindling::library

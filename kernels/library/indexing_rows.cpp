@@ -1,4 +1,4 @@
-// kernels/library/indexing_rows.cpp: reads and writes at places, whole rows at a time.
+// kernels/library/indexing_rows.cpp: gather and scatter by index tensors, whole rows at a time.
 #include "kernels/library/indexing_lines.h"
 #include "kernels/library/scratch.h"
 #include "kernels/move.h"
@@ -41,7 +41,7 @@ bool dense(int ndim, const int64_t* sizes, const int64_t* strides) {
     return true;
 }
 
-/// Sums of rows, rounded to their dtype each; `to` may be `a`.
+/// Adds rows, each sum rounded to the dtype; `to` may be `a`.
 class RowAdder {
 public:
     explicit RowAdder(DType dtype) : item_(static_cast<int64_t>(item_size(dtype))) {
@@ -107,7 +107,7 @@ void write_places(const Indexed& w, void* tensor, const void* values, Write writ
     LineFunction run = find_write(w.dtype, write);
     const RowAdder add(w.dtype);
     if (write != Write::Set && !(write == Write::Add && add)) whole = false;
-    // The places of a block's elements, if they are not one after the other.
+    // Offsets of a block's elements, if they are not contiguous.
     Scratch<int64_t> after(whole ? 0 : block);
     if (!whole) each(w.after_dims, w.after_sizes, w.after_strides, [&](int64_t a, int64_t b) { after[b] = a; });
     each(w.before_dims, w.before_sizes, w.before_strides, [&](int64_t start, int64_t row) {
@@ -122,7 +122,7 @@ void write_places(const Indexed& w, void* tensor, const void* values, Write writ
                 run(to + w.offsets[i] * w.scale * bytes, from + i * block * bytes, {after.data, 1, INT64_MAX, 1, 0, 1, block});
             return;
         }
-        // A place may be written to more than once, in order: each thread has some columns of all rows.
+        // An element may be written more than once, in order. So each thread has some columns of all rows.
         const int64_t share = (block / num_threads() + 64) & ~int64_t{63}, least = 1 + parallel_elements / w.count;
         parallel_for(0, block, share > least ? share : least, [&](int64_t begin, int64_t end) {
             for (int64_t i = 0; i < w.count; i++) {
@@ -140,7 +140,7 @@ bool copy_and_add(const Indexed& w, int64_t size, const void* tensor, void* out,
     const int64_t bytes = block * item;
     const RowAdder add(w.dtype);
     if (!add || bytes < 64 || rows * bytes < 1 << 16 || size > INT32_MAX || w.count > size) return false;
-    // Of each row of the tensor, which rows of values are added to it, in order.
+    // For each row of the tensor, which rows of values are added to it, in order.
     Scratch<int32_t> first(size), next(w.count);
     for (int64_t i = 0; i < size; i++) first[i] = -1;
     for (int64_t k = w.count; k-- > 0;) {
@@ -182,13 +182,13 @@ bool copy_and_add(const Indexed& w, int64_t size, const void* tensor, void* out,
 
 const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice, const void* tensor, void* out, const void* values,
                                 Write write) {
-    constexpr int64_t near = 4096, far = 1 << 18;  // what the first cache has room for beside much else, and the second
+    constexpr int64_t near = 4096, far = 1 << 18;  // what the first cache holds besides much else, and the second
     const auto item = static_cast<int64_t>(item_size(where.dtype));
     const int64_t row = slice * item, at_once = row < near ? near / row : 1;
-    const bool past_cache = passes_cache(size * row, 2 * size * row) && row <= far;  // values and places are read, too
+    const bool past_cache = passes_cache(size * row, 2 * size * row) && row <= far;  // values and offsets are read, too
     LineFunction run = find_write(where.dtype, write);
     const int64_t* bad = nullptr;
-    // Some slices are copied, written to, and left: by way of the cache alone where the copy goes past it.
+    // Some slices are copied and scattered to at a time: in the cache, even if the copy itself uses streaming stores.
     parallel_for(0, (size + at_once - 1) / at_once, 1 + parallel_elements * item / (at_once * row), [&](int64_t begin, int64_t end) {
         Scratch<char> slices(past_cache ? at_once * row : 0);
         int64_t sizes[64];
@@ -199,7 +199,7 @@ const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice,
             const int64_t first = n * at_once, count = size - first < at_once ? size - first : at_once;
             char *to = static_cast<char*>(out) + first * row, *here = past_cache ? slices.data : to;
             copy_bytes(here, static_cast<const char*>(tensor) + first * row, count * row);
-            if (n + 1 < end) {  // the next slices are on their way meanwhile, and where the other operands go on
+            if (n + 1 < end) {  // the next slices, and where the other operands continue, are prefetched
                 const int64_t next = first + count;
                 fetch_ahead(static_cast<const char*>(tensor) + next * row, row < 4 * near ? at_once * row : 4 * near);
                 fetch_ahead(where.index + next * where.index_strides[0], near / 2);

@@ -1,3 +1,4 @@
+// kernels/library/lapack.cpp: calls of LAPACK with workspaces; substitution for small triangular systems.
 #include "kernels/library/lapack.h"
 
 #include <algorithm>
@@ -38,8 +39,8 @@ const void* fortran(const T& value) {
     return &value;
 }
 
-// As many arguments as any routine has, and enough lengths for every string there may be among them. Those that a routine
-// does not look at do no harm.
+// As many arguments as any routine has, and enough lengths for every string among them. Those that a routine does not
+// read do no harm.
 constexpr size_t most_arguments = 16, lengths = 4;
 
 template <size_t... I>
@@ -91,14 +92,14 @@ int by_real(DType dtype, F f) {
     return to_real(dtype) == DType::Float64 ? f(double{}) : f(float{});
 }
 
-// run(work, lwork) twice: once to ask for the size, once for the work.
+// Calls run(work, lwork) twice: to ask for the size, and for the work.
 template <class Run>
 void with_work(DType dtype, int64_t least, Run run) {
     alignas(16) char answer[16] = {};
     run(static_cast<void*>(answer), -1);
     double wanted = to_real(dtype) == DType::Float64 ? *reinterpret_cast<double*>(answer)
                                                      : static_cast<double>(*reinterpret_cast<float*>(answer));
-    // A float can't hold every size: room for what it may have lost.
+    // A float can't hold every size: adds what it may have lost.
     auto size = static_cast<int64_t>(wanted * (to_real(dtype) == DType::Float32 ? 1.0000005 : 1.0)) + 1;
     size = std::max(size, std::max<int64_t>(least, 1));
     Scratch<char> work(size * static_cast<int64_t>(item_size(dtype)));
@@ -246,7 +247,7 @@ int syevd(DType dtype, char job, char uplo, int64_t n, void* a, int64_t lda, voi
     if (n == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "syevd", "heevd");
-    // The three workspaces by the formulas of the routine's page.
+    // The sizes of the three workspaces are the formulas of the routine's documentation.
     bool vectors = job == 'V';
     int64_t integers = vectors ? 3 + 5 * n : 1;
     int64_t reals = vectors ? 1 + 5 * n + 2 * n * n : n;

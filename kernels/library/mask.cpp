@@ -1,3 +1,4 @@
+// kernels/library/mask.cpp: counts masks in parts and distributes them over threads.
 #include "kernels/library/mask.h"
 
 #include <emmintrin.h>
@@ -13,7 +14,7 @@ int64_t count_true(const char* at, int64_t n) {
     const __m128i zero = _mm_setzero_si128(), one = _mm_set1_epi8(1);
     __m128i sums = zero;
     int64_t i = 0, count = 0;
-    for (; i + 16 <= n; i += 16) // sums of zeros and ones, eight bytes at a time
+    for (; i + 16 <= n; i += 16) // adds zeros and ones, eight bytes at a time
         sums = _mm_add_epi64(
             sums, _mm_sad_epu8(_mm_min_epu8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)), one), zero));
     for (; i < n; i++)
@@ -27,7 +28,7 @@ const MaskSteps& steps() {
 
 } // namespace
 
-/// f(number, first byte, how many) for each part.
+/// Calls f(number, first byte, how many) for each part.
 template <class F>
 void Mask::by_part(F f) const {
     parallel_for(0, parts_, 1, [&](int64_t begin, int64_t end) {
@@ -58,7 +59,7 @@ void Mask::places(int ndim, const int64_t* sizes, int64_t* out) const {
     const int outer = ndim ? ndim - 1 : 0;
     const int64_t columns = ndim ? sizes[outer] : 1;
     const auto put = steps().places;
-    if (outer > 0 && columns < 64) { // as one row, at the end of the room for them all, and then in order
+    if (outer > 0 && columns < 64) { // as one row at the end of the memory for all coordinates, then expanded in order
         by_part([&](int64_t p, int64_t first, int64_t size) {
             int64_t *to = out + before_[p] * ndim, *end = out + before_[p + 1] * ndim;
             const int64_t* flat = end - (before_[p + 1] - before_[p]);
@@ -78,7 +79,7 @@ void Mask::places(int ndim, const int64_t* sizes, int64_t* out) const {
         for (int d = outer; d-- > 0; which /= sizes[d])
             row[d] = which % sizes[d];
         int64_t *to = out + before_[p] * ndim, *end = out + before_[p + 1] * ndim;
-        while (to < end) { // nothing is to be put behind the last place
+        while (to < end) { // nothing may be written behind the last position
             const int64_t n = columns - column < size ? columns - column : size;
             to = put(to, end, bytes_ + first, n, row, outer, column);
             first += n, size -= n, column = 0;

@@ -1,18 +1,18 @@
-// kernels/library/mask.h: what a mask chooses: its places, or another tensor's elements there.
+// kernels/library/mask.h: what a mask selects: its positions, or another tensor's elements there.
 #pragma once
 #include <cstdint>
 
 namespace kindling::library {
 
-/// A mask of bytes, counted: how many are not zero, and how many of them before each part, so that parts are worked on
-/// side by side.
+/// A mask of bytes, counted: how many are not zero, and how many of them come before each part. So parts can be
+/// processed in parallel.
 class Mask {
 public:
     Mask(const void* bytes, int64_t n);
     int64_t count() const { return before_[parts_]; }
-    /// Rows of `ndim` coordinates in a mask of these sizes, in order.
+    /// Writes the positions as rows of `ndim` coordinates, in order.
     void places(int ndim, const int64_t* sizes, int64_t* out) const;
-    /// Elements of `item` bytes that lie as the mask does, those chosen one after the other.
+    /// Packs elements of `item` bytes, laid out as the mask is, if they are selected.
     void take(const void* from, int item, void* out) const;
 
 private:

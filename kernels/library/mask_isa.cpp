@@ -1,3 +1,4 @@
+// kernels/library/mask_isa.cpp: packs what a mask selects, for one instruction set.
 #include "kernels/library/mask_isa.h"
 
 // AVX2 has nothing to pack with: what is written for the baseline is as fast there.
@@ -16,8 +17,8 @@ struct Sixteen {
     uint64_t halves[2];
 };
 
-/// Writes every element and goes on only behind those that are chosen: no branch depends on the mask, but that eight
-/// which are not are passed over.
+/// Writes every element, but advances only behind selected ones: no branch depends on the mask, except that eight
+/// unselected ones are skipped.
 template <class T>
 void take_by_item(char* to, const char* end, const char* from, const char* mask, int64_t n) {
     constexpr int64_t item = sizeof(T);
@@ -45,7 +46,7 @@ int64_t* put_place(int64_t* to, const int64_t* row, int outer, int64_t column) {
 
 #if defined(__AVX512F__)
 
-/// f(i, bits) for each 64 elements from i on of which any is chosen.
+/// Calls f(i, bits) for each 64 elements from i onwards of which any is selected.
 template <class F>
 KINDLING_INLINE void by_line(const char* mask, int64_t n, F f) {
     for (int64_t i = 0; i < n; i += 64) {
@@ -55,7 +56,7 @@ KINDLING_INLINE void by_line(const char* mask, int64_t n, F f) {
     }
 }
 
-/// Up to `bytes` of the vector are to be written; all of it may be where nothing behind them is `end`.
+/// Stores up to `bytes` of the vector; all of it if nothing behind them is `end`.
 KINDLING_INLINE void put_first(char* to, const char* end, __m512i values, int bytes) {
     if (end - to >= 64) return vectors::store(to, values);
     _mm512_mask_storeu_epi8(to, _bzhi_u64(~uint64_t{0}, static_cast<unsigned>(bytes)), values);
@@ -72,7 +73,7 @@ void take_by_vector(char* to, const char* end, const char* from, const char* mas
             std::memcpy(last, at, static_cast<size_t>((n - i) * item));
             at = last;
         }
-        // Whole vectors are read, chosen or not: lines that a mask leaves out would not be fetched ahead.
+        // Whole vectors are loaded, selected or not: the hardware does not prefetch lines that a mask leaves out.
         for (int k = 0; k < 64; k += lanes, bits >>= lanes, at += lanes * item) {
             const auto chosen = static_cast<Bits>(bits);
             __m512i packed; // narrow elements as words of 32 bits
@@ -142,7 +143,7 @@ int64_t* put_places(int64_t* to, const int64_t* end, const char* mask, int64_t n
                 to += count;
                 continue;
             }
-            // Row and column in turns; both halves, since the second is as often needed as not.
+            // Interleaves row and column. Both halves, since the second is needed as often as not.
             const __m512i low = _mm512_permutex2var_epi64(rows, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), columns);
             const __m512i high =
                 _mm512_permutex2var_epi64(rows, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), columns);

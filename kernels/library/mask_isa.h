@@ -1,14 +1,15 @@
-// kernels/library/mask_isa.h: what a mask chooses, packed, by vectors where there is AVX-512.
+// kernels/library/mask_isa.h: packs what a mask selects, by vectors if there is AVX-512.
 #pragma once
 #include <cstdint>
 
 namespace kindling::library {
 
-/// Nothing is written at `end` or behind it; that is where what is chosen ends, or further on.
+/// Nothing is written at `end` or behind it; that is where the output ends, or further on.
 struct MaskSteps {
-    /// The elements of `item` bytes that are chosen, one after the other.
+    /// Packs the selected elements of `item` bytes.
     void (*take)(char* to, const char* end, const char* from, const char* mask, int64_t n, int item);
-    /// The places of what is chosen: `outer` coordinates that all of them share, and one that counts from `column`.
+    /// The positions of selected elements: `outer` coordinates that all of them share, and one that counts from
+    /// `column`.
     int64_t* (*places)(int64_t* to, const int64_t* end, const char* mask, int64_t n, const int64_t* row, int outer,
                        int64_t column);
 };

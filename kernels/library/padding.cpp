@@ -1,4 +1,4 @@
-// kernels/library/padding.cpp: rows of padded planes: a run of neighbours, which is copied or added as a whole, and edges.
+// kernels/library/padding.cpp: rows of padded planes: a run of neighbours, copied or added as a whole, and the edges.
 #include "kernels/library/padding.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t parallel_bytes = 1 << 17;
 
-/// The longest run of places that read neighbours in order.
+/// The longest run of positions that read neighbours in order.
 struct Run {
     int64_t first = 0, end = 0;
     Run(const int64_t* from, int64_t n) {
@@ -27,7 +27,7 @@ void move(char* to, const char* from, int item) {
     by_size(static_cast<size_t>(item), [&](auto unit) { std::memcpy(to, from, sizeof unit); });
 }
 
-/// each(row, where the row that it reads begins) for rows [begin, end) of the padded planes.
+/// Calls each(row, where the row that it reads begins) for rows [begin, end) of the padded planes.
 template <class F> void each_row(const Pads& p, int64_t begin, int64_t end, F each) {
     int64_t h = begin % p.to[1], d = begin / p.to[1] % p.to[0], plane = begin / p.to[1] / p.to[0];
     for (int64_t row = begin; row < end; row++) {
@@ -61,7 +61,7 @@ void add_padded(const Pads& p, DType dtype, const void* given, void* result) {
     const Run run(places, n);
     for_type(Types<float, double>{}, to_real(dtype), "pad_backward", [&](auto zero) {
         using T = decltype(zero);
-        // A plane's rows meet in the tensor: it is one thread's.
+        // A plane's rows write to the same rows of the tensor, so a plane belongs to one thread.
         parallel_for(0, p.planes, 1 + parallel_bytes / (rows * n * parts * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end) {
             each_row(p, begin * rows, end * rows, [&](int64_t r, int64_t read) {
                 const T* from = static_cast<const T*>(given) + r * n * parts;

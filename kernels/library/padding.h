@@ -1,4 +1,4 @@
-// kernels/library/padding.h: padding whose places are read from the tensor itself.
+// kernels/library/padding.h: padding by reflection, replication and wrapping, which reads the tensor itself.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace kindling::library {
 
-/// Planes of three dimensions; place i of dimension d of a padded plane reads place from[d][i] of the plane.
+/// Planes of three dimensions. Position i of dimension d of a padded plane reads position from[d][i] of the plane.
 struct Pads {
     int64_t planes, in[3], to[3];
     const int64_t* from[3];
@@ -14,7 +14,8 @@ struct Pads {
 
 /// Contiguous memory, elements of `item` bytes.
 void pad(const Pads& pads, int item, const void* in, void* out);
-/// Adds what lies at each place of the padded planes to where it was read from; of floating and complex dtypes but half.
+/// Adds each position of the padded planes to the position it was read from. For floating and complex dtypes except
+/// half types.
 void add_padded(const Pads& pads, DType dtype, const void* from, void* to);
 
 }  // namespace kindling::library

@@ -1,3 +1,4 @@
+// kernels/library/pooling.cpp: windows of pooling, plane by plane.
 #include "kernels/library/pooling.h"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ inline M wrapped_sum(M a, M b) {
         return a + b;
 }
 
-// A window along one dimension: `count` places from `begin`, `step` apart, all inside the input.
+// A window along one dimension: `count` positions from `begin`, `step` apart, all inside the input.
 struct Window {
     int64_t begin, end, step;
     int64_t count_with_padding;
@@ -89,7 +90,7 @@ inline Window adaptive_window(const Shape& s, int d, int64_t place) {
     return {begin, end, 1, end - begin};
 }
 
-// The windows of every place along each dimension, the same for all planes.
+// The windows of every position along each dimension, the same for all planes.
 struct Windows {
     Scratch<Window> rows[3];
     Windows(const Shape& s, Window (*window_of)(const Shape&, int, int64_t))
@@ -100,7 +101,7 @@ struct Windows {
     }
 };
 
-// f(output place, windows) for each place of a plane's output.
+// Calls f(output position, windows) for each position of a plane's output.
 template <class F>
 inline void for_windows(const Shape& s, const Windows& windows, F f) {
     int64_t place = 0;
@@ -114,7 +115,7 @@ inline void for_windows(const Shape& s, const Windows& windows, F f) {
     }
 }
 
-// A plane's elements in the type that the kernel computes in: the elements themselves, or a copy of them.
+// A plane's elements in the type in which the kernel computes: the elements themselves, or a copy of them.
 template <class M>
 struct WidePlane {
     Scratch<M> copy;
@@ -124,7 +125,7 @@ struct WidePlane {
         elements = wide.same ? static_cast<const M*>(from) : copy.data;
     }
 };
-// Room for a plane's results, which are put in their place at the end.
+// Memory for a plane's results, which are stored at the end.
 template <class M>
 struct WideResult {
     const Wide<M>& wide;
@@ -160,8 +161,8 @@ inline void max_of_window(const Shape& s, const M* from, const Window& a, const 
     *index = best_index;
 }
 
-// Neighbouring windows, side by side in a register of the oldest processors: a choice between numbers is a mask there, where
-// a branch would miss half the time.
+// Neighbouring windows, side by side in a baseline register: a select is a mask there, where a branch would be
+// mispredicted half the time.
 template <class M>
 struct Lanes {
     static constexpr int count = 16 / sizeof(M);
@@ -187,7 +188,7 @@ struct Lanes {
             v[l] = from[l * step];
         return v;
     }
-    /// The windows at [z, z + count), all of whose taps lie inside along the row.
+    /// The windows at [z, z + count), all of whose taps are inside along the row.
     static inline void run(const Shape& s, const M* from, const Window& a, const Window& b, int64_t z, M* to,
                            int64_t* index) {
         const int64_t step = s.stride[2], start = z * step - s.padding[2];
@@ -213,12 +214,12 @@ struct Lanes {
     }
 };
 
-// A plane of windows that are the same but for where they begin.
+// A plane of windows that differ only in where they begin.
 template <class M>
 void max_plane(const Shape& s, const Windows& windows, const M* from, M* to, int64_t* index) {
     constexpr int64_t group = Lanes<M>::count;
     const int64_t width = s.out[2], step = s.stride[2];
-    // Windows [first, last) of a row lie inside the input along it.
+    // Windows [first, last) of a row are inside the input along it.
     const int64_t first = std::min((s.padding[2] + step - 1) / step, width);
     const int64_t room = s.in[2] + s.padding[2] - (s.kernel[2] - 1) * s.dilation[2];
     const int64_t last = std::max(std::min(room <= 0 ? 0 : (room + step - 1) / step, width), first);
@@ -270,8 +271,8 @@ struct AverageDivisor {
     }
 };
 
-// A plane of windows that are the same but for where they begin, a row of them at once: tap by tap, in the order in which
-// each window meets them. `gathers`: averages of the input `in`; else averages are spread over it, `line` being room for a
+// A plane of windows that differ only in where they begin, a row of them at once: tap by tap, in the order of each
+// window's taps. `gathers`: averages the input `in`. Otherwise it distributes averages over it; `line` has room for a
 // row of them.
 template <class M, bool gathers>
 void average_plane(const Shape& s, const Windows& windows, AverageDivisor divisor, std::conditional_t<gathers, const M, M>* in,
@@ -291,7 +292,7 @@ void average_plane(const Shape& s, const Windows& windows, AverageDivisor diviso
             for (int64_t y = b.begin; y < b.end; ++y) {
                 auto* from = in + (x * s.in[1] + y) * s.in[2];
                 for (int64_t t = 0; t < taps; ++t) {
-                    // Of two windows that meet at a place the earlier one has the later tap.
+                    // Of two windows that share a position the earlier one has the later tap.
                     const int64_t offset = (gathers ? t : taps - 1 - t) - s.padding[2];
                     const int64_t first = offset < 0 ? (-offset + step - 1) / step : 0;
                     const int64_t last = std::min(width, s.in[2] > offset ? (s.in[2] - offset + step - 1) / step : 0);
@@ -346,7 +347,7 @@ void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, 
         for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
             WidePlane<M> in(wide, wide.at(grad_output, plane * s.out_space), s.out_space);
             void* target = wide.at(grad_input, plane * s.in_space);
-            WideResult<M> out(wide, target, s.in_space);  // sums are kept as wide as they are made
+            WideResult<M> out(wide, target, s.in_space);  // sums are stored in the type of the computation
             M* sums = out.elements;
             std::fill_n(sums, s.in_space, M{0});
             if (window_of == average_window) {

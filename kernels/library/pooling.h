@@ -1,7 +1,7 @@
 // kernels/library/pooling.h: maximum, average and adaptive pooling in one to three dimensions, and their gradients.
 //
-// Arrays are contiguous: input [planes, in...], output [planes, out...], planes being batch times channels. Indices are
-// places within a plane of the input, as torch counts them.
+// Arrays are contiguous: input [planes, in...], output [planes, out...], where planes is batch times channels. Indices
+// are positions within a plane of the input, as torch counts them.
 #pragma once
 #include <cstdint>
 
@@ -23,7 +23,7 @@ struct Pooling {
 int64_t pooling_out(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode);
 
 void max_pool(const Pooling& shape, const void* input, void* output, int64_t* indices);
-/// grad_input is overwritten. Serves max_pool, adaptive_max_pool and any other pooling with indices.
+/// Overwrites grad_input. For max_pool, adaptive_max_pool and any other pooling with indices.
 void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t out_space, const void* grad_output,
                        const int64_t* indices, void* grad_input);
 void avg_pool(const Pooling& shape, const void* input, void* output);

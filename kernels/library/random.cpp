@@ -1,3 +1,4 @@
+// kernels/library/random.cpp: random fills in torch's order of memory and of draws.
 #include "kernels/library/random.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 constexpr int max_dims = 64;
 
 // The order in which a strided tensor is written: dimensions of one element dropped, the smallest stride innermost,
-// neighbours merged.
+// adjacent ones merged.
 struct Walk {
     int ndim = 0;
     int64_t sizes[max_dims];
@@ -92,7 +93,7 @@ constexpr int64_t chunk = 256; // some KB of the stack, which may be small
 constexpr auto real_types = FloatingTypes{} + NarrowIntegers{};
 constexpr auto bool_types = real_types + Types<bool>{};
 
-// Fills with what draw(values, n) gives, at most a chunk at a time; M is the type it gives them in.
+// Fills with the results of draw(values, n), at most a chunk at a time; M is their type.
 template <class M, class... T, class Draw>
 void fill_chunks(Types<T...> types, const char* kernel, const RandomOut& out, Generator& generator, Draw draw) {
     Store<M> store = find_store<M>(types, out.dtype, kernel);
@@ -109,7 +110,7 @@ void fill_chunks(Types<T...> types, const char* kernel, const RandomOut& out, Ge
     });
 }
 
-// Draws W words for each element, many at a time: make(words) is its value.
+// Draws W words per element, many at a time: make(words) is its value.
 template <class M, int W, class... T, class Make>
 void fill_words(Types<T...> types, const char* kernel, const RandomOut& out, Generator& generator, Make make) {
     fill_chunks<M>(types, kernel, out, generator, [&](M* values, int64_t n) {
@@ -159,7 +160,7 @@ void normal_block_double(double* data, double mean, double deviation) {
     }
 }
 
-// The contiguous form for 16 elements or more: blocks of 16, and the last 16 drawn anew if the size is no multiple.
+// The contiguous form for 16 elements or more: blocks of 16, and the last 16 drawn again if the size is no multiple.
 template <class T>
 void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, Generator& generator) {
     GeneratorLock guard(generator);
@@ -198,7 +199,7 @@ void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, G
         for (int64_t begin = 0; begin < whole; begin += chunk)
             put(data + begin, std::min(chunk, whole - begin));
         if (count % 16) {
-            // Float draws the tail's uniform numbers with the rest and drops them; the half types never draw them.
+            // Float draws the tail's uniform numbers with the rest and drops them. The half types never draw them.
             if constexpr (std::is_same_v<T, float>) draw(buffer, count - whole);
             put(data + count - 16, 16);
         }
@@ -274,7 +275,7 @@ void fill_exponential(const RandomOut& out, double lambda, Generator& generator)
 }
 
 void fill_bernoulli(const RandomOut& out, double probability, Generator& generator) {
-    // k / 2^53 < p in whole numbers.
+    // k / 2^53 < p in integers.
     auto limit = static_cast<uint64_t>(std::ceil(probability * 0x1p53));
     fill_words<int64_t, 2>(bool_types, "bernoulli_scalar_cpu_", out, generator,
                            [=](const uint32_t* w) { return (wide(w) & ((1ull << 53) - 1)) < limit; });

@@ -1,8 +1,8 @@
 // kernels/library/random.h: random fills and samplers that give torch's CPU numbers for the same generator state.
 //
-// Fills write a strided tensor in the order torch writes it: by memory, smallest stride first, whatever the order of
-// the dimensions. They hold the generator's lock while they draw. Checks on the parameters (a positive deviation, a
-// probability between 0 and 1, ...) are the caller's.
+// Fills write a strided tensor in the order in which torch writes it: smallest stride first, whatever the order of the
+// dimensions. They hold the generator's lock while they draw. The caller checks the parameters (a positive deviation, a
+// probability between 0 and 1, ...).
 #pragma once
 #include <cstdint>
 
@@ -32,13 +32,13 @@ void fill_exponential(const RandomOut& out, double lambda, Generator& generator)
 
 // Any real dtype but the wide unsigned ones, bool included unless said.
 void fill_bernoulli(const RandomOut& out, double probability, Generator& generator);
-/// `probability` is float16, bfloat16, float32 or float64 and is read by `probability_strides` over out's sizes (null:
+/// `probability` is float16, bfloat16, float32 or float64. It is read by `probability_strides` over out's sizes (null:
 /// both contiguous).
 void fill_bernoulli(const RandomOut& out, const void* probability, DType probability_dtype,
                     const int64_t* probability_strides, Generator& generator);
 /// Not for bool.
 void fill_geometric(const RandomOut& out, double probability, Generator& generator);
-/// random_(): all values of an integer type that are not negative; [0, 2^digits] for floating ones.
+/// random_(): all non-negative values of an integer type; [0, 2^digits] for floating ones.
 void fill_random(const RandomOut& out, Generator& generator);
 /// random_(from, to) and randint: from <= x < from + range; a range of 0 stands for all 64 bits. Any real dtype.
 void fill_random(const RandomOut& out, int64_t from, uint64_t range, Generator& generator);
@@ -54,7 +54,7 @@ void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype
 
 // Samplers over contiguous arrays of one floating dtype.
 void standard_gamma(void* out, const void* alpha, DType dtype, int64_t count, Generator& generator);
-/// d(sample)/d(alpha) at a fixed place of the distribution.
+/// d(sample)/d(alpha) at a fixed quantile.
 /// -(d cdf / d alpha) / pdf / (1 - x) of Beta(alpha, total - alpha) at x.
 void dirichlet_gradient(void* out, const void* x, const void* alpha, const void* total, DType dtype, int64_t count);
 void standard_gamma_gradient(void* out, const void* alpha, const void* sample, DType dtype, int64_t count);

@@ -1,5 +1,5 @@
-// Box and Muller's transform in float, with torch's rounding: the Cephes polynomials for log, sin and cos, fused where
-// torch's build fuses them. The same numbers come from every instruction set.
+// kernels/library/random_isa.cpp: Box and Muller's transform in float, with torch's rounding: the Cephes polynomials
+// for log, sin and cos, fused where torch's build fuses them. The same bits from every instruction set.
 #include "kernels/library/random_isa.h"
 
 #include <bit>

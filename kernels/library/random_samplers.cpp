@@ -1,5 +1,6 @@
-// Samplers with rejection: gamma after Marsaglia and Tsang (2000), Poisson and binomial after Hoermann (1993). Draws
-// and comparisons come in torch's order and precision, so that the same numbers are accepted.
+// kernels/library/random_samplers.cpp: samplers with rejection: gamma after Marsaglia and Tsang (2000), Poisson and
+// binomial after Hoermann (1993). Draws and comparisons have torch's order and precision, so that the same numbers are
+// accepted.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +19,7 @@ namespace {
     fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
 }
 
-// Constants written in float are meant so: the parameter's own precision decides the acceptance.
+// Constants are float on purpose: the parameter's own precision decides the acceptance.
 template <class T>
 double gamma_sample(T alpha, Generator& generator) {
     double scale = 1;
@@ -204,7 +205,7 @@ template <class T>
 T binomial_sample(T trials, T probability, Generator& generator) {
     if (trials <= 0 || probability <= 0) return 0;
     if (probability >= 1) return trials;
-    // No number of hits is beyond NaN trials: the sum in binomial_few would go on for ever.
+    // With NaN trials no number of hits exceeds them: the sum in binomial_few would never end.
     if (probability != probability || trials != trials) return std::numeric_limits<T>::quiet_NaN();
     bool turned = probability > T(0.5);
     if (turned) probability = static_cast<T>(1.0 - probability);
@@ -291,7 +292,7 @@ void dirichlet(void* out, const void* alpha, DType dtype, int64_t rows, int64_t 
         GeneratorLock guard(generator);
         Scratch<double> gamma(rows * width);
         for (int64_t i = 0; i < rows * width; ++i)
-            gamma[i] = std::max(std::numeric_limits<double>::min(),   // also of float32: a small alpha gives less than that holds
+            gamma[i] = std::max(std::numeric_limits<double>::min(),   // also for float32: a small alpha gives less than it holds
                                 gamma_sample<double>(static_cast<const T*>(alpha)[i], generator));
         for (int64_t row = 0; row < rows; ++row) {
             double sum = 0;

@@ -1,3 +1,4 @@
+// kernels/library/regions.cpp: pooling over regions, non-maximum suppression, columns of deformable convolutions.
 #include "kernels/library/regions.h"
 
 #include <algorithm>
@@ -14,16 +15,16 @@ namespace {
 
 constexpr Types<float, double> real_types;
 
-/// A pixel that a cell reads, and how much of it.
+/// A pixel that a cell reads, and its weight.
 template <class T> struct Tap {
     int64_t place;
     T weight;
 };
 
-/// A number as a count or place that may be computed with, whatever it is.
+/// A number as a count or position that may be computed with, whatever its value.
 template <class T> int64_t whole(T x) { return x >= T(1e9) ? 1'000'000'000 : x > T(-1e9) ? static_cast<int64_t>(x) : -1'000'000'000; }
 
-/// Between four pixels; nothing further than a pixel away from the image, its edge before that.
+/// Interpolates between four pixels. Up to one pixel outside the image its edge is used, further away nothing.
 template <class T> void between_pixels(const Regions& r, T y, T x, std::vector<Tap<T>>& taps) {
     const T height = static_cast<T>(r.height), width = static_cast<T>(r.width);
     if (!r.height || !r.width || !(y >= -1 && y <= height && x >= -1 && x <= width)) return;
@@ -48,7 +49,7 @@ public:
         for (int d = 0; d < 2; d++) {
             begin[d] = given[2 - d] * scale - offset;
             end[d] = given[4 - d] * scale - offset;
-            // Pixels are covered from the first to the last, or from the first to before the last.
+            // Pixels are covered from the first to the last, or to the one before the last.
             if (!r.is_sampled) begin[d] = std::round(begin[d]), end[d] = std::round(end[d]);
             start[d] = begin[d];
             T size = end[d] - begin[d] + (r.is_sampled || r.by_position ? 0 : 1);
@@ -79,14 +80,14 @@ public:
         const Points down = points_of(0, row, r.height), along = points_of(1, column, r.width);
         for (int64_t i = down.first; i < down.past; i++)
             for (int64_t j = along.first; j < along.past; j++) between_pixels(r, down.at(*this, 0, i), along.at(*this, 1, j), taps);
-        // Nothing over nothing is NaN where cells are read by position, as torchvision has it.
+        // 0 / 0 is NaN for cells that are read by position, as in torchvision.
         return static_cast<T>(r.by_position ? points[0] * points[1] : std::max<int64_t>(points[0] * points[1], 1));
     }
 
     int64_t image = 0;
 
 private:
-    /// Of a cell's points in a dimension, those that may lie in the image: a region may be of any size.
+    /// Of a cell's points in a dimension, those that may be in the image: a region may have any size.
     struct Points {
         int64_t first, past;
         T begin;
@@ -101,7 +102,7 @@ private:
         return p;
     }
 
-    const int64_t omitted;  // torchvision's cells that are read by position never read the last row and column, though gradients go there
+    const int64_t omitted;  // torchvision's cells that are read by position never read the last row and column, though gradients are added there
     const Regions& r;
     T start[2], cell[2];
     int64_t points[2] = {0, 0};
@@ -120,7 +121,7 @@ int64_t cell_of(const Regions& r, int64_t region, int64_t c, int64_t row, int64_
     return ((region * r.cell_channels + c) * r.rows + row) * r.columns + column;
 }
 
-/// Zeros for gradients to be added to; false if there are no pixels.
+/// Clears gradients for accumulation; false if there are no pixels.
 bool clear(const Regions& r, void* grad_input) {
     const int64_t pixels = r.images * r.channels * r.height * r.width;
     if (pixels) std::memset(grad_input, 0, static_cast<size_t>(pixels) * item_size(r.dtype));
@@ -153,7 +154,7 @@ void region_means(const Regions& r, const void* input, const void* regions, void
 
 void region_means_gradient(const Regions& r, const void* grad, const void* regions, void* grad_input) {
     if (!clear(r, grad_input)) return;
-    // Regions may look at the same pixels: channel by channel, so that no two threads write to one plane.
+    // Regions may read the same pixels. So work is split by channel: no two threads write to one plane.
     const int64_t grain = std::max<int64_t>(1, 20000 / std::max<int64_t>(1, r.count * r.rows * r.columns * 16));
     for_type(real_types, r.dtype, "region_means_gradient", [&](auto zero) {
         using T = decltype(zero);
@@ -236,7 +237,7 @@ int64_t boxes_to_keep(DType dtype, const void* boxes, int64_t count, double thre
 
 namespace {
 
-/// One place of one tap: the four pixels about it, of which some lie outside.
+/// The position of one tap: the four pixels around it, some of which are outside.
 template <class T> struct Between {
     int64_t place[4];      // -1: outside
     T weight[4], down[4], along[4];
@@ -258,7 +259,7 @@ template <class T> struct Between {
     }
 };
 
-/// Calls f(group, tap, place, pixels about it, mask) for all.
+/// Calls f(group, tap, position, pixels around it, mask) for all.
 template <class T, class F> void each_place(const Deformed& d, const void* offset, const void* mask, int64_t first, int64_t past, F f) {
     const int64_t taps = d.kernel[0] * d.kernel[1], places = d.out[0] * d.out[1];
     for (int64_t group_tap = first; group_tap < past; group_tap++) {

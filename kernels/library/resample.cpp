@@ -1,3 +1,4 @@
+// kernels/library/resample.cpp: interpolation to another size by weighted sums along each dimension.
 #include "kernels/library/resample.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace kindling::library {
 namespace {
 
-// Along one dimension: each place of the output is a weighted sum of up to `most` places of the input.
+// Along one dimension each position of the output is a weighted sum of up to `most` positions of the input.
 template <class M>
 struct Taps {
     int64_t most = 1;
@@ -71,7 +72,7 @@ void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<
         switch (r.mode) {
         case Interpolation::Nearest:
         case Interpolation::NearestExact: {
-            // Places are found in float whatever the dtype.
+            // Positions are computed in float whatever the dtype.
             float scale =
                 given > 0 ? static_cast<float>(1.0 / given) : static_cast<float>(in) / static_cast<float>(out);
             bool exact = r.mode == Interpolation::NearestExact;
@@ -120,7 +121,7 @@ void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<
             int64_t begin = std::max<int64_t>(static_cast<int64_t>(center - support + M(0.5)), 0);
             int64_t end = std::min<int64_t>(static_cast<int64_t>(center + support + M(0.5)), in);
             count = static_cast<int>(std::clamp<int64_t>(end - begin, 0, taps.most));
-            index[0] = 0, weight[0] = 0; // read even where a scale that the sizes do not bear out leaves none
+            index[0] = 0, weight[0] = 0; // read even if a scale that contradicts the sizes leaves none
             M total = 0;
             for (int k = 0; k < count; ++k) {
                 weight[k] = antialias_weight(cubic, (static_cast<M>(begin + k) - center + M(0.5)) * inverse);
@@ -154,13 +155,13 @@ struct Sizes {
 template <class T>
 using weight_type = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// run(context, plane, taps of the three dimensions) in parallel.
+/// Calls run(context, plane, taps of the three dimensions) in parallel.
 template <class M>
 using PlaneFunction = void (*)(void* context, int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c);
 
 template <class M>
 void run_planes(const Resampling& r, const Sizes& s, PlaneFunction<M> run, void* context) {
-    Resampling straight = r; // dimensions that are not there
+    Resampling straight = r; // for dimensions that are missing
     straight.mode = Interpolation::Nearest;
     auto rule = [&](int d) -> const Resampling& { return d < 3 - r.dims ? straight : r; };
     auto make = [&](int d) { return Taps<M>(s.out[d], most_taps(rule(d), s.in[d], s.out[d], s.scale[d])); };
@@ -177,7 +178,8 @@ void run_planes(const Resampling& r, const Sizes& s, PlaneFunction<M> run, void*
                  });
 }
 
-/// each(plane, taps of the three dimensions) in parallel; what is not about planes' elements does not know their dtype.
+/// Calls each(plane, taps of the three dimensions) in parallel. Code that does not touch elements is independent of the
+/// dtype.
 template <class M, class Each>
 void for_planes(const Resampling& r, const Sizes& s, Each each) {
     run_planes<M>(
@@ -196,10 +198,10 @@ T rounded(weight_type<T> value) {
         return value;
 }
 
-/// to = weight * from, or that added.
+/// to = weight * from, or accumulated.
 template <class M>
 void weigh(M* __restrict to, const M* __restrict from, M weight, int64_t n, bool add) {
-    constexpr int64_t together = 8; // of a known number the compiler makes vectors
+    constexpr int64_t together = 8; // the compiler vectorises a known number
     int64_t i = 0;
     auto some = [&](int64_t count) {
         if (add)
@@ -214,8 +216,8 @@ void weigh(M* __restrict to, const M* __restrict from, M weight, int64_t n, bool
     some(n - i);
 }
 
-/// Rows of the input as wide as the output's, while rows of the output that need them follow one another: a row lies in
-/// the place that its number has by the width of the window, so those of one window do not meet.
+/// Rows of the input as wide as the output's, kept while the following rows of the output need them. A row's slot is
+/// its number modulo the window's width, so rows of one window have different slots.
 template <class M>
 class WideRows {
 public:
@@ -223,7 +225,7 @@ public:
         : size_(s), a_(a), b_(b), rows_(a.most * b.most * s.out[2]), owners_(a.most * b.most) {
         std::fill_n(owners_.data, a.most * b.most, -1);
     }
-    /// The place of row (i, j); make(row, place) has it filled where another row lay there, or none (-1).
+    /// The slot of row (i, j), or -1 if there is none. make(row, slot) fills it if it held another row.
     template <class Make>
     M* find(int64_t i, int64_t j, Make make) {
         const int64_t slot = i % a_.most * b_.most + j % b_.most, row = i * size_.in[1] + j;
@@ -232,7 +234,7 @@ public:
         owners_[slot] = row;
         return place;
     }
-    /// each(row, place) for what is there.
+    /// Calls each(row, slot) for every slot in use.
     template <class Each>
     void for_all(Each each) {
         for (int64_t slot = 0; slot < a_.most * b_.most; ++slot)
@@ -308,7 +310,7 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
     for_planes<M>(r, s, [&](int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
         const T* from = grad_output + plane * s.out_space;
         T* to = grad_input + plane * s.in_space;
-        constexpr bool same = std::is_same_v<T, M>; // sums are the results, gradients what is weighed
+        constexpr bool same = std::is_same_v<T, M>; // sums are the results, gradients what is weighted
         Scratch<M> plane_sums(same ? 0 : s.in_space), row_grads(same ? 0 : width);
         M* sums = plane_sums.data;
         if constexpr (same) sums = to;
@@ -323,7 +325,8 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
             for (int64_t x = 0; x < s.out[0]; ++x)
                 for (int64_t y = 0; y < s.out[1]; ++y, from += width) {
                     M* row = sums + (a.indices[x] * s.in[1] + b.indices[y]) * s.in[2];
-                    // Neighbours go to one place: their sum waits in a register, not for what was just stored.
+                    // Neighbours accumulate to one position: their sum stays in a register, instead of waiting for the
+                    // last store.
                     int64_t at = index[0];
                     M sum = row[at];
                     for (int64_t z = 0; z < width; ++z) {

@@ -18,15 +18,15 @@ struct Resampling {
     int64_t planes;
     int64_t in[3], out[3];
     bool align_corners = false;
-    double scale[3] = {0, 0, 0}; // the scale factors asked for (out over in); 0: as the sizes give
+    double scale[3] = {0, 0, 0}; // the scale factors asked for (out over in); 0: from the sizes
 };
 void resample(const Resampling& r, const void* input, void* output);
-/// grad_input is overwritten. float32 and float64.
+/// Overwrites grad_input. float32 and float64.
 void resample_gradient(const Resampling& r, const void* grad_output, void* grad_input);
 
 enum class GridMode : uint8_t { Linear, Nearest, Cubic };
 enum class GridPadding : uint8_t { Zeros, Border, Reflection };
-/// Contiguous input [batch, channels, in...] read at grid [batch, out..., dims] (x first, from -1 to 1) into output
+/// Contiguous input [batch, channels, in...] sampled at grid [batch, out..., dims] (x first, from -1 to 1) into output
 /// [batch, channels, out...]; 2 or 3 dimensions, float32 or float64, Cubic in 2 only.
 struct GridSampling {
     DType dtype;

@@ -1,5 +1,5 @@
-// Everything here works on keys: an element becomes an unsigned number that is ordered as the elements are, so that
-// one set of algorithms, for narrow and for wide keys, serves every dtype.
+// kernels/library/sorting.cpp: everything works on keys. An element becomes an unsigned number with the order of the
+// elements, so that one set of algorithms, for narrow and for wide keys, serves all dtypes.
 #include "kernels/library/sorting.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ inline key_type<T> key_of(T element) {
     }
 }
 
-// All that knows dtypes: reading `count` elements, `step` apart, as keys.
+// Everything that depends on dtypes: reads `count` elements, `step` apart, as keys.
 template <class K>
 using ReadKeys = void (*)(const void* from, int64_t step, int64_t count, K* keys);
 
@@ -61,11 +61,11 @@ struct Keys {
     size_t bytes;     // of an element
     bool floating;    // the greatest key is that of nan
     bool is_nan(K key) const { return floating && key == std::numeric_limits<K>::max(); }
-    // As the elements themselves compare: nan equals nothing.
+    // Equality of the elements themselves: nan equals nothing.
     bool same(K a, K b) const { return a == b && !is_nan(a); }
 };
 
-// run(Keys<K>) with narrow or wide keys.
+// Calls run(Keys<K>) with narrow or wide keys.
 template <class Run>
 void for_keys(DType dtype, const char* kernel, Run run) {
     ReadKeys<uint32_t> narrow = nullptr;
@@ -90,7 +90,7 @@ inline void* at(void* base, int64_t element, size_t bytes) {
     return static_cast<char*>(base) + element * static_cast<int64_t>(bytes);
 }
 
-// to[i * to_step] = from[place(i) * from_step], elements of `bytes`.
+// to[i * to_step] = from[position(i) * from_step], elements of `bytes`.
 template <class Place>
 void move_elements(size_t bytes, void* to, int64_t to_step, const void* from, int64_t from_step, int64_t count,
                    Place place) {
@@ -108,7 +108,7 @@ struct Pair {
     K key;
     std::conditional_t<sizeof(K) == 8, int64_t, uint32_t> index;
 };
-// How long until the standard library's sorts and selections, which are long where a row is, listen for signals again.
+// How often the standard library's sorts and selections, which can be long, handle signals.
 struct Ear {
     static constexpr int64_t often = int64_t{1} << 20;
     int64_t left = often;
@@ -133,7 +133,7 @@ struct ByKeyListening {
     }
 };
 
-// f(begin, end) for pieces of [0, n) that take a hundredth of a second or so, with an ear for signals between them.
+// Calls f(begin, end) for pieces of [0, n) of about a hundredth of a second, and handles signals between them.
 template <class F>
 inline void in_pieces(int64_t n, F f) {
     constexpr int64_t piece = int64_t{1} << 20;
@@ -143,7 +143,7 @@ inline void in_pieces(int64_t n, F f) {
     }
 }
 
-// Stable ascending sort by key; the result is in `a`. `b` is as much room again.
+// Stable ascending sort by key. The result is in `a`; `b` is scratch memory of that size.
 template <class K>
 void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     if (n <= 48) {
@@ -167,14 +167,14 @@ void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
             }
             std::swap(a, b);
         }
-        // `a` holds the result now; it is the caller's after an even number of passes.
+        // `a` holds the result now. It is the caller's memory after an even number of passes.
         int passes = 0;
         for (int64_t run = 16; run < n; run *= 2)
             ++passes;
         if (passes % 2) memcpy(static_cast<void*>(b), a, static_cast<size_t>(n) * sizeof(Pair<K>));
         return;
     }
-    // Bytes, least significant first; bytes that are the same everywhere are skipped.
+    // Radix sort by bytes, least significant first. Bytes that are the same everywhere are skipped.
     constexpr int digits = sizeof(K);
     Scratch<int64_t> counts(256 * digits);
     std::fill_n(counts.data, 256 * digits, int64_t{0});
@@ -203,7 +203,7 @@ void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     if (source != a) memcpy(static_cast<void*>(a), source, static_cast<size_t>(n) * sizeof(Pair<K>));
 }
 
-// f(place of the row's first element, number of the row) for every row; the number runs over [outer, inner].
+// Calls f(position of the row's first element, number of the row) for every row; the number runs over [outer, inner].
 template <class F>
 void for_rows(const Rows& rows, int64_t work, F f) {
     int64_t count = rows.outer * rows.inner;
@@ -259,9 +259,9 @@ void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* va
     });
 }
 
-// The first k of a row in order, in `heap` with room for k + 1. These are the steps of std::partial_sort, which torch takes,
-// so that equal elements come out as there; but what stays behind the last of the k so far, nearly everything, is passed
-// over by vectors.
+// The first k of a row in order, in `heap` with room for k + 1. These are the steps of std::partial_sort, which torch
+// uses, so that equal elements come out as there. What is behind the last of the k so far, nearly everything, is
+// skipped by vectors.
 template <class K>
 void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step, int64_t n, int64_t k, bool largest,
                 K* spare, Pair<K>* heap) {
@@ -312,7 +312,7 @@ void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t 
                 choose_few(keys, rows.dtype, from, inner, n, k, largest, spare.data, p);
             } else {
                 fill_pairs(keys, from, inner, n, largest, spare.data, p);
-                // The steps torch takes, as above.
+                // The steps of torch, as above.
                 if (k > 0) {
                     Ear ear;
                     std::nth_element(p, p + k - 1, p + n, ByKeyListening{&ear});
@@ -328,7 +328,7 @@ void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t 
     });
 }
 
-// Hoare's selection with the median of three, in the steps torch takes: ties decide which index is found.
+// Hoare's selection with the median of three, in torch's steps: ties decide which index is found.
 template <class P>
 void select(P* a, int64_t n, int64_t k) {
     auto greater = [](const P& x, const P& y) { return x.key > y.key; };
@@ -361,7 +361,7 @@ void select(P* a, int64_t n, int64_t k) {
     }
 }
 
-// choose(pairs) gives the place of the element wanted of each row.
+// choose(pairs) returns the position of the wanted element of each row.
 template <class K, class Choose>
 void run_choose(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices,
                 Choose choose) {
@@ -380,8 +380,8 @@ void run_choose(const Keys<K>& keys, const Rows& rows, const void* input, void* 
     });
 }
 
-// Walks elements 0 .. count-1, where fresh(i) says that one begins a new kind and place(i) is where it came from.
-// begun(i, kind) is called for each first of a kind.
+// Iterates over elements 0 .. count-1. fresh(i) says that one begins a new kind, and position(i) is where it came from.
+// Calls begun(i, kind) for the first of each kind.
 template <class Fresh, class Place, class Begun>
 int64_t count_kinds(int64_t count, int64_t* inverse, int64_t* counts, Fresh fresh, Place place, Begun begun) {
     int64_t kinds = 0, begin = 0;
@@ -530,7 +530,7 @@ int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input
 void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const void* boundaries, const int64_t* sorter,
                    int64_t per_row, const void* values, bool right, int64_t* out) {
     for_keys(dtype, "searchsorted_out_cpu", [&]<class K>(const Keys<K>& keys) {
-        // Where each boundary is looked at often, all are turned into keys first; else as they are met.
+        // If each boundary is compared often, all are converted to keys first; else when they are read.
         int64_t lines = shared ? 1 : rows;
         bool ahead = rows * per_row >= lines * width / 8;
         Scratch<K> all(ahead ? lines * width : 0);

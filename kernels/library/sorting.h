@@ -1,8 +1,8 @@
 // kernels/library/sorting.h: sorting and selecting along a dimension, and what follows from a sorted order.
 //
-// Arrays are contiguous and seen as [outer, n, inner]; work goes along n. Any real dtype. nan counts as greater than
-// everything, 0 and -0 as equal. Where torch's choice among equal elements is settled by its algorithm (topk,
-// kthvalue, median, mode), these choose the same one.
+// Arrays are contiguous with shape [outer, n, inner]; work is along n. Any real dtype. nan counts as greater than
+// everything, 0 and -0 as equal. Where torch's choice among equal elements follows from its algorithm (topk, kthvalue,
+// median, mode), these choose the same one.
 #pragma once
 #include <cstdint>
 
@@ -26,18 +26,19 @@ void median(const Rows& rows, const void* input, bool ignore_nan, void* values, 
 /// The most frequent value, the smallest of them. Results [outer, inner].
 void mode(const Rows& rows, const void* input, void* values, int64_t* indices);
 
-/// The distinct values of `count` elements in order; returns how many. `values` has room for `count`; `inverse`
-/// (for each element the place of its value) and `counts` may be null. Each nan is distinct.
+/// The distinct values of `count` elements in order; returns how many. `values` has room for `count`. `inverse` (for
+/// each element the position of its value) and `counts` may be null. Each nan is distinct.
 int64_t unique_sorted(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse, int64_t* counts);
 /// The same for runs of equal neighbours, in the order they come.
 int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse,
                            int64_t* counts);
-/// Distinct rows of [count, width] in lexicographic order: fills `first` (room for `count`) with the place of a row of
-/// each kind, `inverse` and `counts` as above; returns how many kinds. With `consecutive` only neighbours are merged.
+/// Distinct rows of [count, width] in lexicographic order. Fills `first` (room for `count`) with the position of a row
+/// of each kind, `inverse` and `counts` as above; returns how many kinds. With `consecutive` only neighbours are
+/// merged.
 int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input, bool consecutive, int64_t* first,
                     int64_t* inverse, int64_t* counts);
 
-/// For each of the values [rows, per_row], how many of the ascending `boundaries` lie before it (at or before it with
+/// For each of the values [rows, per_row], how many of the ascending `boundaries` are before it (at or before it with
 /// `right`). Boundaries are [rows, width], or [width] for all with `shared`. `sorter` (like boundaries) may be null.
 void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const void* boundaries, const int64_t* sorter,
                    int64_t per_row, const void* values, bool right, int64_t* out);

@@ -1,3 +1,4 @@
+// kernels/library/sorting_isa.cpp: searches along a row, for one instruction set.
 #include "kernels/library/sorting_isa.h"
 
 #include "kernels/vector.h"
@@ -11,7 +12,7 @@ template <bool Largest, class T>
 int64_t ahead_of(const T* row, int64_t from, int64_t n, T bound) {
     constexpr int lanes = vectors::width / static_cast<int>(sizeof(T)), block = 4 * lanes;
     using V = vectors::Vec<T, lanes>;
-    // Not behind the bound, so that nan is found.
+    // "Not <= bound", so that nan is found.
     auto found = [](const auto& x, const auto& b) { return Largest ? !(x <= b) : !(x >= b); };
     const V bounds = vectors::all<V>(bound);
     for (; from + block <= n; from += block) {

@@ -1,11 +1,11 @@
-// kernels/library/sorting_isa.h: looking along a row by vectors, built once for each instruction set.
+// kernels/library/sorting_isa.h: searches along a row by vectors, built once for each instruction set.
 #pragma once
 #include <cstdint>
 
 namespace kindling::library {
 
-/// The first place in [from, n) of what is greater than `bound` (or less, if not `largest`) or is nan; n if there is none.
-/// With a bound that is nan, the next place.
+/// The first position in [from, n) of an element greater than `bound` (or less, if not `largest`), or nan; n if there
+/// is none. If bound is nan, `from` itself.
 struct Ahead {
     int64_t (*of_floats)(const float* row, int64_t from, int64_t n, float bound, bool largest);
     int64_t (*of_doubles)(const double* row, int64_t from, int64_t n, double bound, bool largest);

@@ -1,4 +1,4 @@
-// kernels/library/sparse_product.cpp: rows of a sparse matrix shared out to threads.
+// kernels/library/sparse_product.cpp: distributes rows of a sparse matrix over threads.
 #include "kernels/library/sparse_product.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// kernels/library/sparse_product_isa.cpp: rows of a sparse matrix times a strided one, for one instruction set.
 #include "kernels/library/sparse_product_isa.h"
 
 #include "kernels/library/vec.h"

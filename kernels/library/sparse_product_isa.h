@@ -4,7 +4,8 @@
 
 namespace kindling::library {
 
-/// Row r of the sparse matrix has the elements [starts[r], starts[r + 1]); `right` has `width` neighbours in a row.
+/// Row r of the sparse matrix has the elements [starts[r], starts[r + 1]). `right` has `width` contiguous elements per
+/// row.
 template <class T>
 struct SparseRows {
     const int64_t* starts;

@@ -1,3 +1,4 @@
+// kernels/library/special.cpp: Bessel and incomplete gamma functions, orthogonal polynomials, in double precision.
 #include "kernels/library/special.h"
 
 #include <cstdint>
@@ -36,7 +37,7 @@ Bessel bessel_near_zero(double x) {
     return b;
 }
 
-/// Up to 25: the recurrence downwards (Miller), made absolute by 1 = J0 + 2 J2 + 2 J4 + ..., and Neumann's series for Y.
+/// Up to 25: downward recurrence (Miller), normalised by 1 = J0 + 2 J2 + 2 J4 + ..., and Neumann's series for Y.
 Bessel bessel_by_recurrence(double x) {
     constexpr int most = 90;
     double values[most + 2];
@@ -91,7 +92,8 @@ Bessel bessel(double x) { return x < 1e-3 ? bessel_near_zero(x) : x <= 25 ? bess
 
 // ---- modified Bessel functions of the second kind
 
-/// exp(x) K(x) for x > 2: the integral of exp(-x (cosh t - 1)) cosh(order t), whose trapezoid sums are as good as exact.
+/// exp(x) K(x) for x > 2: the integral of exp(-x (cosh t - 1)) cosh(order t), for which the trapezoid rule is nearly
+/// exact.
 double scaled_k(double order, double x) {
     if (x > 30) {
         double sum = 1, term = 1;
@@ -200,7 +202,7 @@ double upper_series(double a, double x) {
     double logarithm = log(x);
     return -expm1(a * logarithm - near_one) - exp(a * logarithm - near_one) * a * sum;
 }
-/// For a beyond 1e8, by the normal distribution: Temme's expansion, of which one term is left.
+/// For a beyond 1e8, by the normal distribution: Temme's expansion with one term.
 struct Parts { double lower, upper; };
 Parts gamma_far(double a, double x) {
     double d = (x - a) / a;
@@ -264,7 +266,7 @@ double airy_ai(double x) {
     if (x > 103.892) return 0;
     double zeta = 2.0 / 3.0 * size(x) * root(size(x));
     if (x > 2.2) return root(x / 3) / pi * exp(-zeta) * scaled_k(1.0 / 3.0, zeta);
-    if (x >= -8) {   // the power series; the wider type pays for what cancels
+    if (x >= -8) {   // the power series, in a wider type because of cancellation
         long double y = x, cube = y * y * y, f = 1, g = y, first = 0, second = 0;
         for (int k = 0; k < 120; k++) {
             first += f;
@@ -285,7 +287,7 @@ double airy_ai(double x) {
     return ((c + s) * p + (s - c) * q) / root(pi * root(-x));
 }
 
-// Past the ends of the interval, which each polynomial answers itself: by angles inside it from degree `from` + 1 on.
+// Outside the interval, where each polynomial has its own formula: by angles inside it from degree `from` + 1 on.
 double first_kind(double x, int64_t n, int64_t from) {
     if (n > from && size(x) < 1) return cos(count(n) * acos(x));
     if (n == 0) return 1;
@@ -400,7 +402,7 @@ double shifted_chebyshev_w(double x, double given) {
     return fourth_kind(x + x - 1, n, 4, n % 2 == 0 ? 1 : -1);
 }
 
-// NaN goes as PyTorch's comparisons let it: with infinity, or with x = 0, there is an answer.
+// NaN behaves as in PyTorch's comparisons: with infinity, or with x = 0, there is a result.
 double gamma_lower(double a, double x) {
     if (x < 0 || a < 0) return not_a_number;
     if (a == 0) return x > 0 ? 1 : not_a_number;

@@ -1,4 +1,4 @@
-// kernels/library/turn.h: rows become columns, in registers; for files compiled once for each instruction set.
+// kernels/library/turn.h: transposes in registers; for files compiled once for each instruction set.
 #pragma once
 #include <cstdint>
 
@@ -22,7 +22,7 @@ inline void turn_square(double* to, int64_t to_stride, const double* from, int64
     _mm_storeu_pd(to + to_stride, _mm_unpackhi_pd(a, b));
 }
 #if defined(__AVX512F__)
-// The same for a cache line of each row: each is read once, however the rows lie in the cache.
+// The same for a cache line of each row: each line is read once, whatever the distance of the rows.
 constexpr int64_t line_bytes = 64;
 inline void turn_lines(float* to, int64_t to_stride, const float* from, int64_t from_stride) {
     __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + from_stride),

@@ -72,7 +72,7 @@ struct Vec<double> {
 };
 #endif
 
-/// totals[i] = the sum of the lanes of partial[i], the upper half added to the lower one until one is left.
+/// totals[i] = the sum of the lanes of partial[i], halved until one is left.
 inline void fold(const float (&partial)[4][16], float* totals) {
     __m128 c[4];
 #pragma GCC unroll 4
@@ -102,7 +102,7 @@ inline void fold(const double (&partial)[4][L], double* totals) {
     _mm_storeu_pd(totals + 2, _mm_add_pd(_mm_unpacklo_pd(c[2], c[3]), _mm_unpackhi_pd(c[2], c[3])));
 }
 
-/// One number with the same face, for what is left over.
+/// One number with the same interface, for remainders.
 template <class T>
 struct One {
     static constexpr int width = 1;
@@ -120,7 +120,7 @@ struct One {
     }
 };
 
-// gcc's vector types have the operators; they are rounded one by one.
+// gcc's vector types have the operators; each is rounded by itself.
 template <class T>
 inline Vec<T> operator+(Vec<T> a, Vec<T> b) {
     return {a.v + b.v};

@@ -1,4 +1,4 @@
-// kernels/library/wide.h: kernels that compute in one wide type and only load and store by dtype, so that a dtype costs
+// kernels/library/wide.h: kernels that compute in one wide type and only load and store by dtype. A dtype then costs
 // two small loops and no copy of the kernel.
 #pragma once
 #include "kernels/library/dtype_switch.h"
@@ -9,7 +9,7 @@ namespace kindling::library {
 /// to[i] = from[i * step], converted.
 template <class M>
 using Load = void (*)(const void* from, int64_t step, M* to, int64_t count);
-/// to[i * step] = from[i], converted (rounded once; whole numbers wrap).
+/// to[i * step] = from[i], converted (rounded once; integers wrap).
 template <class M>
 using Store = void (*)(void* to, int64_t step, const M* from, int64_t count);
 
@@ -39,14 +39,14 @@ Store<M> find_store(Types<T...> types, DType dtype, const char* kernel) {
     return found;
 }
 
-/// How elements of a dtype get to the type M that its kernel computes in, and back.
+/// Converts elements of a dtype to the type M in which its kernel computes, and back.
 template <class M>
 struct Wide {
     using Math = M;
     Load<M> load;
     Store<M> store;
     size_t bytes;  // of an element
-    bool same;     // the elements are of type M: they can be used in place
+    bool same;     // the elements are of type M and can be used in place
 
     const void* at(const void* base, int64_t element) const {
         return static_cast<const char*>(base) + element * static_cast<int64_t>(bytes);
@@ -56,7 +56,7 @@ struct Wide {
     }
 };
 
-/// run(Wide<M>) where M is double for double, float for the other floating dtypes, int64_t for whole numbers.
+/// Calls run(Wide<M>) where M is double for double, float for the other floating dtypes, int64_t for integers.
 template <class... T, class Run>
 void for_wide(Types<T...> types, DType dtype, const char* kernel, Run run) {
     auto go = [&]<class M>(M) {

@@ -280,6 +280,16 @@ def test_every_folder_says_what_it_is():
     assert [str(folder.relative_to(ROOT)) for folder in sorted(folders) if not (folder / "README.md").exists()] == []
 
 
+def test_every_source_says_what_it_is():
+    """The first line: the file's path, and what it is for."""
+    wrong = []
+    for path in sources(".h", ".cpp"):
+        place = str(path.relative_to(ROOT))
+        if path.relative_to(ROOT).parts[0] in (*LAYERS, "include", "startup") and not re.match(rf"// {re.escape(place)}: \S", path.read_text()):
+            wrong.append(place)
+    assert wrong == []
+
+
 def test_no_static_construction_in_sources():
     banned = re.compile(
         r"#include <(iostream|locale|regex)>|__builtin_cpu_supports|target_clones|__attribute__\(\(ifunc", re.M
