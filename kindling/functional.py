@@ -96,6 +96,8 @@ def meshgrid(*tensors, indexing=None):
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {_like(tensor)}")
         if tensor.dtype != tensors[0].dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+        if tensor.device != tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
     tensors = list(tensors)
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
@@ -280,7 +282,7 @@ def chain_matmul(*matrices, out=None):
         if matrix.dim() != 2:
             raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
     if len(matrices) == 1:
-        return matrices[0] if out is None else out.resize_(matrices[0].shape).copy_(matrices[0])
+        return matrices[0].clone() if out is None else out.resize_(matrices[0].shape).copy_(matrices[0])
     return torch.linalg.multi_dot(matrices) if out is None else torch.linalg.multi_dot(matrices, out=out)
 
 

@@ -87,7 +87,7 @@ OPERATORS(copies) {
         doc("view_as_complex, copied"), in(space::Torch),
         composition([](const Tensor& self) { return clone(view_as_complex(self), MemoryFormat::Contiguous); }) });
     declare("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
-        doc("split, copied"), in(space::Torch), has_out(), out_castable(),
+        doc("split, copied; an out= keeps its shape, and what it gets is broadcast"), in(space::Torch), has_out(), out_castable(), flags(trait::OutKeepsShape),
         composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies(split(self, split_size, dim)); }) });
     declare("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
         doc("split_with_sizes, copied"), in(space::Torch), has_out(),

@@ -212,7 +212,7 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into a storage"), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
+        doc("Makes self look into a storage"), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)", size.size(), stride.size());
             const bool as_is = size == self.sizes() && (stride.empty() || stride == self.strides());   // the shape is left alone, and the storage with it
@@ -242,7 +242,7 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", {
-        doc("Makes self the whole of a storage, flat"), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
+        doc("Makes self the whole of a storage, flat"), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source) {
             int64_t count = static_cast<int64_t>(source->bytes / self.element_size());
             return set_(self, source, 0, {count}, {1});
@@ -256,14 +256,14 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into another tensor's storage"), in(space::Method), no_derivative(), keeps_conj(),
+        doc("Makes self look into another tensor's storage"), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, source.is_contiguous(), "passed in tensor to be used as storage must be contiguous");
             return set_(self, Ref<Storage>::share(source.storage()), storage_offset, size, stride);
         }),
     });
     declare("set_(Tensor(a!) self) -> Tensor(a!)", {
-        doc("Makes self empty"), takes_float8(), in(space::Method), no_derivative(),
+        doc("Makes self empty"), takes_float8(), in(space::Method), not_differentiable(),
         kernel([](const Tensor& self) { return set_(self, Storage::make(0, self.device()), 0, {0}, {1}); }),
     });
     declare("is_same_size(Tensor self, Tensor other) -> bool", {

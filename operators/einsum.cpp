@@ -179,6 +179,10 @@ Tensor summed_products(Text equation, TensorList tensors) {
 OPERATORS(einsum) {
     declare("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", {
         doc("Sums of products after the summation convention; torch contracts from the left as well when no path is given"), in(space::Hidden), no_out(),
-        composition([](Text equation, TensorList tensors, std::optional<IntList>) { return summed_products(equation, tensors); }),
+        composition([](Text equation, TensorList tensors, std::optional<IntList> path) {
+            const size_t steps = tensors.size() == 1 ? 1 : 2 * (tensors.size() - 1);
+            KINDLING_CHECK(Runtime, !path || tensors.empty() || path->size() == steps, "einsum(): expected contraction path given in path parameter to have size %zu but got %zu", steps, path->size());
+            return summed_products(equation, tensors);
+        }),
     });
 }

@@ -186,8 +186,8 @@ std::tuple<Tensor, Tensor> qr_factor(const Tensor& A, Text mode) {
 
 /// (Walter and Lehmann, 2018; for wide matrices the square part takes what the rest passes on.)
 Tensor qr_gradient(const Tensor& gQ, const Tensor& gR, const Tensor& Q, const Tensor& R, Text mode) {
+    KINDLING_CHECK(Runtime, mode != "r", "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.");
     int64_t m = Q.size(-2), n = R.size(-1), k = std::min(m, n);
-    KINDLING_CHECK(Runtime, mode != "r", "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to require gradients.");
     KINDLING_CHECK(Runtime, mode != "complete" || m <= n, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
     Tensor dQ = gQ, dR = gR, U = R, wide;
     if (n > m) {

@@ -556,6 +556,12 @@ OPERATORS(foreach) {
     declare("_foreach_minimum_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
         doc("Every tensor or, where smaller, its number, in place"), in(space::Torch),
         composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_max_(t, s); }); }) });
+    declare("_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
+        doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor"), in(space::Torch),
+        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
+            std::vector<Scalar> values = unpacked(scalars, self.size());
+            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcmul(t, a, b, values[i]); });
+        }) });
     declare("_foreach_addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]", {
         doc("Every tensor plus value * tensor1 * tensor2"), in(space::Torch),
         composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
@@ -567,11 +573,11 @@ OPERATORS(foreach) {
             check_lists(self, scalars);
             return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcmul(t, a, b, scalars[i]); });
         }) });
-    declare("_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
-        doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor"), in(space::Torch),
+    declare("_foreach_addcmul_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()", {
+        doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor, in place"), in(space::Torch),
         composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
             std::vector<Scalar> values = unpacked(scalars, self.size());
-            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcmul(t, a, b, values[i]); });
+            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcmul_(t, a, b, values[i]); });
         }) });
     declare("_foreach_addcmul_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()", {
         doc("Every tensor plus value * tensor1 * tensor2, in place"), in(space::Torch),
@@ -584,11 +590,11 @@ OPERATORS(foreach) {
             check_lists(self, scalars);
             triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcmul_(t, a, b, scalars[i]); });
         }) });
-    declare("_foreach_addcmul_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()", {
-        doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor, in place"), in(space::Torch),
+    declare("_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
+        doc("Every tensor plus value * tensor1 / tensor2, the values packed in a tensor"), in(space::Torch),
         composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
             std::vector<Scalar> values = unpacked(scalars, self.size());
-            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcmul_(t, a, b, values[i]); });
+            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcdiv(t, a, b, values[i]); });
         }) });
     declare("_foreach_addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]", {
         doc("Every tensor plus value * tensor1 / tensor2"), in(space::Torch),
@@ -601,11 +607,11 @@ OPERATORS(foreach) {
             check_lists(self, scalars);
             return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcdiv(t, a, b, scalars[i]); });
         }) });
-    declare("_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
-        doc("Every tensor plus value * tensor1 / tensor2, the values packed in a tensor"), in(space::Torch),
+    declare("_foreach_addcdiv_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()", {
+        doc("Every tensor plus value * tensor1 / tensor2, the values packed in a tensor, in place"), in(space::Torch),
         composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
             std::vector<Scalar> values = unpacked(scalars, self.size());
-            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcdiv(t, a, b, values[i]); });
+            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcdiv_(t, a, b, values[i]); });
         }) });
     declare("_foreach_addcdiv_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()", {
         doc("Every tensor plus value * tensor1 / tensor2, in place"), in(space::Torch),
@@ -617,12 +623,6 @@ OPERATORS(foreach) {
         composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
             check_lists(self, scalars);
             triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcdiv_(t, a, b, scalars[i]); });
-        }) });
-    declare("_foreach_addcdiv_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()", {
-        doc("Every tensor plus value * tensor1 / tensor2, the values packed in a tensor, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
-            std::vector<Scalar> values = unpacked(scalars, self.size());
-            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcdiv_(t, a, b, values[i]); });
         }) });
     declare("_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]", {
         doc("Every tensor moved towards its partner by a weight of its own"), in(space::Torch),

@@ -254,7 +254,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         std::vector<Tensor> made = computed[0].take_list();
         TensorList outs(arguments[first].tensors, arguments[first].size);
         KINDLING_CHECK(Runtime, made.size() == outs.size(), "%s_out() expected an out= argument of size %zu, got size %zu", op.functional->name(), made.size(), outs.size());
-        for (size_t i = 0; i < made.size(); i++) write(made[i], outs[i]);
+        for (size_t i = 0; i < made.size(); i++) op.has(trait::OutKeepsShape) ? static_cast<void>(copy_(outs[i], made[i])) : write(made[i], outs[i]);
         given.count = 0;
         return;
     }

@@ -350,7 +350,7 @@ OPERATORS(fourier) {
         doc("The frequencies of fft of n values taken d apart"), flags(trait::OutKeepsShape), not_differentiable(),
         composition([](int64_t n, double d, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
             DType type = frequency_dtype(dtype, "fftfreq");
-            KINDLING_CHECK(Runtime, n >= 0, "Trying to create tensor with negative dimension %ld: [%ld]", n, n);
+            KINDLING_CHECK(Runtime, n >= 0, "upper bound and lower bound inconsistent with step sign");
             Tensor places = cat(std::vector<Tensor>{arange(Scalar(0), Scalar((n + 1) / 2), type, layout, device, pin_memory), arange(Scalar(-(n / 2)), Scalar(0), type, layout, device, pin_memory)}, 0);
             return mul(places, wrap_number(Scalar(1.0 / (static_cast<double>(n) * d))));
         }),

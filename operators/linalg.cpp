@@ -91,7 +91,7 @@ Tensor power(const Tensor& self, int64_t n) {
         if (left & 1) result = result.defined() ? matmul(result, base) : base;
         if (left > 1) base = matmul(base, base);
     }
-    return result.is_same(self) ? clone(result) : result;
+    return result.is_same(self) ? clone(result, MemoryFormat::Contiguous) : result;
 }
 
 /// The exponential by scaling, a rational approximation, and squaring (Higham, 2005).
@@ -246,6 +246,7 @@ OPERATORS(linalg) {
                 Tensor first = select(S, -1, 0), last = select(S, -1, S.size(-1) - 1);
                 return order > 0 ? div(first, last) : div(last, first);
             }
+            KINDLING_CHECK(Runtime, !p->is_complex(), "linalg.matrix_norm: Expected a non-complex scalar as the order of norm.");
             need_square(self, format("linalg.cond(ord=%g)", order).c_str());
             if (self.numel() == 0) return zeros(batch_of(self), to_real(self.dtype()));
             return condition(self, [&](const Tensor& t) { return linalg_matrix_norm(t, Scalar(order)); });

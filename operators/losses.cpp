@@ -186,6 +186,12 @@ Tensor softmax_nll_gradient(const Tensor& grad, const Tensor& self, const Tensor
     return result;
 }
 
+/// Norms along the last dimension. That of p = 0 counts: NaN is no count, and its gradient is zero, as for distances in PyTorch.
+Tensor row_norms(const Tensor& x, double p) {
+    if (p == 0) return sum(clamp_max(ceil(abs(x)), Scalar(1)), generated::ints<-1>());
+    return linalg_vector_norm(x, Scalar(p), generated::ints<-1>(), false);
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -200,6 +206,7 @@ OPERATORS(losses) {
     declare("nll_loss_backward(Tensor grad_output, Tensor shape, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor", {
         doc("The gradient of nll_loss; `shape` has the input's sizes"), in(space::Hidden),
         kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
+            KINDLING_CHECK(Runtime, shape.dim() > 0 && shape.dim() <= 2, "input tensor should be 1D or 2D");
             bool single = shape.dim() == 1;
             Tensor places = single ? reshape(target, {1}) : unsqueeze(target, 1);
             places = to(places, DType::Int64);
@@ -276,6 +283,8 @@ OPERATORS(losses) {
             }
             KINDLING_CHECK(Runtime, (!probabilities && label_smoothing == 0) || (reduction >= 0 && reduction <= 2), "Invalid reduction type encountered in cross_entropy: %ld", reduction);
             if (probabilities) {
+                KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() == 1 && weight.numel() == classes), "cross_entropy: weight tensor should be defined either for all %ld classes or no classes but got weight tensor of shape: %s",
+                               classes, str(weight.sizes()).c_str());
                 KINDLING_CHECK(Runtime, ignore_index < 0, "ignore_index is not supported for floating point target");
                 Tensor p = label_smoothing > 0 ? add(mul(target, number(1 - label_smoothing)), number(label_smoothing / static_cast<double>(classes))) : target;
                 Tensor each = mul(log_p, p);
@@ -550,6 +559,7 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");
             int64_t mode = compute_mode.value_or(0);
             KINDLING_CHECK(Runtime, mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: %ld", mode);
+            KINDLING_CHECK(Runtime, x1.dtype() == x2.dtype() || !x1.numel() || !x2.numel(), "expected scalar type %s but found %s", scalar_type_name(x1.dtype()), scalar_type_name(x2.dtype()));
             bool by_product = p == 2 && (mode == 1 || (mode == 0 && (x1.size(-2) > 25 || x2.size(-2) > 25)));
             if (by_product) {
                 IntList last = generated::ints<-1>();
@@ -557,7 +567,7 @@ OPERATORS(losses) {
                 Tensor squares = add(add(mul(matmul(x1, transpose(x2, -2, -1)), number(-2)), a), transpose(b, -2, -1));
                 return _sqrt_at_zero(clamp_min(squares, Scalar(0)));
             }
-            return linalg_vector_norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), Scalar(p), generated::ints<-1>(), false);
+            return row_norms(sub(unsqueeze(x1, -2), unsqueeze(to(x2, x1.dtype()), -3)), p);
         }),
     });
     declare("_sqrt_at_zero(Tensor self) -> Tensor", {
@@ -588,7 +598,7 @@ OPERATORS(losses) {
             int64_t n = self.size(0);
             Tensor pairs = triu_indices(n, n, 1);
             Tensor difference = sub(index_select(self, 0, select(pairs, 0, 0)), index_select(self, 0, select(pairs, 0, 1)));
-            return linalg_vector_norm(difference, Scalar(p), generated::ints<1>(), false);
+            return row_norms(difference, p);
         }),
     });
 }

@@ -480,8 +480,8 @@ OPERATORS(normalization) {
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps, bool) {
             if (input.numel() == 0) {                    // as torch: nothing to normalise, and the statistics stay as they are
                 Tensor result = clone(input);
-                if (weight.defined() && weight.numel()) result = mul(result, select(weight, 0, 0));
-                if (bias.defined() && bias.numel()) result = add(result, select(bias, 0, 0));
+                if (weight.defined()) result = mul(result, select(weight, 0, 0));
+                if (bias.defined()) result = add(result, select(bias, 0, 0));
                 return result;
             }
             KINDLING_CHECK(Runtime, input.dim() >= 2, "Expected 2D or more input to batch_norm, but got %s", str(input.sizes()).c_str());
@@ -583,9 +583,9 @@ OPERATORS(normalization) {
         doc("v scaled to norm g along a dimension (Salimans and Kingma, 2016)"), in(space::Torch), no_out(),
         composition([](const Tensor& v, const Tensor& g, int64_t dim) {
             KINDLING_CHECK(NotImplemented, is_differentiable(v.dtype()), "\"weight_norm_kernel\" not implemented for '%s'", scalar_type_name(v.dtype()));
-            Tensor norm = norm_except_dim(v, 2, dim);
+            Tensor rows = contiguous(v), norm = norm_except_dim(rows, 2, dim);
             const bool counted = (dim == 0 || dim == v.dim() - 1) && g.numel() == norm.numel();   // one for each, of whatever shape
-            return mul(v, div(counted ? reshape(g, norm.sizes()) : g, norm));
+            return mul(rows, div(counted ? reshape(g, norm.sizes()) : contiguous(g), norm));
         }),
     });
     declare("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", {
@@ -603,6 +603,7 @@ OPERATORS(normalization) {
         composition([](const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
             KINDLING_CHECK(Runtime, !p.is_complex(), "renorm: p must be real-valued");
             KINDLING_CHECK(Runtime, p.to_double() > 0, "renorm: non-positive-norm not supported");
+            KINDLING_CHECK(Runtime, !maxnorm.is_complex(), "renorm: maxnorm must be real-valued");
             KINDLING_CHECK(Runtime, maxnorm.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got %g", maxnorm.to_double());
             KINDLING_CHECK(Runtime, self.dim() > 1, "renorm: input needs at least 2 dimensions, got %ld dimensions", self.dim());
             Tensor norms = linalg_vector_norm(self, p, IntList(all_but(self.dim(), wrap_dim(dim, self.dim()))), true, is_half(self.dtype()) ? DType::Float32 : DType::None);

@@ -56,6 +56,7 @@ Padding padding_of(Fill fill, IntList sizes, IntList pad, int dims) {
     p.dims = dims;
     p.out = sizes;
     for (int64_t d = 0; d < rank - dims; d++) p.planes *= sizes[static_cast<size_t>(d)];
+    bool some = fill == Fill::Circular;
     for (int i = 0; i < dims; i++) {
         size_t d = static_cast<size_t>(rank - dims + i);
         int64_t size = sizes[d], before = pad[static_cast<size_t>(2 * (dims - 1 - i))], after = pad[static_cast<size_t>(2 * (dims - 1 - i) + 1)];
@@ -67,13 +68,17 @@ Padding padding_of(Fill fill, IntList sizes, IntList pad, int dims) {
             KINDLING_CHECK(Runtime, before <= size && after <= size, "Padding value causes wrapping around more than once.");
             int64_t left = size - std::max<int64_t>(-before, 0) - std::max<int64_t>(-after, 0);
             KINDLING_CHECK(Runtime, size + before + after >= 0 && before <= left && after <= left, "Negative padding value is resulting in an empty dimension");
-        } else
-            KINDLING_CHECK(Runtime, size + before + after >= 1, "input (%s: %ld) is too small. Calculated output %s: %ld", i == dims - 1 ? "W" : i == dims - 2 ? "H" : "D", size, i == dims - 1 ? "W" : i == dims - 2 ? "H" : "D", size + before + after);
+        } else {
+            const char* side = i == dims - 1 ? "W" : i == dims - 2 ? "H" : "D";
+            KINDLING_CHECK(Runtime, size + before + after >= (dims == 1), "input (%s: %ld) is too small. Calculated output %s: %ld", side, size, side, size + before + after);
+            some |= size + before + after >= 1;
+        }
         int at = 3 - dims + i;
         p.in[at] = size;
         p.to[at] = p.out[d] = size + before + after;
         p.from[at] = sources(fill, size, before, after);
     }
+    KINDLING_CHECK(Runtime, some, "input of size %s is too small. Calculated output size: %s", str(sizes).c_str(), str(p.out).c_str());   // of several one may be 0
     for (int i = 0; i < 3 - dims; i++) p.from[i] = {0};
     return p;
 }

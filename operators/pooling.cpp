@@ -193,6 +193,11 @@ Tensor adaptive_average_or_mean(const Tensor& self, IntList size) {
 
 Tensor with_dim(const Tensor& t) { return unsqueeze(t, -2); }
 
+void need_room(IntList output_size, const char* name) {
+    for (int64_t size : output_size)
+        KINDLING_CHECK(Runtime, size >= 0, "%s(): output_size must contain non-negative spatial dimensions, but got output_size=%s", name, str(output_size).c_str());
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -363,6 +368,7 @@ OPERATORS(pooling) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64 but got: %s", scalar_type_name(indices.dtype()));
             KINDLING_CHECK(Runtime, output_size.size() == 2, "There should be exactly two elements (height, width) in output_size, but got %zu elements.", output_size.size());
             KINDLING_CHECK(Runtime, self.dim() == 3 || self.dim() == 4, "Input to max_unpooling2d should be a 3d or 4d Tensor, but got a tensor with %ld dimensions.", self.dim());
+            need_room(output_size, "max_unpooling2d");
             KINDLING_CHECK(Runtime, self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (%s) but got indices tensor with shape: %s", str(self.sizes()).c_str(), str(indices.sizes()).c_str());
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 2)), result = lead, flat = lead, rows = lead;
             for (int64_t size : output_size) result.push_back(size);
@@ -378,6 +384,7 @@ OPERATORS(pooling) {
         composition([](const Tensor& self, const Tensor& indices, IntList output_size, IntList, IntList) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64");
             KINDLING_CHECK(Runtime, output_size.size() == 3, "There should be exactly three elements (depth, height, width) in output_size, but got %zu elements.", output_size.size());
+            need_room(output_size, "max_unpooling3d");
             KINDLING_CHECK(Runtime, self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (%s) but got indices tensor with shape: %s", str(self.sizes()).c_str(), str(indices.sizes()).c_str());
             KINDLING_CHECK(Runtime, self.dim() == 4 || self.dim() == 5, "Input to max_unpooling3d should be a 4d or 5d Tensor, but got a tensor with %ld dimensions.", self.dim());
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead, flat = lead, rows = lead;

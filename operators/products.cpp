@@ -377,8 +377,8 @@ OPERATORS(products) {
     declare("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", {
         doc("input @ weight.T + bias"), flags(trait::AutocastLower), in(space::Nn | space::Hidden),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias) {
-            if (weight.dim() == 2 && input.dim() == 2) return bias.defined() && bias.dim() == 1 ? addmm(bias, input, t(weight)) : bias.defined() ? add(mm(input, t(weight)), bias) : mm(input, t(weight));
-            if (weight.dim() == 2 && input.dim() > 2 && bias.defined() && bias.dim() == 1) {
+            if (weight.dim() == 2 && input.dim() == 2) return bias.defined() ? addmm(bias, input, t(weight)) : mm(input, t(weight));
+            if (weight.dim() == 2 && input.dim() > 0 && bias.defined() && bias.dim() == 1 && (bias.dtype() == input.dtype() || input.is_contiguous())) {
                 KINDLING_CHECK(Runtime, input.size(-1) == weight.size(1), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)",
                                input.numel() / std::max<int64_t>(input.size(-1), 1), input.size(-1), weight.size(1), weight.size(0));
                 Sizes sizes = input.sizes();
@@ -388,7 +388,7 @@ OPERATORS(products) {
                 return view(addmm(bias, reshape(input, {rows, input.size(-1)}), t(weight)), sizes);
             }
             Tensor result = matmul(input, weight.dim() == 1 ? weight : t(weight));
-            return bias.defined() ? add(result, bias) : result;
+            return bias.defined() ? to(add(result, bias), result.dtype()) : result;   // PyTorch adds in place
         }),
     });
 }

@@ -368,6 +368,7 @@ OPERATORS(random) {
         composition([](double mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
+            check_fits(Scalar(mean), std.dtype());
             return add(mul(normal_(room_to_draw(std.sizes(), std.dtype(), std.device()), 0, 1, generator), std), wrap_number(Scalar(mean)));
         }),
         derivative("std", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),

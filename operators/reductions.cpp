@@ -271,7 +271,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of all elements"), linear(),
+        doc("The mean of all elements"), linear(), out_castable(),
         kernel([](const Tensor& self, DType dtype) { return mean_of(self, all_dims(self), false, dtype); }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) {
             return div(expand(grad, self_shape.sizes()), wrap_number(Scalar(self_shape.numel())));

@@ -361,6 +361,7 @@ OPERATORS(shaping) {
             KINDLING_CHECK(NotImplemented, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "\"repeat_interleave_cpu\" not implemented for '%s'",
                            scalar_type_name(repeats.dtype()));
             KINDLING_CHECK(Runtime, repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+            if (!repeats.numel()) return make_tensor({0}, repeats.dtype());   // whatever output_size says
             Tensor counts = contiguous(to(repeats, DType::Int64));
             const int64_t* values = counts.data_ptr<int64_t>();
             int64_t total = 0;
@@ -581,6 +582,7 @@ OPERATORS(shaping) {
             for (const Tensor& t : list) {
                 KINDLING_CHECK(Runtime, t.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: %s", str(t).c_str());
                 KINDLING_CHECK(Runtime, t.dtype() == list[0].dtype(), "torch.meshgrid expects all tensors to have the same dtype");
+                KINDLING_CHECK(Runtime, t.device() == list[0].device(), "meshgrid expects all tensors to have the same device");
             }
             bool swap = indexing == "xy" && list.size() >= 2;
             if (swap) std::swap(list[0], list[1]);

@@ -57,7 +57,7 @@ Tensor kaiser(int64_t length, bool periodic, double beta, Options options) {
     return window("kaiser_window", length, periodic, options, [&](const Tensor& i, int64_t n) {
         Tensor x = sub(mul(i, number(2.0 / static_cast<double>(n - 1))), number(1));
         Tensor height = i0(mul(sqrt(max(rsub(mul(x, x), number(1)), zeros_like(x))), number(beta)));
-        return div(height, i0(full({}, Scalar(beta), i.dtype())));
+        return div(height, i0(to(full({}, Scalar(beta), DType::Float64), i.dtype())));
     });
 }
 

@@ -86,7 +86,10 @@ std::tuple<Tensor, Tensor, Tensor> distinct(const Tensor& self, bool consecutive
 std::tuple<Tensor, Tensor, Tensor> distinct_slices(const Tensor& self, int64_t dim, bool consecutive) {
     need_order(self, "unique_dim");
     int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
-    KINDLING_CHECK(Runtime, self.numel() != 0 || n == 0, "There are 0 sized dimensions, and they aren't selected by `dim`, so unique cannot be applied");
+    int64_t empty_dims = 0;
+    for (int64_t size : self.sizes()) empty_dims += size == 0;
+    KINDLING_CHECK(Runtime, n || empty_dims == 1, "Number of zero sized dimensions is more than one, so unique cannot be applied");
+    KINDLING_CHECK(Runtime, !n || !empty_dims, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
     if (n == 0) return {clone(self), empty({0}, DType::Int64), empty({0}, DType::Int64)};
     Tensor moved = contiguous(movedim(self, d, 0)), flat = reshape(moved, {n, -1});
     Tensor first = make_tensor({n}, DType::Int64), inverse = make_tensor({n}, DType::Int64), counts = make_tensor({n}, DType::Int64);
@@ -96,7 +99,7 @@ std::tuple<Tensor, Tensor, Tensor> distinct_slices(const Tensor& self, int64_t d
         kinds = library::unique_rows(flat.dtype(), n, flat.size(1), flat.data(), consecutive, first.data_ptr<int64_t>(), inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>());
     }
     Tensor kept = index_select(moved, 0, narrow(first, 0, 0, kinds));
-    return {contiguous(movedim(kept, 0, d)), inverse, clone(narrow(counts, 0, 0, kinds))};
+    return {movedim(kept, 0, d), inverse, clone(narrow(counts, 0, 0, kinds))};
 }
 
 void check_isin(DType dtype) {

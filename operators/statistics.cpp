@@ -112,6 +112,7 @@ Tensor counted(const Tensor& self, TensorList edges, const Tensor& weight, bool 
         KINDLING_CHECK(Runtime, edge.dim() == 1 && edge.numel() > 0, "%s: all bin edges must be 1-dimensional and not empty, got %s", name, str(edge.sizes()).c_str());
         KINDLING_CHECK(Runtime, edge.dtype() == self.dtype(), "%s: input tensor and bins tensors should have the same dtype, but got input with dtype %s and bins with %s", name, kindling::name(self.dtype()), kindling::name(edge.dtype()));
         int64_t count = edge.size(0) - 1;
+        KINDLING_CHECK(Runtime, count > 0, "torch.histogram(): bins must be > 0, but got %ld for dimension %ld", count, d);
         Tensor x = contiguous(select(points, 1, d)), first = select(edge, 0, 0), last = select(edge, 0, -1);
         inside = logical_and(inside, logical_and(ge(x, first), le(x, last)));
         Tensor at = clamp(sub(searchsorted(contiguous(edge), x, false, true), wrap_number(Scalar(1))), Scalar(0), Scalar(std::max<int64_t>(count - 1, 0)));
@@ -150,7 +151,7 @@ Tensor difference(const Tensor& f, int64_t d, const Tensor& spacing, int64_t edg
     Tensor middle, first, last;
     if (spacing.dim() == 0) {
         const bool plain = spacing.impl()->wrapped_number && !spacing.is_complex();   // a product of numbers is a tensor of the default dtype
-        Tensor twice = plain ? number(2 * spacing.item<double>()) : mul(spacing, number(2));
+        Tensor twice = plain ? number(2 * spacing.item<double>()) : add(spacing, spacing);   // a complex 2 would have a part of 0
         middle = div(sub(run(2), run(0)), twice);
         if (edge_order == 1) {
             first = div(sub(at(1), at(0)), spacing);
@@ -200,6 +201,11 @@ std::vector<Tensor> differences(const Tensor& self, TensorList spacing, IntList 
         result.push_back(difference(self, d, each, edge_order));
     }
     return result;
+}
+
+void need_coordinates(TensorList spacing) {
+    for (const Tensor& each : spacing)
+        KINDLING_CHECK(Runtime, each.dim() == 1, "torch.gradient expected each element of spacing to have one dimension, but got an element with %ld dimensions!", each.dim());
 }
 
 std::vector<Tensor> wrapped(Span<Scalar> numbers) {
@@ -315,6 +321,7 @@ OPERATORS(statistics) {
         composition([](const Tensor& self, TensorList spacing, std::optional<int64_t> dim, int64_t edge_order) {
             Sizes dims = dims_or_all(dim, self);
             KINDLING_CHECK(Runtime, dims.size() == spacing.size(), "torch.gradient expected spacing to be unspecified, a scalar or a list of length equal to 'self.dim() = %ld', since dim argument was not given, but got a list of length %zu", self.dim(), spacing.size());
+            need_coordinates(spacing);
             return differences(self, spacing, dims, edge_order);
         }),
     });
@@ -322,6 +329,7 @@ OPERATORS(statistics) {
         doc("Derivatives along some dimensions with coordinates for each"), in(space::Torch),
         composition([](const Tensor& self, TensorList spacing, IntList dim, int64_t edge_order) {
             KINDLING_CHECK(Runtime, dim.size() == spacing.size(), "torch.gradient spacing and dim must have the same length, got %zu and %zu", spacing.size(), dim.size());
+            need_coordinates(spacing);
             return differences(self, spacing, dim, edge_order);
         }),
     });

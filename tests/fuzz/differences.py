@@ -172,6 +172,8 @@ class Comparer:
                 raise
             return "no memory"
         except Difference as difference:
+            if "requires_grad" in difference.kind and zero_throughout(theirs.second):
+                difference.text += "\nsecond gradients are zero there"
             if not self.all and known(name, difference.kind, told(theirs, 2000), told(ours, 2000), f"{self.told}\n{difference.text}\n{self.holds(number)}",
                                       lambda: self.refused_with_values(number, ours)):
                 return "known"
@@ -210,6 +212,9 @@ class Comparer:
             name, (_, args, _, _), _ = self.make(number, torch, self.drawing)
         except Exception:   # its arguments cannot be made: that is told elsewhere
             return False
+        if name.startswith("embedding_dense_backward") and len(args) > 2 and isinstance(args[1], torch.Tensor) and isinstance(args[2], int):
+            places = parts(args[1].detach()).double()
+            return places.device.type == "cpu" and bool(places.numel()) and not -1 <= places.min() <= places.max() < args[2]
         plane = DAMAGES.match(name)
         if not plane or not args or not isinstance(args[0], torch.Tensor):
             return False
@@ -269,6 +274,12 @@ class Comparer:
             least = max(self.size, 1e-3)   # of zeros, the weights of `weighted` are what takes part
             compare(theirs.gradients, ours.gradients, "gradient", least, finer and finer.gradients)
             compare(theirs.second, ours.second, "second gradient", least, finer and finer.second)
+
+
+def zero_throughout(second):
+    """Whether there are second gradients, and no number of them is other than 0."""
+    values = [each.value for each in second[1] if getattr(each, "value", None) is not None] if second else []
+    return bool(values) and not any(bool(value.any()) for value in values)
 
 
 def blank(seen):

@@ -23,13 +23,13 @@ COMPLAINTS = [
     ("a padding", r"Padding size \d+ is not supported"),
     ("the call", r"expected at most \d|argument '.*' (\(position \d+\) )?must be|Expected a value of type|unexpected keyword argument|Unknown keyword|"
                  r"invalid combination of arguments|is missing value for argument|missing \d+ required|match any schema|but expected one of|expected Tensor as element|"
-                 r"positional argument|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|object of type|got multiple values|len\(\) of a 0-d|"
+                 r"positional argument|takes no keyword arguments|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|object of type|got multiple values|len\(\) of a 0-d|"
                  r"does not accept|must be real number|cannot be interpreted as|can't assign|Could not infer dtype|in refs|invalid literal|"
                  r"only integer tensors of a single element|unhashable|too many values|object cannot be|expected .* but got .*object"),
     ("memory", r"SmallVector unable|allocate memory|out of memory|std::vector larger|Storage size calculation|bytes of memory"),
     ("pinned memory", r"pin_memory|pinned"),
     ("a device", r"same device|cross-device|CUDA|cuda|Meta tensors|meta tensor|backend|device type|on meta|fake impl|expected device|Expected one of cpu|must be on|"
-                 r"Cannot copy out of meta|no data!|no tensor arguments to this function"),
+                 r"Cannot copy out of meta|access accelerator|no data!|no tensor arguments to this function"),
     ("a dimension twice", r"appears multiple times|appears twice|repeated dim|dim(ension)?s? .*(unique|duplicate|identical)"),
     ("a dimension", r"Dimension out of range|Dimension specified as|tuple index out of range|too many indices|to have non-zero size|"
                     r"reduction dim|[Dd]im(ension)? .* (appears|repeated)|dims? .* (unique|appears)|list index out of range|index out of range|out of bounds|"
@@ -66,7 +66,7 @@ def two_faults(kind, theirs, ours, call):
 
 def complex_nan(kind, theirs, ours, call):
     """Complex numbers, of which PyTorch has NaN: of such that are not finite, whose products may not be, or that are few, as a deviation of one is."""
-    few = re.search(r"\b(std|var)\w*\(", call)
+    few = re.search(r"\b(std|var)[\w.]*\(", call)
     return "complex" in call and bool(re.search(r"nan\S* there", call)) and bool(few or not_finite(kind, theirs, ours, call) or far_apart(kind, theirs, ours, call))
 
 
@@ -175,7 +175,7 @@ def odd_dims(kind, theirs, ours, call):
 TAKEN = {"int": "int bool Tensor torch.dtype", "float": "float int bool Tensor", "Number": "int float bool complex Tensor torch.dtype", "str": "str",
          "torch.dtype": "torch.dtype int bool Tensor", "torch.layout": "torch.layout int bool", "torch.memory_format": "torch.memory_format int bool",
          "Tensor": "Tensor NoneType", "tuple of ints": "tuple list int bool Tensor torch.Size dict NoneType", "tuple of Tensors": "tuple list Tensor dict",
-         "torch.device": "torch.device str", "torch.Generator": "torch.Generator"}
+         "torch.device": "torch.device str", "torch.Generator": "torch.Generator torch._C.Generator"}
 
 
 def of_other_kinds(kind, theirs, ours, call):
@@ -204,6 +204,35 @@ def other_batch(kind, theirs, ours, call):
     """Whether pivots have not the batch of their matrices."""
     sizes = [each.split(", ") for each in re.findall(r"<\w+ \[([^]]*)\] by", call)]
     return len(sizes) > 1 and sizes[0][:-2] != sizes[1][:-1]
+
+
+def negated_index(kind, theirs, ours, call):
+    """Whether a tensor of integers of the call is lazily negated."""
+    return bool(re.search(r"<int(64|32) [^<>]* neg\b", call.partition("\n")[0]))
+
+
+def near_integers(call):
+    """Whether the two numbers that are told differ by one."""
+    pair = re.search(r"\n(\d+) there, (\d+) here", call)
+    return bool(pair) and abs(int(pair[1]) - int(pair[2])) == 1
+
+
+def no_windows(kind, theirs, ours, call):
+    """Whether a gradient of windows has not one dimension more than what they were taken of."""
+    sizes = re.search(r"<\w+ \[([^]]*)\] by .*?>, \[([^]]*)\]", call)
+    return bool(sizes) and len(sizes[1].split(",")) != len(sizes[2].split(",")) + 1
+
+
+def shares_memory(kind, theirs, ours, call):
+    """Whether the first tensor's elements share memory: a stride of 0, or two strides that are one."""
+    first = re.search(r"<\w+ \[([^]]*)\] by \[([^]]*)\]", call)
+    strides = [stride for size, stride in zip(first[1].split(", "), first[2].split(", ")) if size not in ("", "0", "1")] if first else []
+    return "0" in strides or len(set(strides)) < len(strides)
+
+
+def singular(kind, theirs, ours, call):
+    """Whether the numbers that are told are what an inverse of a singular matrix has, or there are numbers so far apart that it may be one."""
+    return bool(re.search(r"\n\S*(nan|inf)\S* there|\n\S+ there, \S*(nan|inf)\S* here|LinAlgError", kind + call)) or far_apart(kind, theirs, ours, call)
 
 
 def past_int64(kind, theirs, ours, call):
@@ -390,7 +419,7 @@ KNOWN = [
           r"Expected all tensors to be on the same device", "Meta tensors beside others: here that is what is told.", "wrong in two ways"),
     Known(r".*", r"^RuntimeError there, NotImplementedError here", r"^RuntimeError: .*\(call\)$", r"^NotImplementedError: .*\(call\)$",
           "Whoever catches the one catches the other.", "NotImplementedError, which is a RuntimeError"),
-    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"argument '(input|self)' \(position 1\) must be Tensor, not (int|float|bool|complex|torch\.Size|list|str)\.|argument 'out' must be Tensor, not (float|bool)|"
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"argument '(input|self)' \(position 1\) must be Tensor, not (int|float|bool|complex|torch\.Size|list|str|bytes|dict)\.|argument 'out' must be Tensor, not (float|bool)|"
           r"invalid combination of arguments - got \((int|float|bool|complex|list|tuple|str)\b.*\), but expected one of",
           "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone"),
     Known(r".*", r"^RuntimeError there, AssertionError here", r"does not match device type of out parameter", r"Torch not compiled with CUDA enabled",
@@ -717,13 +746,13 @@ KNOWN = [
     Known(r".*", r"^RuntimeError in the (second )?gradient there, an answer here", r"Subtraction, the `-` operator, with a bool tensor is not supported", r"^an answer", "The formulas take booleans for numbers.", "More has a derivative than in PyTorch"),
     Known(r"(linspace|logspace)\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"inferred dtype \S+ can't be safely cast", "Complex ends make complex numbers.", "complex ends of `linspace`"),
     Known(r"_coalesced_\.\w+|sparse_resize_and_clear_\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"with arguments from the 'CPU' backend", "A meta tensor that is not sparse.", "no function for the shapes of meta tensors", on_meta),
-    Known(r"special_ndtr\.out|abs(olute)?\.out|(linalg_)?matrix_power\.out", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "Rows there.", "strides of what `rsub`"),
+    Known(r"special_ndtr\.out|native_dropout_backward\.out|abs(olute)?\.out|(linalg_)?matrix_power\.out", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "Rows there.", "strides of what `rsub`"),
     Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"invalid combination of arguments",
           "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag", of_other_kinds),
     Known(r"any\.\w+|all\.\w+|__\w+__\.\w+", r"^an answer there, (RuntimeError|NotImplementedError) here|^result: (bool|int|float) \S+ there, a tensor", r"^an answer", r"^an answer|invalid combination of arguments - got \((dict|torch\.Size)\)|not implemented for", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone",
           lambda kind, theirs, ours, call: bool(re.search(r"\.(any|all|__\w+__)\((\{|torch\.Size|\[|-?[\d.]|True|False)", call))),
     Known(r"tensor_split\.tensor_indices_or_sections", r"^an answer there, RuntimeError here", r"^an answer", r"zero-dimensional or one-dimensional tensor", "A tensor of one element for a number.", "a number where its declaration has a tensor"),
-    Known(r"nuclear_norm\.\w+", r"^an answer there, IndexError here", r"^an answer", r"Dimension out of range", "A dimension, and there a flag.", "a number of another kind for a flag"),
+    Known(r"nuclear_norm\.\w+", r"^an answer there, (Index|Runtime)Error here", r"^an answer", r"Dimension out of range|dims must be different", "A dimension, and there a flag.", "a number of another kind for a flag"),
     Known(r"(rnn_\w+|gru|lstm)_cell\.\w+", r"^RuntimeError there, an answer here", r"the number of sizes provided", r"^an answer", "A bias is broadcast.", "cells take weights"),
     Known(r"isin\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "What is said to be unique is not.", "`isin` of what is said to be unique",
           lambda kind, theirs, ours, call: bool(re.search(r"assume_unique=True|>, True", call))),
@@ -734,7 +763,7 @@ KNOWN = [
     Known(r"(float_)?pow\.Scalar", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Powers of zero, in PyTorch by its logarithm.", "Complex functions have the C standard's values",
           lambda kind, theirs, ours, call: bool(re.match(r"\S+\((-?0(\.0)?|-?0j|\(-?0[-+]-?0j\)),", call)) and "complex" in call and "nan" in call),
     Known(r"addmv\.\w+", r"^result: shape", r"^an answer", r"^an answer", "Of a matrix without elements PyTorch does not broadcast what is added.", "`addmv` of a matrix without elements", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[\] by", call))),
-    Known(r"(sub|rsub|subtract)_?\.\w+", r"^RuntimeError there, an answer here|^an answer there, RuntimeError here", r"", r"value cannot be converted to type|^an answer", "PyTorch looks at alpha with its sign changed.", "An alpha of `sub` is looked at as it is",
+    Known(r"(sub|rsub|subtract)_?\.\w+", r"^RuntimeError( in the gradient)? there, an answer here|^an answer there, RuntimeError here", r"", r"value cannot be converted to type|^an answer", "PyTorch looks at alpha with its sign changed.", "An alpha of `sub` is looked at as it is",
           lambda kind, theirs, ours, call: bool(re.search(r"alpha=-?(128|32768|2147483648|9223372036854775808)\b", call))),
     Known(r"pixel_(un)?shuffle\.\w+", r"^result: shape", r"^an answer", r"^an answer", "PyTorch's shape function for meta tensors gives another shape than its operator.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"_scaled_dot_product_flash_attention_for_cpu\.\w+", r"^result: stride", r"^an answer", r"^an answer", "The logarithms lie by rows.", "Fourier transforms and of some linear algebra"),
@@ -749,12 +778,68 @@ KNOWN = [
     Known(r"(leaky_relu|elu)_backward\.\w+", r"^RuntimeError there, an answer here", r"is triggered with a negative slope", r"^an answer", "It is the formula.", "keeps a copy of the old value"),
     Known(r"block_diag\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "An empty vector is a block of one row and no column.", "`block_diag` of an empty vector", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[0\]", call))),
     Known(r"lu_unpack\.\w+", r"^result: (value|shape)|^an answer there, RuntimeError here", r"^an answer", r"^an answer|expand", "PyTorch reads as many pivots as the matrices have, of whatever there are.", "`lu_unpack` with pivots of another batch", other_batch),
-    Known(r"(nextafter|ldexp)_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "One formula serves both operands.", "so some of them may be inference tensors"),
+    Known(r"(nextafter|ldexp|copysign)_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "One formula serves both operands.", "so some of them may be inference tensors"),
     Known(r"scaled_dot_product_attention\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "Nothing times infinity.", "rows that attend to nothing", lambda *told: "\nnan there, 0.0 here" in told[3] and not_finite(*told)),
     Known(r"tensor_split\.tensor_indices_or_sections", r"^result: list", r"^an answer", r"^an answer", "A tensor of one element is a number there.", "a tensor of one element where it has a"),
     Known(r"fmod_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's vector loop divides first.", "`fmod` of numbers whose quotient", lambda *told: "\nnan there" in told[3] and far_apart(*told)),
     Known(r"linalg_pinv\.\w+|pinverse\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "A singular matrix, or one that is not finite, has no such gradient.", "where sums of products overflow", lambda *told: not_finite(*told) or far_apart(*told) or expanded(*told)),
     Known(r"native_dropout\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "PyTorch drops as in training and forgets the scale going back.", "`native_dropout` with `train=None`", lambda kind, theirs, ours, call: bool(re.search(r", None\)$|train=None", call.partition("\n")[0]))),
+    Known(r"\[\]|(_?unsafe_)?index(_put_?)?\.\w+|_unsafe_index\w*\.\w+|embedding_sparse_backward\.\w+", r"^(result|gradient|arguments after the call): (value|shape)|^(IndexError( in the gradient)?|an answer) there, (an answer|IndexError|RuntimeError)( in the gradient)? here", r"",
+          r"", "PyTorch reads an index that is lazily negated without its sign.", "an index that is lazily negated", negated_index),
+    Known(r"(index|_unsafe_index)\.Tensor\w*|index_put_?\.\w+", r"^(result: (shape|value)|an answer there, IndexError here|RuntimeError there, an answer here)", r"^an answer|INTERNAL ASSERT", r"^an answer|does not match the shape of the indexed tensor|too many indices",
+          "PyTorch drops a mask of no dimension from a list of indices.", "a mask of no dimension in a list of indices", lambda kind, theirs, ours, call: bool(re.search(r"<(bool|uint8) \[\]", call))),
+    Known(r".*", r"^gradient: requires_grad True there, False here", r"", r"", "What has no second derivative gives a gradient that needs none.", "requires grad where it is zero throughout",
+          lambda kind, theirs, ours, call: "second gradients are zero there" in call),
+    Known(r"pow\.Scalar", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "PyTorch's logarithm of a base between 2**63 and 2**64 is that of a negative number.", "powers whose base is beyond int64", lambda *told: "\nnan there" in told[3] and past_int64(*told)),
+    Known(r"combinations\.\w+", r"^(Runtime|Value)Error there, an answer here", r"std::vector larger|integer multiplication overflow|allocate memory", r"^an answer", "PyTorch makes a mask of all choices first.", "`combinations` of more than memory"),
+    Known(r"_fft_\w+\.\w+", r"^RuntimeError there, (an answer|IndexError) here", r"number of dimensions in the tensor input does not match", r"", "PyTorch does not look whether the dimensions are there.", "private Fourier transforms"),
+    Known(r"_foreach_(norm|copy)\.\w+", r"^an answer there, RuntimeError here|^result: device", r"^an answer", r"^an answer|does not have an identity", "Meta tensors in a list.", "Meta tensors together with tensors that have values", on_meta),
+    Known(r"(linspace|logspace)\.\w+", r"^NotImplementedError there, RuntimeError here", r"not implemented for 'Bool'", r"inferred dtype \S+ can't be safely cast", "Two faults.", "wrong in two ways"),
+    Known(r"(linspace|logspace)\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"to\.\w+|_to_copy\.\w+|copy_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "What a conversion to an integer dtype makes of numbers that it cannot hold is undefined in C++.", "What has no place in an integer dtype",
+          lambda kind, theirs, ours, call: bool(re.search(r"uint(16|32|64)", call)) and (not_finite(kind, theirs, ours, call) or any(max(abs(low), abs(high)) > 4e9 for low, high, *_ in held(call)))),
+    Known(r"(cum)?prod_?\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "Which products meet zero times infinity depends on the formula.", "the gradient of a product that overflows", lambda *told: not_finite(*told) or far_apart(*told)),
+    Known(r"adaptive_avg_pool[123]d\.\w+|_adaptive_avg_pool[23]d\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "There is nothing to average.", "of empty and of meta tensors is refused", lambda kind, theirs, ours, call: bool(re.search(r">, (\[[\d, ]*\b0\b[\d, ]*\]|0)[,)]", call))),
+    Known(r"atan2_?\.\w+|arctan2_?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch squares integers in their dtype, which wraps.", "gradient of `atan2` with integers", lambda kind, theirs, ours, call: bool(re.search(r"<u?int(8|16|32|64) ", call))),
+    Known(r"(native_)?(batch|layer|group)_norm\.\w+|_native_batch_norm\w*\.\w+|_batch_norm\w*\.\w+|(native_)?rms_norm\.\w+|_fused_rms_norm\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
+          "Sums that overflow, or differences of numbers that are too large for any digit.", "normalised numbers that are too large", far_apart),
+    Known(r"lerp\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"Found dtype \w+ but expected", "PyTorch makes a number of a weight without dimensions, and then takes any out.", "`lerp` into an `out` of another dtype"),
+    Known(r"_?upsample_\w+_aa\.\w+", r"^(result|arguments after the call): value|^an answer there, NotImplementedError here", r"^an answer", r"^an answer|not implemented for 'U?Int", "Of uint8 PyTorch computes in whole numbers.", "`antialias=True` of uint8",
+          lambda kind, theirs, ours, call: "here: " in kind and "an answer there" in kind or bool(re.search(r"<uint8 ", call)) and near_integers(call)),
+    Known(r"(add|mul|sub|div|rsub|subtract|multiply|divide|true_divide)\.\w*out", r"^an answer there, (Type|Runtime)Error here", r"^an answer", r"argument 'out' must be Tensor, not|invalid combination of arguments - got \(.*out=(int|float|bool|complex)\)", "PyTorch takes a number for a target.", "a number for an `out`"),
+    Known(r"nan_to_num_?\.\w+", r"^RuntimeError there, an answer here", r"Complex dtype is not supported for is(neg|pos)inf", r"^an answer", "PyTorch's shape function.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"i?fft\w*\.\w+|_?fft_\w+\.\w+", r"^(result|gradient|second gradient|arguments after the call): value", r"^an answer", r"^an answer", "Rounding at numbers of that size.", "where sums of products overflow", far_apart),
+    Known(r"index_add_?\.\w+", r"^RuntimeError there, IndexError here", r"is out of bounds", r"out of range", "One of PyTorch's two ways to add rows has another class.", "`index_add` beyond the end is an IndexError"),
+    Known(r"copy\.\w+", r"^result: value", r"^an answer", r"^an answer", "The result has self's strides, whose elements share memory.", "elements in an order of its own", shares_memory),
+    Known(r"ldexp_?\.\w+", r"^result: dtype", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"unique_dim\w*\.\w+", r"^result: (value|nan or infinity|shape)", r"", r"", "NaN have no order.", "rows with NaN have no order", holds_nan),
+    Known(r"hardshrink(_backward)?\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "Between NaN and NaN is nothing: PyTorch's vector loop says otherwise than its last elements.", "`hardshrink` with a limit of NaN", lambda kind, theirs, ours, call: bool(re.search(r"\bnan[,)]", call))),
+    Known(r"_weight_norm\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch reads beyond a g that is too small.", "`_weight_norm` check", other_count),
+    Known(r"channel_shuffle\.\w+", r"^RuntimeError in the gradient there, an answer here", r"Number of groups to divide channels in must be positive", r"^an answer", "There is a gradient of no elements.", "More has a derivative than in PyTorch"),
+    Known(r"logaddexp2?\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "PyTorch rounds to the half type on the way.", "computed in float32 and rounded", lambda kind, theirs, ours, call: bool(re.search(r"<(bfloat16|float16) ", call))),
+    Known(r"_to_dense\.\w+", r"^NotImplementedError there, (NotImplementedError in the gradient|an answer) here", r"aten::_to_dense", r"", "A dense tensor is its own dense form.", "_to_dense` of a dense tensor"),
+    Known(r"_sparse_\w+_tensor_unsafe\.\w+", r"^an answer there, \w+ here", r"^an answer", r"Torch not compiled with CUDA enabled", "There is no such device.", "a device that is not there"),
+    Known(r"binary_cross_entropy_with_logits\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"doesn't match the broadcast shape", r"^an answer", "What is broadcast is broadcast.", "More has a derivative than in PyTorch"),
+    Known(r"to\.(other|dtype)", r"^result: dtype", r"^an answer", r"^an answer", "torch.ops takes a tensor of one element for the number of a dtype.", "a tensor of one element where it has a", lambda kind, theirs, ours, call: bool(re.search(r">, <\w+ \[\]", call))),
+    Known(r"special_log_ndtr\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "Far out its slope is the number itself; PyTorch divides zero by zero.", "Of second derivatives far from 0", far_out),
+    Known(r"chain_matmul\.\w+|linalg_multi_dot\.\w+", r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "where sums of products overflow", lambda *told: not_finite(*told) or far_apart(*told)),
+    Known(r"mean\.out", r"^RuntimeError there, an answer here", r"could not infer output dtype", r"^an answer", "The out's dtype is the one to compute in.", "`mean` of integers into a floating `out`"),
+    Known(r"searchsorted\.\w+|bucketize\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"side can only be", "PyTorch does not look at it there.", "of empty and of meta tensors is refused", on_meta),
+    Known(r"gcd\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"argument 'other' \(position 2\) must be Tensor, not (bool|int)", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone"),
+    Known(r"gradient\.tensor\w+", r"^an answer there, RuntimeError here|^result: shape", r"^an answer", r"^an answer|as many elements as its dimension", "PyTorch broadcasts differences of the wrong number.", "`gradient` with coordinates of another number"),
+    Known(r"cholesky_inverse\.\w+|logdet\.\w+|linalg_ldl_factor\w*\.\w+|linalg_pinv\.\w+|pinverse\.\w+", r"^(result|gradient|second gradient|arguments after the call): (nan or infinity|value)|^LinAlgError there, an answer here|^an answer there, LinAlgError here", r"", r"", "A factor with a zero on its diagonal has no inverse.", "A matrix that is singular but for rounding", singular),
+    Known(r"_foreach_(maximum|minimum|clamp_max|clamp_min)\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "At the limit itself the slope is that of clamp, 1.", "slope of a list operator's limit"),
+    Known(r"_?scaled_dot_product\w+\.\w+", r"^RuntimeError there, an answer here", r"Expected attn_mask dtype to be", r"^an answer", "A mask is added, as promotion has it.", "Attention takes what can be broadcast"),
+    Known(r"_fft_r2c\.\w+|_fft_c2r\.\w+|_fft_c2c\.\w+", r"^RuntimeError there, an answer here", r"MKL FFT doesn't support tensors of type", r"^an answer", "There is nothing to transform.", "private Fourier transforms"),
+    Known(r"linalg_(matrix_norm|norm|cond)\.\w+|nuclear_norm\.\w+", r"^result: requires_grad False there, True here", r"^an answer", r"^an answer", "The norm of no element.", "requires grad where it is zero throughout", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
+    Known(r"repeat_interleave\.\w+", r"^result: lazy", r"^an answer", r"^an answer", "No elements have no sign.", "of empty and of meta tensors", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
+    Known(r"(soft|hard)shrink_backward\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "A gradient of integers has no kernel.", "a dtype without a kernel"),
+    Known(r"_?embedding_bag\w*\.\w+", r"^IndexError there, an answer here", r"Index is supposed to be a vector", r"^an answer", "Indices of two dimensions are taken for any table.", "Bags take indices of two dimensions"),
+    Known(r"binary_cross_entropy_with_logits\.\w+", r"^result: dtype complex64 there, complex128 here", r"^an answer", r"^an answer", "PyTorch writes in place to the target's dtype.", "loss of a real number and a complex target"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be tuple of ints, not bytes", "PyTorch takes bytes for a list of integers.", "bytes for a list of integers"),
+    Known(r"soft_margin_loss\w*\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "An exponential that overflows.", "the gradient of a product that overflows", far_apart),
+    Known(r"linalg_matrix_rank\.\w*out", r"^arguments after the call: stride$|^result: stride$", r"^an answer", r"^an answer", "PyTorch resizes the target to the shape of the ranks, and then to that of the tolerances.", "strides of what `rsub`"),
+    Known(r"unfold_backward\.\w+", r"^result: value", r"^an answer", r"^an answer", "PyTorch reads windows that are not there.", "`unfold_backward` of a window that does not fit", no_windows),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 

@@ -139,7 +139,7 @@ def _unpool_output_size(input, kernel_size, stride, padding, output_size):
     default = [(size[place - dimensions] - 1) * stride[place] + kernel_size[place] - 2 * padding[place]
                for place in range(dimensions)]
     if output_size is None:
-        return default
+        return _not_negative(default)
     if len(output_size) == dimensions + 2:
         output_size = output_size[2:]
     if len(output_size) != dimensions:
@@ -149,6 +149,14 @@ def _unpool_output_size(input, kernel_size, stride, padding, output_size):
         low, high = default[place] - stride[place], default[place] + stride[place]
         if not low < output_size[place] < high:
             raise ValueError(f'invalid output_size "{output_size}" (dim {place} must be between {low} and {high})')
+    return _not_negative(output_size)
+
+
+def _not_negative(output_size):
+    for place, size in enumerate(output_size):
+        if size < 0:
+            raise ValueError("max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+                             f"output_size[{place}]={size}")
     return output_size
 
 
