@@ -195,6 +195,8 @@ def fork(function, *args, **kwargs):
 
 def wait(future):
     """The value of a :class:`Future`, once it is there."""
+    if future is None:
+        raise RuntimeError("Future can't be None")
     if not isinstance(future, Future):
         raise TypeError("wait(): incompatible function arguments. The following argument types are supported:\n"
                         "    1. (arg0: torch._C.Future) -> object")

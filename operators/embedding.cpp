@@ -300,7 +300,7 @@ OPERATORS(embedding) {
         doc("Sums, means or maxima of table rows over bags, without a derivative"), in(space::Torch), no_out(), not_differentiable(),
         composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
             auto [result, bags, sizes, rows] = _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx);
-            if (mode == 0) sizes = zeros({offsets.numel()}, sizes.dtype()), rows = clone(sizes);   // as many as offsets here, also where the last of them begins no bag
+            if (mode == 0) sizes = zeros(offsets.sizes(), sizes.dtype()), rows = clone(sizes);   // the shape of the offsets here, also where the last of them begins no bag
             return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, bags, sizes, rows);
         }),
     });

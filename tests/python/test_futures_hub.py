@@ -35,7 +35,7 @@ def words(f):
     "[type(each) is torch.Future for each in (Future().then(print), torch.Future([]).then(print), torch.jit.fork(int), collect_all([]), Future())]",
     "f = torch.Future([])\n(hasattr(f, 'set_exception'), f.set_result(2), torch.jit.wait(f.then(lambda q: q is f)))", "words(lambda: torch.Future())[0]",
     "words(lambda: torch.Future([torch.device('cpu')]))", "words(lambda: Future(devices=['cuda:0']))", "words(lambda: torch.Future[int])[0]",
-    "words(lambda: Future().then(3))", "words(lambda: Future().add_done_callback(3))", "words(lambda: wait_all([3]))", "words(lambda: torch.jit.wait(3))",
+    "words(lambda: Future().then(3))", "words(lambda: Future().add_done_callback(3))", "words(lambda: wait_all([3]))", "words(lambda: torch.jit.wait(3))", "words(lambda: torch.wait(None))",
     "import pickle\nwords(lambda: pickle.dumps(Future()))", "import copy\nwords(lambda: copy.copy(Future()))",
     "f = done(1)\n(words(lambda: f.set_exception(ValueError('late'))), words(f.value))",
     "e = done(ValueError('x'))\n(words(collect_all([e]).wait), collect_all([e]).done())",
