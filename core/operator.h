@@ -115,6 +115,16 @@ class ExpressionBuilder;
 /// Builds a scalar body's expression; arguments by schema position (kernels/symbol.h).
 using ScalarBuild = void (*)(ExpressionBuilder& builder, const Sym* arguments);
 
+// A kernel in two halves (operators/kernel.h).
+class KernelCall;
+class Array;
+/// Fills `call` in from the arguments' headers: results, and what is read.
+using ResultRule = void (*)(const Value* arguments, KernelCall& call);
+/// Computes: inputs in the order in which the rule reads them, then results.
+using Compute = void (*)(const void* plan, const Array* arrays, Span<Array> list, void* workspace);
+/// Kernels whose computing half is a loop over an expression.
+enum class LoopKind : uint8_t { None, Elements, Reduction, Rows, Scan };
+
 /// Where a kernel that was added at run time serves.
 enum class Layer : uint8_t { CPU, Meta, Explicit, Implicit, Autograd, Private, Private2, Private3, Other, Sparse, SparseCompressed };
 inline constexpr int layer_count = static_cast<int>(Layer::SparseCompressed) + 1;
@@ -149,7 +159,13 @@ struct Operator {
     bool has_options = false;            // whether it has a Device or ScalarType argument
     uint8_t tensor_positions[16];
     uint8_t list_positions[4];
-    ScalarBuild scalar_build = nullptr;
+    ScalarBuild scalar_build = nullptr;  // of a loop kernel: what it computes of the inputs
+    ResultRule rule = nullptr;           // of a kernel in two halves
+    Compute compute = nullptr;           //   of a library kernel
+    ScalarBuild finish_build = nullptr;  //   of a reduction: what it makes of the reduced values
+    Kernel otherwise = nullptr;          //   what runs where its rule declines
+    LoopKind loop = LoopKind::None;
+    uint8_t finish_arity = 0;
     Kernel check = nullptr;              // of a scalar body: refuses combinations of dtypes and of kinds of numbers
     const Derivative* derivatives = nullptr;
     uint8_t derivative_count = 0;

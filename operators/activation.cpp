@@ -1,7 +1,6 @@
 // operators/activation.cpp: activation functions, softmax and dropout.
 #include "core/dispatch.h"
 #include "generated/functions.h"
-#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/reduce.h"
 
@@ -11,13 +10,19 @@ namespace {
 Sym zero_like(const Sym& x) { return like(x, 0); }
 Sym one_like(const Sym& x) { return like(x, 1); }
 
-/// `body` over rows along `dim`; what softmax and log_softmax, and their gradients, have in common.
-template <class F, class... T> Tensor soft(const Tensor& self, int64_t dim, DType out, F body, const T&... more) {
-    KINDLING_CHECK(NotImplemented, is_floating(out), "\"softmax_lastdim_kernel_impl\" not implemented for '%s'", scalar_type_name(out));
-    KINDLING_CHECK(Runtime, (true && ... && (more.sizes() == self.sizes())), "softmax's gradient: its result and the gradient of it must have the same shape, got %s for the latter", str(self.sizes()).c_str());
-    dim = wrap_dim(dim, self.dim());
-    if (self.dim() == 0) return view(by_rows(1, out, body, view(self, {1}), view(more, {1})...), IntList());
-    return by_rows(uint64_t{1} << dim, out, body, self, more...);
+/// Along rows of `dim`: what softmax and log_softmax, and their gradients, have in common.
+void soft(KernelCall& call, const Tensor& self, int64_t dim) {
+    const DType dtype = self.dtype();
+    KINDLING_CHECK(NotImplemented, is_floating(dtype), "\"softmax_lastdim_kernel_impl\" not implemented for '%s'", scalar_type_name(dtype));
+    const int64_t d = wrap_dim(dim, self.dim());
+    call.along(self, uint64_t{1} << d, value_type(dtype));
+    call.reads_as_it_lies(self);
+    call.gives(self.sizes(), dtype).written_as_it_lies();
+}
+void soft_gradient(KernelCall& call, const Tensor& grad, const Tensor& output, int64_t dim) {
+    soft(call, grad, dim);
+    KINDLING_CHECK(Runtime, output.sizes() == grad.sizes(), "softmax's gradient: its result and the gradient of it must have the same shape, got %s for the latter", str(grad.sizes()).c_str());
+    call.reads_as_it_lies(output);
 }
 
 /// The dtype of softmax's input is not asked, but for one of float16 under a gradient in float32.
@@ -325,21 +330,21 @@ OPERATORS(activation) {
     });
     declare("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
         doc("exp(x) / sum of exp(x) along dim, without overflow"), has_out(), in(space::Torch),
-        kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
+        rows([](KernelCall& call, const Tensor& self, int64_t dim, bool half_to_float) {
             KINDLING_CHECK(Runtime, !half_to_float, "softmax with half to float conversion is not supported on CPU");
-            return soft(self, dim, self.dtype(), [](const Sym& x) {
-                Sym e = exp(x - row_max(x));
-                return e * reciprocal(row_sum(e));
-            });
+            soft(call, self, dim);
+        }, [](auto x) {
+            auto e = exp(x - row_max(x));
+            return e * reciprocal(row_sum(e));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
     });
     declare("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
         doc("(grad - sum(grad * output)) * output"), in(space::Torch),
-        kernel([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
+        rows([](KernelCall& call, const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
             check_soft(grad, output, input_dtype, "softmax_backward_lastdim_kernel_impl");
-            return soft(grad, dim, grad.dtype(), [](const Sym& g, const Sym& y) { return (g - row_sum(g * y)) * y; }, output);
-        }),
+            soft_gradient(call, grad, output, dim);
+        }, [](auto g, auto y) { return (g - row_sum(g * y)) * y; }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor output, int64_t dim, Tensor grad_output_shape) {
             return _softmax_backward_data(grad, output, dim, grad_output_shape.dtype());
         }),
@@ -350,21 +355,21 @@ OPERATORS(activation) {
     });
     declare("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
         doc("log(softmax(x)), without overflow"), has_out(), in(space::Torch),
-        kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
+        rows([](KernelCall& call, const Tensor& self, int64_t dim, bool half_to_float) {
             KINDLING_CHECK(Runtime, !half_to_float, "softmax with half to float conversion is not supported on CPU");
-            return soft(self, dim, self.dtype(), [](const Sym& x) {
-                Sym shifted = x - row_max(x);
-                return shifted - log(row_sum(exp(shifted)));
-            });
+            soft(call, self, dim);
+        }, [](auto x) {
+            auto shifted = x - row_max(x);
+            return shifted - log(row_sum(exp(shifted)));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _log_softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
     });
     declare("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
         doc("grad - exp(output) * sum(grad)"), has_out(), in(space::Torch),
-        kernel([](const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
+        rows([](KernelCall& call, const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
             check_soft(grad, output, input_dtype, "log_softmax_backward_lastdim_kernel_impl");
-            return soft(grad, dim, grad.dtype(), [](const Sym& g, const Sym& y) { return g - exp(y) * row_sum(g); }, output);
-        }),
+            soft_gradient(call, grad, output, dim);
+        }, [](auto g, auto y) { return g - exp(y) * row_sum(g); }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor output, int64_t dim) { return sub(grad, sum(mul(grad, exp(output)), IntList({dim}), true)); }),
         derivative("output", GIVEN(Tensor grad, Tensor grad_output, Tensor output, int64_t dim) {
             return neg(mul(mul(grad, exp(output)), sum(grad_output, IntList({dim}), true)));

@@ -14,11 +14,12 @@
 #include "core/shape.h"
 #include "kernels/symbol.h"
 #include "operators/boxed.h"
+#include "operators/kernel.h"
 
 namespace kindling {
 
 struct Field {
-    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias };
+    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Kernel, Loop, Otherwise, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias };
     Kind kind;
     uint8_t small = 0;
     uint32_t number = 0;
@@ -88,6 +89,9 @@ Field check_field(Kernel check);
 
 Field pointwise_field(ScalarBuild build, int arity);
 Field body_field(Body body, Kernel kernel);
+Field kernel_field(ResultRule rule, Compute compute);
+Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody finish);
+Field otherwise_field(Kernel kernel);
 Field derivative_field(const char* targets, const char* given, void (*apply)(const Value*, uint64_t, Tensor*));
 
 /// A scalar body, written once over an abstract number: pointwise([](auto x, auto y, auto alpha) { return x + alpha * y; }).
@@ -103,8 +107,39 @@ template <class F> Field checks(F) { return check_field(&boxed::kernel<F>); }
 /// An ordinary function over tensors, parameters as in the schema. Autograd and modes see its parts, unless it has a
 /// derivative: then they see the operator itself.
 template <class F> Field composition(F) { return body_field(Body::Composition, &boxed::kernel<F>); }
-/// A library or algorithm kernel. It allocates its results, stops there if they are meta, and computes.
+/// A library or algorithm kernel, in two halves (operators/kernel.h):
+///     kernel([](KernelCall& call, const Tensor& self, IntList size) { call.reads(self); call.gives(size, self.dtype()); return Geometry(...); },
+///            [](const Geometry& g, const Array& self, const Array& result) { library::resize(g, self.data(), result.data()); })
+/// The result rule takes the schema's arguments and looks at headers alone. What it returns, if anything, is handed to the computing
+/// half, which gets what the rule reads and gives, and allocates no tensor and calls no operator.
+template <class R, class C> Field kernel(R, C) {
+    return kernel_field(&boxed::RuleSignature<decltype(&R::operator())>::call, &boxed::ComputeSignature<decltype(&C::operator())>::call);
+}
+/// A kernel whose results' shapes follow from values, or that is still in one piece: it allocates its results, stops there if they
+/// are meta, and computes.
 template <class F> Field kernel(F) { return body_field(Body::Kernel, &boxed::fresh_kernel<F>); }
+/// A reduction: `map` of the inputs is reduced as the rule says, and `finish` makes the results of that. Bodies are written over
+/// abstract numbers; both take the inputs (or the reduced values), then the rule's numbers and choices, as many as they name.
+template <class R, class M> Field reduction(R, M) {
+    return loop_field(LoopKind::Reduction, &boxed::RuleSignature<decltype(&R::operator())>::call, scalar_body(M{}), {});
+}
+template <class R, class M, class F> Field reduction(R, M, F) {
+    return loop_field(LoopKind::Reduction, &boxed::RuleSignature<decltype(&R::operator())>::call, scalar_body(M{}), scalar_body(F{}));
+}
+/// A loop along rows: row_sum and row_max in its body are one number a row.
+template <class R, class B> Field rows(R, B) {
+    return loop_field(LoopKind::Rows, &boxed::RuleSignature<decltype(&R::operator())>::call, scalar_body(B{}), {});
+}
+/// A loop over elements for what `pointwise` does not fit: its results' dtypes and layout are the rule's.
+template <class R, class B> Field elements(R, B) {
+    return loop_field(LoopKind::Elements, &boxed::RuleSignature<decltype(&R::operator())>::call, scalar_body(B{}), {});
+}
+/// A running reduction along a dimension.
+template <class R, class B> Field scan(R, B) {
+    return loop_field(LoopKind::Scan, &boxed::RuleSignature<decltype(&R::operator())>::call, scalar_body(B{}), {});
+}
+/// What runs where the rule of a loop declines: tensors that it has no expression for.
+template <class F> Field otherwise(F) { return otherwise_field(&boxed::fresh_kernel<F>); }
 /// Shares storage with its first argument (use make_view).
 template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<F>); }
 

@@ -151,7 +151,7 @@ void refuse_target(const Operator& op, DType result, DType target) {
 }
 
 /// Computes in the target's dtype where the call names none. What makes tensors from nothing takes no other.
-static void take_dtype(const Operator& op, Value* arguments, DType target) {
+void take_dtype(const Operator& op, Value* arguments, DType target) {
     for (size_t i = 0; i < op.argument_count(); i++) {
         if (op.schema->arguments[i].type != Type::DType) continue;
         const Value& usual = op.schema->arguments[i].default_value;   // randint's is int64, but not for an out
@@ -210,20 +210,36 @@ void view_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     results[0] = Value::own(std::move(self));
 }
 
+int read_tensors(const Operator& op, const Value* arguments, TensorImpl** inputs) {
+    const size_t first = op.argument_count() - (op.schema->results.empty() ? 1 : op.schema->results.size());
+    int count = 0;
+    for (int i = 0; i < op.tensor_count; i++) {
+        const Value& v = arguments[op.tensor_positions[i]];
+        if (v.is_tensor() && op.tensor_positions[i] < first) inputs[count++] = v.tensor;
+    }
+    for (int i = 0; i < op.list_count; i++) {
+        const Value& v = arguments[op.list_positions[i]];
+        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && op.list_positions[i] < first && j < v.size && count < 64; j++)
+            if (v.tensors[j].defined()) inputs[count++] = v.tensors[j].impl();
+    }
+    return count;
+}
+
+void prepare_out(const Operator& op, const Tensor& out, DType dtype, bool meta, IntList sizes, IntList strides, TensorImpl* const* inputs, int input_count) {
+    check_target(op, dtype, out.dtype());
+    check_device(out, meta);
+    check_overlap(out, nullptr, 0);
+    fit_out(out, sizes, strides);
+    const bool apart = op.functional->has(trait::OutApart), may_be_self = op.functional->has(trait::Inplace) && input_count;
+    if (may_be_self) check_overlap(out, inputs, 1);
+    check_overlap(out, inputs + may_be_self, input_count - may_be_self, apart);
+}
+
 void out_kernel(const Operator& op, Value* arguments, Value* results) {
     const bool list = op.schema->results.empty();   // one list of tensors
     size_t count = list ? 1 : op.schema->results.size(), first = op.argument_count() - count;
     TensorImpl* inputs[64];
-    int input_count = 0;
-    for (int i = 0; i < op.tensor_count; i++) {
-        const Value& v = arguments[op.tensor_positions[i]];
-        if (v.is_tensor() && op.tensor_positions[i] < first) inputs[input_count++] = v.tensor;
-    }
-    for (int i = 0; i < op.list_count; i++) {
-        const Value& v = arguments[op.list_positions[i]];
-        for (uint32_t j = 0; v.tag == Value::Tag::TensorList && op.list_positions[i] < first && j < v.size && input_count < 64; j++)
-            if (v.tensors[j].defined()) inputs[input_count++] = v.tensors[j].impl();
-    }
+    const int input_count = read_tensors(op, arguments, inputs);
     if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, arguments[first].tensor->dtype);
     struct Owned {                   // nobody takes them if a check raises
         Value* values;
@@ -240,13 +256,7 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         run_functional(op, arguments, computed);
     }
     auto write = [&](const Tensor& result, const Tensor& out) {
-        check_target(op, result.dtype(), out.dtype());
-        check_device(out, result.is_meta());
-        check_overlap(out, nullptr, 0);
-        fit_out(out, result.sizes(), result.strides());
-        const bool apart = op.functional->has(trait::OutApart), may_be_self = op.functional->has(trait::Inplace) && input_count;
-        if (may_be_self) check_overlap(out, inputs, 1);
-        check_overlap(out, inputs + may_be_self, input_count - may_be_self, apart);
+        prepare_out(op, out, result.dtype(), result.is_meta(), result.sizes(), result.strides(), inputs, input_count);
         copy_into(out, result);
         written(out);
     };

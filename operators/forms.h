@@ -50,6 +50,12 @@ void refuse_target(const Operator& op, DType result, DType target);
 inline void check_target(const Operator& op, DType result, DType target) {
     if (result != target) refuse_target(op, result, target);
 }
+/// Computes in the dtype of the out= target, or of self in place, where the call names none (OutDType::Decides).
+void take_dtype(const Operator& op, Value* arguments, DType target);
+/// All tensors that a call of an out= form reads, those in lists as well; returns how many there are, of up to 64.
+int read_tensors(const Operator& op, const Value* arguments, TensorImpl** inputs);
+/// Checks and fits an out= tensor for a result; `inputs` are those of read_tensors.
+void prepare_out(const Operator& op, const Tensor& out, DType dtype, bool meta, IntList sizes, IntList strides, TensorImpl* const* inputs, int input_count);
 /// Makes an out= tensor fit: resizes it, with torch's warning when it was neither empty nor of that size.
 void fit_out(const Tensor& out, IntList sizes, IntList strides);
 /// RuntimeError for a target without memory of a result that has some, and the reverse: neither can be written.

@@ -3,7 +3,6 @@
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
-#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/reduce.h"
 
@@ -15,30 +14,25 @@ DType sum_dtype(const Tensor& self, DType dtype) {
     return category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
 }
 
-/// One value folded: the input, 0 in place of NaN if that is asked for, cast to `inside`, combined, cast to `outside`.
-Tensor fold_one(const Tensor& self, Combine combine, DType inside, DType outside, uint64_t mask, bool keepdim, bool without_nan = false) {
-    const Expression& expression = cached_expression(key_of(self.dtype(), inside, without_nan), [&](ExpressionBuilder& b) {
-        Sym x = b.input(self.dtype());
-        if (without_nan) {
-            x = cast(x, value_type(self.dtype()));
-            x = where(isnan(x), like(x, 0), x);
-        }
-        b.output(cast(x, inside));
-    });
-    Fold what{&expression, &combine, nullptr, nullptr};
-    if (accumulate_type(combine, inside) != outside && value_type(outside) != accumulate_type(combine, inside))
-        what.finish = &cached_expression(key_of(accumulate_type(combine, inside), outside), [&](ExpressionBuilder& b) {
-            b.output(cast(b.input(accumulate_type(combine, inside)), outside));
-        });
-    TensorImpl* input = self.impl();
-    Tensor result;
-    fold(what, self.sizes(), mask, keepdim, &input, 1, &outside, &result, 1);
-    return result;
+constexpr auto value = [](auto x) { return x; };
+
+/// One value, reduced.
+void reduce_one(KernelCall& call, const Tensor& self, Combine combine, DType inside, DType outside, uint64_t mask, bool keepdim) {
+    call.reduces(self, mask, keepdim, inside);
+    call.reduced(combine, outside);
 }
 
-Tensor summed(const Tensor& self, uint64_t mask, bool keepdim, DType dtype) {
+void sum_of(KernelCall& call, const Tensor& self, uint64_t mask, bool keepdim, DType dtype) {
     DType out = sum_dtype(self, dtype);
-    return fold_one(self, Combine::Sum, is_half(out) ? DType::Float32 : out, out, mask, keepdim);
+    reduce_one(call, self, Combine::Sum, is_half(out) ? DType::Float32 : out, out, mask, keepdim);
+}
+void product_of(KernelCall& call, const Tensor& self, uint64_t mask, bool keepdim, DType dtype) {
+    DType out = sum_dtype(self, dtype);
+    reduce_one(call, self, Combine::Prod, value_type(out), out, mask, keepdim);
+}
+/// any and all: of bytes in bytes.
+void truth_of(KernelCall& call, const Tensor& self, Combine combine, uint64_t mask, bool keepdim) {
+    reduce_one(call, self, combine, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, mask, keepdim);
 }
 
 int64_t count_in(IntList sizes, uint64_t mask) {
@@ -54,117 +48,74 @@ void need_elements(const Tensor& self, uint64_t mask, const char* operation) {
                        "%s(): Expected reduction dim %zu to have non-zero size.", operation, i);
 }
 
-Tensor mean_of(const Tensor& self, uint64_t mask, bool keepdim, DType dtype) {
+void mean_of(KernelCall& call, const Tensor& self, uint64_t mask, bool keepdim, DType dtype) {
     DType out = dtype == DType::None ? self.dtype() : dtype;
     KINDLING_CHECK(Runtime, is_differentiable(out),
                    "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s",
                    scalar_type_name(out));
-    DType inside = value_type(out);
-    const Expression& expression = cached_expression(key_of(self.dtype(), inside), [&](ExpressionBuilder& b) {
-        b.output(cast(b.input(self.dtype()), inside));
-    });
-    Combine combine = Combine::Sum;
-    DType folded = accumulate_type(combine, inside);
-    const Expression& finish = cached_expression(key_of(folded, out), [&](ExpressionBuilder& b) {
-        Sym value = b.input(folded);
-        b.output(cast(value / b.scalar(folded), out));
-    });
-    Immediate count = Immediate::of(folded, static_cast<double>(count_in(self.sizes(), mask)));
-    Fold what{&expression, &combine, &finish, &count};
-    TensorImpl* input = self.impl();
-    Tensor result;
-    fold(what, self.sizes(), mask, keepdim, &input, 1, &out, &result, 1);
-    return result;
+    reduce_one(call, self, Combine::Sum, value_type(out), out, mask, keepdim);
+    call.number(accumulate_type(Combine::Sum, value_type(out)), static_cast<double>(count_in(self.sizes(), mask)));
 }
+constexpr auto quotient = [](auto total, auto count) { return total / count; };
 
-/// A copy whose rows, the dimensions in `mask`, lie in one piece each, where those of a large tensor lie across memory:
-/// what goes over a row more than once would fetch every line of it for a single number.
-Tensor with_rows_in_one_piece(const Tensor& self, uint64_t mask) {
-    constexpr int64_t large = 1 << 14, long_row = 128, wide = 8;
-    if (self.numel() < large || self.is_meta() || !self.impl()->non_overlapping_dense) return self;
-    Sizes order;
-    bool across = false;
-    for (int64_t d = 0; d < self.dim(); d++) {
-        if (!(mask >> d & 1)) order.push_back(d);
-        across |= !(mask >> d & 1) && self.stride(d) == 1 && self.size(d) >= wide;
-    }
-    int64_t row = 1;
-    for (int64_t d = 0; d < self.dim(); d++) if (mask >> d & 1) order.push_back(d), row *= self.size(d);
-    if (!across || row < long_row) return self;
-    Sizes back(order.size());
-    for (size_t i = 0; i < order.size(); i++) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    return permute(contiguous(permute(self, order)), back);
-}
-
-/// Variance (and mean) with `correction` degrees of freedom taken off; Welford's update underneath.
-void moments(const Tensor& self, uint64_t mask, const std::optional<Scalar>& correction, bool keepdim, bool root, bool mean, Tensor* outputs,
-             const char* operation) {
+/// Variance, or (`results` 2) variance and mean, with `correction` degrees of freedom taken off; Welford's update underneath. The
+/// bodies are given the mean, the sum of squared differences from it, and the degrees of freedom.
+void moments_of(KernelCall& call, const Tensor& self, uint64_t mask, const std::optional<Scalar>& correction, bool keepdim, int results, const char* operation) {
     KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "%s only support floating point and complex dtypes", operation);
-    double off = correction ? correction->to_double() : 1.0;
-    if (self.is_complex()) {      // the variance of a complex variable is that of its parts added up
-        Tensor parts[4];
-        Tensor r = real(self), i = imag(self);
-        moments(contiguous(r), mask, correction, keepdim, false, mean, parts, operation);
-        moments(contiguous(resolve_neg(i)), mask, correction, keepdim, false, mean, parts + 2, operation);
-        outputs[0] = add(parts[0], parts[2]);
-        if (root) outputs[0] = sqrt(outputs[0]);
-        if (mean) outputs[1] = complex(parts[1], parts[3]);
-        return;
-    }
-    DType dtype = self.dtype();
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.input(dtype), value_type(dtype))); });
-    Combine combine = Combine::MeanVar;
-    const Expression& finish = cached_expression(key_of(dtype, DType::None, root + 2u * mean), [&](ExpressionBuilder& b) {
-        Sym average = b.input(DType::Float64), squares = b.input(DType::Float64);
-        Sym variance = squares / b.scalar(DType::Float64);
-        b.output(cast(root ? sqrt(variance) : variance, dtype));
-        if (mean) b.output(cast(average, dtype));
-    });
+    if (self.is_complex()) return call.declines();
+    const DType dtype = self.dtype();
+    call.reduces(self, mask, keepdim, value_type(dtype));
+    for (int i = 0; i < results; i++) call.reduced(Combine::MeanVar, dtype);
     const int64_t count = count_in(self.sizes(), mask);
-    double freedom = count ? static_cast<double>(count) - off : 0;
-    Immediate divisor = Immediate::of(DType::Float64, freedom > 0 ? freedom : 0.0);
-    Fold what{&expression, &combine, &finish, &divisor};
-    const Tensor rows = with_rows_in_one_piece(self, mask);
-    TensorImpl* input = rows.impl();
-    DType dtypes[2] = {dtype, dtype};
-    fold(what, self.sizes(), mask, keepdim, &input, 1, dtypes, outputs, mean ? 2 : 1);
+    const double freedom = count ? static_cast<double>(count) - (correction ? correction->to_double() : 1.0) : 0;
+    call.number(DType::Float64, freedom > 0 ? freedom : 0.0);
+}
+constexpr auto variance = [](auto, auto squares, auto freedom) { return squares / freedom; };
+constexpr auto deviation = [](auto, auto squares, auto freedom) { return sqrt(squares / freedom); };
+constexpr auto variance_and_mean = [](auto average, auto squares, auto freedom) { return std::pair(squares / freedom, average); };
+constexpr auto deviation_and_mean = [](auto average, auto squares, auto freedom) { return std::pair(sqrt(squares / freedom), average); };
+
+/// The variance of a complex variable is that of its parts added up.
+std::tuple<Tensor, Tensor> complex_moments(const Tensor& self, const std::optional<IntList>& dim, const std::optional<Scalar>& correction, bool keepdim) {
+    auto [rv, rm] = var_mean(contiguous(real(self)), dim, correction, keepdim);
+    auto [iv, im] = var_mean(contiguous(resolve_neg(imag(self))), dim, correction, keepdim);
+    return {add(rv, iv), complex(rm, im)};
 }
 
 /// Values and indices of an extreme along one dimension, found in one pass.
-std::tuple<Tensor, Tensor> extreme(const Tensor& self, int64_t dim, bool keepdim, Combine value, Combine place, const char* operation) {
+void extreme(KernelCall& call, const Tensor& self, int64_t dim, bool keepdim, Combine combine, Combine place, const char* operation) {
     int64_t d = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Index, self.dim() == 0 || self.size(d) != 0, "%s(): Expected reduction dim %ld to have non-zero size.", operation, d);
     KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
-    if (self.dim() == 0) return {clone(self), zeros({}, DType::Int64)};
-    DType dtype = self.dtype();
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
-        Sym x = cast(b.input(dtype), value_type(dtype));
-        b.output(x);
-        b.output(x);
-    });
-    Combine combines[2] = {value, place};
-    Fold what{&expression, combines, nullptr, nullptr};
-    TensorImpl* input = self.impl();
-    DType dtypes[2] = {dtype, DType::Int64};
-    Tensor outputs[2];
-    fold(what, self.sizes(), uint64_t{1} << d, keepdim, &input, 1, dtypes, outputs, 2);
-    return {outputs[0], outputs[1]};
+    call.reduces(self, uint64_t{1} << d, keepdim, value_type(self.dtype()));
+    call.reduced(combine, self.dtype());
+    call.reduced(place, DType::Int64);
 }
+constexpr auto twice = [](auto x) { return std::pair(x, x); };
 
-Tensor extreme_place(const Tensor& self, std::optional<int64_t> dim, bool keepdim, Combine combine, const char* operation) {
+void extreme_place(KernelCall& call, const Tensor& self, std::optional<int64_t> dim, bool keepdim, Combine combine, const char* operation) {
     uint64_t mask = dim ? uint64_t{1} << wrap_dim(*dim, self.dim()) : dim_mask({}, self.dim());
     if (dim) { KINDLING_CHECK(Index, self.dim() == 0 || self.size(*dim) != 0, "%s(): Expected reduction dim %ld to have non-zero size.", operation, *dim); }
     else KINDLING_CHECK(Index, self.numel() != 0, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.", operation);
     KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "%s(): does not support bool input", operation);
     KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
-    if (self.dim() == 0) return zeros({}, DType::Int64);
-    // Without a dim the index counts in row-major order of the tensor as it is seen.
-    return fold_one(dim ? self : contiguous(self), combine, value_type(self.dtype()), DType::Int64, mask, keepdim);
+    reduce_one(call, self, combine, value_type(self.dtype()), DType::Int64, mask, keepdim);
+    if (!dim) call.input(0).as_it_lies = false;   // the index counts in row-major order of the tensor as it is seen
 }
 
-Tensor extreme_value(const Tensor& self, uint64_t mask, bool keepdim, Combine combine, const char* operation) {
+void extreme_value(KernelCall& call, const Tensor& self, uint64_t mask, bool keepdim, Combine combine, const char* operation) {
     KINDLING_CHECK(NotImplemented, !self.is_complex(), "\"%s\" not implemented for '%s'", operation, scalar_type_name(self.dtype()));
-    return fold_one(self, combine, value_type(self.dtype()), self.dtype(), mask, keepdim);
+    reduce_one(call, self, combine, value_type(self.dtype()), self.dtype(), mask, keepdim);
+}
+void extreme_of_all(KernelCall& call, const Tensor& self, Combine combine, const char* operation) {
+    KINDLING_CHECK(Runtime, self.numel() > 0, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.", operation);
+    extreme_value(call, self, dim_mask({}, self.dim()), false, combine, operation);
+}
+void extreme_over(KernelCall& call, const Tensor& self, IntList dim, bool keepdim, Combine combine, const char* operation) {
+    uint64_t mask = dim_mask(dim, self.dim());
+    KINDLING_CHECK(Runtime, self.numel() || !dim.empty(), "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.", operation);
+    if (self.numel() == 0) need_elements(self, mask, operation);
+    extreme_value(call, self, mask, keepdim, combine, operation);
 }
 
 /// A reduction's gradient shared evenly by all that reach the extreme.
@@ -230,13 +181,13 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
 OPERATORS(reductions) {
     declare("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
         doc("The sum of all elements; of integers in int64"), linear(),
-        kernel([](const Tensor& self, DType dtype) { return summed(self, all_dims(self), false, dtype); }),
+        reduction([](KernelCall& call, const Tensor& self, DType dtype) { sum_of(call, self, all_dims(self), false, dtype); }, value),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return expand(grad, self_sizes); }),
         example("torch.arange(5).sum()"),
     });
     declare("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
         doc("The sum over dimensions; of integers in int64"), out_decides(), linear(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { return summed(self, mask_of(dim, self), keepdim, dtype); }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { sum_of(call, self, mask_of(dim, self), keepdim, dtype); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, std::optional<IntList> dim, bool keepdim) {
             return expand(restore_dims(grad, mask_of(dim, self_shape), self_shape.dim(), keepdim), self_shape.sizes());
         }),
@@ -261,18 +212,17 @@ OPERATORS(reductions) {
     });
     declare("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
         doc("The sum, NaN counted as zero"), out_decides(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, !self.is_complex(), "nansum does not support complex inputs");
-            const DType out = sum_dtype(self, dtype);
-            return fold_one(self, Combine::Sum, is_half(out) ? DType::Float32 : out, out, mask_of(dim, self), keepdim, is_floating(self.dtype()));
-        }),
+            sum_of(call, self, mask_of(dim, self), keepdim, dtype);
+        }, [](auto x) { return x.is_floating() ? where(isnan(x), like(x, 0), x) : x; }),
         derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<IntList> dim, bool keepdim) {
             return mul(expand(restore_dims(grad, mask_of(dim, self), self.dim(), keepdim), self.sizes()), logical_not(isnan(self)));
         }),
     });
     declare("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of all elements"), linear(), out_castable(),
-        kernel([](const Tensor& self, DType dtype) { return mean_of(self, all_dims(self), false, dtype); }),
+        doc("The mean of all elements"), linear(),
+        reduction([](KernelCall& call, const Tensor& self, DType dtype) { mean_of(call, self, all_dims(self), false, dtype); }, value, quotient),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) {
             return div(expand(grad, self_shape.sizes()), wrap_number(Scalar(self_shape.numel())));
         }),
@@ -280,7 +230,8 @@ OPERATORS(reductions) {
     });
     declare("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
         doc("The mean over dimensions"), out_decides(), linear(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { return mean_of(self, mask_of(dim, self), keepdim, dtype); }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { mean_of(call, self, mask_of(dim, self), keepdim, dtype); },
+                  value, quotient),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, std::optional<IntList> dim, bool keepdim) {
             uint64_t mask = mask_of(dim, self_shape);
             Tensor full = expand(restore_dims(grad, mask, self_shape.dim(), keepdim), self_shape.sizes());
@@ -298,10 +249,7 @@ OPERATORS(reductions) {
     });
     declare("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
         doc("The product of all elements; of integers in int64"), flags(trait::AutocastFloat),
-        kernel([](const Tensor& self, DType dtype) {
-            DType out = sum_dtype(self, dtype);
-            return fold_one(self, Combine::Prod, value_type(out), out, all_dims(self), false);
-        }),
+        reduction([](KernelCall& call, const Tensor& self, DType dtype) { product_of(call, self, all_dims(self), false, dtype); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) {
             if (self.dim() == 0) return grad;
             return reshape(prod_gradient(grad, reshape(self, {-1}), result, 0), self.sizes());
@@ -309,10 +257,7 @@ OPERATORS(reductions) {
     });
     declare("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
         doc("The product over a dimension; of integers in int64"), out_decides(), flags(trait::AutocastFloat),
-        kernel([](const Tensor& self, int64_t dim, bool keepdim, DType dtype) {
-            DType out = sum_dtype(self, dtype);
-            return fold_one(self, Combine::Prod, value_type(out), out, dim_mask({dim}, self.dim()), keepdim);
-        }),
+        reduction([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim, DType dtype) { product_of(call, self, dim_mask({dim}, self.dim()), keepdim, dtype); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, int64_t dim, bool keepdim) {
             uint64_t mask = dim_mask({dim}, self.dim());
             return prod_gradient(restore_dims(grad, mask, self.dim(), keepdim), self, restore_dims(result, mask, self.dim(), keepdim), dim);
@@ -320,52 +265,50 @@ OPERATORS(reductions) {
     });
     declare("any(Tensor self) -> Tensor", {
         doc("Whether any element is not zero"), takes_float8(), out_truth(), not_differentiable(),
-        kernel([](const Tensor& self) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, all_dims(self), false); }),
+        reduction([](KernelCall& call, const Tensor& self) { truth_of(call, self, Combine::Any, all_dims(self), false); }, value),
     });
     declare("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
         doc("Whether any element along a dimension is not zero"), takes_float8(), out_truth(), not_differentiable(),
-        kernel([](const Tensor& self, int64_t dim, bool keepdim) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim_mask({dim}, self.dim()), keepdim); }),
+        reduction([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) { truth_of(call, self, Combine::Any, dim_mask({dim}, self.dim()), keepdim); }, value),
     });
     declare("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", {
         doc("Whether any element over dimensions is not zero"), takes_float8(), out_truth(), not_differentiable(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim) { return fold_one(self, Combine::Any, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim); }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, bool keepdim) {
+            truth_of(call, self, Combine::Any, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim);
+        }, value),
     });
     declare("all(Tensor self) -> Tensor", {
         doc("Whether no element is zero"), takes_float8(), out_truth(), not_differentiable(),
-        kernel([](const Tensor& self) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, all_dims(self), false); }),
+        reduction([](KernelCall& call, const Tensor& self) { truth_of(call, self, Combine::All, all_dims(self), false); }, value),
     });
     declare("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
         doc("Whether no element along a dimension is zero"), takes_float8(), out_truth(), not_differentiable(),
-        kernel([](const Tensor& self, int64_t dim, bool keepdim) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim_mask({dim}, self.dim()), keepdim); }),
+        reduction([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) { truth_of(call, self, Combine::All, dim_mask({dim}, self.dim()), keepdim); }, value),
     });
     declare("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", {
         doc("Whether no element over dimensions is zero"), takes_float8(), out_truth(), not_differentiable(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, bool keepdim) { return fold_one(self, Combine::All, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim); }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, bool keepdim) {
+            truth_of(call, self, Combine::All, dim ? dim_mask(*dim, self.dim(), false) : all_dims(self), keepdim);
+        }, value),
     });
     declare("max(Tensor self) -> Tensor", {
         doc("The greatest element; NaN wins"), out_castable(),
-        kernel([](const Tensor& self) {
-            KINDLING_CHECK(Runtime, self.numel() > 0, "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
-            return extreme_value(self, all_dims(self), false, Combine::Max, "max");
-        }),
+        reduction([](KernelCall& call, const Tensor& self) { extreme_of_all(call, self, Combine::Max, "max"); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("min(Tensor self) -> Tensor", {
         doc("The smallest element; NaN wins"), out_castable(),
-        kernel([](const Tensor& self) {
-            KINDLING_CHECK(Runtime, self.numel() > 0, "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
-            return extreme_value(self, all_dims(self), false, Combine::Min, "min");
-        }),
+        reduction([](KernelCall& call, const Tensor& self) { extreme_of_all(call, self, Combine::Min, "min"); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The greatest elements along a dimension, and where they are"),
-        kernel([](const Tensor& self, int64_t dim, bool keepdim) { return extreme(self, dim, keepdim, Combine::Max, Combine::ArgMax, "max"); }),
+        reduction([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) { extreme(call, self, dim, keepdim, Combine::Max, Combine::ArgMax, "max"); }, twice),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1, int64_t dim, bool keepdim) { return at_index(grad, self_shape, result1, dim, keepdim); }),
     });
     declare("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The smallest elements along a dimension, and where they are"),
-        kernel([](const Tensor& self, int64_t dim, bool keepdim) { return extreme(self, dim, keepdim, Combine::Min, Combine::ArgMin, "min"); }),
+        reduction([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) { extreme(call, self, dim, keepdim, Combine::Min, Combine::ArgMin, "min"); }, twice),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1, int64_t dim, bool keepdim) { return at_index(grad, self_shape, result1, dim, keepdim); }),
     });
     declare("value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor", {
@@ -378,22 +321,12 @@ OPERATORS(reductions) {
     });
     declare("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", {
         doc("The greatest elements over dimensions; the gradient is shared by all that reach it"),
-        kernel([](const Tensor& self, IntList dim, bool keepdim) {
-            uint64_t mask = dim_mask(dim, self.dim());
-            KINDLING_CHECK(Runtime, self.numel() || !dim.empty(), "amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
-            if (self.numel() == 0) need_elements(self, mask, "amax");
-            return extreme_value(self, mask, keepdim, Combine::Max, "amax");
-        }),
+        reduction([](KernelCall& call, const Tensor& self, IntList dim, bool keepdim) { extreme_over(call, self, dim, keepdim, Combine::Max, "amax"); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, IntList dim, bool keepdim) { return evenly(grad, self, result, dim_mask(dim, self.dim()), keepdim); }),
     });
     declare("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", {
         doc("The smallest elements over dimensions; the gradient is shared by all that reach it"),
-        kernel([](const Tensor& self, IntList dim, bool keepdim) {
-            uint64_t mask = dim_mask(dim, self.dim());
-            KINDLING_CHECK(Runtime, self.numel() || !dim.empty(), "amin(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
-            if (self.numel() == 0) need_elements(self, mask, "amin");
-            return extreme_value(self, mask, keepdim, Combine::Min, "amin");
-        }),
+        reduction([](KernelCall& call, const Tensor& self, IntList dim, bool keepdim) { extreme_over(call, self, dim, keepdim, Combine::Min, "amin"); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, IntList dim, bool keepdim) { return evenly(grad, self, result, dim_mask(dim, self.dim()), keepdim); }),
     });
     declare("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", {
@@ -406,39 +339,32 @@ OPERATORS(reductions) {
     });
     declare("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", {
         doc("Where the greatest element is: the first of equals"), not_differentiable(),
-        kernel([](const Tensor& self, std::optional<int64_t> dim, bool keepdim) { return extreme_place(self, dim, keepdim, Combine::ArgMax, "argmax"); }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<int64_t> dim, bool keepdim) { extreme_place(call, self, dim, keepdim, Combine::ArgMax, "argmax"); }, value),
     });
     declare("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", {
         doc("Where the smallest element is: the first of equals"), not_differentiable(),
-        kernel([](const Tensor& self, std::optional<int64_t> dim, bool keepdim) { return extreme_place(self, dim, keepdim, Combine::ArgMin, "argmin"); }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<int64_t> dim, bool keepdim) { extreme_place(call, self, dim, keepdim, Combine::ArgMin, "argmin"); }, value),
     });
     declare("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", {
         doc("log(sum(exp(self))) over dimensions without overflow"), out_castable(), alias("special_logsumexp"),
-        kernel([](const Tensor& self, IntList dim, bool keepdim) {
-            DType out = category(self.dtype()) < 2 ? default_dtype() : self.dtype();
-            uint64_t mask = dim_mask(dim, self.dim());
-            Tensor x = out == self.dtype() ? self : to(self, out);
-            if (x.numel() == 0) return log(summed(exp(x), mask, keepdim, DType::None));
-            if (is_complex(out)) {                       // by the largest real part
-                Tensor top = amax(real(x), dim, true);
-                top = masked_fill(top, isinf(top), Scalar(0));
-                Tensor total = log(summed(exp(sub(x, top)), mask, keepdim, DType::None));
-                return add(total, keepdim ? top : reshape(top, total.sizes()));
-            }
-            if (x.dim() == 0) return add(x, wrap_number(Scalar(0)));
-            const Expression& expression = cached_expression(key_of(out), [&](ExpressionBuilder& builder) {
-                Sym value = cast(builder.input(out), value_type(out)), top = row_max(value);
-                top = where(isinf(top), like(top, 0), top);
-                builder.output(cast(log(row_sum(exp(value - top))) + top, out));
-            });
-            Sizes shape = x.sizes(), kept;
-            for (size_t d = 0; d < shape.size(); d++)
-                if (mask >> d & 1) shape[d] = 1;
-                else kept.push_back(shape[d]);
-            Tensor result = make_tensor(shape, out, x.device());
-            TensorImpl *output = result.impl(), *input = x.impl();
-            if (!result.is_meta()) run_rows(expression, x.sizes(), mask, &output, 1, &input, 1, nullptr);
-            return keepdim ? result : reshape(result, kept);
+        rows([](KernelCall& call, const Tensor& self, IntList dim, bool keepdim) {
+            if (self.is_complex()) return call.declines();
+            const DType out = category(self.dtype()) < 2 ? default_dtype() : self.dtype();
+            const uint64_t mask = dim_mask(dim, self.dim());
+            call.along(self, mask, value_type(out));
+            call.reads_as_it_lies(self);
+            call.gives_of_row(out, keepdim && self.dim()).if_nothing(-__builtin_inf());
+        }, [](auto x) {
+            Sym top = row_max(x);
+            top = where(isinf(top), like(top, 0), top);
+            return log(row_sum(exp(x - top))) + top;
+        }),
+        otherwise([](const Tensor& self, IntList dim, bool keepdim) {        // complex: by the largest real part
+            if (!self.numel()) return log(sum(exp(self), dim, keepdim));
+            Tensor top = amax(real(self), dim, true);
+            top = masked_fill(top, isinf(top), Scalar(0));
+            Tensor total = log(sum(exp(sub(self, top)), dim, keepdim));
+            return add(total, keepdim ? top : reshape(top, total.sizes()));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, IntList dim, bool keepdim) {
             uint64_t mask = dim_mask(dim, self.dim());
@@ -457,11 +383,10 @@ OPERATORS(reductions) {
     });
     declare("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", {
         doc("The variance over dimensions, with `correction` (1 unless given) taken off the count"), out_castable(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
-            Tensor outputs[2];
-            moments(self, mask_of(dim, self), correction, keepdim, false, false, outputs, "std and var");
-            return outputs[0];
-        }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
+            moments_of(call, self, mask_of(dim, self), correction, keepdim, 1, "std and var");
+        }, value, variance),
+        otherwise([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) { return std::get<0>(complex_moments(self, dim, correction, keepdim)); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             return variance_gradient(grad, self, dim, correction, keepdim);
         }),
@@ -476,11 +401,10 @@ OPERATORS(reductions) {
     });
     declare("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", {
         doc("The standard deviation over dimensions, with `correction` (1 unless given) taken off the count"), out_castable(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
-            Tensor outputs[2];
-            moments(self, mask_of(dim, self), correction, keepdim, true, false, outputs, "std and var");
-            return outputs[0];
-        }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
+            moments_of(call, self, mask_of(dim, self), correction, keepdim, 1, "std and var");
+        }, value, deviation),
+        otherwise([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) { return sqrt(std::get<0>(complex_moments(self, dim, correction, keepdim))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             return deviation_gradient(grad, result, self, dim, correction, keepdim);
         }),
@@ -495,11 +419,10 @@ OPERATORS(reductions) {
     });
     declare("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", {
         doc("The variance and the mean over dimensions"), in(space::Torch), no_out(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
-            Tensor outputs[2];
-            moments(self, mask_of(dim, self), correction, keepdim, false, true, outputs, "var_mean");
-            return std::tuple<Tensor, Tensor>(outputs[0], outputs[1]);
-        }),
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
+            moments_of(call, self, mask_of(dim, self), correction, keepdim, 2, "var_mean");
+        }, value, variance_and_mean),
+        otherwise([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) { return complex_moments(self, dim, correction, keepdim); }),
         derivative("self", GIVEN(TensorList grads, Tensor self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             uint64_t mask = mask_of(dim, self);
             Tensor total;
@@ -521,10 +444,12 @@ OPERATORS(reductions) {
     });
     declare("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", {
         doc("The standard deviation and the mean over dimensions"), in(space::Torch), no_out(),
-        kernel([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
-            Tensor outputs[2];
-            moments(self, mask_of(dim, self), correction, keepdim, true, true, outputs, "std_mean");
-            return std::tuple<Tensor, Tensor>(outputs[0], outputs[1]);
+        reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
+            moments_of(call, self, mask_of(dim, self), correction, keepdim, 2, "std_mean");
+        }, value, deviation_and_mean),
+        otherwise([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) { 
+            auto [spread, average] = complex_moments(self, dim, correction, keepdim);
+            return std::tuple<Tensor, Tensor>(sqrt(spread), average);
         }),
         derivative("self", GIVEN(TensorList grads, Tensor self, Tensor result0, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
             uint64_t mask = mask_of(dim, self);
@@ -539,7 +464,7 @@ OPERATORS(reductions) {
     });
     declare("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
         doc("The p-norm over dimensions: (sum(abs(self)**p))**(1/p), with p = 0, inf and -inf as usual"),
-        kernel([](const Tensor& self, const Scalar& ord, std::optional<IntList> dim, bool keepdim, DType dtype) {
+        reduction([](KernelCall& call, const Tensor& self, const Scalar& ord, std::optional<IntList> dim, bool keepdim, DType dtype) {
             KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s", scalar_type_name(self.dtype()));
             if (dtype != DType::None) {
                 KINDLING_CHECK(Runtime, is_differentiable(dtype), "linalg.vector_norm: dtype should be floating point or complex, but got %s", scalar_type_name(dtype));
@@ -560,28 +485,20 @@ OPERATORS(reductions) {
             const bool named = !self.dim() && dim && !dim->empty();
             int kind = p != 0 && !named && count_in(self.sizes(), mask) <= 1 ? 1 : p == 2 ? 2 : p == 1 ? 1 : p == 0 ? 0 : std::isinf(p) ? (p > 0 ? 3 : 4) : 5;
             DType wide = dtype == DType::None ? from : dtype;
-            const Expression& expression = cached_expression(key_of(from, wide, static_cast<uint64_t>(kind)), [&](ExpressionBuilder& b) {
-                Sym x = cast(b.input(from), is_half(wide) ? DType::Float32 : wide), size = abs(x);
-                if (kind == 2) b.output(is_complex(wide) ? real(x) * real(x) + imag(x) * imag(x) : x * x);
-                else if (kind == 0) b.output(cast(size != like(size, 0), inside));
-                else if (kind == 5) b.output(pow(size, b.scalar(inside)));
-                else b.output(size);
-            });
-            Combine combine = kind == 3 ? Combine::Max : kind == 4 ? Combine::Min : Combine::Sum;
-            DType folded = accumulate_type(combine, inside);
-            const Expression* finish = nullptr;
-            if (kind == 2 || kind == 5)
-                finish = &cached_expression(key_of(folded, out, static_cast<uint64_t>(kind)), [&](ExpressionBuilder& b) {
-                    Sym total = b.input(folded);
-                    if (kind == 2) b.output(cast(sqrt(total), out));
-                    else b.output(cast(pow(total, reciprocal(cast(b.scalar(inside), folded))), out));
-                });
-            Immediate power = Immediate::of(inside, p);
-            Fold what{&expression, &combine, finish, &power};
-            TensorImpl* input = self.impl();
-            Tensor result;
-            fold(what, self.sizes(), mask, keepdim, &input, 1, &out, &result, 1);
-            return result;
+            call.reduces(self, mask, keepdim, is_half(wide) ? DType::Float32 : wide);
+            call.reduced(kind == 3 ? Combine::Max : kind == 4 ? Combine::Min : Combine::Sum, out);
+            call.number(inside, p);
+            call.choice(kind);
+        }, [](auto x, auto p, auto kind) {
+            Sym size = abs(x);
+            switch (kind.integer()) {
+                case 0: return cast(size != like(size, 0), size.dtype());
+                case 2: return x.is_complex() ? real(x) * real(x) + imag(x) * imag(x) : x * x;
+                case 5: return pow(size, p);
+                default: return size;
+            }
+        }, [](auto total, auto p, auto kind) {
+            return kind.integer() == 2 ? sqrt(total) : kind.integer() == 5 ? pow(total, reciprocal(like(total, p))) : total;
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, Scalar ord, std::optional<IntList> dim, bool keepdim) {
             uint64_t mask = mask_of(dim, self);

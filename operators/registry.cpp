@@ -9,6 +9,7 @@
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/index.h"
+#include "operators/kernel.h"
 
 namespace kindling {
 
@@ -33,6 +34,16 @@ Field check_field(Kernel check) { return {Field::Kind::Check, 0, 0, nullptr, nul
 Field derivative_field(const char* targets, const char* given, void (*apply)(const Value*, uint64_t, Tensor*)) {
     return {Field::Kind::Derivative, 0, 0, targets, given, reinterpret_cast<void*>(apply)};
 }
+
+Field kernel_field(ResultRule rule, Compute compute) {
+    return {Field::Kind::Kernel, 0, 0, nullptr, reinterpret_cast<const char*>(compute), reinterpret_cast<void*>(rule)};
+}
+Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody finish) {
+    const auto arities = static_cast<uint32_t>(map.arity | finish.arity << 8);
+    return {Field::Kind::Loop, static_cast<uint8_t>(kind), arities, reinterpret_cast<const char*>(map.build),
+            reinterpret_cast<const char*>(finish.build), reinterpret_cast<void*>(rule)};
+}
+Field otherwise_field(Kernel kernel) { return {Field::Kind::Otherwise, 0, 0, nullptr, nullptr, reinterpret_cast<void*>(kernel)}; }
 
 static void place_tensors(Operator& op) {
     for (size_t i = 0; i < op.schema->arguments.size(); i++) {
@@ -127,6 +138,21 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
             op->body = static_cast<Body>(field.small);
             op->kernel = reinterpret_cast<Kernel>(field.function);
             break;
+        case Field::Kind::Kernel:
+            op->rule = reinterpret_cast<ResultRule>(field.function);
+            op->compute = reinterpret_cast<Compute>(const_cast<char*>(field.more));
+            op->kernel = run_kernel;
+            break;
+        case Field::Kind::Loop:
+            op->rule = reinterpret_cast<ResultRule>(field.function);
+            op->loop = static_cast<LoopKind>(field.small);
+            op->scalar_build = reinterpret_cast<ScalarBuild>(const_cast<char*>(field.text));
+            op->finish_build = reinterpret_cast<ScalarBuild>(const_cast<char*>(field.more));
+            op->scalar_arity = static_cast<uint8_t>(field.number);
+            op->finish_arity = static_cast<uint8_t>(field.number >> 8);
+            op->kernel = run_kernel;
+            break;
+        case Field::Kind::Otherwise: op->otherwise = reinterpret_cast<Kernel>(field.function); break;
         case Field::Kind::Derivative:
             KINDLING_ASSERT(derivative_count < 8);
             derivatives[derivative_count++] = {field.text, field.more,
@@ -142,7 +168,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
     }
     KINDLING_ASSERT(op->kernel);
     op->out_dtype = out_given.value_or(out_dtype);
-    if (op->body != Body::Pointwise && op->no_kernel) {
+    if (op->body != Body::Pointwise && op->no_kernel && !op->rule) {
         op->context = reinterpret_cast<void*>(op->kernel);
         op->kernel = checked_kernel;
     }
@@ -185,7 +211,9 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
                                                           : op->body == Body::View ? view_inplace_kernel
                                                                                    : inplace_kernel);
     if (forms[declaration] & HasOut)
-        make_form(Form::Out, out_schema(*op->schema, forms[declaration] & LongOut), scalar ? pointwise_out_kernel : out_kernel);
+        make_form(Form::Out, out_schema(*op->schema, forms[declaration] & LongOut), scalar     ? pointwise_out_kernel
+                                                                                                  : op->rule ? run_kernel_out
+                                                                                                             : out_kernel);
 }
 
 static void load_family(int number) {

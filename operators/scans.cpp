@@ -1,46 +1,24 @@
 // operators/scans.cpp: running sums, products and extremes along a dimension.
 #include "core/dispatch.h"
 #include "generated/functions.h"
-#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/reduce.h"
 
 namespace kindling {
 namespace {
 
-void scan(const Tensor& self, int64_t dim, Scan kind, DType dtype, Tensor* outputs, int count) {
-    int64_t d = wrap_dim(dim, self.dim());
-    for (int i = 0; i < count; i++) outputs[i] = make_tensor(self.sizes(), i ? DType::Int64 : dtype, self.device());
-    if (self.is_meta() || !self.numel()) return;
-    if (self.dim() == 0) {
-        outputs[0].copy_(self);
-        if (count > 1) outputs[1].zero_();
-        return;
-    }
-    KINDLING_CHECK(NotImplemented, dtype != DType::Bool || count > 1, "\"%s_out_cpu\" not implemented for 'Bool'", kind == Scan::Sum ? "cumsum" : "cumprod");
-    DType inside = value_type(dtype);
-    const Expression& expression = cached_expression(key_of(self.dtype(), inside), [&](ExpressionBuilder& b) { b.output(cast(b.input(self.dtype()), inside)); });
-    int n = static_cast<int>(self.dim());
-    int64_t strides[3 * max_dims];
-    LoopOperand operands[3];
-    for (int i = 0; i < count; i++) {
-        loop_strides(*outputs[i].impl(), self.sizes(), strides + i * n);
-        operands[i] = {outputs[i].data(), outputs[i].dtype(), strides + i * n};
-    }
-    loop_strides(*self.impl(), self.sizes(), strides + count * n);
-    operands[count] = {self.data(), self.dtype(), strides + count * n};
-    LoopKernel kernel;
-    kernel.expression = &expression;
-    kernel.ndim = n;
-    kernel.sizes = self.sizes().data();
-    kernel.output_count = count;
-    kernel.input_count = 1;
-    kernel.operands = operands;
-    kernel.scan = kind;
-    kernel.scan_dim = static_cast<int>(d);
-    Unlocked unlocked(self.numel() > 65536);
-    run(kernel);
+void scan_of(KernelCall& call, const Tensor& self, int64_t dim, Scan kind, DType dtype) {
+    const int64_t d = wrap_dim(dim, self.dim());
+    if (!self.dim()) return call.declines();
+    const bool places = kind == Scan::Max || kind == Scan::Min;
+    call.scans(self, d, kind, value_type(dtype));
+    call.gives(self.sizes(), dtype).written_as_it_lies();
+    if (places) call.gives(self.sizes(), DType::Int64).written_as_it_lies();
 }
+constexpr auto value = [](auto x) { return x; };
+// What scans make of a single number.
+Tensor single(const Tensor& self, DType dtype) { return dtype == self.dtype() ? clone(self) : to(self, dtype); }
+std::tuple<Tensor, Tensor> single_extreme(const Tensor& self) { return {clone(self), zeros({}, DType::Int64, std::nullopt, self.device())}; }
 
 /// ---- trapezoids
 int64_t sample_dim(const Tensor& y, int64_t dim) {
@@ -109,30 +87,24 @@ Tensor cumprod_gradient(const Tensor& grad, const Tensor& self, int64_t dim, con
 OPERATORS(scans) {
     declare("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
         doc("The running sum along a dimension"), out_decides(), has_inplace(),
-        kernel([](const Tensor& self, int64_t dim, DType dtype) {
-            Tensor result;
-            scan(self, dim, Scan::Sum, scan_dtype(self, dtype), &result, 1);
-            return result;
-        }),
+        scan([](KernelCall& call, const Tensor& self, int64_t dim, DType dtype) { scan_of(call, self, dim, Scan::Sum, scan_dtype(self, dtype)); }, value),
+        otherwise([](const Tensor& self, int64_t, DType dtype) { return single(self, scan_dtype(self, dtype)); }),
         derivative("self", GIVEN(Tensor grad, int64_t dim) { return reversed_cumsum(grad, dim); }),
     });
     declare("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
         doc("The running product along a dimension"), out_decides(), has_inplace(),
-        kernel([](const Tensor& self, int64_t dim, DType dtype) {
-            Tensor result;
-            scan(self, dim, Scan::Prod, scan_dtype(self, dtype), &result, 1);
-            return result;
-        }),
+        scan([](KernelCall& call, const Tensor& self, int64_t dim, DType dtype) { scan_of(call, self, dim, Scan::Prod, scan_dtype(self, dtype)); }, value),
+        otherwise([](const Tensor& self, int64_t, DType dtype) { return single(self, scan_dtype(self, dtype)); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor result) { return cumprod_gradient(grad, to(self, result.dtype()), dim, result); }),
     });
     declare("logcumsumexp(Tensor self, int dim) -> Tensor", {
         doc("log(cumsum(exp(self))) without overflow"),
-        kernel([](const Tensor& self, int64_t dim) {
-            Tensor result;
+        scan([](KernelCall& call, const Tensor& self, int64_t dim) {
+            const int64_t d = wrap_dim(dim, self.dim());
             KINDLING_CHECK(NotImplemented, category(self.dtype()) >= 2, "\"logcumsumexp_out_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
-            scan(self, dim, Scan::LogSumExp, self.dtype(), &result, 1);
-            return result;
-        }),
+            scan_of(call, self, d, Scan::LogSumExp, self.dtype());
+        }, value),
+        otherwise([](const Tensor& self, int64_t) { return clone(self); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor result) {
             if (grad.dim() == 0 || grad.numel() == 0) return grad;
             auto reversed = [&](const Tensor& g) { return exp(add(flip(logcumsumexp(flip(sub(g, result), {dim}), dim), {dim}), self)); };
@@ -145,22 +117,16 @@ OPERATORS(scans) {
     });
     declare("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", {
         doc("The running maximum along a dimension, and where it is"),
-        kernel([](const Tensor& self, int64_t dim) {
-            Tensor outputs[2];
-            scan(self, dim, Scan::Max, self.dtype(), outputs, 2);
-            return std::tuple<Tensor, Tensor>(outputs[0], outputs[1]);
-        }),
+        scan([](KernelCall& call, const Tensor& self, int64_t dim) { scan_of(call, self, dim, Scan::Max, self.dtype()); }, value),
+        otherwise([](const Tensor& self, int64_t) { return single_extreme(self); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1, int64_t dim) {
             return self_sizes.empty() ? grad : scatter_add(zeros(self_sizes, grad.dtype()), dim, result1, grad);
         }),
     });
     declare("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", {
         doc("The running minimum along a dimension, and where it is"),
-        kernel([](const Tensor& self, int64_t dim) {
-            Tensor outputs[2];
-            scan(self, dim, Scan::Min, self.dtype(), outputs, 2);
-            return std::tuple<Tensor, Tensor>(outputs[0], outputs[1]);
-        }),
+        scan([](KernelCall& call, const Tensor& self, int64_t dim) { scan_of(call, self, dim, Scan::Min, self.dtype()); }, value),
+        otherwise([](const Tensor& self, int64_t) { return single_extreme(self); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1, int64_t dim) {
             return self_sizes.empty() ? grad : scatter_add(zeros(self_sizes, grad.dtype()), dim, result1, grad);
         }),

@@ -118,6 +118,9 @@ def declarations(path):
     return family[1], found
 
 
+BODIES = ("pointwise", "composition", "kernel", "reduction", "rows", "elements", "scan", "view")
+
+
 class Declaration:
     def __init__(self, schema, rest, where, family):
         self.where, self.family, self.schema = where, family, " ".join(schema.split())
@@ -154,12 +157,12 @@ class Declaration:
         self.random = "random_numbers" in names or "Random" in flags
         if not self.doc:
             raise Refused(f"{where}: {self.name} has no doc")
-        bodies = [name for name in names if name in ("pointwise", "composition", "kernel", "view")]
+        bodies = [name for name in names if name in BODIES]
         if len(bodies) != 1:
             raise Refused(f"{where}: {self.name} has {len(bodies)} bodies; it needs one")
         self.body = bodies[0]
         answered = "derivative" in names or "not_differentiable" in names or "no_derivative" in names or "NotDifferentiable" in flags
-        if self.body in ("kernel", "view") and not answered:
+        if self.body not in ("pointwise", "composition") and not answered:
             raise Refused(f"{where}: {self.name}: neither a derivative nor not_differentiable()")
         for given in re.findall(r"GIVEN\(([^)]*)\)", " ".join(body for name, body in self.fields if name == "derivative")):
             for argument in self.arguments:          # there these names are the incoming gradients

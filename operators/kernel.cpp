@@ -1,0 +1,406 @@
+// operators/kernel.cpp: runs kernels that come in two halves. Results are allocated here and nowhere else.
+#include "operators/kernel.h"
+
+#include <memory>
+#include <mutex>
+
+#include "core/dispatch.h"
+#include "generated/functions.h"
+#include "operators/forms.h"
+
+namespace kindling {
+
+// ---- what a rule says
+
+/// A few numbers, without a call of the library's memmove.
+static void set(Sizes& to, IntList from) {
+    to.resize(from.size());
+    for (size_t i = 0; i < from.size(); i++) to[i] = from[i];
+}
+
+KernelCall::Result::Result(IntList of, DType type) : dtype(type) { set(sizes, of); }
+
+void KernelCall::along(const Tensor& tensor, uint64_t mask, DType inside) {
+    if (tensor.dim()) set(space, tensor.sizes());
+    else space.push_back(1);
+    dims = tensor.dim() ? mask : 1;
+    compute_type = inside;
+}
+
+KernelCall::~KernelCall() {
+    if (destroy_plan) destroy_plan(plan_);
+    if (plan_ != plan_memory_) ::operator delete(plan_);
+    while (result_count) result(--result_count).~Result();
+    while (read_count) input(--read_count).~Read();
+}
+
+void* KernelCall::room_for_plan(size_t bytes) {
+    return plan_ = bytes <= sizeof(plan_memory_) ? plan_memory_ : ::operator new(bytes);
+}
+
+KernelCall::Result& KernelCall::Result::like(const Tensor& tensor) {
+    MemoryFormat format = tensor.suggest_memory_format();
+    return format == MemoryFormat::Contiguous ? *this : laid_out(format_strides(sizes, format));
+}
+
+KernelCall::Result& KernelCall::Result::preserves(const Tensor& tensor) {
+    return laid_out(preserved_strides(tensor.sizes(), tensor.strides(), tensor.impl()->non_overlapping_dense));
+}
+
+KernelCall::Result& KernelCall::gives(IntList sizes, DType dtype) {
+    KINDLING_ASSERT(result_count < max_results);
+    return *new (memory_ + sizeof(Result) * static_cast<size_t>(result_count++)) Result(sizes, dtype);
+}
+
+void KernelCall::add_read(const Tensor& tensor, DType dtype, bool as_it_lies) {
+    KINDLING_ASSERT(read_count < max_reads);
+    new (read_memory_ + sizeof(Read) * static_cast<size_t>(read_count++)) Read{
+        tensor.impl(), {}, dtype == DType::None && tensor.defined() ? tensor.dtype() : dtype, as_it_lies};
+    if (tensor.defined() && tensor.impl()->use_count() == 1) input(read_count - 1).kept = tensor;   // a number that became a tensor on the way
+    if (tensor.defined() && (!has_device || tensor.is_meta())) device = tensor.device(), has_device = true;
+}
+
+void KernelCall::reduces(const Tensor& tensor, uint64_t mask, bool keepdim, DType inside) {
+    along(tensor, mask, inside);
+    keeps_dims = keepdim && tensor.dim();
+    reads_as_it_lies(tensor);
+}
+
+KernelCall::Result& KernelCall::reduced(Combine combine, DType dtype) {
+    combines[result_count] = combine;
+    return gives_of_row(dtype, keeps_dims);
+}
+
+KernelCall::Result& KernelCall::gives_of_row(DType dtype, bool keepdim) {
+    keeps_dims = keepdim;
+    Sizes sizes;
+    for (size_t d = 0; d < space.size(); d++)
+        if (!(dims >> d & 1)) sizes.push_back(space[d]);
+        else if (keepdim) sizes.push_back(1);
+    Result& made = gives(sizes, dtype).written_as_it_lies();
+    made.reduced = true;
+    return made;
+}
+
+void KernelCall::scans(const Tensor& tensor, int64_t dim, Scan kind, DType inside) {
+    along(tensor, 0, inside);
+    dims = 0;
+    scan = kind;
+    scan_dim = static_cast<int>(dim);
+    reads_as_it_lies(tensor);
+}
+
+// ---- expressions of loops
+
+namespace {
+
+/// All that an expression is made from.
+struct LoopKey {
+    uint64_t types = 0, more = 0, choices = 0;
+    bool operator==(const LoopKey&) const = default;
+};
+
+LoopKey key_of(const KernelCall& call) {
+    static_assert(KernelCall::max_reads <= 8 && KernelCall::max_results <= 4 && KernelCall::max_numbers <= 4);
+    LoopKey key;
+    for (int i = 0; i < call.read_count; i++) key.types = key.types << 8 | static_cast<uint64_t>(call.input(i).dtype);
+    for (int i = 0; i < call.result_count; i++) key.more = key.more << 8 | static_cast<uint64_t>(call.result(i).dtype);
+    for (int i = 0; i < call.result_count; i++) key.more = key.more << 4 | static_cast<uint64_t>(call.combines[i]);
+    key.more = key.more << 8 | static_cast<uint64_t>(call.compute_type);
+    for (int i = 0; i < call.choice_count; i++) key.choices = key.choices << 8 | call.choices[i];
+    for (int i = 0; i < call.number_count; i++) key.choices = key.choices << 8 | static_cast<uint64_t>(call.number_types[i]);
+    return key;
+}
+
+struct CachedLoop {
+    LoopKey key;
+    Expression map, finish;
+    bool has_finish = false;
+    const CachedLoop* next = nullptr;
+};
+constinit std::mutex loop_lock;
+
+constexpr int most_arguments = 12;
+
+/// The rule's numbers and choices behind the values, as many as a body names.
+void add_numbers(ExpressionBuilder& builder, const KernelCall& call, Sym* arguments, int count, int arity) {
+    for (int i = 0; i < call.number_count && count < arity; i++) arguments[count++] = builder.scalar(i, call.number_types[i]);
+    for (int i = 0; i < call.choice_count && count < arity; i++) arguments[count++] = Sym(static_cast<int64_t>(call.choices[i]));
+    KINDLING_ASSERT(count >= arity);
+}
+
+void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& made) {
+    const bool reduces = home.loop == LoopKind::Reduction;
+    auto finished = [&](const Expression& raw, ExpressionBuilder& builder, std::vector<Sym> inputs) {   // outputs in the results' dtypes
+        Sym numbers[KernelCall::max_numbers];
+        for (int i = 0; i < raw.scalar_count; i++) numbers[i] = builder.scalar(i, call.number_types[i]);
+        int which = 0;
+        for (const Sym& value : builder.append(raw, inputs.data(), numbers)) builder.output(cast(value, call.result(which++).dtype));
+        return builder.finish();
+    };
+    ExpressionBuilder builder;
+    std::vector<Sym> inputs;
+    for (int i = 0; i < call.read_count; i++)     // an input that is not given has no place in the loop
+        if (call.input(i).tensor) inputs.push_back(builder.input(call.input(i).dtype));
+    Sym arguments[most_arguments];
+    for (int i = 0, given = 0; i < call.read_count; i++)
+        if (call.input(i).tensor) {
+            Sym x = inputs[static_cast<size_t>(given++)];
+            arguments[i] = call.compute_type == DType::None ? x : cast(x, call.compute_type);
+        }
+    add_numbers(builder, call, arguments, call.read_count, home.scalar_arity);
+    home.scalar_build(builder, arguments);
+    Expression raw = builder.finish();
+    if (!reduces && home.loop != LoopKind::Scan) {
+        ExpressionBuilder outer;
+        std::vector<Sym> again;
+        for (int i = 0; i < call.read_count; i++)
+            if (call.input(i).tensor) again.push_back(outer.input(call.input(i).dtype));
+        made.map = finished(raw, outer, again);
+        return;
+    }
+    made.map = std::move(raw);
+    if (!reduces) return;
+    std::vector<DType> reduced;                    // mean and variance are two values of one
+    for (size_t i = 0; i < made.map.outputs.size(); i++) {
+        DType type = accumulate_type(call.combines[i], made.map.output_type(static_cast<int>(i)));
+        reduced.insert(reduced.end(), call.combines[i] == Combine::MeanVar ? 2 : 1, type);
+    }
+    made.has_finish = home.finish_build;
+    for (size_t i = 0; i < reduced.size() && !home.finish_build; i++)
+        made.has_finish |= value_type(call.result(static_cast<int>(i)).dtype) != reduced[i];
+    if (!made.has_finish) return;
+    ExpressionBuilder first, outer;
+    std::vector<Sym> values, again;
+    for (DType type : reduced) values.push_back(first.input(type)), again.push_back(outer.input(type));
+    if (home.finish_build) {
+        for (size_t i = 0; i < values.size(); i++) arguments[i] = values[i];
+        add_numbers(first, call, arguments, static_cast<int>(values.size()), std::max<int>(home.finish_arity, static_cast<int>(values.size())));
+        home.finish_build(first, arguments);
+    } else
+        for (const Sym& value : values) first.output(value);
+    made.finish = finished(first.finish(), outer, again);
+    bool only_stored = true;                       // what a store does anyhow
+    for (size_t i = 0; i < made.finish.outputs.size(); i++) {
+        const Node& node = made.finish.nodes[static_cast<size_t>(made.finish.outputs[i])];
+        only_stored &= node.primitive == Primitive::Input && node.index() == static_cast<int>(i);
+    }
+    made.has_finish = !only_stored || made.finish.outputs.size() != reduced.size();
+}
+
+}  // namespace
+
+LoopExpressions loop_expressions(const Operator& op, const KernelCall& call) {
+    const Operator& home = *op.functional;
+    const LoopKey key = key_of(call);
+    auto first = [&] { return static_cast<const CachedLoop*>(home.plans.load(std::memory_order_acquire)); };
+    auto of = [](const CachedLoop* loop) { return LoopExpressions{&loop->map, loop->has_finish ? &loop->finish : nullptr}; };
+    for (const CachedLoop* each = first(); each; each = each->next)
+        if (each->key == key) return of(each);
+    auto fresh = std::make_unique<CachedLoop>();
+    fresh->key = key;
+    make_expressions(home, call, *fresh);
+    std::lock_guard<std::mutex> guard(loop_lock);
+    for (const CachedLoop* each = first(); each; each = each->next)   // another thread may have been faster
+        if (each->key == key) return of(each);
+    fresh->next = first();
+    home.plans.store(fresh.get(), std::memory_order_release);
+    return of(fresh.release());
+}
+
+// ---- running
+
+namespace {
+
+int64_t work_of(const KernelCall& call) {
+    if (call.cost) return call.cost;
+    int64_t work = 0;
+    for (int i = 0; i < call.read_count; i++)
+        if (call.input(i).tensor) work = std::max(work, call.input(i).tensor->numel);
+    for (int i = 0; i < call.result_count; i++) work = std::max(work, checked_numel(call.result(i).sizes));
+    return work;
+}
+
+/// From here on another thread may run Python: below, giving the lock away costs more than it brings.
+constexpr int64_t long_work = 65536;
+
+/// A copy whose rows lie in one piece each, where those of a large tensor lie across memory: what goes over a row more than once
+/// would fetch every line of it for a single number.
+Tensor with_rows_in_one_piece(const Tensor& self, uint64_t mask) {
+    constexpr int64_t large = 1 << 14, long_row = 128, wide = 8;
+    if (self.numel() < large || !self.impl()->non_overlapping_dense) return self;
+    Sizes order;
+    bool across = false;
+    for (int64_t d = 0; d < self.dim(); d++) {
+        if (!(mask >> d & 1)) order.push_back(d);
+        across |= !(mask >> d & 1) && self.stride(d) == 1 && self.size(d) >= wide;
+    }
+    int64_t row = 1;
+    for (int64_t d = 0; d < self.dim(); d++) if (mask >> d & 1) order.push_back(d), row *= self.size(d);
+    if (!across || row < long_row) return self;
+    Sizes back(order.size());
+    for (size_t i = 0; i < order.size(); i++) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    return permute(contiguous(permute(self, order)), back);
+}
+
+void replace(KernelCall::Read& read, Tensor with) {
+    read.tensor = with.impl();
+    read.kept = std::move(with);
+}
+
+void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
+    const Operator& home = *op.functional;
+    int64_t space = 1;
+    for (int64_t size : call.space) space *= size;
+    const bool reduces = home.loop == LoopKind::Reduction;
+    if (!space && (!reduces || call.result(0).of_nothing)) {
+        for (int i = 0; i < call.result_count; i++)
+            if (results[i].numel()) fill_(results[i], Scalar(call.result(i).of_nothing));
+        return;
+    }
+    if (!results[0].numel()) return;
+    KINDLING_CHECK(NotImplemented, call.compute_type != DType::Bool || (call.scan != Scan::Sum && call.scan != Scan::Prod), "\"%s_out_cpu\" not implemented for 'Bool'", home.name());
+    LoopExpressions expressions = loop_expressions(op, call);
+    const size_t n = call.space.size();
+    constexpr int most = KernelCall::max_results + KernelCall::max_reads;
+    int64_t few[48];                                          // not cleared: each is written below
+    std::unique_ptr<int64_t[]> many;
+    int64_t* strides = few;
+    if (const size_t needed = n * static_cast<size_t>(call.result_count + call.read_count); needed > 48) many.reset(strides = new int64_t[needed]);
+    LoopOperand operands[most];
+    int count = 0;
+    auto add = [&](const TensorImpl& tensor) {
+        int64_t* mine = strides + n * static_cast<size_t>(count);
+        loop_strides(tensor, call.space, mine);
+        operands[count++] = {tensor.data(), tensor.dtype, mine};
+    };
+    for (int i = 0; i < call.result_count; i++) {
+        const TensorImpl& result = *results[i].impl();
+        if (!call.result(i).reduced) { add(result); continue; }
+        int64_t* mine = strides + n * static_cast<size_t>(count);
+        const auto item = static_cast<int64_t>(item_size(result.dtype));
+        for (size_t d = 0, at = 0; d < n; d++) {
+            const bool reduced = call.dims >> d & 1;
+            mine[d] = reduced ? 0 : result.shape[result.ndim + at] * item;
+            at += !reduced || call.keeps_dims;
+        }
+        operands[count++] = {result.data(), result.dtype, mine};
+    }
+    int input_count = 0;
+    for (int i = 0; i < call.read_count; i++)
+        if (KernelCall::Read& read = call.input(i); read.tensor && !read.as_it_lies) replace(read, contiguous(Tensor::share(read.tensor)));
+    if (reduces && call.combines[0] == Combine::MeanVar) replace(call.input(0), with_rows_in_one_piece(Tensor::share(call.input(0).tensor), call.dims));
+    for (int i = 0; i < call.read_count; i++)
+        if (call.input(i).tensor) add(*call.input(i).tensor), input_count++;
+    LoopKernel kernel;
+    kernel.expression = expressions.map;
+    kernel.ndim = static_cast<int>(n);
+    kernel.sizes = call.space.data();
+    kernel.output_count = call.result_count;
+    kernel.input_count = input_count;
+    kernel.operands = operands;
+    kernel.scalars = call.numbers();
+    if (reduces) {
+        kernel.reduced = call.dims;
+        kernel.combines = call.combines;
+        kernel.finish = expressions.finish;
+    } else if (home.loop == LoopKind::Rows) kernel.row = call.dims;
+    kernel.scan = call.scan;
+    kernel.scan_dim = call.scan_dim;
+    Unlocked unlocked(space > long_work);
+    run(kernel);
+}
+
+void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
+    bool empty = true;
+    for (int i = 0; i < call.result_count; i++) empty &= results[i].numel() == 0;
+    if (empty) return;
+    Array arrays[KernelCall::max_reads + KernelCall::max_results];
+    int count = 0;
+    for (int i = 0; i < call.read_count; i++, count++) {
+        KernelCall::Read& read = call.input(i);
+        if (!read.tensor) continue;
+        if (read.dtype != read.tensor->dtype) replace(read, to(Tensor::share(read.tensor), read.dtype));
+        if (!read.as_it_lies && !read.tensor->contiguous) replace(read, contiguous(Tensor::share(read.tensor)));
+        arrays[count] = Array(read.tensor);
+    }
+    Tensor apart[KernelCall::max_results];                   // where a result can not be computed in place
+    for (int i = 0; i < call.result_count; i++, count++) {
+        const KernelCall::Result& result = call.result(i);
+        const DType computed = result.computed == DType::None ? result.dtype : result.computed;
+        if (computed != results[i].dtype() || (!result.any_strides && !results[i].impl()->contiguous))
+            apart[i] = make_tensor(result.sizes, computed);
+        arrays[count] = Array((apart[i].defined() ? apart[i] : results[i]).impl());
+    }
+    std::vector<Array> list;
+    for (const Tensor& each : call.list) list.push_back(Array(each.impl()));
+    Tensor scratch;
+    if (call.workspace) scratch = make_tensor({call.workspace}, DType::UInt8);
+    {
+        Unlocked unlocked(work_of(call) > long_work);
+        op.functional->compute(call.plan(), arrays, Span<Array>(list), scratch.defined() ? scratch.data() : nullptr);
+    }
+    for (int i = 0; i < call.result_count; i++)
+        if (apart[i].defined()) copy_into(results[i], apart[i]);
+}
+
+void compute(const Operator& op, KernelCall& call, Tensor* results) {
+    if (call.on_meta()) return;
+    if (op.functional->loop != LoopKind::None) run_loop_body(op, call, results);
+    else run_compute(op, call, results);
+}
+
+void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
+    const Operator& home = *op.functional;
+    if (home.no_kernel) {
+        const TensorImpl* first = nullptr;
+        each_tensor(home, arguments, [&](const TensorImpl* tensor) { if (!first) first = tensor; });
+        if (first) check_kernel(home, first->dtype);
+    }
+    home.rule(arguments, call);
+}
+
+}  // namespace
+
+void run_kernel(const Operator& op, Value* arguments, Value* results) {
+    KernelCall call;
+    apply_rule(op, arguments, call);
+    if (call.declined) return op.functional->otherwise(op, arguments, results);
+    Tensor made[KernelCall::max_results];
+    for (int i = 0; i < call.result_count; i++) {
+        const KernelCall::Result& result = call.result(i);
+        made[i] = result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device);
+    }
+    compute(op, call, made);
+    for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made[i]));
+}
+
+void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
+    const size_t count = op.schema->results.size(), first = op.argument_count() - count;
+    if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, arguments[first].tensor->dtype);
+    KernelCall call;
+    apply_rule(op, arguments, call);
+    if (call.declined) return out_kernel(op, arguments, results);
+    TensorImpl* inputs[64];
+    const int input_count = read_tensors(op, arguments, inputs);
+    Tensor outs[KernelCall::max_results], targets[KernelCall::max_results];
+    for (int i = 0; i < call.result_count; i++) {
+        const KernelCall::Result& result = call.result(i);
+        outs[i] = Tensor::share(arguments[first + static_cast<size_t>(i)].tensor);
+        const bool reshaped = op.has(trait::OutKeepsShape) && outs[i].numel() == checked_numel(result.sizes);
+        prepare_out(op, outs[i], result.dtype, call.on_meta(), reshaped ? outs[i].sizes() : IntList(result.sizes),
+                    result.in_rows ? IntList(contiguous_strides(result.sizes)) : IntList(result.strides), inputs, input_count);
+        bool direct = outs[i].dtype() == result.dtype && !reshaped && !((outs[i].impl()->key) & (key::Conj | key::Neg | key::Private));
+        for (int k = 0; k < input_count; k++) direct &= inputs[k]->storage != outs[i].storage();
+        for (int k = 0; k < i; k++) direct &= outs[k].storage() != outs[i].storage();
+        targets[i] = direct || call.on_meta() ? outs[i] : make_tensor(result.sizes, result.dtype);
+    }
+    compute(op, call, targets);
+    for (int i = 0; i < call.result_count; i++) {
+        if (!targets[i].is_same(outs[i])) copy_into(outs[i], outs[i].sizes() == targets[i].sizes() ? targets[i] : view(targets[i], outs[i].sizes()));
+        written(outs[i]);
+        results[i] = Value::own(std::move(outs[i]));
+    }
+}
+
+}  // namespace kindling

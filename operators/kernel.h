@@ -1,0 +1,188 @@
+// operators/kernel.h: kernels in two halves. The result rule knows from the arguments' headers what the results are and what is
+// read; the other half computes, given memory for both, or is a loop over an expression. One place allocates (kernel.cpp): for
+// fresh results, out= and the meta device alike.
+#pragma once
+#include <new>
+#include <tuple>
+#include <type_traits>
+
+#include "kernels/loop.h"
+#include "kernels/symbol.h"
+#include "operators/boxed.h"
+#include "operators/loops.h"
+
+namespace kindling {
+
+/// Memory as a computing half sees it: a header that it does not own. No operator takes one.
+class Array {
+public:
+    Array() = default;
+    explicit Array(const TensorImpl* impl) : impl_(impl) {}
+    bool defined() const { return impl_; }
+    int64_t dim() const { return impl_->ndim; }
+    /// Negative dims count from the end; they are not checked.
+    int64_t size(int64_t d) const { return impl_->shape[d < 0 ? d + impl_->ndim : d]; }
+    int64_t stride(int64_t d) const { return impl_->shape[impl_->ndim + (d < 0 ? d + impl_->ndim : d)]; }
+    IntList sizes() const { return impl_->sizes(); }
+    IntList strides() const { return impl_->strides(); }
+    int64_t numel() const { return impl_->numel; }
+    DType dtype() const { return impl_->dtype; }
+    bool is_complex() const { return kindling::is_complex(dtype()); }
+    bool is_contiguous() const { return impl_->contiguous; }
+    size_t element_size() const { return item_size(impl_->dtype); }
+    void* data() const { return impl_->data(); }
+    template <class T> T* data_ptr() const { return static_cast<T*>(impl_->data()); }
+    const TensorImpl* impl() const { return impl_; }
+
+private:
+    const TensorImpl* impl_ = nullptr;
+};
+
+/// What one call of a kernel will do: filled in by its result rule, which looks at headers only.
+class KernelCall {
+public:
+    struct Result {
+        Result(IntList of, DType type);
+        Sizes sizes, strides;
+        DType dtype, computed = DType::None;   // computed: what is written, to be cast; None: the dtype itself
+        bool in_rows = true;                                 // strides are not given: contiguous
+        bool any_strides = false;                            // it can be written to any strides, not only to contiguous memory
+        bool reduced = false;                                // of the size that is left without the dimensions in `dims`
+        double of_nothing = 0;                               // of a loop over no elements
+        /// Strides that the result has.
+        Result& laid_out(IntList given) { strides = given; in_rows = false; return *this; }
+        /// The memory format of `tensor`.
+        Result& like(const Tensor& tensor);
+        /// The strides of `tensor`, of the same sizes, if it is dense, or else their order.
+        Result& preserves(const Tensor& tensor);
+        Result& computed_in(DType wide) { computed = wide; return *this; }
+        Result& written_as_it_lies() { any_strides = true; return *this; }
+        Result& if_nothing(double value) { of_nothing = value; return *this; }
+    };
+    static constexpr int max_results = 4, max_reads = 8, max_numbers = 4;
+
+    KernelCall() {}       // what is counted is not touched before
+    KernelCall(const KernelCall&) = delete;
+    ~KernelCall();
+
+    // ---- what every rule says
+
+    /// A fresh result, contiguous unless more is said of it.
+    Result& gives(IntList sizes, DType dtype);
+    /// An input that the computing half gets next: contiguous, in this dtype.
+    void reads(const Tensor& tensor, DType dtype) { add_read(tensor, dtype, false); }
+    void reads(const Tensor& tensor) { add_read(tensor, DType::None, false); }
+    /// The same with whatever strides it has.
+    void reads_as_it_lies(const Tensor& tensor) { add_read(tensor, DType::None, true); }
+    void reads_as_it_lies(const Tensor& tensor, DType dtype) { add_read(tensor, dtype, true); }
+    /// A list, each as it lies; the computing half gets it behind the single inputs, as a Span<Array>.
+    void reads(TensorList tensors) { list = tensors; }
+    /// Memory to work in, of as many bytes.
+    void needs_workspace(int64_t bytes) { workspace = bytes; }
+    /// About so many steps; without this, as many as elements are read or written.
+    void costs(int64_t steps) { cost = steps; }
+    /// The loop can not say this call: the composition in `otherwise` runs.
+    void declines() { declined = true; }
+
+    // ---- what those of loops say
+
+    /// Reduces `tensor` over the dimensions in `mask`. The results come with `reduced(dtype)`.
+    void reduces(const Tensor& tensor, uint64_t mask, bool keepdim, DType inside);
+    Result& reduced(Combine combine, DType dtype);
+    /// Goes along the rows that the dimensions in `mask` are; inputs broadcast to the sizes
+    /// of this tensor.
+    void along(const Tensor& sizes_of, uint64_t mask, DType inside);
+    /// A result of a loop along rows that is one number a row.
+    Result& gives_of_row(DType dtype, bool keepdim = true);
+    void scans(const Tensor& tensor, int64_t dim, Scan kind, DType inside);
+    /// The next run-time number that the bodies take, in this dtype: what it is does not change the expression.
+    template <class T> void number(DType type, T value) { new (numbers() + number_count) Immediate(Immediate::of(type, value)), number_types[number_count++] = type; }
+    /// The next argument of the bodies that chooses among expressions: a flag, or a small number.
+    void choice(int64_t value) { choices[choice_count++] = static_cast<uint8_t>(value); }
+
+    // ---- read by whoever runs it
+
+    bool on_meta() const { return device.type == DeviceType::Meta; }
+    Result& result(int i) { return std::launder(reinterpret_cast<Result*>(memory_))[i]; }
+    const Result& result(int i) const { return std::launder(reinterpret_cast<const Result*>(memory_))[i]; }
+    const void* plan() const { return plan_; }
+    void* room_for_plan(size_t bytes);
+    void (*destroy_plan)(void*) = nullptr;
+
+    /// An argument's header, which the caller keeps alive, or one that is `kept`.
+    struct Read { TensorImpl* tensor; Tensor kept; DType dtype; bool as_it_lies; };
+    Read& input(int i) { return std::launder(reinterpret_cast<Read*>(read_memory_))[i]; }
+    const Read& input(int i) const { return std::launder(reinterpret_cast<const Read*>(read_memory_))[i]; }
+    Immediate* numbers() { return std::launder(reinterpret_cast<Immediate*>(number_memory_)); }
+    TensorList list;
+    int read_count = 0, result_count = 0, number_count = 0, choice_count = 0;
+    Device device;
+    bool has_device = false, declined = false, keeps_dims = false;
+    int64_t workspace = 0, cost = 0;
+    Sizes space;
+    uint64_t dims = 0;
+    DType compute_type = DType::None;
+    Combine combines[max_results];
+    Scan scan = Scan::None;
+    int scan_dim = 0;
+    DType number_types[max_numbers];
+    uint8_t choices[max_numbers];
+
+private:
+    void add_read(const Tensor& tensor, DType dtype, bool as_it_lies);
+
+    alignas(Result) unsigned char memory_[max_results * sizeof(Result)];
+    alignas(Read) unsigned char read_memory_[max_reads * sizeof(Read)];
+    alignas(Immediate) unsigned char number_memory_[max_numbers * sizeof(Immediate)];
+    void* plan_ = nullptr;
+    alignas(16) unsigned char plan_memory_[256];
+};
+
+/// Memory to work in, as the rule asked for it.
+struct Workspace {
+    void* data;
+    template <class T> T* as() const { return static_cast<T*>(data); }
+};
+
+namespace boxed {
+
+template <class M> struct RuleSignature;
+template <class F, class R, class... A> struct RuleSignature<R (F::*)(KernelCall&, A...) const> {
+    using Plan = R;
+    static void call(const Value* arguments, KernelCall& call) {
+        [&]<size_t... I>(std::index_sequence<I...>) {
+            if constexpr (std::is_void_v<R>) F{}(call, From<std::decay_t<A>>::get(arguments[I])...);
+            else {
+                new (call.room_for_plan(sizeof(R))) R(F{}(call, From<std::decay_t<A>>::get(arguments[I])...));
+                if constexpr (!std::is_trivially_destructible_v<R>) call.destroy_plan = [](void* plan) { static_cast<R*>(plan)->~R(); };
+            }
+        }(std::index_sequence_for<A...>());
+    }
+};
+
+struct Given2 { const void* plan; const Array* next; Span<Array> list; void* workspace; };
+template <class T> struct Take { static const T& get(Given2& g) { return *static_cast<const T*>(g.plan); } };
+template <> struct Take<Array> { static const Array& get(Given2& g) { return *g.next++; } };
+template <> struct Take<Span<Array>> { static Span<Array> get(Given2& g) { return g.list; } };
+template <> struct Take<Workspace> { static Workspace get(Given2& g) { return {g.workspace}; } };
+
+template <class M> struct ComputeSignature;
+template <class F, class... A> struct ComputeSignature<void (F::*)(A...) const> {
+    static void call(const void* plan, const Array* arrays, Span<Array> list, void* workspace) {
+        Given2 given{plan, arrays, list, workspace};
+        std::tuple<decltype(Take<std::decay_t<A>>::get(given))...> taken{Take<std::decay_t<A>>::get(given)...};   // braces: in order
+        std::apply(F{}, taken);
+    }
+};
+
+}  // namespace boxed
+
+/// Runs a kernel by its rule: allocates its results, computes them unless they are meta.
+void run_kernel(const Operator& op, Value* arguments, Value* results);
+/// Its out= form: computes where the results go, where that can be written to as it lies.
+void run_kernel_out(const Operator& op, Value* arguments, Value* results);
+/// The expressions of a loop kernel for a call of it, kept by the operator. `finish` is null where the reduced values are the results.
+struct LoopExpressions { const Expression* map; const Expression* finish; };
+LoopExpressions loop_expressions(const Operator& op, const KernelCall& call);
+
+}  // namespace kindling
