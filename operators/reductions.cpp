@@ -221,7 +221,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean of all elements"), linear(),
+        doc("The mean of all elements"), out_decides(), linear(),
         reduction([](KernelCall& call, const Tensor& self, DType dtype) { mean_of(call, self, all_dims(self), false, dtype); }, value, quotient),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) {
             return div(expand(grad, self_shape.sizes()), wrap_number(Scalar(self_shape.numel())));
