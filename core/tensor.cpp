@@ -133,11 +133,19 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
     return impl_->contiguous;
 }
 
+/// As in PyTorch, strides alone say it: a slice of channels is still laid out channels last, gaps and all. Strides that
+/// would fit both formats, as of [N, 1, 1, 1], count as contiguous.
 MemoryFormat Tensor::suggest_memory_format() const {
-    if (impl_->contiguous) return MemoryFormat::Contiguous;
-    if (impl_->channels_last) return MemoryFormat::ChannelsLast;
-    if (impl_->channels_last_3d) return MemoryFormat::ChannelsLast3d;
-    return MemoryFormat::Contiguous;
+    const int dims = impl_->ndim;
+    const int64_t *sizes = impl_->sizes(), *strides = impl_->strides();
+    if ((dims != 4 && dims != 5) || strides[1] == 0) return MemoryFormat::Contiguous;
+    int64_t least = 0;
+    for (int step = 0; step < dims; step++) {
+        const int d = step == 0 ? 1 : step == dims - 1 ? 0 : dims - step;   // channels, then space from the last dimension on, then samples
+        if (sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1])) return MemoryFormat::Contiguous;
+        least = sizes[d] > 1 ? strides[d] * sizes[d] : strides[d];
+    }
+    return dims == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
 std::string str(const Tensor& tensor) {

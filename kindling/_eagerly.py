@@ -24,10 +24,12 @@ def mark(name):
     return itself
 
 
-def command(name, below):
-    """As `mark`, for what a program asks for rather than remarks: `below` is the path that it is told by."""
+def command(name, below, check=None):
+    """As `mark`, for what a program asks for rather than remarks: `below` is the path that it is told by, `check` refuses arguments."""
     def itself(fn=None, *args, **kwargs):
         tell(f"{below}.{name}")
+        if check:
+            check(fn)
         return fn if fn is not None else lambda fn: fn
 
     itself.__name__ = itself.__qualname__ = name

@@ -452,7 +452,7 @@ OPERATORS(embedding) {
             int64_t n = 1;
             for (int64_t size : lead) n *= size;
             result.push_back(c / (r * r)); result.push_back(h * r); result.push_back(w * r);
-            return _unsafe_view(clone(permute(reshape(self, {n, c / (r * r), r, r, h, w}), {0, 1, 4, 2, 5, 3}), MemoryFormat::Contiguous), result);
+            return like_input(_unsafe_view(clone(permute(reshape(self, {n, c / (r * r), r, r, h, w}), {0, 1, 4, 2, 5, 3}), MemoryFormat::Contiguous), result), self);
         }),
     });
     declare("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", {
@@ -469,7 +469,7 @@ OPERATORS(embedding) {
             int64_t n = 1;
             for (int64_t size : lead) n *= size;
             result.push_back(c * r * r); result.push_back(h / r); result.push_back(w / r);
-            return _unsafe_view(clone(permute(reshape(self, {n, c, h / r, r, w / r, r}), {0, 1, 3, 5, 2, 4}), MemoryFormat::Contiguous), result);
+            return like_input(_unsafe_view(clone(permute(reshape(self, {n, c, h / r, r, w / r, r}), {0, 1, 3, 5, 2, 4}), MemoryFormat::Contiguous), result), self);
         }),
     });
     declare("channel_shuffle(Tensor self, SymInt groups) -> Tensor", {
@@ -482,7 +482,7 @@ OPERATORS(embedding) {
             if (!self.numel()) return view(self, self.sizes());
             int64_t rest = 1;
             for (int64_t i = 2; i < self.dim(); i++) rest *= self.size(i);
-            return _unsafe_view(clone(transpose(reshape(self, {self.size(0), groups, c / groups, rest}), 1, 2), MemoryFormat::Contiguous), self.sizes());
+            return like_input(_unsafe_view(clone(transpose(reshape(self, {self.size(0), groups, c / groups, rest}), 1, 2), MemoryFormat::Contiguous), self.sizes()), self);
         }),
     });
 }

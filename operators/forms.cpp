@@ -63,6 +63,14 @@ static const Expression& cast_expression(DType from, uint32_t from_bits, DType t
 
 static uint32_t lazy_bits(const TensorImpl* tensor) { return tensor->key & (key::Conj | key::Neg); }
 
+Tensor like_input(const Tensor& result, const Tensor& input) {
+    const MemoryFormat format = input.suggest_memory_format();
+    if (format == MemoryFormat::Contiguous) return contiguous(result);
+    if (!result.is_contiguous(format)) return contiguous(result, format);
+    Sizes strides = format_strides(result.sizes(), format);     // dimensions of size 1 have those of the format, too
+    return result.strides() == IntList(strides) ? result : as_strided(result, result.sizes(), strides);
+}
+
 void copy_into(const Tensor& target, const Tensor& source) {
     if (target.is_meta() || source.is_meta()) return;
     Sizes check = expanded_strides(source.sizes(), source.strides(), target.sizes());

@@ -37,6 +37,8 @@ void copy_into(const Tensor& target, const Tensor& source);
 Tensor resolve_lazy_bits(const Tensor& tensor);
 /// What an operator wrote to a copy of `target` without lazy bits, which it may have resized, written to `target`.
 void write_result(const Tensor& target, const Tensor& result);
+/// The result in the memory format that `input` suggests, as PyTorch's pooling, padding, normalising operators have it.
+Tensor like_input(const Tensor& result, const Tensor& input);
 /// Bumps the version of a tensor a kernel has written; refuses inference tensors outside inference mode.
 /// Shows a warning where the caller looks for warnings; set by bindings. Without it (plain C++) nothing is said.
 extern void (*warn)(const char* message);

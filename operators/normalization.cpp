@@ -442,13 +442,13 @@ OPERATORS(normalization) {
                 };
                 keep(running_mean, mean_, momentum);
                 keep(running_var, spread, momentum * (count / (count - 1)));
-                return std::tuple<Tensor, Tensor, Tensor>(contiguous(all.result, input.suggest_memory_format()), to(mean_, type), to(rstd, type));
+                return std::tuple<Tensor, Tensor, Tensor>(like_input(all.result, input), to(mean_, type), to(rstd, type));
             }
             mean_ = running_mean;
             rstd = rsqrt(add(to(running_var, inside), number(eps)));
             Tensor result = scaled(input, along(mean_, n, 1), along(rstd, n, 1), along(weight, n, 1), along(bias, n, 1));
             Tensor none = empty({0}, type);
-            return std::tuple<Tensor, Tensor, Tensor>(contiguous(result, input.suggest_memory_format()), none, none);
+            return std::tuple<Tensor, Tensor, Tensor>(like_input(result, input), none, none);
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2, Wanted wanted) {
             Tensor gi, gw, gb, g = grad;
@@ -467,10 +467,10 @@ OPERATORS(normalization) {
             Tensor w = along(weight, n, 1);
             if (wanted[0] && training && !thread_state.grad_mode) {
                 auto [to_input, to_weight, to_bias] = through_batch(g, input, mean_, rstd, w, dims);
-                return std::tuple<Tensor, Tensor, Tensor>(contiguous(to_input, input.suggest_memory_format()), wanted[1] ? to_weight : Tensor(), wanted[2] ? to_bias : Tensor());
+                return std::tuple<Tensor, Tensor, Tensor>(like_input(to_input, input), wanted[1] ? to_weight : Tensor(), wanted[2] ? to_bias : Tensor());
             }
             if (wanted[0]) gi = training ? through_statistics(g, input, mean_, rstd, w, mask) : mul(w.defined() ? mul(g, w) : g, rstd);
-            if (gi.defined()) gi = contiguous(gi, input.suggest_memory_format());
+            if (gi.defined()) gi = like_input(gi, input);
             std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, dims, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),
@@ -526,7 +526,7 @@ OPERATORS(normalization) {
             Tensor x = contiguous(input);
             if (!weight.defined() && !bias.defined()) {
                 Normalized all = normalized(view(x, {N, group, C / group * HxW}), last_dims(3, 1), weight, bias, eps, 2);
-                return std::tuple<Tensor, Tensor, Tensor>(view(all.result, input.sizes()), view(to(all.mean, type), {N, group}), view(to(all.rstd, type), {N, group}));
+                return std::tuple<Tensor, Tensor, Tensor>(like_input(view(all.result, input.sizes()), input), view(to(all.mean, type), {N, group}), view(to(all.rstd, type), {N, group}));
             }
             // The numbers of rows first, then x * scale + offset by channel: weights that change within a row would cost more.
             auto [mean_, rstd] = statistics(view(x, {N, group, C / group * HxW}), last_dims(3, 1), eps);
@@ -536,7 +536,7 @@ OPERATORS(normalization) {
             Tensor offset = neg(mul(mean_, scale));
             if (bias.defined()) offset = add(offset, to(reshape(bias, own), inside));
             Tensor result = scaled_by_channel(view(x, {N, C, HxW}), reshape(scale, {N, C, 1}), reshape(offset, {N, C, 1}));
-            return std::tuple<Tensor, Tensor, Tensor>(view(result, input.sizes()), view(to(mean_, type), {N, group}), view(to(rstd, type), {N, group}));
+            return std::tuple<Tensor, Tensor, Tensor>(like_input(view(result, input.sizes()), input), view(to(mean_, type), {N, group}), view(to(rstd, type), {N, group}));
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps, Tensor result1, Tensor result2, Tensor grad1, Tensor grad2, Wanted wanted) {
             Sizes grouped = {N, group, C / group, HxW}, one = {N, group, 1, 1}, apart = {2, 3};
@@ -552,7 +552,7 @@ OPERATORS(normalization) {
             }
             if (!grad.defined()) return std::tuple<Tensor, Tensor, Tensor>(by_statistics, Tensor(), Tensor());
             Tensor g = reshape(grad, grouped);
-            auto all_of = [&](const Tensor& gi) { return by_statistics.defined() ? add(gi, by_statistics) : gi; };
+            auto all_of = [&](const Tensor& gi) { return like_input(by_statistics.defined() ? add(gi, by_statistics) : gi, input); };
             auto flat = [](const Tensor& t) { return t.defined() ? reshape(t, {-1}) : t; };
             Tensor gi, gw, gb;
             if (wanted[0] && !thread_state.grad_mode) {

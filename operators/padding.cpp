@@ -10,6 +10,7 @@
 #include "kernels/library/dtype_switch.h"
 #include "kernels/library/padding.h"
 #include "operators/declare.h"
+#include "operators/forms.h"
 
 namespace kindling {
 namespace {
@@ -99,24 +100,20 @@ template <class F> void by_sum(DType dtype, F f) {
 void check_summable(DType dtype, const char* name) {
     KINDLING_CHECK(NotImplemented, is_floating(dtype) || is_complex(dtype), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
 }
-Tensor like_input(const Tensor& result, const Tensor& input) {
-    MemoryFormat format = input.suggest_memory_format();
-    return format == MemoryFormat::Contiguous ? result : contiguous(result, format);
-}
-
 Tensor padded(Fill fill, const Tensor& self, IntList pad, int dims) {
     Padding p = padding_of(fill, self.sizes(), pad, dims);
     Tensor result = make_tensor(p.out, self.dtype(), self.device());
-    if (result.is_meta() || !result.numel()) return result;
+    if (result.is_meta() || !result.numel()) return like_input(result, self);
     Tensor x = contiguous(self);
     {
         Unlocked unlocked(result.numel() > 65536);
         library::pad(pads_of(p), static_cast<int>(x.element_size()), x.data(), result.data());
     }
-    return like_input(result, self);
+    return fill == Fill::Circular ? result : like_input(result, self);    // circular padding is slices put side by side
 }
 
-Tensor pad_gradient(Fill fill, const Tensor& grad, IntList sizes, IntList pad) {
+Tensor pad_gradient(Fill fill, const Tensor& grad, const Tensor& shape, IntList pad) {
+    IntList sizes = shape.sizes();
     KINDLING_CHECK(Runtime, fill == Fill::Reflect || fill == Fill::Replicate || fill == Fill::Circular, "_pad_backward: there is no fill %d", static_cast<int>(fill));
     Padding p = padding_of(fill, sizes, pad, static_cast<int>(std::min<size_t>(pad.size() / 2, 4)));
     KINDLING_CHECK(Runtime, grad.sizes() == IntList(p.out), "_pad_backward: expected a gradient of shape %s, got %s", str(p.out).c_str(), str(grad.sizes()).c_str());
@@ -126,7 +123,7 @@ Tensor pad_gradient(Fill fill, const Tensor& grad, IntList sizes, IntList pad) {
         Unlocked unlocked(g.numel() > 65536);
         library::add_padded(pads_of(p), g.dtype(), g.data(), result.data());
     }
-    return to(result, grad.dtype());
+    return fill == Fill::Circular ? to(result, grad.dtype()) : like_input(to(result, grad.dtype()), shape);
 }
 
 Tensor padded_by_mode(const Tensor& self, IntList pad, Text mode, std::optional<double> value) {
@@ -231,10 +228,11 @@ template <class T> void fractional_loops(int64_t planes, const int64_t* in, cons
 
 std::tuple<Tensor, Tensor> fractional(const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& samples, int dims, const char* name) {
     KINDLING_CHECK(Runtime, self.dim() == dims + 1 || self.dim() == dims + 2, "%s(): Expected %dD or %dD tensor, but got: %s", name, dims + 1, dims + 2, str(self.sizes()).c_str());
-    KINDLING_CHECK(Runtime, static_cast<int>(kernel_size.size()) == dims, "%s: kernel_size must either be a single Int or tuple of Ints", name);
-    KINDLING_CHECK(Runtime, static_cast<int>(output_size.size()) == dims, "%s: output_size must either be a single Int or tuple of Ints", name);
-    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
+    const char* three = dims == 3 ? "three " : "";
+    KINDLING_CHECK(Runtime, static_cast<int>(kernel_size.size()) == dims, "%s: kernel_size must either be a single Int or tuple of %sInts", name, three);
+    KINDLING_CHECK(Runtime, static_cast<int>(output_size.size()) == dims, "%s: output_size must either be a single Int or tuple of %sInts", name, three);
     KINDLING_CHECK(Runtime, samples.dtype() == self.dtype(), "Expect _random_samples to have the same dtype as input");
+    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
     int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, planes = 1;
     int64_t batch = self.dim() == dims + 2 ? self.size(0) : 1, channels = self.size(-dims - 1);
     KINDLING_CHECK(Runtime, samples.dim() == 3 && (samples.size(0) == batch || (self.dim() == dims + 1 && samples.size(0) > 1)) && samples.size(1) == channels && samples.size(2) == dims,
@@ -248,8 +246,9 @@ std::tuple<Tensor, Tensor> fractional(const Tensor& self, IntList kernel_size, I
         in[at] = self.size(self.dim() - dims + i);
         out[at] = output_size[static_cast<size_t>(i)];
         kernel[at] = kernel_size[static_cast<size_t>(i)];
-        KINDLING_CHECK(Runtime, kernel[at] > 0 && out[at] > 0, "%s: kernel_size and output_size must be greater than zero", name);
-        KINDLING_CHECK(Runtime, out[at] + kernel[at] - 1 <= in[at], "%s(): pool size %ld too large relative to input size %ld for an output of %ld", name, kernel[at], in[at], out[at]);
+        KINDLING_CHECK(Runtime, kernel[at] > 0 && out[at] >= 0, "%s: kernel_size must be greater than zero and output_size must not be negative", name);
+        static constexpr const char* lengths[] = {"time", "height", "width"};
+        KINDLING_CHECK(Runtime, out[at] <= in[at] - kernel[at] + 1, "%s(): pool %s %ld too large relative to input %s %ld", name, lengths[at], kernel[at], lengths[at], in[at]);
         sizes.push_back(out[at]);
     }
     DType inside = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
@@ -410,42 +409,42 @@ OPERATORS(padding) {
     declare("reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
         doc("Padding mirrored at the edges, of the last dimension"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 1); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
         doc("Padding mirrored at the edges, of the last two dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 2); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
         doc("Padding mirrored at the edges, of the last three dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 3); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Reflect)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
         doc("Padding with the edges' elements, of the last dimension"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 1); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
         doc("Padding with the edges' elements, of the last two dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 2); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
         doc("Padding with the edges' elements, of the last three dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 3); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList padding) { return _pad_backward(grad, self_sizes, padding, static_cast<int64_t>(Fill::Replicate)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", {
         doc("Each side padded with what is at the other"), in(space::Nn), no_out(),
         kernel([](const Tensor& self, IntList pad) { return padded(Fill::Circular, self, pad, static_cast<int>(pad.size() / 2)); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList pad) { return _pad_backward(grad, self_sizes, pad, static_cast<int64_t>(Fill::Circular)); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList pad) { return _pad_backward(grad, self_shape, pad, static_cast<int64_t>(Fill::Circular)); }),
     });
-    declare("_pad_backward(Tensor grad_output, SymInt[] input_size, SymInt[] padding, int fill) -> Tensor", {
-        doc("Gradients of padded places added up where they were read"), in(space::Hidden), no_out(),
-        kernel([](const Tensor& grad_output, IntList input_size, IntList padding, int64_t fill) {
-            return pad_gradient(static_cast<Fill>(fill), grad_output, input_size, padding);
+    declare("_pad_backward(Tensor grad_output, Tensor shape, SymInt[] padding, int fill) -> Tensor", {
+        doc("Gradients of padded places added up where they were read; `shape` has the input's sizes and format"), in(space::Hidden), no_out(),
+        kernel([](const Tensor& grad_output, const Tensor& shape, IntList padding, int64_t fill) {
+            return pad_gradient(static_cast<Fill>(fill), grad_output, shape, padding);
         }),
         derivative("grad_output", GIVEN(Tensor grad, IntList padding, int64_t fill) {
             size_t dims = padding.size() / 2;
@@ -538,14 +537,14 @@ OPERATORS(padding) {
         kernel([](const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& random_samples) {
             return fractional(self, kernel_size, output_size, random_samples, 2, "fractional_max_pool2d");
         }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 2); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return contiguous(_max_pool_backward(grad, self_shape, result1, 2)); }),
     });
     declare("fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)", {
         doc("Maximum pooling of volumes whose windows begin at random places"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
         kernel([](const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& random_samples) {
             return fractional(self, kernel_size, output_size, random_samples, 3, "fractional_max_pool3d");
         }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 3); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return contiguous(_max_pool_backward(grad, self_shape, result1, 3)); }),
     });
     declare("_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)", {
         doc("Minus the log of the probability of each target over all alignments, and the forward variables"), in(space::Torch), no_out(),

@@ -6,6 +6,7 @@
 #include "generated/functions.h"
 #include "kernels/library/pooling.h"
 #include "operators/declare.h"
+#include "operators/forms.h"
 
 namespace kindling {
 namespace {
@@ -88,11 +89,6 @@ Window adaptive(const Tensor& input, IntList size, int dims, const char* name) {
     return w;
 }
 
-Tensor like_input(const Tensor& result, const Tensor& input) {
-    MemoryFormat format = input.suggest_memory_format();
-    return format == MemoryFormat::Contiguous ? result : contiguous(result, format);
-}
-
 std::tuple<Tensor, Tensor> max_pooled(const Tensor& self, const Window& w, bool adaptive_windows) {
     KINDLING_CHECK(NotImplemented, !self.is_complex() && self.dtype() != DType::Bool, "\"max_pool\" not implemented for '%s'", scalar_type_name(self.dtype()));
     Tensor values = make_tensor(w.out, self.dtype(), self.device()), indices = make_tensor(w.out, DType::Int64, self.device());
@@ -105,7 +101,8 @@ std::tuple<Tensor, Tensor> max_pooled(const Tensor& self, const Window& w, bool 
     return {like_input(values, self), like_input(indices, self)};
 }
 
-Tensor max_gradient(const Tensor& grad, IntList sizes, const Tensor& indices, int dims) {
+Tensor max_gradient(const Tensor& grad, const Tensor& shape, const Tensor& indices, int dims) {
+    IntList sizes = shape.sizes();
     KINDLING_CHECK(Runtime, dims >= 1 && grad.dim() >= dims && grad.dim() == static_cast<int64_t>(sizes.size()) && grad.sizes() == indices.sizes() && indices.dtype() == DType::Int64,
                    "max_pool%dd_backward: a gradient of shape %s does not fit an input of shape %s and int64 indices of shape %s", dims, str(grad.sizes()).c_str(), str(sizes).c_str(), str(indices.sizes()).c_str());
     for (size_t d = 0; d + static_cast<size_t>(dims) < sizes.size(); d++)
@@ -117,7 +114,13 @@ Tensor max_gradient(const Tensor& grad, IntList sizes, const Tensor& indices, in
         if (static_cast<int>(d) < static_cast<int>(sizes.size()) - dims) planes *= sizes[d];
         else { in_space *= sizes[d]; out_space *= g.sizes()[d]; }
     library::max_pool_gradient(g.dtype(), planes, in_space, out_space, g.data(), at_.data_ptr<int64_t>(), result.data());
-    return result;
+    return like_input(result, shape);
+}
+
+void check_some(const Tensor& grad, int dims, const char* name) {
+    for (int64_t d = 1; d < grad.dim(); d++)
+        KINDLING_CHECK(Runtime, grad.size(d) > 0, "adaptive_%s_pool%dd_backward(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output has sizes %s with dimension %ld being empty",
+                       name, dims, str(grad.sizes()).c_str(), d);
 }
 
 /// What max_pool's gradient reads of its own gradient: the elements at the indices.
@@ -151,7 +154,7 @@ Tensor average_gradient(const Tensor& grad, const Tensor& shape, Window w, bool 
     Tensor g = contiguous(grad), result = make_tensor(shape.sizes(), grad.dtype(), grad.device());
     w.p.dtype = g.dtype();
     if (!result.is_meta() && result.numel()) library::avg_pool_gradient(w.p, g.data(), result.data());
-    return result;
+    return like_input(result, shape);
 }
 
 Tensor adaptive_average(const Tensor& self, IntList size, int dims, const char* name) {
@@ -174,7 +177,7 @@ Tensor adaptive_average_gradient(const Tensor& grad, const Tensor& shape, int di
     Tensor g = contiguous(grad), result = make_tensor(shape.sizes(), grad.dtype(), grad.device());
     w.p.dtype = g.dtype();
     if (!result.is_meta() && result.numel()) library::adaptive_avg_pool_gradient(w.p, g.data(), result.data());
-    return result;
+    return like_input(result, shape);
 }
 
 /// Adaptive averages; one window over everything is the mean, as in torch.
@@ -186,9 +189,7 @@ Tensor adaptive_average_or_mean(const Tensor& self, IntList size) {
         dims.push_back(static_cast<int64_t>(i) - static_cast<int64_t>(size.size()));
     }
     if (!whole) return size.size() == 2 ? _adaptive_avg_pool2d(self, size) : _adaptive_avg_pool3d(self, size);
-    Tensor result = mean(self, IntList(dims), true);
-    MemoryFormat format = self.suggest_memory_format();
-    return format == MemoryFormat::Contiguous ? result : as_strided(result, result.sizes(), format_strides(result.sizes(), format));
+    return like_input(mean(self, IntList(dims), true), self);
 }
 
 Tensor with_dim(const Tensor& t) { return unsqueeze(t, -2); }
@@ -207,18 +208,18 @@ OPERATORS(pooling) {
         kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
             return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d"), false);
         }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 2); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 2); }),
     });
     declare("max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
         doc("The maximum of each window, and where it is in its volume"), in(space::Nn),
         kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
             return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 3, "max_pool3d"), false);
         }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 3); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 3); }),
     });
-    declare("_max_pool_backward(Tensor grad_output, SymInt[] input_sizes, Tensor indices, int dims) -> Tensor", {
-        doc("Gradients put where the maxima were"), in(space::Hidden),
-        kernel([](const Tensor& grad_output, IntList input_sizes, const Tensor& indices, int64_t dims) { return max_gradient(grad_output, input_sizes, indices, static_cast<int>(dims)); }),
+    declare("_max_pool_backward(Tensor grad_output, Tensor shape, Tensor indices, int dims) -> Tensor", {
+        doc("Gradients put where the maxima were; `shape` has the input's sizes and format"), in(space::Hidden),
+        kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& indices, int64_t dims) { return max_gradient(grad_output, shape, indices, static_cast<int>(dims)); }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices, int64_t dims) { return max_second(grad, indices, static_cast<int>(dims)); }),
     });
     declare("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor", {
@@ -230,7 +231,7 @@ OPERATORS(pooling) {
             KINDLING_CHECK(Runtime, dilation.size() == 1 || dilation.size() == 2, "max_pool2d: dilation must be either a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, grad_output.dtype() == self.dtype(), "expected dtype %s for `gradOutput` but got dtype %s", c_type_name(self.dtype()), c_type_name(grad_output.dtype()));
             window(self, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d");   // its checks
-            return _max_pool_backward(grad_output, self.sizes(), indices, 2);
+            return _max_pool_backward(grad_output, self, indices, 2);
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices) { return max_second(grad, indices, 2); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
@@ -240,7 +241,7 @@ OPERATORS(pooling) {
         kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
             return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 1, "max_pool1d"), false);
         }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 1); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 1); }),
     });
     declare("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor", {
         doc("The maximum of each window"), takes(kind::Floats), in(space::Torch), no_out(),
@@ -311,9 +312,7 @@ OPERATORS(pooling) {
     declare("_adaptive_avg_pool_backward(Tensor grad_output, Tensor shape, int dims) -> Tensor", {
         doc("Gradients shared over each adaptive window"), in(space::Hidden),
         kernel([](const Tensor& grad_output, const Tensor& shape, int64_t dims) {
-            for (int64_t d = 1; d < grad_output.dim(); d++)
-                KINDLING_CHECK(Runtime, grad_output.size(d) > 0, "adaptive_avg_pool%ldd_backward(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output has sizes %s with dimension %ld being empty",
-                               dims, str(grad_output.sizes()).c_str(), d);
+            check_some(grad_output, static_cast<int>(dims), "avg");
             return adaptive_average_gradient(grad_output, shape, static_cast<int>(dims));
         }),
         derivative("grad_output", GIVEN(Tensor grad, IntList grad_output_sizes, int64_t dims) {
@@ -355,12 +354,18 @@ OPERATORS(pooling) {
     declare("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)", {
         doc("The maximum of windows that divide the plane into output_size, and where it is"), takes(kind::Floats), in(space::Nn),
         kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 2, "adaptive_max_pool2d"), true); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 2); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) {
+            check_some(grad, 2, "max");
+            return _max_pool_backward(grad, self_shape, result1, 2);
+        }),
     });
     declare("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", {
         doc("The maximum of windows that divide the volume into output_size, and where it is"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 3, "adaptive_max_pool3d"), true); }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor result1) { return _max_pool_backward(grad, self_sizes, result1, 3); }),
+        derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) {
+            check_some(grad, 3, "max");
+            return _max_pool_backward(grad, self_shape, result1, 3);
+        }),
     });
     declare("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", {
         doc("Values put back where max_pool2d found them, zeros elsewhere"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
@@ -373,10 +378,8 @@ OPERATORS(pooling) {
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 2)), result = lead, flat = lead, rows = lead;
             for (int64_t size : output_size) result.push_back(size);
             flat.push_back(output_size[0] * output_size[1]);
-            rows.push_back(-1);
-            Tensor base = zeros(flat, self.dtype());
-            if (!self.numel()) return _unsafe_view(base, result);
-            return _unsafe_view(scatter(base, -1, reshape(indices, rows), reshape(self, rows)), result);
+            rows.push_back(self.size(-2) * self.size(-1));
+            return like_input(_unsafe_view(scatter(zeros(flat, self.dtype()), -1, reshape(indices, rows), reshape(self, rows)), result), self);
         }),
     });
     declare("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", {
@@ -390,7 +393,7 @@ OPERATORS(pooling) {
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead, flat = lead, rows = lead;
             for (int64_t size : output_size) result.push_back(size);
             flat.push_back(output_size[0] * output_size[1] * output_size[2]);
-            rows.push_back(-1);
+            rows.push_back(self.size(-3) * self.size(-2) * self.size(-1));
             return _unsafe_view(scatter(zeros(flat, self.dtype()), -1, reshape(indices, rows), reshape(self, rows)), result);
         }),
     });

@@ -3,6 +3,7 @@
 #include "generated/functions.h"
 #include "kernels/library/resample.h"
 #include "operators/declare.h"
+#include "operators/forms.h"
 
 namespace kindling {
 namespace {
@@ -11,10 +12,6 @@ using library::Interpolation;
 using Scale = std::optional<double>;
 
 Tensor number(double value) { return wrap_number(Scalar(value)); }
-Tensor like_input(const Tensor& result, const Tensor& input) {
-    MemoryFormat format = input.suggest_memory_format();
-    return format == MemoryFormat::Contiguous ? result : contiguous(result, format);
-}
 
 /// Checks the sizes; fills in everything but the dtype.
 library::Resampling resampling(IntList in, IntList out, Interpolation mode, bool align_corners, Span<double> scales, const char* name) {
@@ -427,7 +424,8 @@ OPERATORS(resample) {
             if (result.is_meta() || !result.numel()) return to(result, grad_output.dtype());
             Tensor grad = contiguous(to(grad_output, r.dtype));
             library::resample_gradient(r, grad.data(), result.data());
-            return like_input(to(result, grad_output.dtype()), grad_output);
+            Tensor gradient = to(result, grad_output.dtype());
+            return r.mode == Interpolation::Cubic ? gradient : like_input(gradient, grad_output);
         }),
         derivative("grad_output", GIVEN(Tensor grad, IntList output_size, int64_t mode, bool align_corners, Span<double> scales) {
             auto scale = [&](size_t i) { return scales[i] > 0 ? Scale(scales[i]) : Scale(); };

@@ -12,10 +12,22 @@ def is_tracing():
     return False
 
 
+def _check_ready(module):
+    """RuntimeError for a module whose parameters or buffers have no shape yet, or the modules in it."""
+    import kindling as torch
+    if not isinstance(module, torch.nn.Module):
+        return
+    for each in module.modules():
+        for what, tensors in (("parameters", each._parameters), ("buffers", each._buffers)):
+            for name, tensor in tensors.items():
+                if tensor is not None and torch.nn.parameter.is_lazy(tensor):
+                    raise RuntimeError(f"'{torch.typename(type(each))}' has uninitialized {what} {name}. Did you forget to run a forward pass?")
+
+
 # They say something to a compiler; without one the function stays what it is.
 ignore, unused, export, script_method, script_if_tracing, interface, _overload, _overload_method = map(_eagerly.mark, (
     "ignore", "unused", "export", "script_method", "script_if_tracing", "interface", "_overload", "_overload_method"))
-script, trace, trace_module, freeze, optimize_for_inference = (_eagerly.command(name, "jit") for name in (
+script, trace, trace_module, freeze, optimize_for_inference = (_eagerly.command(name, "jit", _check_ready) for name in (
     "script", "trace", "trace_module", "freeze", "optimize_for_inference"))
 enable_onednn_fusion, run_frozen_optimizations = map(_eagerly.nothing, ("enable_onednn_fusion", "run_frozen_optimizations"))
 

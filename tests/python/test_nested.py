@@ -480,3 +480,49 @@ def test_transformer_encoder(change):
     if not options["first"]:
         source = source.replace("view(3, 6, 8)", "view(6, 3, 8)")
     check(SETUP, source)
+
+
+ATTENTION = """
+m = nn.MultiheadAttention(4, 2, batch_first=True, **made).eval()
+layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
+with t.no_grad():
+    for module in (m, layer):
+        for p in module.parameters(): p.copy_(t.arange(p.numel()).reshape(p.shape).sin())
+n = nested.nested_tensor([t.from_numpy(each) for each in arrays])
+"""
+
+
+@pytest.mark.parametrize("program", ["m(n, n, n)", "m(n, n, n, need_weights=False)", "m(n, n, n, average_attn_weights=False)", "layer(n)"])
+def test_attention_over_nested_tensors(program):
+    arrays = [numpy.cos(numpy.arange(length * 4, dtype=numpy.float32)).reshape(length, 4) for length in (3, 5, 1)]
+    found = []
+    for t in (kindling, torch):
+        names = {"t": t, "nn": t.nn, "nested": t.nested, "arrays": arrays, "made": {}}
+        exec(ATTENTION, names)
+        with t.no_grad():
+            results = eval(program, names)
+        results = results if isinstance(results, tuple) else (results,)
+        found.append([[part.numpy() for part in (each.unbind() if each.is_nested else [each])] for each in results if each is not None])
+    for ours, theirs in zip(*found, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            numpy.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("made", [{}, {"bias": False}, {"add_bias_kv": True}, {"add_zero_attn": True}, {"kdim": 3}, {"batch_first": False}, {"num_heads": 1}, {"dtype": "float64"}])
+@pytest.mark.parametrize("program", ["m(n, n, n)", "m.train()(n, n, n)", "m(n, n, o)", "m(n, n, n, key_padding_mask=t.zeros(3, 5, dtype=bool))"])
+def test_what_attention_over_nested_tensors_needs(made, program):
+    def said(t, grad):
+        given = {"embed_dim": 4, "num_heads": 2, "batch_first": True, **made}
+        if "dtype" in given:
+            given["dtype"] = t.float64
+        m = t.nn.MultiheadAttention(**given).eval()
+        n, o = (t.nested.nested_tensor([t.ones(2, 4), t.ones(1, 4)]) for _ in range(2))
+        try:
+            with t.set_grad_enabled(grad):
+                eval(program, {"m": m, "n": n, "o": o, "t": t})
+            return None
+        except AssertionError as error:
+            return " ".join(str(error).replace(t.__name__, "torch").split())
+
+    for grad in (False, True):
+        assert said(kindling, grad) == said(torch, grad)

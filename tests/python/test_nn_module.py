@@ -3,6 +3,8 @@ import pytest
 import torch as reference
 from nn_cases import check
 
+import kindling
+
 pytestmark = pytest.mark.kernels
 
 NET = """
@@ -285,3 +287,39 @@ def test_pickled_modules_come_back():
     assert repr(again) == repr(model)
     assert again[0].weight.equal(model[0].weight)
     assert again(kindling.ones(1, 2)).shape == (1, 2)
+
+
+@pytest.mark.parametrize("command", ["script", "trace", "freeze"])
+def test_scripts_of_modules_without_shapes_are_refused(command):
+    module = kindling.nn.Sequential(kindling.nn.LazyLinear(2))
+    with pytest.raises(RuntimeError, match="LazyLinear' has uninitialized parameters weight. Did you forget to run a forward pass?"):
+        getattr(kindling.jit, command)(module)
+    module(kindling.ones(1, 3))
+    assert getattr(kindling.jit, command)(module) is module
+    module.register_buffer("late", kindling.nn.parameter.UninitializedBuffer())
+    with pytest.raises(RuntimeError, match="has uninitialized buffers late"):
+        getattr(kindling.jit, command)(module)
+
+
+PARAMETRISATIONS = {
+    "two": "(lambda x: (x, x), None)", "dtype": "(lambda x: x.bool(), None)", "shape": "(lambda x: x[:-1], None)", "two back": "(lambda x: x, lambda x: (x, x))",
+    "dtype back": "(lambda x: x, lambda x: x.bool())", "shape back": "(lambda x: x, lambda x: x[:-1])", "both": "(lambda x: x[:-1], lambda x: x[:-1])",
+}
+
+
+@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize("which", PARAMETRISATIONS)
+def test_parametrisations_that_change_a_tensor_are_refused(which, second):
+    def said(t):
+        forward, back = eval(PARAMETRISATIONS[which])
+        there = type("P", (t.nn.Module,), {"forward": lambda self, x: forward(x), **({"right_inverse": lambda self, x: back(x)} if back else {})})
+        module = t.nn.Linear(3, 4)
+        register = t.nn.utils.parametrize.register_parametrization
+        if second:
+            register(module, "weight", t.nn.Identity())
+        try:
+            register(module, "weight", there())
+        except (ValueError, TypeError) as error:
+            return type(error), str(error).replace(t.__name__ + ".", "torch.").partition("<locals>")[2] or str(error).replace(t.__name__ + ".", "torch."), t.nn.utils.parametrize.is_parametrized(module)
+
+    assert said(kindling) == said(reference)

@@ -81,11 +81,17 @@ class MultiheadAttention(Module):
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
                 average_attn_weights=True, is_causal=False):
         """Attends; a bool mask hides where it is True, a floating one is added."""
-        self._check_nested(query, key, value)
+        hides = any(mask is not None and mask.is_floating_point() for mask in (attn_mask, key_padding_mask))
         key_padding_mask = F._canonical_mask(key_padding_mask, "key_padding_mask", F._none_or_dtype(attn_mask),
                                              "attn_mask", query.dtype)
         attn_mask = F._canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
         is_batched = query.dim() == 3
+        if query.is_nested or key.is_nested or value.is_nested:
+            why_not = self._why_not_nested(query, key, value, key_padding_mask, attn_mask, hides)
+            if why_not or self.in_proj_bias is None:
+                raise AssertionError("MultiheadAttention does not support NestedTensor outside of its fast path. "
+                                     f"The fast path was not hit because {why_not}")
+            return self._attend_nested(query, need_weights, average_attn_weights)
         if self.batch_first and is_batched:
             # Arguments that are one object stay one, for the packed projection.
             if key is value:
@@ -108,9 +114,59 @@ class MultiheadAttention(Module):
             output = output.transpose(1, 0)
         return output, weights
 
-    def _check_nested(self, query, key, value):
-        if query.is_nested or key.is_nested or value.is_nested:
-            raise AssertionError("MultiheadAttention does not support NestedTensor here")
+    def _why_not_nested(self, query, key, value, key_padding_mask, attn_mask, hides):
+        """What forbids attention over a nested tensor; empty if nothing does."""
+        bias, weight = self.in_proj_bias, self.in_proj_weight
+        if not torch.backends.mha.get_fastpath_enabled():
+            return "torch.backends.mha.get_fastpath_enabled() was not True"
+        if query.dim() != 3:
+            return f"input not batched; expected query.dim() of 3 but got {query.dim()}"
+        if query is not key or key is not value:
+            return "non-self attention was used (query, key, and value are not the same Tensor)"
+        if bias is not None and query.dtype != bias.dtype:
+            return f"dtypes of query ({query.dtype}) and self.in_proj_bias ({bias.dtype}) don't match"
+        if weight is None:
+            return "in_proj_weight was None"
+        if query.dtype != weight.dtype:
+            return f"dtypes of query ({query.dtype}) and self.in_proj_weight ({weight.dtype}) don't match"
+        if self.training:
+            return "training is enabled"
+        if self.num_heads % 2:
+            return "self.num_heads is not even"
+        if not self.batch_first:
+            return "batch_first was not True"
+        for name in ("bias_k", "bias_v"):
+            if getattr(self, name) is not None:
+                return f"self.{name} was not None"
+        if self.add_zero_attn:
+            return "add_zero_attn was enabled"
+        if key_padding_mask is not None or attn_mask is not None:
+            return "supplying both src_key_padding_mask and src_mask at the same time is not supported with NestedTensor input"
+        if torch.is_autocast_enabled():
+            return "autocast is enabled"
+        if hides:
+            return "floating-point masks are not supported for fast path."
+        tensors = (query, weight, bias, self.out_proj.weight, self.out_proj.bias)
+        if torch.overrides.has_torch_function(tensors[1:]):
+            return "some Tensor argument has_torch_function"
+        if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors):
+            return "grad is enabled and at least one of query or the input/output projection weights or biases requires_grad"
+        return ""
+
+    def _attend_nested(self, nested, need_weights, average):
+        """Self-attention within each component; the weights are padded with zeros."""
+        found = []
+        for part in nested.unbind():
+            part = part.unsqueeze(1)
+            found.append(F.multi_head_attention_forward(
+                part, part, part, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, None, None, False, 0.0,
+                self.out_proj.weight, self.out_proj.bias, training=False, need_weights=need_weights, average_attn_weights=average))
+        outputs = torch.nested.as_nested_tensor([output.squeeze(1) for output, _ in found])
+        if not need_weights:
+            return outputs, None
+        longest = max(len(output) for output, _ in found)
+        padded = [F.pad(weights, (0, longest - weights.size(-1), 0, longest - weights.size(-2))) for _, weights in found]
+        return outputs, torch.cat(padded)
 
     def merge_masks(self, attn_mask, key_padding_mask, query):
         """One mask of both (N, heads, L, S), and its type: 0 attention, 1 padding, 2 both; None if there is neither."""

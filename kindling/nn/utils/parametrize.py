@@ -38,13 +38,16 @@ def _register_parameter_or_buffer(module, name, X):
         module.register_buffer(name, X)
 
 
-def _check_same(what, old, new, flag):
-    """ValueError unless a parametrisation keeps dtype and shape."""
+_MAY_NOT_CHANGE = "Registering a parametrization may not change the {aspect} of the tensor, unless "
+
+
+def _check_same(old, new, problem, before, after):
+    """ValueError of the `problem` unless `new` has dtype and shape of `old`: a tensor, or both of them by name."""
     for aspect in ("dtype", "shape"):
-        if getattr(old, aspect) != getattr(new, aspect):
-            raise ValueError(f"Registering a parametrization may not change the {aspect} of the {what}, unless "
-                             f"{flag}\nunparametrized {aspect}: {getattr(old, aspect)}\n"
-                             f"parametrized {aspect}: {getattr(new, aspect)}")
+        was = old[aspect] if isinstance(old, dict) else getattr(old, aspect)
+        if was != getattr(new, aspect):
+            raise ValueError(f"{problem.format(aspect=aspect)}`unsafe` flag is enabled.\n{before}{aspect}: {was}\n"
+                             f"{after}{aspect}: {getattr(new, aspect)}")
 
 
 class ParametrizationList(ModuleList):
@@ -68,6 +71,7 @@ class ParametrizationList(ModuleList):
                     except NotImplementedError:
                         # Not every parametrisation can be undone; the original is then taken as it is.
                         pass
+        was = {"dtype": original.dtype, "shape": original.shape}
         expected = "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
         self.is_tensor = isinstance(new, torch.Tensor)
         if not self.is_tensor and not isinstance(new, (list, tuple)):
@@ -95,7 +99,7 @@ class ParametrizationList(ModuleList):
             result = self()
             if not isinstance(result, torch.Tensor):
                 raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
-            _check_same("tensor", original, result, "`unsafe` flag is enabled.")
+            _check_same(was, result, _MAY_NOT_CHANGE, "unparametrized ", "parametrized ")
 
     def right_inverse(self, value):
         """Sets the originals so that the parametrised tensor is `value`. RuntimeError where that can't be done."""
@@ -196,7 +200,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
             after = parametrization(before)
             if not isinstance(after, torch.Tensor):
                 raise ValueError(f"A parametrization must return a tensor. Got {type(after).__name__}.")
-            _check_same("tensor", before, after, "the `unsafe` flag is enabled.")
+            named = f"module.{tensor_name}."
+            _check_same(before, after, _MAY_NOT_CHANGE + "the ", named, f"parametrization(module.{tensor_name}).")
             if hasattr(parametrization, "right_inverse"):
                 try:
                     back = parametrization.right_inverse(after)
@@ -204,8 +209,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                     back = before
                 if not isinstance(back, torch.Tensor):
                     raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}")
-                _check_same("tensor returned by parametrization.right_inverse", before, back,
-                            "the `unsafe` flag is enabled.")
+                _check_same(before, back, "The tensor returned by parametrization.right_inverse must have the same {aspect} "
+                            f"as module.{tensor_name}, unless the ", named, "returned ")
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
