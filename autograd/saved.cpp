@@ -35,8 +35,8 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
     if (impl->autograd) { output_ = impl->autograd->output; recorded_ = static_cast<bool>(impl->autograd->grad_fn); }
     if (autograd_thread.saved_hooks > 0 && pack_saved) [[unlikely]] {
         if (!is_output) grad_fn_ = gradient_edge(impl).node;
-        Tensor plain = is_output || (grad_fn_ && !leaf()) ? detached(tensor) : tensor;
-        if (PackedTensor* packed = pack_saved(plain)) { packed_.reset(packed); return; }
+        // Hooks may give back what they are given: a result would keep the node alive that keeps it.
+        if (PackedTensor* packed = pack_saved(is_output ? copy_of(tensor) : tensor)) { packed_.reset(packed); return; }
         grad_fn_ = nullptr;
     }
     // A result that has this node as its history would keep it alive, and the node the result.
@@ -64,8 +64,9 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySl
         // The accumulator stays the original leaf's, also of a leaf that no longer requires grad.
         if (const Tensor* original = leaf(); original && value.is_same(*original) && kindling::requires_grad(value.impl())) return value;
         if (is_output_) return with_history(value, node, slices);
-        Tensor fresh = detached(value);
+        Tensor fresh = copy_of(value);
         if (grad_fn_) set_gradient_edge(fresh.impl(), {grad_fn_, output_});
+        else set_requires_grad(fresh, true);   // what nobody recorded is a leaf when it comes back
         return fresh;
     }
     if (!data_.defined()) return {};
@@ -89,16 +90,11 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySl
     return with_history(data_, node, slices);
 }
 
-void SavedTensor::repack(std::shared_ptr<PackedTensor> (*pack)(void*, const Tensor&), void* context, const Ref<GradNode>& node) {
+void SavedTensor::repack(std::shared_ptr<PackedTensor> (*pack)(void*, const Tensor&), void* context) {
     KINDLING_CHECK(Runtime, !packed_, "Calling register_hooks on a saved tensor whose hooks have already been set is not allowed.");
     KINDLING_CHECK(Runtime, data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
-    Tensor tensor = data_;
-    if (!is_output_) {
-        grad_fn_ = gradient_edge(tensor.impl()).node;
-        if (grad_fn_ && !leaf()) tensor = detached(tensor);
-    }
-    (void)node;
-    packed_ = pack(context, tensor);
+    if (!is_output_) grad_fn_ = gradient_edge(data_.impl()).node;
+    packed_ = pack(context, copy_of(data_));
     data_.reset();
 }
 

@@ -31,7 +31,7 @@ public:
     const Tensor& kept() const { return data_; }
     void* python() const { return packed_ ? packed_->python() : nullptr; }
     /// Replaces what is kept by what these hooks pack (the raw saved tensor's register_hooks).
-    void repack(std::shared_ptr<PackedTensor> (*pack)(void* context, const Tensor& tensor), void* context, const Ref<GradNode>& node);
+    void repack(std::shared_ptr<PackedTensor> (*pack)(void* context, const Tensor& tensor), void* context);
     bool is_packed() const { return static_cast<bool>(packed_); }
 
 private:

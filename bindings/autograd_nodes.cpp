@@ -291,7 +291,7 @@ static PyObject* saved_register_hooks(PyObject* self, PyObject* args) {
         Ref<GradNode> node;
         auto* saved = const_cast<SavedTensor*>(still_saved(reinterpret_cast<SavedTensorObject*>(self), node));
         PackWith hooks{pack, unpack};
-        saved->repack(pack_with, &hooks, node);
+        saved->repack(pack_with, &hooks);
         Py_RETURN_NONE;
     });
 }

@@ -231,7 +231,7 @@ private:
             case Primitive::Atan: return g / conj(operand(0) * operand(0) + 1);
             case Primitive::Atan2: {
                 Sym square = operand(0) * operand(0) + operand(1) * operand(1);   // 0 at the origin, as in torch
-                Sym inverse = reciprocal(where(square == 0, like(square, __builtin_inf()), square));
+                Sym inverse = where(square == 0, like(square, 0), reciprocal(square));            // and its own slope there NaN
                 return k == 0 ? g * (operand(1) * inverse) : g * (-operand(0) * inverse);
             }
             case Primitive::Sinh: return g * conj(cosh(operand(0)));

@@ -13,8 +13,9 @@ Sym one_like(const Sym& x) { return like(x, 1); }
 /// Along rows of `dim`: what softmax and log_softmax, and their gradients, have in common.
 void soft(KernelCall& call, const Tensor& self, int64_t dim) {
     const DType dtype = self.dtype();
-    KINDLING_CHECK(NotImplemented, is_floating(dtype), "\"softmax_lastdim_kernel_impl\" not implemented for '%s'", scalar_type_name(dtype));
     const int64_t d = wrap_dim(dim, self.dim());
+    if (!is_floating(dtype) && !self.numel()) return call.declines();     // of nothing it is nothing, whatever the dtype
+    KINDLING_CHECK(NotImplemented, is_floating(dtype), "\"softmax_lastdim_kernel_impl\" not implemented for '%s'", scalar_type_name(dtype));
     call.along(self, uint64_t{1} << d, value_type(dtype));
     call.reads_as_it_lies(self);
     call.gives(self.sizes(), dtype).written_as_it_lies();
@@ -27,7 +28,7 @@ void soft_gradient(KernelCall& call, const Tensor& grad, const Tensor& output, i
 
 /// The dtype of softmax's input is not asked, but for one of float16 under a gradient in float32.
 void check_soft(const Tensor& grad, const Tensor& output, DType input_dtype, const char* kernel) {
-    KINDLING_CHECK(NotImplemented, is_floating(grad.dtype()), "\"%s\" not implemented for '%s'", kernel, scalar_type_name(grad.dtype()));
+    KINDLING_CHECK(NotImplemented, is_floating(grad.dtype()) || !grad.numel(), "\"%s\" not implemented for '%s'", kernel, scalar_type_name(grad.dtype()));
     for (DType other : {output.dtype(), grad.dtype() == DType::Float32 && input_dtype == DType::Float16 ? input_dtype : grad.dtype()})
         KINDLING_CHECK(Runtime, other == grad.dtype(), "expected scalar type %s but found %s", scalar_type_name(grad.dtype()), scalar_type_name(other));
 }
@@ -337,6 +338,7 @@ OPERATORS(activation) {
             auto e = exp(x - row_max(x));
             return e * reciprocal(row_sum(e));
         }),
+        otherwise([](const Tensor& self, int64_t, bool) { return empty_like(self); }),
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
     });
     declare("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
@@ -345,6 +347,7 @@ OPERATORS(activation) {
             check_soft(grad, output, input_dtype, "softmax_backward_lastdim_kernel_impl");
             soft_gradient(call, grad, output, dim);
         }, [](auto g, auto y) { return (g - row_sum(g * y)) * y; }),
+        otherwise([](const Tensor& grad, const Tensor&, int64_t, DType) { return empty_like(grad); }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor output, int64_t dim, Tensor grad_output_shape) {
             return _softmax_backward_data(grad, output, dim, grad_output_shape.dtype());
         }),
@@ -362,6 +365,7 @@ OPERATORS(activation) {
             auto shifted = x - row_max(x);
             return shifted - log(row_sum(exp(shifted)));
         }),
+        otherwise([](const Tensor& self, int64_t, bool) { return empty_like(self); }),
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _log_softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
     });
     declare("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
@@ -370,6 +374,7 @@ OPERATORS(activation) {
             check_soft(grad, output, input_dtype, "log_softmax_backward_lastdim_kernel_impl");
             soft_gradient(call, grad, output, dim);
         }, [](auto g, auto y) { return g - exp(y) * row_sum(g); }),
+        otherwise([](const Tensor& grad, const Tensor&, int64_t, DType) { return empty_like(grad); }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor output, int64_t dim) { return sub(grad, sum(mul(grad, exp(output)), IntList({dim}), true)); }),
         derivative("output", GIVEN(Tensor grad, Tensor grad_output, Tensor output, int64_t dim) {
             return neg(mul(mul(grad, exp(output)), sum(grad_output, IntList({dim}), true)));

@@ -347,6 +347,17 @@ OPERATORS(products) {
                 if (b == 2) sizes.push_back(other.size(1));
                 return _unsafe_view(product, sizes);
             }
+            if (a <= 2 && b >= 3 && self.requires_grad()) {   // the same from the right, so that no gradient is as large as the batch
+                Sizes sizes = other.sizes();
+                int64_t count = other.size(-1);
+                for (int64_t i = 0; i + 2 < b; i++) count *= sizes[static_cast<size_t>(i)];
+                Tensor rows = reshape(transpose(other, -1, -2), {count, other.size(-2)});
+                sizes.pop_back();
+                sizes[sizes.size() - 1] = other.size(-1);
+                if (a == 1) return _unsafe_view(mv(rows, self), sizes);
+                sizes.push_back(self.size(0));
+                return contiguous(transpose(_unsafe_view(mm(rows, t(self)), sizes), -1, -2), MemoryFormat::Contiguous);
+            }
             Tensor left = a == 1 ? unsqueeze(self, 0) : self, right = b == 1 ? unsqueeze(other, 1) : other;
             int64_t n = left.size(-2), k = left.size(-1), k2 = right.size(-2), m = right.size(-1);
             IntList left_batch(left.sizes().data(), left.sizes().size() - 2), right_batch(right.sizes().data(), right.sizes().size() - 2);

@@ -194,7 +194,7 @@ def differences(lines, number, strict=False):
     for place, (mine, his) in enumerate(zip(ours[0], theirs[0])):
         if mine != his:
             kind = f"{his or 'an answer'} there, {mine or 'an answer'} here: {gist(theirs[1][place] or ours[1][place])}"
-            if {mine, his} == {None, "RuntimeError"} and right_all_the_same(lines, number, kindling if mine else torch):
+            if (his == "RuntimeError" and mine in (None, "CheckpointError") or mine == "RuntimeError" and not his) and right_all_the_same(lines, number, kindling if mine else torch):
                 kind += SAVED
             if mine and any(theirs[0][earlier] and "backward(" in lines[earlier] for earlier in range(place)):
                 kind += " after an error in backward"

@@ -472,3 +472,96 @@ def test_gradients_require_grad_where_their_own_are_zero(made):
     same(f"y = {made}\ng, = torch.autograd.grad((y * y.detach().cos()).sum(), x, create_graph=True)\n"
          "h, = torch.autograd.grad((g * g.detach().sin()).sum(), x, create_graph=True)\ng.requires_grad, g.detach(), h.detach()",
          "x = torch.tensor([-1.5, -.2, 0., -0., .3, .7, 2.], dtype=torch.float64, requires_grad=True)")
+
+
+SAVING = SETUP + """
+from importlib import import_module
+checkpoint = import_module(torch.__name__ + '.utils.checkpoint').checkpoint
+seen = []
+def see(x):
+    seen.append((x.requires_grad, x.is_leaf, x._is_view(), type(x.grad_fn).__name__))
+    return x
+class Saving(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        y = x * x
+        see(x), seen.append(y.requires_grad and [type(node).__name__ for node, _ in y.grad_fn.next_functions])
+        return grad * x * 2
+y = a * 2
+with torch.no_grad():
+    v, w = y[1:], a[1:]
+"""
+
+
+@pytest.mark.parametrize("hooks", [*HOOKS, "torch.autograd.graph.saved_tensors_hooks(see, see)", "torch.autograd.graph.saved_tensors_hooks(see, torch.clone)", "torch.enable_grad()"])
+@pytest.mark.parametrize("made", ["checkpoint(lambda x: x.sin() * x, v, use_reentrant=False) + y.sum()", "Saving.apply(v) + y.sum()", "Saving.apply(w) + y.sum()", "Saving.apply(y)"])
+def test_a_view_that_nobody_recorded_comes_back_as_a_leaf(hooks, made):
+    same(f"with {hooks}:\n    o = {made}\no.sum().backward(create_graph=True)\na.grad, seen", SAVING)
+
+
+# PyTorch's own garbage collection does not always survive these.
+@pytest.mark.parametrize("made, packed", [("y.sin()", "y"), ("y * y", "yy"), ("v.sin()", "v"), ("a.sin()", "a"), ("Saving.apply(y)", "y"), ("Saving.apply(v)", "v"), ("y + y.sin()", "y"), ("y @ v.new_ones(3)", ".")])
+def test_what_is_packed_is_the_tensor_itself(made, packed):
+    import kindling as torch
+    scope = {"torch": torch, "F": torch.nn.functional}
+    exec(SAVING, scope)
+    seen = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: seen.append(x) or x, lambda x: x):
+        exec(f"o = {made}", scope)
+    assert "".join(next((name for name in "yva" if scope[name] is x), ".") for x in seen) == packed
+
+
+@pytest.mark.parametrize("node", ["y.sin()", "a.sin()", "v.sin()"])
+def test_what_one_saved_tensor_packs_has_no_history(node):
+    import kindling as torch
+    scope = {"torch": torch, "F": torch.nn.functional}
+    exec(SAVING, scope)
+    exec(f"o = {node}\no.grad_fn._raw_saved_self.register_hooks(see, see)\n(g,) = torch.autograd.grad(o.sum(), a if '{node[0]}' == 'a' else o, create_graph=True)", scope)
+    assert scope["seen"][0] == (False, True, False, "NoneType")
+    if node[0] == "a":
+        assert torch.autograd.grad(scope["g"].sum(), scope["a"])[0].allclose(-scope["a"].sin())
+
+
+@pytest.mark.parametrize("made", ["y.sin()", "y.exp()", "y * y", "F.softmax(y, -1)", "y.clone().exp_()", "y.clone()[:2].exp_()", "y.norm()", "y.cumprod(0)", "torch.linalg.qr(M * 2)[0]"])
+def test_hooks_that_give_back_what_they_are_given_keep_nothing_alive(made):
+    import gc
+    import weakref
+
+    import kindling as torch
+    scope = {"torch": torch, "F": torch.nn.functional}
+    exec(SETUP, scope)
+    gc.disable()
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+            exec(f"y = a * 2\no = {made}", scope)
+        watched = [weakref.ref(scope.pop(name)) for name in ("a", "y", "o")]
+        assert [each() for each in watched] == [None] * 3
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("left", ["M", "M[0]", "M[:1]", "M[:0]", "M.T", "N"])
+@pytest.mark.parametrize("right", ["torch.arange(8.).reshape(2, 2, 2)", "torch.arange(24.).reshape(3, 2, 2, 2).mT", "torch.arange(2.).reshape(1, 2, 1)", "torch.ones(0, 2, 3)", "torch.ones(3, 2, 0)",
+                                   "torch.ones(1, 2, 2).expand(3, 2, 2)", "torch.ones(2, 3, 2)"])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_matrix_times_a_batch_of_them(left, right, both):
+    same(f"r = {right}.requires_grad_({both})\np = {left} @ r\np.sum().backward()\np, p.stride(), p._is_view(), M.grad, r.grad", SETUP + "\nN = M.detach()", message=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("points", ["[0.]", "[0., 1., -2., 1e-30, 1e-300]"])
+def test_the_slope_of_atan2_has_none_at_the_origin(dtype, points):
+    same("y, x = torch.cartesian_prod(p, p).T\ng = torch.autograd.grad(torch.atan2(y, x).sum(), p, create_graph=True)[0]\nh = torch.autograd.grad(g.sum(), p)[0]\ng.detach(), h.isnan()",
+         f"p = torch.tensor({points}, dtype=torch.{dtype}, requires_grad=True)")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "complex64", "float32"])
+@pytest.mark.parametrize("call", ["softmax", "log_softmax"])
+def test_softmax_of_nothing(dtype, call):
+    same(f"x = torch.zeros(2, 0, dtype=torch.{dtype})\ny = torch._{call}_backward_data(x, x, 1, x.dtype)\nx.{call}(0), x.T.{call}(1), y, torch._{call}(x, 0, False, out=x.clone())")
+    same(f"torch.zeros(2, 1, dtype=torch.{dtype}).{call}(0)", message=False)
