@@ -1,6 +1,7 @@
 // operators/kernel.cpp: runs kernels that come in two halves. Results are allocated here and nowhere else.
 #include "operators/kernel.h"
 
+#include <cstring>
 #include <memory>
 #include <mutex>
 
@@ -212,12 +213,13 @@ LoopExpressions loop_expressions(const Operator& op, const KernelCall& call) {
 
 namespace {
 
-int64_t work_of(const KernelCall& call) {
+int64_t work_of(const KernelCall& call, const Tensor* results) {
     if (call.cost) return call.cost;
     int64_t work = 0;
     for (int i = 0; i < call.read_count; i++)
         if (call.input(i).tensor) work = std::max(work, call.input(i).tensor->numel);
-    for (int i = 0; i < call.result_count; i++) work = std::max(work, checked_numel(call.result(i).sizes));
+    for (int i = 0; i < call.result_count; i++)
+        if (results[i].defined()) work = std::max(work, results[i].numel());
     return work;
 }
 
@@ -312,8 +314,8 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
 }
 
 void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
-    bool empty = true;
-    for (int i = 0; i < call.result_count; i++) empty &= results[i].numel() == 0;
+    bool empty = !call.if_empty;
+    for (int i = 0; i < call.result_count; i++) empty &= !results[i].defined() || results[i].numel() == 0;
     if (empty) return;
     Array arrays[KernelCall::max_reads + KernelCall::max_results];
     int count = 0;
@@ -326,6 +328,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     }
     Tensor apart[KernelCall::max_results];                   // where a result can not be computed in place
     for (int i = 0; i < call.result_count; i++, count++) {
+        if (!results[i].defined()) continue;
         const KernelCall::Result& result = call.result(i);
         const DType computed = result.computed == DType::None ? result.dtype : result.computed;
         if (computed != results[i].dtype() || (!result.any_strides && !results[i].impl()->contiguous))
@@ -334,11 +337,15 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     }
     std::vector<Array> list;
     for (const Tensor& each : call.list) list.push_back(Array(each.impl()));
-    Tensor scratch;
-    if (call.workspace) scratch = make_tensor({call.workspace}, DType::UInt8);
+    alignas(64) unsigned char few[1024];                     // for small calls, which an allocation would make slower
+    Tensor much;
+    if (call.workspace > static_cast<int64_t>(sizeof few)) much = make_tensor({call.workspace}, DType::UInt8);
     {
-        Unlocked unlocked(work_of(call) > long_work);
-        op.functional->compute(call.plan(), arrays, Span<Array>(list), scratch.defined() ? scratch.data() : nullptr);
+        Unlocked unlocked(work_of(call, results) > long_work);
+        for (int i = 0; i < call.result_count; i++)
+            if (const Array& zeros = arrays[call.read_count + i]; zeros.defined() && call.result(i).zeros)
+                std::memset(zeros.data(), 0, static_cast<size_t>(zeros.numel()) * zeros.element_size());
+        op.functional->compute(call.plan(), arrays, Span<Array>(list), much.defined() ? much.data() : few);
     }
     for (int i = 0; i < call.result_count; i++)
         if (apart[i].defined()) copy_into(results[i], apart[i]);
@@ -369,6 +376,7 @@ void run_kernel(const Operator& op, Value* arguments, Value* results) {
     Tensor made[KernelCall::max_results];
     for (int i = 0; i < call.result_count; i++) {
         const KernelCall::Result& result = call.result(i);
+        if (result.dtype == DType::None) continue;
         made[i] = result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device);
     }
     compute(op, call, made);
@@ -384,21 +392,31 @@ void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
     TensorImpl* inputs[64];
     const int input_count = read_tensors(op, arguments, inputs);
     Tensor outs[KernelCall::max_results], targets[KernelCall::max_results];
-    for (int i = 0; i < call.result_count; i++) {
+    bool is_read[KernelCall::max_results];
+    auto prepare = [&](int i) {
         const KernelCall::Result& result = call.result(i);
-        outs[i] = Tensor::share(arguments[first + static_cast<size_t>(i)].tensor);
         const bool reshaped = op.has(trait::OutKeepsShape) && outs[i].numel() == checked_numel(result.sizes);
         prepare_out(op, outs[i], result.dtype, call.on_meta(), reshaped ? outs[i].sizes() : IntList(result.sizes),
                     result.in_rows ? IntList(contiguous_strides(result.sizes)) : IntList(result.strides), inputs, input_count);
-        bool direct = outs[i].dtype() == result.dtype && !reshaped && !((outs[i].impl()->key) & (key::Conj | key::Neg | key::Private));
-        for (int k = 0; k < input_count; k++) direct &= inputs[k]->storage != outs[i].storage();
+    };
+    for (int i = 0; i < call.result_count; i++) {
+        const KernelCall::Result& result = call.result(i);
+        outs[i] = Tensor::share(arguments[first + static_cast<size_t>(i)].tensor);
+        if (result.dtype == DType::None) continue;
+        is_read[i] = false;
+        for (int k = 0; k < input_count; k++) is_read[i] |= inputs[k]->storage == outs[i].storage();
+        if (!is_read[i]) prepare(i);                         // what is read is not resized before
+        bool direct = !is_read[i] && outs[i].dtype() == result.dtype && outs[i].sizes() == IntList(result.sizes) && !((outs[i].impl()->key) & (key::Conj | key::Neg | key::Private));
         for (int k = 0; k < i; k++) direct &= outs[k].storage() != outs[i].storage();
         targets[i] = direct || call.on_meta() ? outs[i] : make_tensor(result.sizes, result.dtype);
     }
     compute(op, call, targets);
     for (int i = 0; i < call.result_count; i++) {
-        if (!targets[i].is_same(outs[i])) copy_into(outs[i], outs[i].sizes() == targets[i].sizes() ? targets[i] : view(targets[i], outs[i].sizes()));
-        written(outs[i]);
+        if (targets[i].defined()) {
+            if (is_read[i]) prepare(i);
+            if (!targets[i].is_same(outs[i])) copy_into(outs[i], outs[i].sizes() == targets[i].sizes() ? targets[i] : view(targets[i], outs[i].sizes()));
+            written(outs[i]);
+        }
         results[i] = Value::own(std::move(outs[i]));
     }
 }

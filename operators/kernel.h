@@ -30,8 +30,9 @@ public:
     bool is_complex() const { return kindling::is_complex(dtype()); }
     bool is_contiguous() const { return impl_->contiguous; }
     size_t element_size() const { return item_size(impl_->dtype); }
-    void* data() const { return impl_->data(); }
-    template <class T> T* data_ptr() const { return static_cast<T*>(impl_->data()); }
+    /// Null of one that is not given.
+    void* data() const { return impl_ ? impl_->data() : nullptr; }
+    template <class T> T* data_ptr() const { return static_cast<T*>(data()); }
     const TensorImpl* impl() const { return impl_; }
 
 private:
@@ -47,6 +48,7 @@ public:
         DType dtype, computed = DType::None;   // computed: what is written, to be cast; None: the dtype itself
         bool in_rows = true;                                 // strides are not given: contiguous
         bool any_strides = false;                            // it can be written to any strides, not only to contiguous memory
+        bool zeros = false;                                  // of zeros before the computing half writes to it
         bool reduced = false;                                // of the size that is left without the dimensions in `dims`
         double of_nothing = 0;                               // of a loop over no elements
         /// Strides that the result has.
@@ -57,6 +59,7 @@ public:
         Result& preserves(const Tensor& tensor);
         Result& computed_in(DType wide) { computed = wide; return *this; }
         Result& written_as_it_lies() { any_strides = true; return *this; }
+        Result& zeroed() { zeros = true; return *this; }
         Result& if_nothing(double value) { of_nothing = value; return *this; }
     };
     static constexpr int max_results = 4, max_reads = 8, max_numbers = 4;
@@ -69,6 +72,8 @@ public:
 
     /// A fresh result, contiguous unless more is said of it.
     Result& gives(IntList sizes, DType dtype);
+    /// A result that this call does not make: an undefined tensor.
+    void gives_none() { gives({}, DType::None); }
     /// An input that the computing half gets next: contiguous, in this dtype.
     void reads(const Tensor& tensor, DType dtype) { add_read(tensor, dtype, false); }
     void reads(const Tensor& tensor) { add_read(tensor, DType::None, false); }
@@ -81,6 +86,8 @@ public:
     void needs_workspace(int64_t bytes) { workspace = bytes; }
     /// About so many steps; without this, as many as elements are read or written.
     void costs(int64_t steps) { cost = steps; }
+    /// The computing half runs though no result has an element: it checks values.
+    void runs_if_empty() { if_empty = true; }
     /// The loop can not say this call: the composition in `otherwise` runs.
     void declines() { declined = true; }
 
@@ -117,7 +124,7 @@ public:
     TensorList list;
     int read_count = 0, result_count = 0, number_count = 0, choice_count = 0;
     Device device;
-    bool has_device = false, declined = false, keeps_dims = false;
+    bool has_device = false, declined = false, if_empty = false, keeps_dims = false;
     int64_t workspace = 0, cost = 0;
     Sizes space;
     uint64_t dims = 0;

@@ -191,6 +191,21 @@ def test_an_out_that_is_resized_is_told():
                 call(torch.empty(2, 2))
 
 
+def test_an_out_that_is_read_is_resized_after_that():
+    torch = module("kindling")
+    for shape in ((2, 3, 4, 6), (2, 1, 8, 8)):
+        for call in (lambda x, out: torch._C._nn.avg_pool2d(x, 2, out=out), lambda x, out: torch._C._nn.reflection_pad2d(x, [1, 2, 0, 1], out=out),
+                     lambda x, out: torch.sum(x, 1, out=out), lambda x, out: torch.amax(x, (0, 2), out=out),
+                     lambda x, out: torch.mean(x, 2, True, out=out), lambda x, out: torch.linalg.vector_norm(x, 2, 0, out=out)):
+            x = torch.arange(1.0, torch.Size(shape).numel() + 1).reshape(shape)
+            expected = call(x.clone(), torch.empty(0))
+            out = x.clone()
+            assert torch.equal(call(out, out), expected)
+            storage = torch.zeros(x.numel() + 50)          # an out that only shares memory with what is read
+            part = storage[:x.numel()].view(shape).copy_(x)
+            assert torch.equal(call(part, storage[3:10]), expected)
+
+
 def test_an_out_is_looked_at_before_it_is_resized():
     check(["torch.index_select(x, 1, i[0, :2], out=torch.zeros(1).expand(2, 6))", "torch.abs(x, out=torch.zeros(1).expand(3))"], SETUP)
 
