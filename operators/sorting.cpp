@@ -42,28 +42,61 @@ Sizes folded(const Tensor& self, int64_t dim, bool keepdim, int64_t left = 1) {
     return sizes;
 }
 
-template <class F> std::tuple<Tensor, Tensor> chosen(const Tensor& self, IntList sizes, F run) {
-    Tensor values = make_tensor(sizes, self.dtype(), self.device()), indices = make_tensor(sizes, DType::Int64, self.device());
-    if (!values.is_meta() && values.numel()) {
-        Tensor x = contiguous(self);
-        Unlocked unlocked(x.numel() > 65536);
-        run(x, values.data(), indices.data_ptr<int64_t>());
-    }
-    return {values, indices};
+/// What is chosen along a dimension: values and where they were.
+struct Choice {
+    library::Rows rows;
+    int64_t k = 0;
+    bool first = false, second = false;       // largest, sorted; descending; without NaN
+};
+
+Choice chosen(KernelCall& call, const Tensor& self, int64_t dim, IntList sizes, int64_t k = 0, bool first = false, bool second = false) {
+    call.reads(self);
+    call.gives(sizes, self.dtype());
+    call.gives(sizes, DType::Int64);
+    return {rows_of(self, dim), k, first, second};
 }
 
-std::tuple<Tensor, Tensor> sorted(const Tensor& self, int64_t dim, bool descending) {
+/// Results lie as the input does.
+Choice sorted(KernelCall& call, const Tensor& self, int64_t dim, bool descending) {
     KINDLING_CHECK(Runtime, !self.is_complex(), "sort(): complex dtypes are not supported");
-    int64_t d = wrap_dim(dim, self.dim());
-    auto both = chosen(self, self.sizes(), [&](const Tensor& x, void* values, int64_t* indices) { library::sort(rows_of(x, d), x.data(), values, indices, descending); });
-    if (std::get<0>(both).strides() == self.strides()) return both;
-    auto as_self = [&](const Tensor& result) {       // they lie as the input does
-        Tensor copy = empty_like(self, result.dtype());
-        copy_into(copy, result);
-        return copy;
-    };
-    return {as_self(std::get<0>(both)), as_self(std::get<1>(both))};
+    Choice choice = chosen(call, self, wrap_dim(dim, self.dim()), self.sizes(), 0, descending);
+    for (int i = 0; i < 2; i++) call.result(i).preserves(self);
+    return choice;
 }
+constexpr auto sort_rows = [](const Choice& c, const Array& self, const Array& values, const Array& indices) {
+    library::sort(c.rows, self.data(), values.data(), indices.data_ptr<int64_t>(), c.first);
+};
+Choice sorted_places(KernelCall& call, const Tensor& self, int64_t dim, bool descending) {
+    KINDLING_CHECK(Runtime, !self.is_complex(), "sort(): complex dtypes are not supported");
+    call.reads(self);
+    call.gives(self.sizes(), DType::Int64).preserves(self);
+    return {rows_of(self, wrap_dim(dim, self.dim())), 0, descending};
+}
+constexpr auto argsort_rows = [](const Choice& c, const Array& self, const Array& indices) {
+    library::sort(c.rows, self.data(), nullptr, indices.data_ptr<int64_t>(), c.first);
+};
+
+/// The median of all elements. Of none it is `of_nothing`.
+Choice median_of_all(KernelCall& call, const Tensor& self, const char* name, bool without_nan) {
+    need_order(self, name, false);
+    call.reads(self);
+    call.gives({}, self.dtype());
+    if (!self.numel()) call.declines();
+    return {{self.dtype(), 1, self.numel(), 1}, 0, without_nan};
+}
+constexpr auto median_alone = [](const Choice& c, const Array& self, const Array& value) {
+    int64_t index;
+    library::median(c.rows, self.data(), c.first, value.data(), &index);
+};
+Choice median_along(KernelCall& call, const Tensor& self, const char* name, int64_t dim, bool keepdim, bool without_nan) {
+    need_order(self, name, false);
+    int64_t d = wrap_dim(dim, self.dim());
+    KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "median(): Expected reduction dim %ld to have non-zero size.", d);
+    return chosen(call, self, d, folded(self, d, keepdim), 0, without_nan);
+}
+constexpr auto median_rows = [](const Choice& c, const Array& self, const Array& values, const Array& indices) {
+    library::median(c.rows, self.data(), c.first, values.data(), indices.data_ptr<int64_t>());
+};
 
 Tensor back_to_places(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& indices, bool keepdim) {
     return value_selecting_reduction_backward(grad, dim, indices, sizes, keepdim);
@@ -106,7 +139,11 @@ void check_isin(DType dtype) {
     KINDLING_CHECK(Runtime, dtype != DType::Bool && !is_complex(dtype), "Unsupported input type encountered for isin(): %s", scalar_type_name(dtype));
 }
 
-Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
+struct Search {
+    bool shared, right;
+};
+
+Search places(KernelCall& call, const Tensor& boundaries, const Tensor& values, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
     if (side) {
         KINDLING_CHECK(Runtime, *side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got %s", std::string(*side).c_str());
         KINDLING_CHECK(Runtime, !(right && *side == "left"), "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
@@ -126,18 +163,21 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
         KINDLING_CHECK(Runtime, sorter.sizes() == boundaries.sizes(), "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor %s and got sorter tensor %s", str(boundaries.sizes()).c_str(), str(sorter.sizes()).c_str());
         KINDLING_CHECK(Runtime, sorter.dtype() == DType::Int64, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s", scalar_type_name(sorter.dtype()));
     }
-    Tensor result = make_tensor(values.sizes(), DType::Int64, boundaries.device());
-    if (result.numel() && !result.is_meta()) {
-        Tensor b = contiguous(to(boundaries, common)), v = contiguous(to(values, common)), s = sorter.defined() ? contiguous(sorter) : Tensor();
-        for (int64_t i = 0; s.defined() && i < s.numel(); i++)
-            KINDLING_CHECK(Runtime, s.data_ptr<int64_t>()[i] >= 0 && s.data_ptr<int64_t>()[i] < s.size(-1), "torch.searchsorted(): sorter index out of range");
-        int64_t width = b.size(-1), rows = shared ? 1 : b.numel() / std::max<int64_t>(width, 1), each = shared ? v.numel() : v.size(-1);
-        if (!shared && width == 0) rows = v.numel() / each;
-        Unlocked unlocked(v.numel() > 4096);
-        library::search_sorted(b.dtype(), rows, width, shared, b.data(), s.defined() ? s.data_ptr<int64_t>() : nullptr, each, v.data(), right, result.data_ptr<int64_t>());
-    }
-    return out_int32 ? to(result, DType::Int32) : result;
+    call.reads(boundaries, common);
+    call.reads(values, common);
+    call.reads(sorter);
+    call.gives(values.sizes(), out_int32 ? DType::Int32 : DType::Int64).computed_in(DType::Int64);
+    call.costs(values.numel() * 16);
+    return {shared, right};
 }
+constexpr auto search = [](const Search& how, const Array& boundaries, const Array& values, const Array& sorter, const Array& result) {
+    const int64_t* order = sorter.data_ptr<int64_t>();
+    for (int64_t i = 0; order && i < sorter.numel(); i++)
+        KINDLING_CHECK(Runtime, order[i] >= 0 && order[i] < sorter.size(-1), "torch.searchsorted(): sorter index out of range");
+    int64_t width = boundaries.size(-1), rows = how.shared ? 1 : boundaries.numel() / std::max<int64_t>(width, 1), each = how.shared ? values.numel() : values.size(-1);
+    if (!how.shared && width == 0) rows = values.numel() / each;
+    library::search_sorted(boundaries.dtype(), rows, width, how.shared, boundaries.data(), order, each, values.data(), how.right, result.data_ptr<int64_t>());
+};
 
 }  // namespace
 }  // namespace kindling
@@ -145,21 +185,21 @@ Tensor places(const Tensor& boundaries, const Tensor& values, bool out_int32, bo
 OPERATORS(sorting) {
     declare("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", {
         doc("The elements in order along a dimension, and where they were"),
-        kernel([](const Tensor& self, int64_t dim, bool descending) { return sorted(self, dim, descending); }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, bool descending) { return sorted(call, self, dim, descending); }, sort_rows),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1) { return back_to_places(grad, self_sizes, dim, result1, true); }),
     });
     declare("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", {
         doc("sort, equals in the order they came"),
-        kernel([](const Tensor& self, std::optional<bool>, int64_t dim, bool descending) { return sorted(self, dim, descending); }),
+        kernel([](KernelCall& call, const Tensor& self, std::optional<bool>, int64_t dim, bool descending) { return sorted(call, self, dim, descending); }, sort_rows),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1) { return back_to_places(grad, self_sizes, dim, result1, true); }),
     });
     declare("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", {
         doc("The places that sort a dimension"), not_differentiable(), no_out(),
-        composition([](const Tensor& self, int64_t dim, bool descending) { return std::get<1>(sorted(self, dim, descending)); }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, bool descending) { return sorted_places(call, self, dim, descending); }, argsort_rows),
     });
     declare("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", {
         doc("The places that sort a dimension, equals in the order they came"), not_differentiable(),
-        composition([](const Tensor& self, bool, int64_t dim, bool descending) { return std::get<1>(sorted(self, dim, descending)); }),
+        kernel([](KernelCall& call, const Tensor& self, bool, int64_t dim, bool descending) { return sorted_places(call, self, dim, descending); }, argsort_rows),
     });
     declare("msort(Tensor self) -> Tensor", {
         doc("sort along the first dimension"),
@@ -167,77 +207,63 @@ OPERATORS(sorting) {
     });
     declare("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", {
         doc("The k largest (or smallest) along a dimension, and where they are"),
-        kernel([](const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
+        kernel([](KernelCall& call, const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
             KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "topk does not support bool dtypes on CPU");
             KINDLING_CHECK(Runtime, !self.is_complex(), "topk(): does not support complex dtypes on CPU");
             int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;
             KINDLING_CHECK(Runtime, k >= 0 && k <= size, "selected index k out of range");
             if (!self.dim()) k = 1;   // as torch: a number has one, however few are asked for
-            return chosen(self, folded(self, d, true, k), [&](const Tensor& x, void* values, int64_t* indices) {
-                library::topk(rows_of(x, d), x.data(), k, largest, sorted, values, indices);
-            });
+            return chosen(call, self, d, folded(self, d, true, k), k, largest, sorted);
+        }, [](const Choice& c, const Array& self, const Array& values, const Array& indices) {
+            library::topk(c.rows, self.data(), c.k, c.first, c.second, values.data(), indices.data_ptr<int64_t>());
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1) { return back_to_places(grad, self_sizes, dim, result1, true); }),
         refuses("torch.ones(3).topk(4)", "RuntimeError: selected index k out of range"),
     });
     declare("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The k-th smallest along a dimension, and where it is"), flags(trait::OutApart),
-        kernel([](const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+        kernel([](KernelCall& call, const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
             int64_t d = wrap_dim(dim, self.dim()), size = self.dim() ? self.size(d) : 1;
             KINDLING_CHECK(Index, size > 0, "kthvalue(): Expected reduction dim %ld to have non-zero size.", d);
             KINDLING_CHECK(Runtime, k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension %ld", d);
             need_order(self, "kthvalue", false);
-            return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::kthvalue(rows_of(x, d), x.data(), k, values, indices); });
+            return chosen(call, self, d, folded(self, d, keepdim), k);
+        }, [](const Choice& c, const Array& self, const Array& values, const Array& indices) {
+            library::kthvalue(c.rows, self.data(), c.k, values.data(), indices.data_ptr<int64_t>());
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });
     declare("median(Tensor self) -> Tensor", {
         doc("The lower median of all elements"), no_out(),
-        kernel([](const Tensor& self) {
-            need_order(self, "median", false);
-            if (self.numel() == 0) return of_nothing(self.dtype());
-            Tensor flat = reshape(contiguous(self), {-1});
-            return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), false, values, indices); }));
-        }),
+        kernel([](KernelCall& call, const Tensor& self) { return median_of_all(call, self, "median", false); }, median_alone),
+        otherwise([](const Tensor& self) { return of_nothing(self.dtype()); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The lower median along a dimension, and where it is"),
-        kernel([](const Tensor& self, int64_t dim, bool keepdim) {
-            need_order(self, "median", false);
-            int64_t d = wrap_dim(dim, self.dim());
-            KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "median(): Expected reduction dim %ld to have non-zero size.", d);
-            return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, d), x.data(), false, values, indices); });
-        }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) { return median_along(call, self, "median", dim, keepdim, false); }, median_rows),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });
     declare("nanmedian(Tensor self) -> Tensor", {
         doc("The lower median of what is not NaN"), no_out(),
-        kernel([](const Tensor& self) {
-            need_order(self, "nanmedian", false);
-            if (self.numel() == 0) return of_nothing(self.dtype());
-            Tensor flat = reshape(contiguous(self), {-1});
-            return std::get<0>(chosen(flat, IntList(), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, 0), x.data(), true, values, indices); }));
-        }),
+        kernel([](KernelCall& call, const Tensor& self) { return median_of_all(call, self, "nanmedian", true); }, median_alone),
+        otherwise([](const Tensor& self) { return of_nothing(self.dtype()); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The lower median of what is not NaN along a dimension"),
-        kernel([](const Tensor& self, int64_t dim, bool keepdim) {
-            need_order(self, "nanmedian", false);
-            int64_t d = wrap_dim(dim, self.dim());
-            KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "median(): Expected reduction dim %ld to have non-zero size.", d);
-            return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::median(rows_of(x, d), x.data(), true, values, indices); });
-        }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) { return median_along(call, self, "nanmedian", dim, keepdim, true); }, median_rows),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });
     declare("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", {
         doc("The most frequent value along a dimension, and where it is"),
-        kernel([](const Tensor& self, int64_t dim, bool keepdim) {
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) {
             need_order(self, "mode");
             int64_t d = wrap_dim(dim, self.dim());
             KINDLING_CHECK(Index, !self.dim() || self.size(d) > 0, "mode(): Expected reduction dim %ld to have non-zero size.", d);
-            return chosen(self, folded(self, d, keepdim), [&](const Tensor& x, void* values, int64_t* indices) { library::mode(rows_of(x, d), x.data(), values, indices); });
+            return chosen(call, self, d, folded(self, d, keepdim));
+        }, [](const Choice& c, const Array& self, const Array& values, const Array& indices) {
+            library::mode(c.rows, self.data(), values.data(), indices.data_ptr<int64_t>());
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });
@@ -266,29 +292,29 @@ OPERATORS(sorting) {
     });
     declare("searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
         doc("Where values would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
-        kernel([](const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
-            return places(sorted_sequence, self, out_int32, right, side, sorter);
-        }),
+        kernel([](KernelCall& call, const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
+            return places(call, sorted_sequence, self, out_int32, right, side, sorter);
+        }, search),
         refuses("torch.searchsorted(torch.arange(3), torch.arange(3), sorter=torch.tensor([0, 1, 7]))", "RuntimeError: .*sorter index out of range"),
     });
     declare("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
         doc("Where a number would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
-        kernel([](const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
-            return places(sorted_sequence, wrap_number(self), out_int32, right, side, sorter);
-        }),
+        kernel([](KernelCall& call, const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
+            return places(call, sorted_sequence, wrap_number(self), out_int32, right, side, sorter);
+        }, search),
     });
     declare("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", {
         doc("The bucket of each value between ascending boundaries"), in(space::Torch), not_differentiable(),
-        kernel([](const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
             KINDLING_CHECK(Runtime, boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(%ld)", boundaries.dim());
-            return places(boundaries, self, out_int32, right, std::nullopt, Tensor());
-        }),
+            return places(call, boundaries, self, out_int32, right, std::nullopt, Tensor());
+        }, search),
     });
     declare("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", {
         doc("The bucket of a number between ascending boundaries"), in(space::Torch), not_differentiable(), no_out(),
-        kernel([](const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
-            return places(boundaries, wrap_number(self), out_int32, right, std::nullopt, Tensor());
-        }),
+        kernel([](KernelCall& call, const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
+            return places(call, boundaries, wrap_number(self), out_int32, right, std::nullopt, Tensor());
+        }, search),
     });
     declare("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {
         doc("Whether each element occurs among the test elements"), in(space::Torch), not_differentiable(),
