@@ -17,33 +17,43 @@ namespace {
 
 Tensor number(double value) { return wrap_number(Scalar(value)); }
 
-library::Plane4 plane_of(const Tensor& t) {
+/// What has fewer dimensions, or one of size 1, is the same along it.
+library::Plane4 plane_of(const Array& t) {
     library::Plane4 plane;
     plane.data = t.data();
-    for (int d = 0; d < 4; d++) plane.strides[d] = t.strides()[static_cast<size_t>(d)];
+    for (int64_t d = 0; d < 4; d++) {
+        const int64_t at = d - 4 + t.dim();
+        plane.strides[d] = at < 0 || t.size(at) == 1 ? 0 : t.stride(at);
+    }
     return plane;
 }
 
-/// Attention into `out` and `logs`, or with three `grads` its gradients into these. Half types in float, but for bfloat16 where
-/// there are tiles for it.
-void attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal, std::optional<double> scale,
-            const Tensor& out, const Tensor& logs, const Tensor& grad, const Tensor* grads) {
+struct Attention {
+    double scale;
+    bool causal, narrow;
+    DType result;
+};
+
+/// Half types in float, but for bfloat16 where there are tiles for it. `grad`: of what gradients are computed from, or null.
+Attention attention_of(KernelCall& call, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal, std::optional<double> scale, const Tensor* grad) {
     const bool fits = key.size(0) == query.size(0) && value.size(0) == query.size(0) && key.size(1) == query.size(1) && value.size(1) == query.size(1) &&
                       key.size(2) == value.size(2) && key.size(3) == query.size(3);
     KINDLING_CHECK(Runtime, fits, "scaled_dot_product_attention_flash_attention: the sizes of query %s, key %s and value %s do not fit one another", str(query).c_str(), str(key).c_str(), str(value).c_str());
-    DType wide = out.dtype();
-    const bool alike = key.dtype() == query.dtype() && value.dtype() == query.dtype() && (!grads || grad.dtype() == query.dtype());
+    const DType wide = value_type(query.dtype());
+    const bool alike = key.dtype() == query.dtype() && value.dtype() == query.dtype() && (!grad || grad->dtype() == query.dtype());
     const bool narrow = query.dtype() == DType::BFloat16 && alike && query.size(3) > 0 && value.size(3) > 0 && has_tiles();
     const DType operands = narrow ? DType::BFloat16 : wide;
-    Tensor q = to(query, operands), k = to(key, operands), v = to(value, operands), g = grads ? to(grad, operands) : grad;
-    Tensor m = mask.defined() ? to(mask, wide) : mask;
-    if (m.defined()) m = expand(m, {q.size(0), q.size(1), q.size(2), k.size(2)});
-    library::Attention problem{wide, q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), plane_of(q), plane_of(k), plane_of(v),
-                               m.defined() ? plane_of(m) : library::Plane4(), scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))),
-                               causal, plane_of(out), narrow ? wide : query.dtype(), logs.data(), narrow};
-    Unlocked unlocked(q.numel() > 4096);
-    if (grads) library::attention_backward(problem, plane_of(g), plane_of(grads[0]), plane_of(grads[1]), plane_of(grads[2]));
-    else library::attention(problem);
+    for (const Tensor* each : {&query, &key, &value}) call.reads_as_it_lies(*each, operands);
+    if (mask.defined()) expanded_strides(mask.sizes(), mask.strides(), {query.size(0), query.size(1), query.size(2), key.size(2)});   // raises where it does not fit
+    call.reads_as_it_lies(mask, wide);
+    if (grad) call.reads_as_it_lies(*grad, operands);
+    call.costs(16 * query.numel());
+    return {scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3)))), causal, narrow, narrow ? wide : query.dtype()};
+}
+
+library::Attention problem_of(const Attention& a, DType wide, const Array& q, const Array& k, const Array& v, const Array& mask, const Array& out, const Array& logs) {
+    return {wide, q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), plane_of(q), plane_of(k), plane_of(v),
+            mask.defined() ? plane_of(mask) : library::Plane4(), a.scale, a.causal, plane_of(out), a.result, logs.data(), a.narrow};
 }
 
 Tensor on_meta(IntList sizes, DType dtype) { return make_tensor(sizes, dtype, Device{DeviceType::Meta}); }
@@ -67,13 +77,22 @@ bool check_bags(const Tensor& weight, const Tensor& indices, const Tensor& bags,
 OPERATORS(embedding) {
     declare("embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor", {
         doc("Rows of a table; the row padding_idx gets no gradient"), in(space::Torch), no_out(),
-        kernel([](const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
+        kernel([](KernelCall& call, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
             KINDLING_CHECK(Runtime, weight.dim() == 2, "'weight' must be 2-D");
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
                            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding)", scalar_type_name(indices.dtype()));
             Sizes sizes = indices.sizes();
             sizes.push_back(weight.size(1));
-            return view(index_select(weight, 0, reshape(indices, {-1})), sizes);
+            call.reads_as_it_lies(weight);
+            call.reads(indices, DType::Int64);
+            call.gives(sizes, weight.dtype());
+            call.runs_if_empty();     // indices are checked all the same
+        }, [](const Array& weight, const Array& indices, const Array& result) {
+            const auto* rows = indices.data_ptr<int64_t>();
+            KINDLING_CHECK(Index, !library::find_outside(rows, indices.numel(), weight.size(0)), "index out of range in self");
+            if (!result.numel()) return;
+            const int64_t *sizes = weight.sizes().data(), *strides = weight.strides().data();
+            library::gather_places({weight.dtype(), 0, 1, sizes, strides, sizes + 1, strides + 1, rows, indices.numel(), strides[0]}, weight.data(), result.data());
         }),
         derivative("weight", GIVEN(Tensor grad, Tensor indices, IntList weight_sizes, int64_t padding_idx, bool scale_grad_by_freq, bool sparse) {
             if (sparse) return embedding_sparse_backward(grad, indices, weight_sizes[0], padding_idx, scale_grad_by_freq);
@@ -326,17 +345,21 @@ OPERATORS(embedding) {
     declare("_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)", {
         doc("Attention of [batch, heads, rows, depth] block by block, without its scores in memory; also the logarithm of each row's sum"),
         in(space::Torch), no_out(),
-        kernel([](const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
+        kernel([](KernelCall& call, const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
             KINDLING_CHECK(Runtime, query.dim() == 4 && key.dim() == 4 && value.dim() == 4, "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {(B, H, T, K)}");
             KINDLING_CHECK(Runtime, dropout_p == 0, "scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0");
             KINDLING_CHECK(Runtime, is_floating(query.dtype()), "scaled_dot_product_attention_flash_attention: Expected data type in FP32, FP64, BF16, FP16, but got %s instead.", name(query.dtype()));
-            bool like = value.size(3) == query.size(3);
+            const Attention attention = attention_of(call, query, key, value, attn_mask, is_causal, scale, nullptr);
+            const bool like = value.size(3) == query.size(3);
+            const DType wide = value_type(query.dtype());
             Sizes shape = query.sizes();
             shape[3] = value.size(3);
-            Tensor out = make_tensor(shape, like ? preserved_strides(shape, query.strides(), query.impl()->non_overlapping_dense) : contiguous_strides(shape), value_type(query.dtype()), query.device());
-            Tensor logs = make_tensor({shape[0], shape[1], shape[2]}, value_type(query.dtype()), query.device());
-            if (!out.is_meta()) attend(query, key, value, attn_mask, is_causal, scale, out, logs, Tensor(), nullptr);
-            return std::tuple<Tensor, Tensor>(to(out, query.dtype()), logs);
+            KernelCall::Result& out = call.gives(shape, query.dtype()).computed_in(wide).written_as_it_lies();
+            if (like) out.preserves(query);
+            call.gives({shape[0], shape[1], shape[2]}, wide);
+            return attention;
+        }, [](const Attention& a, const Array& query, const Array& key, const Array& value, const Array& mask, const Array& out, const Array& logs) {
+            library::attention(problem_of(a, out.dtype(), query, key, value, mask, out, logs));
         }),
         derivative("query, key, value", GIVEN(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor result0, Tensor result1, double dropout_p, bool is_causal, Tensor attn_mask, std::optional<double> scale) {
             if (!grad.defined()) return std::tuple<Tensor, Tensor, Tensor>();
@@ -355,15 +378,20 @@ OPERATORS(embedding) {
     });
     declare("_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", {
         doc("The gradients of attention, its weights computed anew block by block"), in(space::Torch), no_out(), not_differentiable(),
-        kernel([](const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out, const Tensor& logsumexp, double, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
-            DType wide = value_type(query.dtype());
+        kernel([](KernelCall& call, const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out, const Tensor& logsumexp, double, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
+            const DType wide = value_type(query.dtype());
             KINDLING_CHECK(Runtime, is_floating(query.dtype()) && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && out.dim() == 4 && grad_out.sizes() == out.sizes() &&
                            logsumexp.numel() == query.size(0) * query.size(1) * query.size(2) && out.numel() == logsumexp.numel() * value.size(3) && logsumexp.dtype() == wide,
                            "_scaled_dot_product_flash_attention_for_cpu_backward: gradient %s, output %s and logsumexp %s do not fit query %s and value %s",
                            str(grad_out).c_str(), str(out).c_str(), str(logsumexp).c_str(), str(query).c_str(), str(value).c_str());
-            Tensor grads[3] = {zeros(query.sizes(), wide), zeros(key.sizes(), wide), zeros(value.sizes(), wide)};
-            attend(query, key, value, attn_mask, is_causal, scale, to(out, wide), logsumexp, grad_out, grads);
-            return std::tuple<Tensor, Tensor, Tensor>(to(grads[0], query.dtype()), to(grads[1], key.dtype()), to(grads[2], value.dtype()));
+            const Attention attention = attention_of(call, query, key, value, attn_mask, is_causal, scale, &grad_out);
+            call.reads_as_it_lies(out, wide);
+            call.reads(logsumexp);
+            for (const Tensor* each : {&query, &key, &value}) call.gives(each->sizes(), each->dtype()).computed_in(wide).zeroed();
+            return attention;
+        }, [](const Attention& a, const Array& query, const Array& key, const Array& value, const Array& mask, const Array& grad, const Array& out, const Array& logs,
+              const Array& grad_query, const Array& grad_key, const Array& grad_value) {
+            library::attention_backward(problem_of(a, out.dtype(), query, key, value, mask, out, logs), plane_of(grad), plane_of(grad_query), plane_of(grad_key), plane_of(grad_value));
         }),
     });
     declare("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", {
