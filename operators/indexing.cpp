@@ -164,6 +164,11 @@ library::Indexed describe(const Tensor& self, int first, int count, const Offset
     return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.values, offsets.count, offsets.scale};
 }
 
+library::Indexed indexed_along(const Array& self, int64_t dim, const Array& index) {
+    const int64_t *sizes = self.sizes().data(), *strides = self.strides().data();
+    return {self.dtype(), static_cast<int>(dim), static_cast<int>(self.dim() - dim - 1), sizes, strides, sizes + dim + 1, strides + dim + 1, index.data_ptr<int64_t>(), index.numel(), self.stride(dim)};
+}
+
 /// Where PyTorch puts what is gathered: its iterator walks the tensor with steps of 0 where it is indexed, and the indices with steps
 /// of 0 elsewhere.
 Sizes gathered_strides(const Places& p) {
@@ -285,34 +290,31 @@ void put(const Tensor& self, TensorList indices, const Tensor& given, Write writ
     library::write_places(describe(places.self, places.first, places.count, offsets), self.data(), source.data(), write);
 }
 
-Tensor selected_rows(const Tensor& self, int64_t dim, const Tensor& index) {
+int64_t selected_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index) {
     dim = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Index, index.dim() <= 1, "index_select(): Index is supposed to be a vector");
     KINDLING_CHECK(Runtime, self.dim() || index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got %ld value(s)", index.numel());
     Sizes sizes = self.sizes();
     if (self.dim()) sizes[static_cast<size_t>(dim)] = index.numel();
     KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "index_select(): Expected dtype int32 or int64 for index");
-    Tensor result = make_tensor(sizes, self.dtype(), self.device());
-    if (result.is_meta()) return result;
-    Offsets offsets(self, dim, index, "index_select");
-    if (!result.numel()) return result;
-    if (self.dim() == 0) { copy_into(result, self); return result; }
-    Unlocked unlocked(result.numel() > 65536);
-    library::gather_places(describe(self, static_cast<int>(dim), 1, offsets), self.data(), result.data());
-    return result;
+    call.reads_as_it_lies(self);
+    call.reads(index, DType::Int64);
+    call.gives(sizes, self.dtype());
+    call.runs_if_empty();     // indices are checked all the same
+    return dim;
 }
 
 struct AlongCall {
-    Tensor index;
     Sizes self_strides, other_strides, index_strides, sizes;
     library::Along along;
-    AlongCall(const Tensor& self, int64_t dim, const Tensor& given, const Tensor& other) : index(to(given, DType::Int64)) {
+    /// The index is of int64.
+    AlongCall(const Array& self, int64_t dim, const Array& index, const Array& other) {
         sizes = index.dim() ? Sizes(index.sizes()) : Sizes{1};
         index_strides = index.dim() ? Sizes(index.strides()) : Sizes{1};
         self_strides = self.dim() ? Sizes(self.strides()) : Sizes{1};
         other_strides = other.dim() ? Sizes(other.strides()) : Sizes{1};
         along = {self.dtype(), static_cast<int>(sizes.size()), static_cast<int>(dim), sizes.data(), index_strides.data(),
-                 self_strides.data(), other_strides.data(), static_cast<const int64_t*>(index.data()), self.dim() ? self.size(dim) : 1};
+                 self_strides.data(), other_strides.data(), index.data_ptr<int64_t>(), self.dim() ? self.size(dim) : 1};
     }
     /// Null, or an index out of range. `copied`: what result is made a copy of on the way.
     const int64_t* write(const Tensor& result, const Tensor& source, Write how, const Tensor* copied) const {
@@ -376,7 +378,8 @@ Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Te
     if (dim == self.dim() - 1 && source.dim() == self.dim() && !(write == Write::Add && is_half(self.dtype()))) {   // rows of one element
         const bool one_pass = !in_place && dim > 0 && copies_as_it_lies(self);
         Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self, format);
-        AlongCall call(result, dim, expand(reshape(index, {-1}), source.sizes()), source);
+        Tensor places = to(expand(reshape(index, {-1}), source.sizes()), DType::Int64);
+        AlongCall call(Array(result.impl()), dim, Array(places.impl()), Array(source.impl()));
         Unlocked unlocked(source.numel() > 65536);
         const int64_t* bad = call.write(result, source, write, one_pass ? &self : nullptr);
         if (write == Write::Add && self.dim() == 2) call.check(bad);   // as torch: by way of scatter_add
@@ -428,21 +431,6 @@ void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Ten
                    str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim, str(source->sizes()).c_str());
 }
 
-Tensor gathered(const Tensor& self, int64_t dim, const Tensor& index) {
-    dim = wrap_dim(dim, self.dim());
-    check_along(self, dim, index, nullptr, "gather");
-    Tensor result = make_tensor(index.sizes(), self.dtype(), self.device());
-    if (result.is_meta() || !result.numel()) return result;
-    AlongCall call(self, dim, index, result);
-    const int64_t* bad;
-    {
-        Unlocked unlocked(result.numel() > 65536);
-        bad = library::gather_along(call.along, self.data(), result.data());
-    }
-    call.check(bad);
-    return result;
-}
-
 void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source, Write write, const Tensor* copied = nullptr) {
     if ((write == Write::Add || write == Write::Mul) && is_half(result.dtype())) {
         Tensor wide = to(copied ? *copied : result, DType::Float32);   // rounded once, at the end
@@ -450,7 +438,8 @@ void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const 
         copy_into(result, wide);
         return;
     }
-    AlongCall call(result, dim, index, source);
+    Tensor places = to(index, DType::Int64);
+    AlongCall call(Array(result.impl()), dim, Array(places.impl()), Array(source.impl()));
     const int64_t* bad;
     {
         Unlocked unlocked(index.numel() > 65536);
@@ -580,7 +569,12 @@ OPERATORS(indexing) {
     });
     declare("index_select(Tensor self, int dim, Tensor index) -> Tensor", {
         doc("The slices at the given places along a dimension"), takes_float8(), flags(trait::OutApart),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index) { return selected_rows(self, dim, index); }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index) { return selected_rows(call, self, dim, index); },
+               [](int64_t dim, const Array& self, const Array& index, const Array& result) {
+            KINDLING_CHECK(Index, !library::find_outside(index.data_ptr<int64_t>(), index.numel(), self.dim() ? self.size(dim) : 1), "index out of range in self");
+            if (!self.dim()) std::memcpy(result.data(), self.data(), self.element_size());
+            else if (result.numel()) library::gather_places(indexed_along(self, dim, index), self.data(), result.data());
+        }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index) {
             return index_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
         }),
@@ -670,7 +664,17 @@ OPERATORS(indexing) {
     });
     declare("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", {
         doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"), flags(trait::OutApart),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, bool) { return gathered(self, dim, index); }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, bool) {
+            dim = wrap_dim(dim, self.dim());
+            check_along(self, dim, index, nullptr, "gather");
+            call.reads_as_it_lies(self);
+            call.reads_as_it_lies(index, DType::Int64);
+            call.gives(index.sizes(), self.dtype());
+            return dim;
+        }, [](int64_t dim, const Array& self, const Array& index, const Array& result) {
+            AlongCall along(self, dim, index, result);
+            along.check(library::gather_along(along.along, self.data(), result.data()));
+        }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index, bool sparse_grad) {
             if (sparse_grad) return gathered_places(grad, self_sizes, dim, index);
             return scatter_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
