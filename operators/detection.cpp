@@ -30,40 +30,38 @@ Regions regions(const Pooling& kind, IntList input, const Tensor& rois, DType dt
     return {worked(dtype), kind.by_position, kind.is_sampled, kind.half_pixel, kind.sampling, scale, rois.size(0), input[0], input[1], input[2], input[3], input[1] / cells, rows, columns};
 }
 
-Tensor means(const Pooling& kind, const Tensor& input, const Tensor& rois, double scale, int64_t rows, int64_t columns) {
+Regions means(KernelCall& call, const Pooling& kind, const Tensor& input, const Tensor& rois, double scale, int64_t rows, int64_t columns) {
     const Regions r = regions(kind, input.sizes(), rois, input.dtype(), scale, rows, columns);
-    Tensor result = make_tensor({r.count, r.cell_channels, rows, columns}, r.dtype, input.device());
-    if (!result.is_meta() && result.numel()) {
-        Tensor x = plain(input), where = plain(rois);
-        Unlocked unlocked(result.numel() > 4096);
-        library::region_means(r, x.data(), where.data(), result.data());
-    }
-    return to(result, input.dtype());
+    const Sizes sizes{r.count, r.cell_channels, rows, columns};
+    call.reads(input, r.dtype);
+    call.reads(rois, r.dtype);
+    call.gives(sizes, input.dtype()).computed_in(r.dtype);
+    if (kind.by_position) call.gives(sizes, DType::Int32);   // which channel each cell read
+    call.costs(16 * checked_numel(sizes));
+    return r;
 }
+constexpr auto region_means = [](const Regions& r, const Array& input, const Array& rois, const Array& result) {
+    library::region_means(r, input.data(), rois.data(), result.data());
+};
+constexpr auto region_means_by_position = [](const Regions& r, const Array& input, const Array& rois, const Array& result, const Array& channels) {
+    region_means(r, input, rois, result);
+    const int64_t cells = r.cell_channels * r.rows * r.columns;
+    for (int64_t i = 0; i < channels.numel(); i++) channels.data_ptr<int32_t>()[i] = static_cast<int32_t>(i % cells);
+};
 
-Tensor gradient(const Pooling& kind, const Tensor& grad, const Tensor& rois, const Tensor& places, double scale, int64_t rows, int64_t columns, IntList sizes) {
+Regions gradient(KernelCall& call, const Pooling& kind, const Tensor& grad, const Tensor& rois, double scale, int64_t rows, int64_t columns, IntList sizes) {
     const Regions r = regions(kind, sizes, rois, grad.dtype(), scale, rows, columns);
     const Sizes expected{r.count, r.cell_channels, rows, columns};
     KINDLING_CHECK(Runtime, grad.sizes() == IntList(expected), "%s: expected a gradient of shape %s, but got %s", kind.name, str(IntList(expected)).c_str(), str(grad.sizes()).c_str());
-    Tensor result = make_tensor(sizes, r.dtype, grad.device());
-    if (!result.is_meta()) {
-        Tensor g = plain(grad), where = plain(rois);
-        if (places.defined()) {
-            KINDLING_CHECK(Runtime, places.sizes() == g.sizes() && places.dtype() == DType::Int32, "%s: expected an argmax of int32 and of the gradient's shape", kind.name);
-            library::region_maxima_gradient(r, g.data(), where.data(), contiguous(places).data_ptr<int32_t>(), result.data());
-        } else {
-            Unlocked unlocked(g.numel() > 4096);
-            library::region_means_gradient(r, g.data(), where.data(), result.data());
-        }
-    }
-    return to(result, grad.dtype());
+    call.reads(grad, r.dtype);
+    call.reads(rois, r.dtype);
+    call.gives(sizes, grad.dtype()).computed_in(r.dtype);
+    call.costs(16 * grad.numel());
+    return r;
 }
-
-/// Which channel each cell read.
-Tensor channel_mapping(const Tensor& pooled) {
-    const int64_t cells = pooled.size(1) * pooled.size(2) * pooled.size(3);
-    return clone(expand(view(arange(Scalar(cells), DType::Int32), {1, pooled.size(1), pooled.size(2), pooled.size(3)}), pooled.sizes()), MemoryFormat::Contiguous);
-}
+constexpr auto region_means_gradient = [](const Regions& r, const Array& grad, const Array& rois, const Array& result) {
+    library::region_means_gradient(r, grad.data(), rois.data(), result.data());
+};
 
 constexpr Pooling max_pooling{"roi_pool"}, position_pooling{"ps_roi_pool", true};
 constexpr Pooling alignment(int64_t sampling, bool aligned) { return {"roi_align", false, true, aligned, sampling}; }
@@ -132,63 +130,57 @@ OPERATORS(detection) {
     });
     declare("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor", {
         doc("The mean of points between the pixels in each cell of regions (RoIAlign; He et al., 2017)"), takes(kind::Floats), raises_by_value(),
-        kernel([](const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio, bool aligned) {
-            return means(alignment(sampling_ratio, aligned), input, rois, spatial_scale, pooled_height, pooled_width);
-        }),
+        kernel([](KernelCall& call, const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio, bool aligned) {
+            return means(call, alignment(sampling_ratio, aligned), input, rois, spatial_scale, pooled_height, pooled_width);
+        }, region_means),
         derivative("input", GIVEN(Tensor grad, IntList input_sizes, Tensor rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio, bool aligned) {
             return torchvision__roi_align_backward(grad, rois, spatial_scale, pooled_height, pooled_width, input_sizes[0], input_sizes[1], input_sizes[2], input_sizes[3], sampling_ratio, aligned);
         }),
     });
     declare("torchvision::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool aligned) -> Tensor", {
         doc("The gradient of roi_align's input"), takes(kind::Floats), no_derivative(),
-        kernel([](const Tensor& grad, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t batch_size, int64_t channels, int64_t height, int64_t width, int64_t sampling_ratio, bool aligned) {
-            return gradient(alignment(sampling_ratio, aligned), grad, rois, Tensor(), spatial_scale, pooled_height, pooled_width, {batch_size, channels, height, width});
-        }),
+        kernel([](KernelCall& call, const Tensor& grad, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t batch_size, int64_t channels, int64_t height, int64_t width, int64_t sampling_ratio, bool aligned) {
+            return gradient(call, alignment(sampling_ratio, aligned), grad, rois, spatial_scale, pooled_height, pooled_width, {batch_size, channels, height, width});
+        }, region_means_gradient),
     });
     declare("torchvision::ps_roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio) -> (Tensor, Tensor)", {
         doc("roi_align where each cell reads a channel of its own, and which that was (Li et al., 2017)"), takes(kind::Floats), raises_by_value(),
-        kernel([](const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio) {
-            Tensor pooled = means(position_alignment(sampling_ratio), input, rois, spatial_scale, pooled_height, pooled_width);
-            return std::tuple<Tensor, Tensor>(pooled, channel_mapping(pooled));
-        }),
+        kernel([](KernelCall& call, const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio) {
+            return means(call, position_alignment(sampling_ratio), input, rois, spatial_scale, pooled_height, pooled_width);
+        }, region_means_by_position),
         derivative("input", GIVEN(Tensor grad, IntList input_sizes, Tensor rois, Tensor result1, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio) {
             return torchvision__ps_roi_align_backward(grad, rois, result1, spatial_scale, pooled_height, pooled_width, sampling_ratio, input_sizes[0], input_sizes[1], input_sizes[2], input_sizes[3]);
         }),
     });
     declare("torchvision::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor", {
         doc("The gradient of ps_roi_align's input"), takes(kind::Floats), no_derivative(),
-        kernel([](const Tensor& grad, const Tensor& rois, const Tensor&, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio, int64_t batch_size, int64_t channels, int64_t height, int64_t width) {
-            return gradient(position_alignment(sampling_ratio), grad, rois, Tensor(), spatial_scale, pooled_height, pooled_width, {batch_size, channels, height, width});
-        }),
+        kernel([](KernelCall& call, const Tensor& grad, const Tensor& rois, const Tensor&, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio, int64_t batch_size, int64_t channels, int64_t height, int64_t width) {
+            return gradient(call, position_alignment(sampling_ratio), grad, rois, spatial_scale, pooled_height, pooled_width, {batch_size, channels, height, width});
+        }, region_means_gradient),
     });
     declare("torchvision::ps_roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)", {
         doc("The mean of the pixels in each cell of regions, each cell in a channel of its own, and which that was (R-FCN; Dai et al., 2016)"), takes(kind::Floats), raises_by_value(),
-        kernel([](const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width) {
-            Tensor pooled = means(position_pooling, input, rois, spatial_scale, pooled_height, pooled_width);
-            return std::tuple<Tensor, Tensor>(pooled, channel_mapping(pooled));
-        }),
+        kernel([](KernelCall& call, const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width) {
+            return means(call, position_pooling, input, rois, spatial_scale, pooled_height, pooled_width);
+        }, region_means_by_position),
         derivative("input", GIVEN(Tensor grad, IntList input_sizes, Tensor rois, Tensor result1, double spatial_scale, int64_t pooled_height, int64_t pooled_width) {
             return torchvision__ps_roi_pool_backward(grad, rois, result1, spatial_scale, pooled_height, pooled_width, input_sizes[0], input_sizes[1], input_sizes[2], input_sizes[3]);
         }),
     });
     declare("torchvision::_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor", {
         doc("The gradient of ps_roi_pool's input"), takes(kind::Floats), no_derivative(),
-        kernel([](const Tensor& grad, const Tensor& rois, const Tensor&, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t batch_size, int64_t channels, int64_t height, int64_t width) {
-            return gradient(position_pooling, grad, rois, Tensor(), spatial_scale, pooled_height, pooled_width, {batch_size, channels, height, width});
-        }),
+        kernel([](KernelCall& call, const Tensor& grad, const Tensor& rois, const Tensor&, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t batch_size, int64_t channels, int64_t height, int64_t width) {
+            return gradient(call, position_pooling, grad, rois, spatial_scale, pooled_height, pooled_width, {batch_size, channels, height, width});
+        }, region_means_gradient),
     });
     declare("torchvision::roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)", {
         doc("The maximum of each cell of regions, and where it is in its plane (Fast R-CNN; Girshick, 2015)"), takes(kind::Floats), raises_by_value(),
-        kernel([](const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width) {
-            const Regions r = regions(max_pooling, input.sizes(), rois, input.dtype(), spatial_scale, pooled_height, pooled_width);
-            const Sizes sizes{r.count, r.channels, r.rows, r.columns};
-            Tensor result = make_tensor(sizes, r.dtype, input.device()), places = make_tensor(sizes, DType::Int32, input.device());
-            if (!result.is_meta() && result.numel()) {
-                Tensor x = plain(input), where = plain(rois);
-                Unlocked unlocked(result.numel() > 4096);
-                library::region_maxima(r, x.data(), where.data(), result.data(), places.data_ptr<int32_t>());
-            }
-            return std::tuple<Tensor, Tensor>(to(result, input.dtype()), places);
+        kernel([](KernelCall& call, const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width) {
+            const Regions r = means(call, max_pooling, input, rois, spatial_scale, pooled_height, pooled_width);
+            call.gives({r.count, r.channels, r.rows, r.columns}, DType::Int32);
+            return r;
+        }, [](const Regions& r, const Array& input, const Array& rois, const Array& result, const Array& places) {
+            library::region_maxima(r, input.data(), rois.data(), result.data(), places.data_ptr<int32_t>());
         }),
         derivative("input", GIVEN(Tensor grad, IntList input_sizes, Tensor rois, Tensor result1, double spatial_scale, int64_t pooled_height, int64_t pooled_width) {
             return torchvision__roi_pool_backward(grad, rois, result1, spatial_scale, pooled_height, pooled_width, input_sizes[0], input_sizes[1], input_sizes[2], input_sizes[3]);
@@ -196,8 +188,13 @@ OPERATORS(detection) {
     });
     declare("torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor", {
         doc("The gradient of roi_pool's input"), takes(kind::Floats), no_derivative(),
-        kernel([](const Tensor& grad, const Tensor& rois, const Tensor& argmax, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t batch_size, int64_t channels, int64_t height, int64_t width) {
-            return gradient(max_pooling, grad, rois, argmax, spatial_scale, pooled_height, pooled_width, {batch_size, channels, height, width});
+        kernel([](KernelCall& call, const Tensor& grad, const Tensor& rois, const Tensor& argmax, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t batch_size, int64_t channels, int64_t height, int64_t width) {
+            const Regions r = gradient(call, max_pooling, grad, rois, spatial_scale, pooled_height, pooled_width, {batch_size, channels, height, width});
+            KINDLING_CHECK(Runtime, argmax.sizes() == grad.sizes() && argmax.dtype() == DType::Int32, "roi_pool: expected an argmax of int32 and of the gradient's shape");
+            call.reads(argmax);
+            return r;
+        }, [](const Regions& r, const Array& grad, const Array& rois, const Array& argmax, const Array& result) {
+            library::region_maxima_gradient(r, grad.data(), rois.data(), argmax.data_ptr<int32_t>(), result.data());
         }),
     });
     declare("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor", {
