@@ -1,4 +1,6 @@
 // operators/fourier.cpp: Fourier transforms, over three primitives: complex to complex, real to complex and back.
+#include <cstring>
+
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/fft.h"
@@ -23,66 +25,67 @@ double factor(int64_t normalization, int64_t n) {
     return normalization == None ? 1 : normalization == Root ? 1 / __builtin_sqrt(size) : 1 / size;
 }
 
-library::Fourier along(const Tensor& t, DType real, int64_t dim, int64_t n, bool forward, double scale) {
+library::Fourier along(IntList sizes, DType real, int64_t dim, int64_t n, bool forward, double scale) {
     library::Fourier f{real, 1, n, 1, forward, scale};
-    for (int64_t d = 0; d < t.dim(); d++) {
-        if (d < dim) f.outer *= t.size(d);
-        if (d > dim) f.inner *= t.size(d);
+    for (size_t d = 0; d < sizes.size(); d++) {
+        if (static_cast<int64_t>(d) < dim) f.outer *= sizes[d];
+        if (static_cast<int64_t>(d) > dim) f.inner *= sizes[d];
     }
     return f;
 }
 
-Tensor complex_transform(const Tensor& self, IntList dim, int64_t normalization, bool forward) {
-    KINDLING_CHECK(Runtime, self.is_complex(), "_fft_c2c: Expected a complex tensor");
-    KINDLING_CHECK(Runtime, dim.empty() || self.dim() > 0, "_fft_c2c: Expected a tensor with dimensions");
-    Tensor out = make_tensor(self.sizes(), self.dtype(), self.device());
-    if (out.is_meta() || !out.numel()) return out;
-    const bool copied = dim.empty() || !self.is_contiguous();
-    if (copied) copy_into(out, self);
-    const void* from = copied ? out.data() : self.data();  // what the next dimension reads: the argument, then the result
-    Unlocked unlocked(out.numel() > 4096);
-    for (size_t i = dim.size(); i-- > 0;) {
-        int64_t d = wrap_dim(dim[i], self.dim()), n = self.size(d);
-        library::fft_complex(along(out, to_real(self.dtype()), d, n, forward, factor(normalization, n)), from, out.data());
-        from = out.data();
-    }
-    return out;
+struct Transform {
+    IntList dims;            // as given: negative ones count from the end
+    int64_t normalization;
+    bool forward;
+};
+
+Transform transform_of(KernelCall& call, IntList sizes, DType dtype, const Tensor& self, IntList dim, int64_t normalization, bool forward) {
+    for (int64_t d : dim) wrap_dim(d, self.dim());           // refuses what is out of range
+    call.gives(sizes, dtype);
+    call.costs(16 * self.numel());
+    return {dim, normalization, forward};
 }
 
-Tensor from_real(const Tensor& self, IntList dim, int64_t normalization, bool onesided) {
+int64_t dim_at(const Transform& t, size_t i, IntList sizes) { return t.dims[i] < 0 ? t.dims[i] + static_cast<int64_t>(sizes.size()) : t.dims[i]; }
+
+/// Transforms the first `count` dimensions, the last of them first. The next one reads what the one before wrote.
+void transform_dims(const Transform& t, size_t count, IntList sizes, DType dtype, const void* from, void* to) {
+    for (size_t i = count; i-- > 0; from = to) {
+        const int64_t d = dim_at(t, i, sizes), n = sizes[static_cast<size_t>(d)];
+        library::fft_complex(along(sizes, to_real(dtype), d, n, t.forward, factor(t.normalization, n)), from, to);
+    }
+}
+
+constexpr auto complex_transform = [](const Transform& t, const Array& self, const Array& result) {
+    if (t.dims.empty()) std::memcpy(result.data(), self.data(), static_cast<size_t>(self.numel()) * self.element_size());
+    transform_dims(t, t.dims.size(), self.sizes(), self.dtype(), self.data(), result.data());
+};
+
+Transform from_real(KernelCall& call, const Tensor& self, IntList dim, int64_t normalization, bool onesided) {
     KINDLING_CHECK(Runtime, is_floating(self.dtype()), "_fft_r2c: Expected a real floating point tensor");
     KINDLING_CHECK(Runtime, !dim.empty(), "_fft_r2c: Expected at least one dimension");
-    if (!onesided) return complex_transform(to(self, to_complex(self.dtype())), dim, normalization, true);
-    KINDLING_CHECK(Runtime, self.dim() > 0, "_fft_r2c: Expected a tensor with dimensions");
-    int64_t last = wrap_dim(dim.back(), self.dim()), n = self.size(last);
+    KINDLING_CHECK(Runtime, self.dim() > 0, "_fft_%s: Expected a tensor with dimensions", onesided ? "r2c" : "c2c");
     Sizes sizes = self.sizes();
-    sizes[static_cast<size_t>(last)] = n / 2 + 1;
-    Tensor out = make_tensor(sizes, to_complex(self.dtype()), self.device());
-    if (out.is_meta() || !out.numel()) return out;
-    Tensor in = contiguous(self);
-    {
-        Unlocked unlocked(out.numel() > 4096);
-        library::fft_from_real(along(out, self.dtype(), last, n, true, factor(normalization, n)), in.data(), out.data());
+    if (onesided) {
+        auto last = static_cast<size_t>(wrap_dim(dim.back(), self.dim()));
+        sizes[last] = sizes[last] / 2 + 1;
     }
-    return dim.size() == 1 ? out : complex_transform(out, IntList(dim.data(), dim.size() - 1), normalization, true);
+    call.reads(self, onesided ? self.dtype() : to_complex(self.dtype()));
+    return transform_of(call, sizes, to_complex(self.dtype()), self, dim, normalization, true);
 }
 
-Tensor to_real_values(const Tensor& self, IntList dim, int64_t normalization, int64_t n) {
+Transform to_real_values(KernelCall& call, const Tensor& self, IntList dim, int64_t normalization, int64_t n) {
     KINDLING_CHECK(Runtime, self.is_complex(), "_fft_c2r: Expected a complex tensor");
     KINDLING_CHECK(Runtime, !dim.empty(), "_fft_c2r: Expected at least one dimension");
     int64_t last = wrap_dim(dim.back(), self.dim());
     Sizes sizes = self.sizes();
     KINDLING_CHECK(Runtime, self.dim() > 0, "_fft_c2r: Expected a tensor with dimensions");
     sizes[static_cast<size_t>(last)] = n;
-    Tensor out = make_tensor(sizes, to_real(self.dtype()), self.device());
-    if (out.is_meta() || !out.numel()) return out;
-    Tensor in = dim.size() == 1 ? contiguous(self) : complex_transform(self, IntList(dim.data(), dim.size() - 1), normalization, false);
-    if (in.size(last) != n / 2 + 1) in = contiguous(narrow(in, last, 0, n / 2 + 1));
-    {
-        Unlocked unlocked(out.numel() > 4096);
-        library::fft_to_real(along(out, out.dtype(), last, n, false, factor(normalization, n)), in.data(), out.data());
-    }
-    return out;
+    Tensor half = self.size(last) != n / 2 + 1 && checked_numel(sizes) ? narrow(self, last, 0, n / 2 + 1) : self;
+    call.reads(half);
+    if (dim.size() > 1) call.needs_workspace(half.numel() * static_cast<int64_t>(self.element_size()));
+    return transform_of(call, sizes, to_real(self.dtype()), self, dim, normalization, false);
 }
 
 // ---- arguments
@@ -240,12 +243,23 @@ DType frequency_dtype(DType dtype, const char* name) {
 OPERATORS(fourier) {
     declare("_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor", {
         doc("The Fourier transform of complex values over dimensions"), has_out(), in(space::Torch), linear(),
-        kernel([](const Tensor& self, IntList dim, int64_t normalization, bool forward) { return complex_transform(self, dim, normalization, forward); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList dim, int64_t normalization, bool forward) {
+            KINDLING_CHECK(Runtime, self.is_complex(), "_fft_c2c: Expected a complex tensor");
+            KINDLING_CHECK(Runtime, dim.empty() || self.dim() > 0, "_fft_c2c: Expected a tensor with dimensions");
+            call.reads(self);
+            return transform_of(call, self.sizes(), self.dtype(), self, dim, normalization, forward);
+        }, complex_transform),
         derivative("self", GIVEN(Tensor grad, IntList dim, int64_t normalization, bool forward) { return _fft_c2c(grad, dim, normalization, !forward); }),
     });
     declare("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", {
         doc("The Fourier transform of real values over dimensions; the last one halved if onesided"), has_out(), in(space::Torch), linear(),
-        kernel([](const Tensor& self, IntList dim, int64_t normalization, bool onesided) { return from_real(self, dim, normalization, onesided); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList dim, int64_t normalization, bool onesided) { return from_real(call, self, dim, normalization, onesided); },
+               [](const Transform& t, const Array& self, const Array& result) {
+            if (self.is_complex()) return complex_transform(t, self, result);
+            const int64_t last = dim_at(t, t.dims.size() - 1, self.sizes()), n = self.size(last);
+            library::fft_from_real(along(result.sizes(), self.dtype(), last, n, true, factor(t.normalization, n)), self.data(), result.data());
+            transform_dims(t, t.dims.size() - 1, result.sizes(), result.dtype(), result.data(), result.data());
+        }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList dim, int64_t normalization, bool onesided) {
             Tensor whole = grad;
             if (onesided) {
@@ -257,7 +271,12 @@ OPERATORS(fourier) {
     });
     declare("_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor", {
         doc("The inverse Fourier transform of a half spectrum, to real values"), has_out(), in(space::Torch), linear(),
-        kernel([](const Tensor& self, IntList dim, int64_t normalization, int64_t n) { return to_real_values(self, dim, normalization, n); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList dim, int64_t normalization, int64_t n) { return to_real_values(call, self, dim, normalization, n); },
+               [](const Transform& t, const Array& self, const Array& result, Workspace room) {
+            const int64_t last = dim_at(t, t.dims.size() - 1, self.sizes()), n = result.size(last);
+            transform_dims(t, t.dims.size() - 1, self.sizes(), self.dtype(), self.data(), room.data);
+            library::fft_to_real(along(result.sizes(), result.dtype(), last, n, false, factor(t.normalization, n)), t.dims.size() > 1 ? room.data : self.data(), result.data());
+        }),
         derivative("self", GIVEN(Tensor grad, IntList dim, int64_t normalization, int64_t last_dim_size) {
             return doubled(_fft_r2c(grad, dim, normalization, true), dim.back(), last_dim_size);
         }),
