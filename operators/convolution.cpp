@@ -157,20 +157,22 @@ Tensor of_integers(const Shape& shape, const Tensor& input, const Tensor& weight
     return add(out, reshape(bias, along));
 }
 
-Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed,
-                 IntList output_padding, int64_t groups) {
-    Shape shape = check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
-    Tensor result = make_tensor(shape.out, input.dtype(), input.device());
-    if (result.is_meta() || !result.numel()) return result;
-    if (is_integral(input.dtype())) return in_format(of_integers(shape, input, weight, bias, transposed), channels_last(input, weight));
-    Tensor x = contiguous(input), w = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
-    {
-        Unlocked unlocked(true);
-        if (!transposed) library::convolution(shape.c, x.data(), w.data(), b.defined() ? b.data() : nullptr, result.data());
-        else library::convolution_input_gradient(shape.c, x.data(), w.data(), b.defined() ? b.data() : nullptr, result.data());
-    }
-    return in_format(result, channels_last(input, weight));
+/// A result in the memory format of `input` or `weight`.
+void give(KernelCall& call, IntList sizes, DType dtype, const Tensor& input, const Tensor& weight) {
+    KernelCall::Result& result = call.gives(sizes, dtype);
+    if (sizes.size() >= 4 && channels_last(input, weight)) result.laid_out(format_strides(sizes, sizes.size() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d));
 }
+
+int64_t multiplications(const library::Convolution& c) {
+    int64_t count = c.batch * c.in_channels * c.out_channels / c.groups;
+    for (int d = 0; d < c.dims; d++) count *= c.kernel[d] * c.out[d];
+    return count;
+}
+
+struct Convolved {
+    library::Convolution c;
+    bool transposed;
+};
 
 /// A single value is meant for every dimension; unbatched inputs get a batch of one.
 Tensor plain(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed,
@@ -214,8 +216,19 @@ Tensor padded_by_name(const Tensor& input, const Tensor& weight, const Tensor& b
 OPERATORS(convolution) {
     declare("convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor", {
         doc("Cross-correlation over one to three dimensions, or its transpose"), in(space::Torch), no_out(),
-        kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
-            return convolved(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+        kernel([](KernelCall& call, const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
+            Shape shape = check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+            for (const Tensor* each : {&input, &weight, &bias}) call.reads(*each);
+            give(call, shape.out, input.dtype(), input, weight);
+            call.costs(multiplications(shape.c));
+            if (is_integral(input.dtype()) && input.device().type != DeviceType::Meta && checked_numel(shape.out)) call.declines();
+            return Convolved{shape.c, transposed};
+        }, [](const Convolved& how, const Array& input, const Array& weight, const Array& bias, const Array& result) {
+            (how.transposed ? library::convolution_input_gradient : library::convolution)(how.c, input.data(), weight.data(), bias.data(), result.data());
+        }),
+        otherwise([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
+            Shape shape = check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+            return in_format(of_integers(shape, input, weight, bias, transposed), channels_last(input, weight));
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Wanted wanted) {
             bool mask[3] = {wanted[0], wanted[1], wanted[2]};
@@ -224,34 +237,30 @@ OPERATORS(convolution) {
     });
     declare("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", {
         doc("The gradients of a convolution's input, weight and bias"), in(space::Torch), no_out(),
-        kernel([](const Tensor& grad_output, const Tensor& input, const Tensor& weight, std::optional<IntList>, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Span<bool> output_mask) {
-            Shape shape = check(input, weight, Tensor(), stride, padding, dilation, transposed, output_padding, groups);
-            Tensor g = contiguous(grad_output), x = contiguous(input), w = contiguous(weight), gi, gw, gb;
-            bool last = channels_last(input, weight);
-            DType dtype = input.dtype();
-            if (dtype != g.dtype()) g = to(g, dtype);
-            if (is_complex(dtype)) { x = contiguous(resolve_conj(conj(x))); w = contiguous(resolve_conj(conj(w))); }
-            if (output_mask[0]) {
-                gi = input.numel() && g.numel() ? make_tensor(input.sizes(), dtype, input.device()) : zeros(input.sizes(), dtype);
-                if (!gi.is_meta() && gi.numel() && g.numel()) {
-                    if (!transposed) library::convolution_input_gradient(shape.c, g.data(), w.data(), nullptr, gi.data());
-                    else library::convolution(shape.c, g.data(), w.data(), nullptr, gi.data());
-                }
-                gi = in_format(gi, last);
+        kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& input, const Tensor& weight, std::optional<IntList>, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Span<bool> output_mask) {
+            const library::Convolution c = check(input, weight, Tensor(), stride, padding, dilation, transposed, output_padding, groups).c;
+            const DType dtype = input.dtype();
+            call.reads(grad_output, dtype);
+            for (const Tensor* each : {&input, &weight}) call.reads(is_complex(dtype) ? conj(*each) : *each);
+            if (!output_mask[0]) call.gives_none();
+            else give(call, input.sizes(), dtype, input, weight);
+            if (!output_mask[1]) call.gives_none();
+            else call.gives(weight.sizes(), dtype);
+            if (!output_mask[2]) call.gives_none();
+            else call.gives({input.size(1) ? grad_output.size(1) : transposed ? c.in_channels : c.out_channels}, dtype);
+            for (int i = 0; i < 3; i++) call.result(i).zeros = i == 2 ? !input.size(1) : !grad_output.numel();
+            call.costs(multiplications(c));
+            return Convolved{c, transposed};
+        }, [](const Convolved& how, const Array& grad, const Array& input, const Array& weight, const Array& grad_input, const Array& grad_weight, const Array& grad_bias) {
+            const bool some = grad.numel();
+            if (some && grad_input.defined() && grad_input.numel())
+                (how.transposed ? library::convolution : library::convolution_input_gradient)(how.c, grad.data(), weight.data(), nullptr, grad_input.data());
+            if (some && grad_weight.defined() && grad_weight.numel())
+                library::convolution_weight_gradient(how.c, how.transposed ? grad.data() : input.data(), how.transposed ? input.data() : grad.data(), grad_weight.data());
+            if (grad_bias.defined() && input.size(1)) {
+                const int64_t channels = grad.size(1), space = grad.numel() / std::max<int64_t>(grad.size(0) * channels, 1);
+                library::convolution_bias_gradient(grad.dtype(), grad.size(0), channels, space, grad.data(), grad_bias.data());
             }
-            if (output_mask[1]) {
-                gw = weight.numel() && g.numel() ? make_tensor(weight.sizes(), dtype, input.device()) : zeros(weight.sizes(), dtype);
-                if (!gw.is_meta() && gw.numel() && g.numel()) {
-                    if (!transposed) library::convolution_weight_gradient(shape.c, x.data(), g.data(), gw.data());
-                    else library::convolution_weight_gradient(shape.c, g.data(), x.data(), gw.data());
-                }
-            }
-            if (output_mask[2]) {
-                int64_t channels = g.size(1), space = g.numel() / std::max<int64_t>(g.size(0) * channels, 1);
-                gb = input.size(1) ? make_tensor({channels}, dtype, input.device()) : zeros({transposed ? shape.c.in_channels : shape.c.out_channels}, dtype);
-                if (input.size(1) && !gb.is_meta()) library::convolution_bias_gradient(dtype, g.size(0), channels, space, g.data(), gb.data());
-            }
-            return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),
         derivative("grad_output, input, weight", GIVEN(TensorList grads, Tensor grad_output, Tensor input, Tensor weight, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Wanted wanted) {
             // Everything is linear in each of the three: the second derivatives are convolutions again.
