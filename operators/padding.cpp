@@ -10,7 +10,6 @@
 #include "kernels/library/dtype_switch.h"
 #include "kernels/library/padding.h"
 #include "operators/declare.h"
-#include "operators/forms.h"
 
 namespace kindling {
 namespace {
@@ -19,43 +18,41 @@ namespace {
 
 enum class Fill : uint8_t { Reflect, Replicate, Circular };
 
-/// Where each place of a padded dimension of `size` reads.
-std::vector<int64_t> sources(Fill fill, int64_t size, int64_t before, int64_t after) {
-    std::vector<int64_t> result(static_cast<size_t>(size + before + after));
-    for (size_t i = 0; i < result.size(); i++) {
-        int64_t at = static_cast<int64_t>(i) - before;
-        switch (fill) {
+/// The last one to three dimensions of an input and its padding; the others are planes.
+struct Padding {
+    Fill fill;
+    int64_t planes = 1, in[3] = {1, 1, 1}, to[3] = {1, 1, 1}, before[3] = {}, after[3] = {};
+};
+
+/// Where each place of a padded dimension reads; returns the end of what it wrote.
+int64_t* write_sources(const Padding& p, int dim, int64_t* result) {
+    const int64_t size = p.in[dim], before = p.before[dim], after = p.after[dim];
+    for (int64_t i = 0; i < p.to[dim]; i++) {
+        int64_t at = i - before;
+        switch (p.fill) {
             case Fill::Reflect: at = at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at; break;
             case Fill::Replicate: at = at < 0 ? 0 : at >= size ? size - 1 : at; break;
             case Fill::Circular: {               // what a negative padding cuts off does not come in at the other side
                 int64_t first = std::max<int64_t>(-before, 0), left = size - first - std::max<int64_t>(-after, 0);
-                at = static_cast<int64_t>(i) - std::max<int64_t>(before, 0);
+                at = i - std::max<int64_t>(before, 0);
                 at = first + (at < 0 ? at + left : at >= left ? at - left : at);
                 break;
             }
         }
-        result[i] = at;
+        *result++ = at;
     }
     return result;
 }
 
-/// The last one to three dimensions of an input and its padding; the others are planes.
-struct Padding {
-    int dims;
-    Sizes out;
-    int64_t planes = 1, in[3] = {1, 1, 1}, to[3] = {1, 1, 1};
-    std::vector<int64_t> from[3];
-};
-
-Padding padding_of(Fill fill, IntList sizes, IntList pad, int dims) {
+/// `out` becomes the padded sizes. Asks for the workspace that pads_of fills.
+Padding padding_of(KernelCall& call, Fill fill, IntList sizes, IntList pad, int dims, Sizes& out) {
     int64_t rank = static_cast<int64_t>(sizes.size());
     KINDLING_CHECK(Runtime, dims >= 1 && dims <= 3 && pad.size() == 2 * static_cast<size_t>(dims), "padding size is expected to be %d, but got: %zu", 2 * dims, pad.size());
     bool fits = fill == Fill::Circular ? rank > dims : rank == dims + 1 || rank == dims + 2;
     for (int64_t d = rank == dims + 2 ? 1 : 0; fits && d < rank; d++) fits = sizes[static_cast<size_t>(d)] > 0 || fill == Fill::Circular;
     KINDLING_CHECK(Runtime, fits, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", dims + 1, dims + 2, str(sizes).c_str());
-    Padding p;
-    p.dims = dims;
-    p.out = sizes;
+    Padding p{fill};
+    out = sizes;
     for (int64_t d = 0; d < rank - dims; d++) p.planes *= sizes[static_cast<size_t>(d)];
     bool some = fill == Fill::Circular;
     for (int i = 0; i < dims; i++) {
@@ -76,16 +73,23 @@ Padding padding_of(Fill fill, IntList sizes, IntList pad, int dims) {
         }
         int at = 3 - dims + i;
         p.in[at] = size;
-        p.to[at] = p.out[d] = size + before + after;
-        p.from[at] = sources(fill, size, before, after);
+        p.before[at] = before;
+        p.after[at] = after;
+        p.to[at] = out[d] = size + before + after;
     }
-    KINDLING_CHECK(Runtime, some, "input of size %s is too small. Calculated output size: %s", str(sizes).c_str(), str(p.out).c_str());   // of several one may be 0
-    for (int i = 0; i < 3 - dims; i++) p.from[i] = {0};
+    KINDLING_CHECK(Runtime, some, "input of size %s is too small. Calculated output size: %s", str(sizes).c_str(), str(out).c_str());   // of several one may be 0
+    call.needs_workspace((p.to[0] + p.to[1] + p.to[2]) * static_cast<int64_t>(sizeof(int64_t)));
     return p;
 }
 
-library::Pads pads_of(const Padding& p) {
-    return {p.planes, {p.in[0], p.in[1], p.in[2]}, {p.to[0], p.to[1], p.to[2]}, {p.from[0].data(), p.from[1].data(), p.from[2].data()}};
+library::Pads pads_of(const Padding& p, Workspace room) {
+    library::Pads pads{p.planes, {p.in[0], p.in[1], p.in[2]}, {p.to[0], p.to[1], p.to[2]}, {}};
+    int64_t* next = room.as<int64_t>();
+    for (int i = 0; i < 3; i++) {
+        pads.from[i] = next;
+        next = write_sources(p, i, next);
+    }
+    return pads;
 }
 
 /// Calls f with a zero of the dtype sums of `dtype` are made in.
@@ -100,30 +104,30 @@ template <class F> void by_sum(DType dtype, F f) {
 void check_summable(DType dtype, const char* name) {
     KINDLING_CHECK(NotImplemented, is_floating(dtype) || is_complex(dtype), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
 }
-Tensor padded(Fill fill, const Tensor& self, IntList pad, int dims) {
-    Padding p = padding_of(fill, self.sizes(), pad, dims);
-    Tensor result = make_tensor(p.out, self.dtype(), self.device());
-    if (result.is_meta() || !result.numel()) return like_input(result, self);
-    Tensor x = contiguous(self);
-    {
-        Unlocked unlocked(result.numel() > 65536);
-        library::pad(pads_of(p), static_cast<int>(x.element_size()), x.data(), result.data());
-    }
-    return fill == Fill::Circular ? result : like_input(result, self);    // circular padding is slices put side by side
-}
 
-Tensor pad_gradient(Fill fill, const Tensor& grad, const Tensor& shape, IntList pad) {
+Padding padded(KernelCall& call, Fill fill, const Tensor& self, IntList pad, int dims) {
+    Sizes out;
+    Padding p = padding_of(call, fill, self.sizes(), pad, dims, out);
+    call.reads(self);
+    KernelCall::Result& result = call.gives(out, self.dtype());
+    if (fill != Fill::Circular) result.like(self);   // circular padding is slices put side by side
+    return p;
+}
+constexpr auto pad_planes = [](const Padding& p, const Array& self, const Array& result, Workspace room) {
+    library::pad(pads_of(p, room), static_cast<int>(self.element_size()), self.data(), result.data());
+};
+
+Padding pad_gradient(KernelCall& call, Fill fill, const Tensor& grad, const Tensor& shape, IntList pad) {
     IntList sizes = shape.sizes();
     KINDLING_CHECK(Runtime, fill == Fill::Reflect || fill == Fill::Replicate || fill == Fill::Circular, "_pad_backward: there is no fill %d", static_cast<int>(fill));
-    Padding p = padding_of(fill, sizes, pad, static_cast<int>(std::min<size_t>(pad.size() / 2, 4)));
-    KINDLING_CHECK(Runtime, grad.sizes() == IntList(p.out), "_pad_backward: expected a gradient of shape %s, got %s", str(p.out).c_str(), str(grad.sizes()).c_str());
+    Sizes out;
+    Padding p = padding_of(call, fill, sizes, pad, static_cast<int>(std::min<size_t>(pad.size() / 2, 4)), out);
+    KINDLING_CHECK(Runtime, grad.sizes() == IntList(out), "_pad_backward: expected a gradient of shape %s, got %s", str(out).c_str(), str(grad.sizes()).c_str());
     check_summable(grad.dtype(), "pad_backward");
-    Tensor g = contiguous(to(grad, value_type(grad.dtype()))), result = zeros(sizes, g.dtype(), std::nullopt, grad.device());
-    if (!result.is_meta() && g.numel()) {
-        Unlocked unlocked(g.numel() > 65536);
-        library::add_padded(pads_of(p), g.dtype(), g.data(), result.data());
-    }
-    return fill == Fill::Circular ? to(result, grad.dtype()) : like_input(to(result, grad.dtype()), shape);
+    call.reads(grad, value_type(grad.dtype()));
+    KernelCall::Result& result = call.gives(sizes, grad.dtype()).computed_in(value_type(grad.dtype())).zeroed();
+    if (fill != Fill::Circular) result.like(shape);
+    return p;
 }
 
 Tensor padded_by_mode(const Tensor& self, IntList pad, Text mode, std::optional<double> value) {
@@ -201,7 +205,13 @@ template <class T> std::vector<int64_t> window_starts(T sample, int64_t in, int6
     return result;
 }
 
-template <class T> void fractional_loops(int64_t planes, const int64_t* in, const int64_t* out, const int64_t* kernel, int dims, const T* x, const T* samples, T* y, int64_t* places) {
+struct Fractional {
+    int dims;
+    int64_t planes = 1, in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+};
+
+template <class T> void fractional_loops(const Fractional& f, const T* x, const T* samples, T* y, int64_t* places) {
+    const auto& [dims, planes, in, out, kernel] = f;
     for (int64_t plane = 0; plane < planes; plane++, x += in[0] * in[1] * in[2]) {
         std::vector<int64_t> starts[3];
         for (int i = 0; i < 3; i++) {
@@ -226,40 +236,40 @@ template <class T> void fractional_loops(int64_t planes, const int64_t* in, cons
     }
 }
 
-std::tuple<Tensor, Tensor> fractional(const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& samples, int dims, const char* name) {
+Fractional fractional(KernelCall& call, const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& samples, int dims, const char* name) {
     KINDLING_CHECK(Runtime, self.dim() == dims + 1 || self.dim() == dims + 2, "%s(): Expected %dD or %dD tensor, but got: %s", name, dims + 1, dims + 2, str(self.sizes()).c_str());
     const char* three = dims == 3 ? "three " : "";
     KINDLING_CHECK(Runtime, static_cast<int>(kernel_size.size()) == dims, "%s: kernel_size must either be a single Int or tuple of %sInts", name, three);
     KINDLING_CHECK(Runtime, static_cast<int>(output_size.size()) == dims, "%s: output_size must either be a single Int or tuple of %sInts", name, three);
     KINDLING_CHECK(Runtime, samples.dtype() == self.dtype(), "Expect _random_samples to have the same dtype as input");
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
-    int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, planes = 1;
+    Fractional f{dims};
     int64_t batch = self.dim() == dims + 2 ? self.size(0) : 1, channels = self.size(-dims - 1);
     KINDLING_CHECK(Runtime, samples.dim() == 3 && (samples.size(0) == batch || (self.dim() == dims + 1 && samples.size(0) > 1)) && samples.size(1) == channels && samples.size(2) == dims,
                    "Expect _random_samples to have shape [%ld, %ld, %d], got %s", batch, channels, dims, str(samples.sizes()).c_str());
     Sizes sizes;
-    for (int64_t d = 0; d < self.dim() - dims; d++) { planes *= self.size(d); sizes.push_back(self.size(d)); }
+    for (int64_t d = 0; d < self.dim() - dims; d++) { f.planes *= self.size(d); sizes.push_back(self.size(d)); }
     for (int64_t d = self.dim() == dims + 2 ? 1 : 0; d < self.dim(); d++)
         KINDLING_CHECK(Runtime, self.size(d) > 0, "%s(): Expected input to have non-zero size for non-batch dimensions, but got %s with dimension %ld being empty.", name, str(self.sizes()).c_str(), d);
     for (int i = 0; i < dims; i++) {
-        int at = 3 - dims + i;
-        in[at] = self.size(self.dim() - dims + i);
-        out[at] = output_size[static_cast<size_t>(i)];
-        kernel[at] = kernel_size[static_cast<size_t>(i)];
-        KINDLING_CHECK(Runtime, kernel[at] > 0 && out[at] >= 0, "%s: kernel_size must be greater than zero and output_size must not be negative", name);
+        const int at = 3 - dims + i;
+        const int64_t in = f.in[at] = self.size(self.dim() - dims + i), out = f.out[at] = output_size[static_cast<size_t>(i)], kernel = f.kernel[at] = kernel_size[static_cast<size_t>(i)];
+        KINDLING_CHECK(Runtime, kernel > 0 && out >= 0, "%s: kernel_size must be greater than zero and output_size must not be negative", name);
         static constexpr const char* lengths[] = {"time", "height", "width"};
-        KINDLING_CHECK(Runtime, out[at] <= in[at] - kernel[at] + 1, "%s(): pool %s %ld too large relative to input %s %ld", name, lengths[at], kernel[at], lengths[at], in[at]);
-        sizes.push_back(out[at]);
+        KINDLING_CHECK(Runtime, out <= in - kernel + 1, "%s(): pool %s %ld too large relative to input %s %ld", name, lengths[at], kernel, lengths[at], in);
+        sizes.push_back(out);
     }
-    DType inside = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
-    Tensor y = make_tensor(sizes, inside, self.device()), places = make_tensor(sizes, DType::Int64, self.device());
-    if (!y.is_meta() && y.numel()) {
-        Tensor x = contiguous(to(self, inside)), s = contiguous(to(samples, inside));
-        if (inside == DType::Float64) fractional_loops(planes, in, out, kernel, dims, x.data_ptr<double>(), s.data_ptr<double>(), y.data_ptr<double>(), places.data_ptr<int64_t>());
-        else fractional_loops(planes, in, out, kernel, dims, x.data_ptr<float>(), s.data_ptr<float>(), y.data_ptr<float>(), places.data_ptr<int64_t>());
-    }
-    return {to(y, self.dtype()), places};
+    const DType inside = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
+    call.reads(self, inside);
+    call.reads(samples, inside);
+    call.gives(sizes, self.dtype()).computed_in(inside);
+    call.gives(sizes, DType::Int64);
+    return f;
 }
+constexpr auto fractional_maxima = [](const Fractional& f, const Array& self, const Array& samples, const Array& values, const Array& places) {
+    if (self.dtype() == DType::Float64) fractional_loops(f, self.data_ptr<double>(), samples.data_ptr<double>(), values.data_ptr<double>(), places.data_ptr<int64_t>());
+    else fractional_loops(f, self.data_ptr<float>(), samples.data_ptr<float>(), values.data_ptr<float>(), places.data_ptr<int64_t>());
+};
 
 // ---- connectionist temporal classification (Graves et al., 2006)
 
@@ -278,19 +288,17 @@ template <class T> struct Logs {
 
 struct Alignment {
     int64_t steps, batch, classes, longest, blank, width;   // width: 2 * longest + 1
-    std::vector<int64_t> inputs, lengths, starts;            // by sequence; starts and gap place its labels in `targets`
-    int64_t gap;
-    Tensor targets;                                          // int64, contiguous
+    std::vector<int64_t> inputs, lengths, starts;            // by sequence; its labels begin at starts in `targets`
+    bool zero_infinity = false;
+    const int64_t* targets = nullptr;                        // those of the call, while it computes
     /// Label s of the sequence with blanks between and around its labels.
-    int64_t label(int64_t b, int64_t s) const {
-        return s % 2 == 0 ? blank : targets.data_ptr<int64_t>()[starts[static_cast<size_t>(b)] + gap * (s / 2)];
-    }
+    int64_t label(int64_t b, int64_t s) const { return s % 2 == 0 ? blank : targets[starts[static_cast<size_t>(b)] + s / 2]; }
 };
 
-Alignment alignment(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank) {
+Alignment alignment(KernelCall& call, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank) {
     KINDLING_CHECK(Runtime, log_probs.dim() == 3 && log_probs.numel() > 0, "log_probs tensor must not be empty");
     KINDLING_CHECK(NotImplemented, log_probs.dtype() == DType::Float32 || log_probs.dtype() == DType::Float64, "\"ctc_loss_cpu\" not implemented for '%s'", scalar_type_name(log_probs.dtype()));
-    Alignment a{log_probs.size(0), log_probs.size(1), log_probs.size(2), 0, blank, 0, input_lengths.vec(), target_lengths.vec(), {}, 1, contiguous(to(targets, DType::Int64))};
+    Alignment a{log_probs.size(0), log_probs.size(1), log_probs.size(2), 0, blank, 0, input_lengths.vec(), target_lengths.vec(), {}};
     KINDLING_CHECK(Runtime, blank >= 0 && blank < a.classes, "blank must be in label range");
     KINDLING_CHECK(Runtime, static_cast<int64_t>(a.inputs.size()) == a.batch, "input_lengths must be of size batch_size");
     KINDLING_CHECK(Runtime, static_cast<int64_t>(a.lengths.size()) == a.batch, "target_lengths must be of size batch_size");
@@ -307,7 +315,15 @@ Alignment alignment(const Tensor& log_probs, const Tensor& targets, IntList inpu
     if (targets.dim() == 1) KINDLING_CHECK(Runtime, at == targets.numel(), "Expected tensor to have size %ld at dimension 0, but got size %ld for argument #2 'targets' (while checking arguments for ctc_loss_cpu)", at, targets.numel());
     else KINDLING_CHECK(Runtime, targets.size(0) == a.batch && targets.size(1) >= a.longest, "Expected tensor to have size at least %ld at dimension 1, but got size %ld for argument #2 'targets' (while checking arguments for ctc_loss_cpu)", a.longest, targets.size(1));
     a.width = 2 * a.longest + 1;
-    for (int64_t b = 0; b < a.batch && !targets.is_meta(); b++)
+    call.reads(log_probs);
+    call.reads(targets, DType::Int64);
+    return a;
+}
+
+Alignment with_labels(const Alignment& rule, const Array& targets) {
+    Alignment a = rule;
+    a.targets = targets.data_ptr<int64_t>();
+    for (int64_t b = 0; b < a.batch; b++)
         for (int64_t s = 0; s < a.lengths[static_cast<size_t>(b)]; s++) {
             int64_t label = a.label(b, 2 * s + 1);
             KINDLING_CHECK(Index, label >= 0 && label < a.classes, "ctc_loss: target %ld is out of range for %ld classes", label, a.classes);
@@ -340,18 +356,17 @@ template <class T> void ctc_forward(const Alignment& a, const T* probs, T* loss,
 }
 
 /// The gradient is that of the softmax before the logarithm's normalisation, as torch gives it.
-template <class T> void ctc_backward(const Alignment& a, const T* probs, const T* grads, const T* loss, const T* alphas, bool zero_infinity, T* result) {
-    std::vector<T> betas(static_cast<size_t>(a.steps * a.width)), sums(static_cast<size_t>(a.classes));
+template <class T> void ctc_backward(const Alignment& a, const T* probs, const T* grads, const T* loss, const T* alphas, T* beta, T* result) {
+    T* sums = beta + a.steps * a.width;
     for (int64_t b = 0; b < a.batch; b++) {
         size_t i = static_cast<size_t>(b);
         int64_t states = 2 * a.lengths[i] + 1, steps = a.inputs[i];
         auto row = [&](int64_t t) { return (t * a.batch + b) * a.classes; };
         for (int64_t t = 0; t < a.steps; t++)
             for (int64_t c = 0; c < a.classes; c++) result[row(t) + c] = 0;
-        if ((zero_infinity && loss[b] == std::numeric_limits<T>::infinity()) || steps == 0) continue;
+        if ((a.zero_infinity && loss[b] == std::numeric_limits<T>::infinity()) || steps == 0) continue;
         const T* alpha = alphas + b * a.steps * a.width;
-        T* beta = betas.data();
-        for (T& each : betas) each = Logs<T>::none;
+        std::fill(beta, sums, Logs<T>::none);
         auto prob = [&](int64_t t, int64_t s) { return probs[row(t) + a.label(b, s)]; };
         beta[(steps - 1) * a.width + states - 1] = prob(steps - 1, states - 1);
         if (states > 1) beta[(steps - 1) * a.width + states - 2] = prob(steps - 1, states - 2);
@@ -362,14 +377,14 @@ template <class T> void ctc_backward(const Alignment& a, const T* probs, const T
                 beta[t * a.width + s] = Logs<T>::add(after[s], s + 1 < states ? after[s + 1] : Logs<T>::none, skips ? after[s + 2] : Logs<T>::none) + prob(t, s);
             }
         for (int64_t t = 0; t < steps; t++) {
-            for (T& each : sums) each = Logs<T>::none;
+            std::fill(sums, sums + a.classes, Logs<T>::none);
             for (int64_t s = 0; s < states; s++) {
-                T& sum = sums[static_cast<size_t>(a.label(b, s))];
+                T& sum = sums[a.label(b, s)];
                 sum = Logs<T>::add(sum, alpha[t * a.width + s] + beta[t * a.width + s]);
             }
             for (int64_t c = 0; c < a.classes; c++) {
                 T p = probs[row(t) + c];
-                result[row(t) + c] = (std::exp(p) - std::exp(sums[static_cast<size_t>(c)] + loss[b] - p)) * grads[b];
+                result[row(t) + c] = (std::exp(p) - std::exp(sums[c] + loss[b] - p)) * grads[b];
             }
         }
     }
@@ -408,43 +423,45 @@ OPERATORS(padding) {
     });
     declare("reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
         doc("Padding mirrored at the edges, of the last dimension"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
-        kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 1); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Reflect, self, padding, 1); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
         doc("Padding mirrored at the edges, of the last two dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
-        kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 2); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Reflect, self, padding, 2); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
         doc("Padding mirrored at the edges, of the last three dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), in(space::Nn),
-        kernel([](const Tensor& self, IntList padding) { return padded(Fill::Reflect, self, padding, 3); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Reflect, self, padding, 3); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
         doc("Padding with the edges' elements, of the last dimension"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
-        kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 1); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Replicate, self, padding, 1); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
         doc("Padding with the edges' elements, of the last two dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
-        kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 2); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Replicate, self, padding, 2); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
         doc("Padding with the edges' elements, of the last three dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
-        kernel([](const Tensor& self, IntList padding) { return padded(Fill::Replicate, self, padding, 3); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Replicate, self, padding, 3); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", {
         doc("Each side padded with what is at the other"), in(space::Nn), no_out(),
-        kernel([](const Tensor& self, IntList pad) { return padded(Fill::Circular, self, pad, static_cast<int>(pad.size() / 2)); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList pad) { return padded(call, Fill::Circular, self, pad, static_cast<int>(pad.size() / 2)); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList pad) { return _pad_backward(grad, self_shape, pad, static_cast<int64_t>(Fill::Circular)); }),
     });
     declare("_pad_backward(Tensor grad_output, Tensor shape, SymInt[] padding, int fill) -> Tensor", {
         doc("Gradients of padded places added up where they were read; `shape` has the input's sizes and format"), in(space::Hidden), no_out(),
-        kernel([](const Tensor& grad_output, const Tensor& shape, IntList padding, int64_t fill) {
-            return pad_gradient(static_cast<Fill>(fill), grad_output, shape, padding);
+        kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& shape, IntList padding, int64_t fill) {
+            return pad_gradient(call, static_cast<Fill>(fill), grad_output, shape, padding);
+        }, [](const Padding& p, const Array& grad, const Array& result, Workspace room) {
+            library::add_padded(pads_of(p, room), grad.dtype(), grad.data(), result.data());
         }),
         derivative("grad_output", GIVEN(Tensor grad, IntList padding, int64_t fill) {
             size_t dims = padding.size() / 2;
@@ -477,25 +494,25 @@ OPERATORS(padding) {
     });
     declare("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", {
         doc("The sliding blocks of an image, each a column"), takes(kind::Bool | kind::Floats | kind::Complex), in(space::Nn),
-        kernel([](const Tensor& self, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
             KINDLING_CHECK(Runtime, (self.dim() == 3 || self.dim() == 4) && self.size(-1) && self.size(-2) && self.size(-3),
                            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", str(self.sizes()).c_str());
             Blocks b = blocks_of(self.sizes(), kernel_size, dilation, padding, stride);
             KINDLING_CHECK(Runtime, b.count[0] >= 1 && b.count[1] >= 1, "Given input with spatial size (%ld, %ld), kernel_size=(%ld, %ld), dilation=(%ld, %ld), padding=(%ld, %ld), calculated shape of the array of sliding blocks as (%ld, %ld), but its components must be at least one.",
                            b.in[0], b.in[1], b.kernel[0], b.kernel[1], b.dilation[0], b.dilation[1], b.padding[0], b.padding[1], b.count[0], b.count[1]);
             Sizes sizes{b.batch, b.channels * b.kernel[0] * b.kernel[1], b.count[0] * b.count[1]};
-            Tensor result = zeros(sizes, self.dtype(), std::nullopt, self.device());
-            if (!result.is_meta() && result.numel()) {
-                Tensor x = contiguous(self);
-                library::by_size(x.element_size(), [&](auto zero) {
-                    auto* from = x.data_ptr<decltype(zero)>();
-                    auto* to = result.data_ptr<decltype(zero)>();
-                    each_run(b, [&](int64_t i, int64_t o, int64_t count, int64_t step) {
-                        for (int64_t k = 0; k < count; k++) to[o + k] = from[i + k * step];
-                    });
+            if (self.dim() == 3) sizes.erase(0);
+            call.reads(self);
+            call.gives(sizes, self.dtype()).zeroed();
+            return b;
+        }, [](const Blocks& b, const Array& self, const Array& result) {
+            library::by_size(self.element_size(), [&](auto zero) {
+                auto* from = self.data_ptr<decltype(zero)>();
+                auto* to = result.data_ptr<decltype(zero)>();
+                each_run(b, [&](int64_t i, int64_t o, int64_t count, int64_t step) {
+                    for (int64_t k = 0; k < count; k++) to[o + k] = from[i + k * step];
                 });
-            }
-            return self.dim() == 3 ? view(result, {sizes[1], sizes[2]}) : result;
+            });
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
             return col2im(grad, IntList(self_sizes.data() + self_sizes.size() - 2, 2), kernel_size, dilation, padding, stride);
@@ -503,7 +520,7 @@ OPERATORS(padding) {
     });
     declare("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", {
         doc("Columns of sliding blocks added up into an image"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
             KINDLING_CHECK(Runtime, output_size.size() == 2 && kernel_size.size() == 2, "It is expected output_size and kernel_size equal to 2, but got sizes %zu and %zu", output_size.size(), kernel_size.size());
             KINDLING_CHECK(Runtime, (self.dim() == 2 && self.numel()) || (self.dim() == 3 && self.size(1) && self.size(2)), "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: %s", str(self.sizes()).c_str());
             int64_t area = kernel_size[0] * kernel_size[1], rows = self.size(-2);
@@ -516,17 +533,19 @@ OPERATORS(padding) {
                            b.in[0], b.in[1], b.kernel[0], b.kernel[1], b.dilation[0], b.dilation[1], b.padding[0], b.padding[1], b.stride[0], b.stride[1], b.count[0], b.count[1], b.count[0] * b.count[1], self.size(-1));
             const bool truth = self.dtype() == DType::Bool;
             if (!truth) check_summable(self.dtype(), "col2im_out_cpu");
-            Tensor x = contiguous(to(self, truth ? DType::Float32 : value_type(self.dtype()))), result = zeros(sizes, x.dtype(), std::nullopt, self.device());
-            if (!result.is_meta() && result.numel())
-                by_sum(x.dtype(), [&](auto zero) {
-                    auto* from = x.data_ptr<decltype(zero)>();
-                    auto* to = result.data_ptr<decltype(zero)>();
-                    each_run(b, [&](int64_t i, int64_t o, int64_t count, int64_t step) {
-                        for (int64_t k = 0; k < count; k++) to[i + k * step] += from[o + k];
-                    });
+            const DType inside = truth ? DType::Float32 : value_type(self.dtype());
+            if (self.dim() == 2) sizes.erase(0);
+            call.reads(self, inside);
+            call.gives(sizes, self.dtype()).computed_in(inside).zeroed();
+            return b;
+        }, [](const Blocks& b, const Array& self, const Array& result) {
+            by_sum(self.dtype(), [&](auto zero) {
+                auto* from = self.data_ptr<decltype(zero)>();
+                auto* to = result.data_ptr<decltype(zero)>();
+                each_run(b, [&](int64_t i, int64_t o, int64_t count, int64_t step) {
+                    for (int64_t k = 0; k < count; k++) to[i + k * step] += from[o + k];
                 });
-            result = to(result, self.dtype());
-            return self.dim() == 2 ? view(result, {sizes[1], sizes[2], sizes[3]}) : result;
+            });
         }),
         derivative("self", GIVEN(Tensor grad, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
             return im2col(grad, kernel_size, dilation, padding, stride);
@@ -534,28 +553,29 @@ OPERATORS(padding) {
     });
     declare("fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)", {
         doc("Maximum pooling whose windows begin at random places (Graham, 2014)"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
-        kernel([](const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& random_samples) {
-            return fractional(self, kernel_size, output_size, random_samples, 2, "fractional_max_pool2d");
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& random_samples) {
+            return fractional(call, self, kernel_size, output_size, random_samples, 2, "fractional_max_pool2d");
+        }, fractional_maxima),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return contiguous(_max_pool_backward(grad, self_shape, result1, 2)); }),
     });
     declare("fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)", {
         doc("Maximum pooling of volumes whose windows begin at random places"), flags(trait::AutocastFloat), in(space::Nn), no_out(),
-        kernel([](const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& random_samples) {
-            return fractional(self, kernel_size, output_size, random_samples, 3, "fractional_max_pool3d");
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList output_size, const Tensor& random_samples) {
+            return fractional(call, self, kernel_size, output_size, random_samples, 3, "fractional_max_pool3d");
+        }, fractional_maxima),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return contiguous(_max_pool_backward(grad, self_shape, result1, 3)); }),
     });
     declare("_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)", {
         doc("Minus the log of the probability of each target over all alignments, and the forward variables"), in(space::Torch), no_out(),
-        kernel([](const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank, bool) {
-            Alignment a = alignment(log_probs, targets, input_lengths, target_lengths, blank);
-            Tensor probs = contiguous(log_probs), loss = make_tensor({a.batch}, probs.dtype(), probs.device());
-            Tensor alpha = make_tensor({a.batch, a.steps, a.width}, probs.dtype(), probs.device());
-            if (probs.is_meta()) return std::tuple<Tensor, Tensor>(loss, alpha);
+        kernel([](KernelCall& call, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank, bool) {
+            Alignment a = alignment(call, log_probs, targets, input_lengths, target_lengths, blank);
+            call.gives({a.batch}, log_probs.dtype());
+            call.gives({a.batch, a.steps, a.width}, log_probs.dtype());
+            return a;
+        }, [](const Alignment& rule, const Array& probs, const Array& targets, const Array& loss, const Array& alpha) {
+            Alignment a = with_labels(rule, targets);
             if (probs.dtype() == DType::Float64) ctc_forward(a, probs.data_ptr<double>(), loss.data_ptr<double>(), alpha.data_ptr<double>());
             else ctc_forward(a, probs.data_ptr<float>(), loss.data_ptr<float>(), alpha.data_ptr<float>());
-            return std::tuple<Tensor, Tensor>(loss, alpha);
         }),
         derivative("log_probs", GIVEN(Tensor grad, Tensor log_probs, Tensor targets, IntList input_lengths, IntList target_lengths, Tensor result0, Tensor result1, int64_t blank, bool zero_infinity) {
             return _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity);
@@ -563,13 +583,20 @@ OPERATORS(padding) {
     });
     declare("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor", {
         doc("Gradient of _ctc_loss by the backward variables"), in(space::Torch), no_out(),
-        kernel([](const Tensor& grad, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, const Tensor& neg_log_likelihood, const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
-            Alignment a = alignment(log_probs, targets, input_lengths, target_lengths, blank);
-            Tensor probs = contiguous(log_probs), g = contiguous(grad), loss = contiguous(neg_log_likelihood), alpha = contiguous(log_alpha), result = make_tensor(probs.sizes(), probs.dtype(), probs.device());
-            if (result.is_meta()) return result;
-            if (probs.dtype() == DType::Float64) ctc_backward(a, probs.data_ptr<double>(), g.data_ptr<double>(), loss.data_ptr<double>(), alpha.data_ptr<double>(), zero_infinity, result.data_ptr<double>());
-            else ctc_backward(a, probs.data_ptr<float>(), g.data_ptr<float>(), loss.data_ptr<float>(), alpha.data_ptr<float>(), zero_infinity, result.data_ptr<float>());
-            return result;
+        kernel([](KernelCall& call, const Tensor& grad, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, const Tensor& neg_log_likelihood, const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
+            Alignment a = alignment(call, log_probs, targets, input_lengths, target_lengths, blank);
+            a.zero_infinity = zero_infinity;
+            for (const Tensor& each : {grad, neg_log_likelihood, log_alpha}) call.reads(each);
+            call.gives(log_probs.sizes(), log_probs.dtype());
+            call.needs_workspace((a.steps * a.width + a.classes) * static_cast<int64_t>(item_size(log_probs.dtype())));
+            return a;
+        }, [](const Alignment& rule, const Array& probs, const Array& targets, const Array& grad, const Array& loss, const Array& alpha, const Array& result, Workspace room) {
+            Alignment a = with_labels(rule, targets);
+            auto run = [&](auto zero) {
+                using T = decltype(zero);
+                ctc_backward(a, probs.data_ptr<T>(), grad.data_ptr<T>(), loss.data_ptr<T>(), alpha.data_ptr<T>(), room.as<T>(), result.data_ptr<T>());
+            };
+            probs.dtype() == DType::Float64 ? run(double{}) : run(float{});
         }),
         derivative("grad, log_probs", GIVEN(TensorList grads) {
             (void)grads;
