@@ -13,6 +13,7 @@ namespace {
 
 int64_t at(IntList list, int i) { return list.size() == 1 ? list[0] : list[static_cast<size_t>(i)]; }
 
+/// What a library kernel is told, and the result's sizes, of which it is told the last ones only.
 struct Window {
     library::Pooling p{};
     Sizes out;
@@ -89,32 +90,38 @@ Window adaptive(const Tensor& input, IntList size, int dims, const char* name) {
     return w;
 }
 
-std::tuple<Tensor, Tensor> max_pooled(const Tensor& self, const Window& w, bool adaptive_windows) {
+library::Pooling max_pooled(KernelCall& call, const Tensor& self, const Window& w) {
     KINDLING_CHECK(NotImplemented, !self.is_complex() && self.dtype() != DType::Bool, "\"max_pool\" not implemented for '%s'", scalar_type_name(self.dtype()));
-    Tensor values = make_tensor(w.out, self.dtype(), self.device()), indices = make_tensor(w.out, DType::Int64, self.device());
-    if (!values.is_meta() && values.numel()) {
-        Tensor x = contiguous(self);
-        Unlocked unlocked(x.numel() > 65536);
-        if (adaptive_windows) library::adaptive_max_pool(w.p, x.data(), values.data(), indices.data_ptr<int64_t>());
-        else library::max_pool(w.p, x.data(), values.data(), indices.data_ptr<int64_t>());
-    }
-    return {like_input(values, self), like_input(indices, self)};
+    call.reads(self);
+    call.gives(w.out, self.dtype()).like(self);
+    call.gives(w.out, DType::Int64).like(self);
+    return w.p;
 }
+constexpr auto max_pool = [](const library::Pooling& p, const Array& self, const Array& values, const Array& indices) {
+    library::max_pool(p, self.data(), values.data(), indices.data_ptr<int64_t>());
+};
+constexpr auto adaptive_max_pool = [](const library::Pooling& p, const Array& self, const Array& values, const Array& indices) {
+    library::adaptive_max_pool(p, self.data(), values.data(), indices.data_ptr<int64_t>());
+};
 
-Tensor max_gradient(const Tensor& grad, const Tensor& shape, const Tensor& indices, int dims) {
+struct Planes {
+    int64_t count = 1, in = 1, out = 1;
+};
+
+Planes max_gradient(KernelCall& call, const Tensor& grad, const Tensor& shape, const Tensor& indices, int dims) {
     IntList sizes = shape.sizes();
     KINDLING_CHECK(Runtime, dims >= 1 && grad.dim() >= dims && grad.dim() == static_cast<int64_t>(sizes.size()) && grad.sizes() == indices.sizes() && indices.dtype() == DType::Int64,
                    "max_pool%dd_backward: a gradient of shape %s does not fit an input of shape %s and int64 indices of shape %s", dims, str(grad.sizes()).c_str(), str(sizes).c_str(), str(indices.sizes()).c_str());
     for (size_t d = 0; d + static_cast<size_t>(dims) < sizes.size(); d++)
         KINDLING_CHECK(Runtime, sizes[d] == grad.sizes()[d], "max_pool%dd_backward: a gradient of shape %s does not fit an input of shape %s", dims, str(grad.sizes()).c_str(), str(sizes).c_str());
-    Tensor g = contiguous(grad), at_ = contiguous(indices), result = make_tensor(sizes, grad.dtype(), grad.device());
-    if (result.is_meta() || !result.numel()) return result;
-    int64_t planes = 1, in_space = 1, out_space = 1;
+    Planes planes;
     for (size_t d = 0; d < sizes.size(); d++)
-        if (static_cast<int>(d) < static_cast<int>(sizes.size()) - dims) planes *= sizes[d];
-        else { in_space *= sizes[d]; out_space *= g.sizes()[d]; }
-    library::max_pool_gradient(g.dtype(), planes, in_space, out_space, g.data(), at_.data_ptr<int64_t>(), result.data());
-    return like_input(result, shape);
+        if (static_cast<int>(d) < static_cast<int>(sizes.size()) - dims) planes.count *= sizes[d];
+        else { planes.in *= sizes[d]; planes.out *= grad.sizes()[d]; }
+    call.reads(grad);
+    call.reads(indices);
+    call.gives(sizes, grad.dtype()).like(shape);
+    return planes;
 }
 
 void check_some(const Tensor& grad, int dims, const char* name) {
@@ -129,56 +136,34 @@ Tensor max_second(const Tensor& grad, const Tensor& indices, int dims) {
     return reshape(gather(flatten(contiguous(grad), lead), lead, flatten(contiguous(indices), lead)), indices.sizes());
 }
 
-Tensor average(const Tensor& self, Window w, bool count_include_pad, std::optional<int64_t> divisor_override) {
+library::Pooling average(KernelCall& call, const Tensor& self, Window w, bool count_include_pad, std::optional<int64_t> divisor_override) {
     KINDLING_CHECK(Runtime, !divisor_override || *divisor_override != 0, "divisor must be not zero");
     KINDLING_CHECK(NotImplemented, self.dtype() == DType::Int64 || (is_floating(self.dtype()) && (w.p.dims < 3 || !is_half(self.dtype()))), "\"avg_pool\" not implemented for '%s'", scalar_type_name(self.dtype()));
     w.p.count_include_pad = count_include_pad;
     w.p.divisor_override = divisor_override.value_or(0);
-    Tensor result = make_tensor(w.out, self.dtype(), self.device());
-    if (!result.is_meta() && result.numel()) {
-        Tensor x = contiguous(self);
-        Unlocked unlocked(x.numel() > 65536);
-        library::avg_pool(w.p, x.data(), result.data());
-    }
-    return like_input(result, self);
+    call.reads(self);
+    call.gives(w.out, self.dtype()).like(self);
+    return w.p;
 }
+constexpr auto avg_pool = [](const library::Pooling& p, const Array& self, const Array& result) { library::avg_pool(p, self.data(), result.data()); };
 
-void check_fits(const Tensor& grad, const Window& w) {
+/// `shape` has the sizes of what was pooled.
+library::Pooling spread(KernelCall& call, const Tensor& grad, const Tensor& shape, Window w) {
     KINDLING_CHECK(Runtime, grad.sizes() == IntList(w.out), "avg_pool_backward: expected a gradient of shape %s, got %s", str(w.out).c_str(), str(grad.sizes()).c_str());
+    w.p.dtype = grad.dtype();
+    call.reads(grad);
+    call.gives(shape.sizes(), grad.dtype()).like(shape);
+    return w.p;
 }
 
-Tensor average_gradient(const Tensor& grad, const Tensor& shape, Window w, bool count_include_pad, std::optional<int64_t> divisor_override) {
-    check_fits(grad, w);
-    w.p.count_include_pad = count_include_pad;
-    w.p.divisor_override = divisor_override.value_or(0);
-    Tensor g = contiguous(grad), result = make_tensor(shape.sizes(), grad.dtype(), grad.device());
-    w.p.dtype = g.dtype();
-    if (!result.is_meta() && result.numel()) library::avg_pool_gradient(w.p, g.data(), result.data());
-    return like_input(result, shape);
-}
-
-Tensor adaptive_average(const Tensor& self, IntList size, int dims, const char* name) {
+library::Pooling adaptive_average(KernelCall& call, const Tensor& self, IntList size, int dims, const char* name) {
     Window w = adaptive(self, size, dims, name);
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
-    Tensor result = make_tensor(w.out, self.dtype(), self.device());
-    if (!result.is_meta() && result.numel()) {
-        Tensor x = contiguous(self);
-        library::adaptive_avg_pool(w.p, x.data(), result.data());
-    }
-    return like_input(result, self);
+    call.reads(self);
+    call.gives(w.out, self.dtype()).like(self);
+    return w.p;
 }
-
-Tensor adaptive_average_gradient(const Tensor& grad, const Tensor& shape, int dims) {
-    check_dims(grad, dims);
-    Sizes size;
-    for (int64_t d = grad.dim() - dims; d < grad.dim(); d++) size.push_back(grad.size(d));
-    Window w = adaptive(shape, size, dims, "adaptive_avg_pool_backward");
-    check_fits(grad, w);
-    Tensor g = contiguous(grad), result = make_tensor(shape.sizes(), grad.dtype(), grad.device());
-    w.p.dtype = g.dtype();
-    if (!result.is_meta() && result.numel()) library::adaptive_avg_pool_gradient(w.p, g.data(), result.data());
-    return like_input(result, shape);
-}
+constexpr auto adaptive_avg_pool = [](const library::Pooling& p, const Array& self, const Array& result) { library::adaptive_avg_pool(p, self.data(), result.data()); };
 
 /// Adaptive averages; one window over everything is the mean, as in torch.
 Tensor adaptive_average_or_mean(const Tensor& self, IntList size) {
@@ -205,21 +190,25 @@ void need_room(IntList output_size, const char* name) {
 OPERATORS(pooling) {
     declare("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
         doc("The maximum of each window, and where it is in its plane"), in(space::Nn),
-        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
-            return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d"), false);
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return max_pooled(call, self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d"));
+        }, max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 2); }),
     });
     declare("max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
         doc("The maximum of each window, and where it is in its volume"), in(space::Nn),
-        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
-            return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 3, "max_pool3d"), false);
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return max_pooled(call, self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 3, "max_pool3d"));
+        }, max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 3); }),
     });
     declare("_max_pool_backward(Tensor grad_output, Tensor shape, Tensor indices, int dims) -> Tensor", {
         doc("Gradients put where the maxima were; `shape` has the input's sizes and format"), in(space::Hidden),
-        kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& indices, int64_t dims) { return max_gradient(grad_output, shape, indices, static_cast<int>(dims)); }),
+        kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& shape, const Tensor& indices, int64_t dims) {
+            return max_gradient(call, grad_output, shape, indices, static_cast<int>(dims));
+        }, [](const Planes& planes, const Array& grad, const Array& indices, const Array& result) {
+            library::max_pool_gradient(grad.dtype(), planes.count, planes.in, planes.out, grad.data(), indices.data_ptr<int64_t>(), result.data());
+        }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices, int64_t dims) { return max_second(grad, indices, static_cast<int>(dims)); }),
     });
     declare("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor", {
@@ -238,9 +227,9 @@ OPERATORS(pooling) {
     });
     declare("max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
         doc("The maximum of each window, and where it is"), in(space::Torch),
-        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
-            return max_pooled(self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 1, "max_pool1d"), false);
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+            return max_pooled(call, self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 1, "max_pool1d"));
+        }, max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 1); }),
     });
     declare("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor", {
@@ -263,36 +252,39 @@ OPERATORS(pooling) {
     });
     declare("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor", {
         doc("The mean of each window"), in(space::Torch | space::Nn), no_out(),
-        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad) {
-            return average(self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 1, "avg_pool1d"), count_include_pad, std::nullopt);
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad) {
+            return average(call, self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 1, "avg_pool1d"), count_include_pad, std::nullopt);
+        }, avg_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad) {
             return _avg_pool_backward(grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, std::nullopt, 1);
         }),
     });
     declare("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor", {
         doc("The mean of each window"), in(space::Nn),
-        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
-            return average(self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 2, "avg_pool2d"), count_include_pad, divisor_override);
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+            return average(call, self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 2, "avg_pool2d"), count_include_pad, divisor_override);
+        }, avg_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
             return _avg_pool_backward(grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2);
         }),
     });
     declare("avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor", {
         doc("The mean of each window"), flags(trait::AutocastFloat), in(space::Nn),
-        kernel([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
-            return average(self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 3, "avg_pool3d"), count_include_pad, divisor_override);
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+            return average(call, self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 3, "avg_pool3d"), count_include_pad, divisor_override);
+        }, avg_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
             return _avg_pool_backward(grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3);
         }),
     });
     declare("_avg_pool_backward(Tensor grad_output, Tensor shape, int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, int dims) -> Tensor", {
         doc("Gradients shared over each window; `shape` has the input's sizes"), in(space::Hidden),
-        kernel([](const Tensor& grad_output, const Tensor& shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
-            return average_gradient(grad_output, shape, window(shape, kernel_size, stride, padding, {1}, ceil_mode, static_cast<int>(dims), "avg_pool"), count_include_pad, divisor_override);
-        }),
+        kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
+            Window w = window(shape, kernel_size, stride, padding, {1}, ceil_mode, static_cast<int>(dims), "avg_pool");
+            w.p.count_include_pad = count_include_pad;
+            w.p.divisor_override = divisor_override.value_or(0);
+            return spread(call, grad_output, shape, w);
+        }, [](const library::Pooling& p, const Array& grad, const Array& result) { library::avg_pool_gradient(p, grad.data(), result.data()); }),
         derivative("grad_output", GIVEN(Tensor grad, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
             if (dims == 1) return avg_pool1d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad);
             if (dims == 2) return avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
@@ -301,20 +293,22 @@ OPERATORS(pooling) {
     });
     declare("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", {
         doc("The mean of windows that divide the plane into output_size"), in(space::Torch | space::Nn),
-        kernel([](const Tensor& self, IntList output_size) { return adaptive_average(self, output_size, 2, "adaptive_avg_pool2d"); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return adaptive_average(call, self, output_size, 2, "adaptive_avg_pool2d"); }, adaptive_avg_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _adaptive_avg_pool_backward(grad, self_shape, 2); }),
     });
     declare("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", {
         doc("The mean of windows that divide the volume into output_size"), in(space::Torch | space::Nn),
-        kernel([](const Tensor& self, IntList output_size) { return adaptive_average(self, output_size, 3, "adaptive_avg_pool3d"); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return adaptive_average(call, self, output_size, 3, "adaptive_avg_pool3d"); }, adaptive_avg_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _adaptive_avg_pool_backward(grad, self_shape, 3); }),
     });
     declare("_adaptive_avg_pool_backward(Tensor grad_output, Tensor shape, int dims) -> Tensor", {
         doc("Gradients shared over each adaptive window"), in(space::Hidden),
-        kernel([](const Tensor& grad_output, const Tensor& shape, int64_t dims) {
+        kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& shape, int64_t dims) {
             check_some(grad_output, static_cast<int>(dims), "avg");
-            return adaptive_average_gradient(grad_output, shape, static_cast<int>(dims));
-        }),
+            check_dims(grad_output, static_cast<int>(dims));
+            IntList size(grad_output.sizes().end() - dims, static_cast<size_t>(dims));
+            return spread(call, grad_output, shape, adaptive(shape, size, static_cast<int>(dims), "adaptive_avg_pool_backward"));
+        }, [](const library::Pooling& p, const Array& grad, const Array& result) { library::adaptive_avg_pool_gradient(p, grad.data(), result.data()); }),
         derivative("grad_output", GIVEN(Tensor grad, IntList grad_output_sizes, int64_t dims) {
             IntList size(grad_output_sizes.data() + grad_output_sizes.size() - dims, static_cast<size_t>(dims));
             return dims == 2 ? _adaptive_avg_pool2d(grad, size) : _adaptive_avg_pool3d(grad, size);
@@ -353,7 +347,7 @@ OPERATORS(pooling) {
     });
     declare("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)", {
         doc("The maximum of windows that divide the plane into output_size, and where it is"), takes(kind::Floats), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 2, "adaptive_max_pool2d"), true); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return max_pooled(call, self, adaptive(self, output_size, 2, "adaptive_max_pool2d")); }, adaptive_max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) {
             check_some(grad, 2, "max");
             return _max_pool_backward(grad, self_shape, result1, 2);
@@ -361,7 +355,7 @@ OPERATORS(pooling) {
     });
     declare("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", {
         doc("The maximum of windows that divide the volume into output_size, and where it is"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size) { return max_pooled(self, adaptive(self, output_size, 3, "adaptive_max_pool3d"), true); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return max_pooled(call, self, adaptive(self, output_size, 3, "adaptive_max_pool3d")); }, adaptive_max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) {
             check_some(grad, 3, "max");
             return _max_pool_backward(grad, self_shape, result1, 3);
