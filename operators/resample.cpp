@@ -3,7 +3,6 @@
 #include "generated/functions.h"
 #include "kernels/library/resample.h"
 #include "operators/declare.h"
-#include "operators/forms.h"
 
 namespace kindling {
 namespace {
@@ -33,7 +32,7 @@ library::Resampling resampling(IntList in, IntList out, Interpolation mode, bool
     return r;
 }
 
-Tensor resampled(const char* name, const Tensor& self, IntList output_size, Interpolation mode, bool align_corners, std::initializer_list<Scale> scales) {
+library::Resampling resampled(KernelCall& call, const char* name, const Tensor& self, IntList output_size, Interpolation mode, bool align_corners, std::initializer_list<Scale> scales) {
     double given[3];
     int dims = 0;
     for (const Scale& scale : scales) given[dims++] = scale.value_or(0);
@@ -43,15 +42,11 @@ Tensor resampled(const char* name, const Tensor& self, IntList output_size, Inte
     Sizes sizes{self.size(0), self.size(1)};
     for (int64_t size : output_size) sizes.push_back(size);
     r.dtype = value_type(self.dtype());
-    Tensor result = make_tensor(sizes, r.dtype, self.device());
-    if (result.is_meta() || !result.numel()) return to(result, self.dtype());
-    Tensor x = contiguous(to(self, r.dtype));
-    {
-        Unlocked unlocked(result.numel() > 65536);
-        library::resample(r, x.data(), result.data());
-    }
-    return like_input(to(result, self.dtype()), self);
+    call.reads(self, r.dtype);
+    call.gives(sizes, self.dtype()).like(self).computed_in(r.dtype);
+    return r;
 }
+constexpr auto resample = [](const library::Resampling& r, const Array& self, const Array& result) { library::resample(r, self.data(), result.data()); };
 
 Tensor gradient(const Tensor& grad, IntList input_size, IntList output_size, Interpolation mode, bool align_corners, std::initializer_list<Scale> scales) {
     double given[3];
@@ -100,30 +95,32 @@ library::GridSampling sampling(const Tensor& input, const Tensor& grid, int64_t 
     return g;
 }
 
-Tensor grid_sampled(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners, int dims) {
+library::GridSampling grid_sampled(KernelCall& call, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners, int dims) {
     library::GridSampling g = sampling(input, grid, mode, padding, align_corners, dims);
     g.dtype = value_type(input.dtype());
     Sizes sizes{g.batch, g.channels};
     for (int i = 0; i < dims; i++) sizes.push_back(g.out[i]);
-    Tensor result = make_tensor(sizes, g.dtype, input.device());
-    if (!result.is_meta() && result.numel()) {
-        Tensor x = contiguous(to(input, g.dtype)), places = contiguous(to(grid, g.dtype));
-        Unlocked unlocked(result.numel() > 65536);
-        library::grid_sample(g, x.data(), places.data(), result.data());
-    }
-    return to(result, input.dtype());
+    call.reads(input, g.dtype);
+    call.reads(grid, g.dtype);
+    call.gives(sizes, input.dtype()).computed_in(g.dtype);
+    return g;
 }
+constexpr auto grid_sample = [](const library::GridSampling& g, const Array& input, const Array& grid, const Array& result) {
+    library::grid_sample(g, input.data(), grid.data(), result.data());
+};
 
-std::tuple<Tensor, Tensor> grid_gradient(const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners, bool of_input, bool of_grid, int dims) {
+library::GridSampling grid_gradient(KernelCall& call, const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners, Span<bool> wanted, int dims) {
     library::GridSampling g = sampling(input, grid, mode, padding, align_corners, dims);
     g.dtype = value_type(input.dtype());
-    Tensor grad_input = of_input ? make_tensor(input.sizes(), g.dtype, input.device()) : Tensor(), grad_grid = of_grid ? make_tensor(grid.sizes(), g.dtype, grid.device()) : Tensor();
-    if (!input.is_meta()) {
-        Tensor d = contiguous(to(grad, g.dtype)), x = contiguous(to(input, g.dtype)), places = contiguous(to(grid, g.dtype));
-        library::grid_sample_gradient(g, d.data(), x.data(), places.data(), of_input ? grad_input.data() : nullptr, of_grid ? grad_grid.data() : nullptr);
-    }
-    return {of_input ? to(grad_input, input.dtype()) : grad_input, of_grid ? to(grad_grid, grid.dtype()) : grad_grid};
+    for (const Tensor* each : {&grad, &input, &grid}) call.reads(*each, g.dtype);
+    for (int i = 0; i < 2; i++)
+        if (const Tensor& of = i ? grid : input; wanted[static_cast<size_t>(i)]) call.gives(of.sizes(), of.dtype()).computed_in(g.dtype);
+        else call.gives_none();
+    return g;
 }
+constexpr auto grid_sample_gradient = [](const library::GridSampling& g, const Array& grad, const Array& input, const Array& grid, const Array& grad_input, const Array& grad_grid) {
+    library::grid_sample_gradient(g, grad.data(), input.data(), grid.data(), grad_input.data(), grad_grid.data());
+};
 
 [[gnu::noinline]] Tensor times(const Tensor& x, double factor) { return mul(x, number(factor)); }
 [[gnu::noinline]] Tensor plus(const Tensor& x, double term) { return add(x, number(term)); }
@@ -232,9 +229,9 @@ OPERATORS(resample) {
     });
     declare("upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor", {
         doc("The nearest element, by rounding down"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, Scale scales) {
-            return resampled("upsample_nearest1d", self, output_size, Interpolation::Nearest, false, {scales});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales) {
+            return resampled(call, "upsample_nearest1d", self, output_size, Interpolation::Nearest, false, {scales});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, std::optional<double> scales) {
             return gradient(grad, self_sizes, output_size, Interpolation::Nearest, false, {scales});
         }),
@@ -248,9 +245,9 @@ OPERATORS(resample) {
     });
     declare("upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("The nearest element, by rounding down"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, Scale scales_h, Scale scales_w) {
-            return resampled("upsample_nearest2d", self, output_size, Interpolation::Nearest, false, {scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales_h, Scale scales_w) {
+            return resampled(call, "upsample_nearest2d", self, output_size, Interpolation::Nearest, false, {scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::Nearest, false, {scales_h, scales_w});
         }),
@@ -264,9 +261,9 @@ OPERATORS(resample) {
     });
     declare("upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("The nearest element, by rounding down"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, Scale scales_d, Scale scales_h, Scale scales_w) {
-            return resampled("upsample_nearest3d", self, output_size, Interpolation::Nearest, false, {scales_d, scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales_d, Scale scales_h, Scale scales_w) {
+            return resampled(call, "upsample_nearest3d", self, output_size, Interpolation::Nearest, false, {scales_d, scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, std::optional<double> scales_d, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::Nearest, false, {scales_d, scales_h, scales_w});
         }),
@@ -280,9 +277,9 @@ OPERATORS(resample) {
     });
     declare("_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor", {
         doc("The nearest element, from centre to centre"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, Scale scales) {
-            return resampled("_upsample_nearest_exact1d", self, output_size, Interpolation::NearestExact, false, {scales});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales) {
+            return resampled(call, "_upsample_nearest_exact1d", self, output_size, Interpolation::NearestExact, false, {scales});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, std::optional<double> scales) {
             return gradient(grad, self_sizes, output_size, Interpolation::NearestExact, false, {scales});
         }),
@@ -296,9 +293,9 @@ OPERATORS(resample) {
     });
     declare("_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("The nearest element, from centre to centre"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, Scale scales_h, Scale scales_w) {
-            return resampled("_upsample_nearest_exact2d", self, output_size, Interpolation::NearestExact, false, {scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales_h, Scale scales_w) {
+            return resampled(call, "_upsample_nearest_exact2d", self, output_size, Interpolation::NearestExact, false, {scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::NearestExact, false, {scales_h, scales_w});
         }),
@@ -312,9 +309,9 @@ OPERATORS(resample) {
     });
     declare("_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("The nearest element, from centre to centre"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, Scale scales_d, Scale scales_h, Scale scales_w) {
-            return resampled("_upsample_nearest_exact3d", self, output_size, Interpolation::NearestExact, false, {scales_d, scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales_d, Scale scales_h, Scale scales_w) {
+            return resampled(call, "_upsample_nearest_exact3d", self, output_size, Interpolation::NearestExact, false, {scales_d, scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, std::optional<double> scales_d, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::NearestExact, false, {scales_d, scales_h, scales_w});
         }),
@@ -328,9 +325,9 @@ OPERATORS(resample) {
     });
     declare("upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor", {
         doc("Linear interpolation"), takes(kind::Floats), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, bool align_corners, Scale scales) {
-            return resampled("upsample_linear1d", self, output_size, Interpolation::Linear, align_corners, {scales});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales) {
+            return resampled(call, "upsample_linear1d", self, output_size, Interpolation::Linear, align_corners, {scales});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, bool align_corners, std::optional<double> scales) {
             return gradient(grad, self_sizes, output_size, Interpolation::Linear, align_corners, {scales});
         }),
@@ -344,9 +341,9 @@ OPERATORS(resample) {
     });
     declare("upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("Linear interpolation in two dimensions"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
-            return resampled("upsample_bilinear2d", self, output_size, Interpolation::Linear, align_corners, {scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
+            return resampled(call, "upsample_bilinear2d", self, output_size, Interpolation::Linear, align_corners, {scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::Linear, align_corners, {scales_h, scales_w});
         }),
@@ -360,9 +357,9 @@ OPERATORS(resample) {
     });
     declare("upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("Linear interpolation in three dimensions"), takes(kind::Floats), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, bool align_corners, Scale scales_d, Scale scales_h, Scale scales_w) {
-            return resampled("upsample_trilinear3d", self, output_size, Interpolation::Linear, align_corners, {scales_d, scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_d, Scale scales_h, Scale scales_w) {
+            return resampled(call, "upsample_trilinear3d", self, output_size, Interpolation::Linear, align_corners, {scales_d, scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, bool align_corners, std::optional<double> scales_d, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::Linear, align_corners, {scales_d, scales_h, scales_w});
         }),
@@ -376,9 +373,9 @@ OPERATORS(resample) {
     });
     declare("upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("Cubic interpolation in two dimensions (Keys, 1981)"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
-            return resampled("upsample_bicubic2d", self, output_size, Interpolation::Cubic, align_corners, {scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
+            return resampled(call, "upsample_bicubic2d", self, output_size, Interpolation::Cubic, align_corners, {scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::Cubic, align_corners, {scales_h, scales_w});
         }),
@@ -392,9 +389,9 @@ OPERATORS(resample) {
     });
     declare("_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("Linear interpolation whose window grows as the image shrinks"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
-            return resampled("_upsample_bilinear2d_aa", self, output_size, Interpolation::LinearAntialias, align_corners, {scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
+            return resampled(call, "_upsample_bilinear2d_aa", self, output_size, Interpolation::LinearAntialias, align_corners, {scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::LinearAntialias, align_corners, {scales_h, scales_w});
         }),
@@ -408,25 +405,23 @@ OPERATORS(resample) {
     });
     declare("_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", {
         doc("Cubic interpolation whose window grows as the image shrinks"), in(space::Nn),
-        kernel([](const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
-            return resampled("_upsample_bicubic2d_aa", self, output_size, Interpolation::CubicAntialias, align_corners, {scales_h, scales_w});
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
+            return resampled(call, "_upsample_bicubic2d_aa", self, output_size, Interpolation::CubicAntialias, align_corners, {scales_h, scales_w});
+        }, resample),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w) {
             return gradient(grad, self_sizes, output_size, Interpolation::CubicAntialias, align_corners, {scales_h, scales_w});
         }),
     });
     declare("_resample_backward(Tensor grad_output, SymInt[] output_size, SymInt[] input_size, int mode, bool align_corners, float[] scales) -> Tensor", {
         doc("Gradient of any of the above: each element's share back to where it was read"), in(space::Hidden), no_out(),
-        kernel([](const Tensor& grad_output, IntList output_size, IntList input_size, int64_t mode, bool align_corners, Span<double> scales) {
+        kernel([](KernelCall& call, const Tensor& grad_output, IntList output_size, IntList input_size, int64_t mode, bool align_corners, Span<double> scales) {
             library::Resampling r = resampling(input_size, output_size, static_cast<Interpolation>(mode), align_corners, scales, "_resample_backward");
             r.dtype = value_type(grad_output.dtype());
-            Tensor result = make_tensor(input_size, r.dtype, grad_output.device());
-            if (result.is_meta() || !result.numel()) return to(result, grad_output.dtype());
-            Tensor grad = contiguous(to(grad_output, r.dtype));
-            library::resample_gradient(r, grad.data(), result.data());
-            Tensor gradient = to(result, grad_output.dtype());
-            return r.mode == Interpolation::Cubic ? gradient : like_input(gradient, grad_output);
-        }),
+            call.reads(grad_output, r.dtype);
+            KernelCall::Result& result = call.gives(input_size, grad_output.dtype()).computed_in(r.dtype);
+            if (r.mode != Interpolation::Cubic) result.like(grad_output);
+            return r;
+        }, [](const library::Resampling& r, const Array& grad, const Array& result) { library::resample_gradient(r, grad.data(), result.data()); }),
         derivative("grad_output", GIVEN(Tensor grad, IntList output_size, int64_t mode, bool align_corners, Span<double> scales) {
             auto scale = [&](size_t i) { return scales[i] > 0 ? Scale(scales[i]) : Scale(); };
             size_t dims = scales.size();
@@ -460,9 +455,9 @@ OPERATORS(resample) {
     });
     declare("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor", {
         doc("grid_sampler in two dimensions"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
-        kernel([](const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
-            return grid_sampled(input, grid, interpolation_mode, padding_mode, align_corners, 2);
-        }),
+        kernel([](KernelCall& call, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
+            return grid_sampled(call, input, grid, interpolation_mode, padding_mode, align_corners, 2);
+        }, grid_sample),
         derivative("input, grid", GIVEN(Tensor grad, Tensor input, Tensor grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Wanted wanted) {
             bool mask[2] = {wanted[0], wanted[1]};
             if (thread_state.grad_mode) return grid_gradient_by_parts(grad, input, grid, interpolation_mode, padding_mode, align_corners, mask[0], mask[1]);
@@ -471,9 +466,9 @@ OPERATORS(resample) {
     });
     declare("grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)", {
         doc("Gradients of the input and the grid"), in(space::Torch), no_out(),
-        kernel([](const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Span<bool> output_mask) {
-            return grid_gradient(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask[0], output_mask[1], 2);
-        }),
+        kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Span<bool> output_mask) {
+            return grid_gradient(call, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask, 2);
+        }, grid_sample_gradient),
         derivative("grad_output, input, grid", GIVEN(TensorList grads) {
             (void)grads;
             fail(ErrorKind::NotImplemented, "derivative for aten::grid_sampler_2d_backward is not implemented");
@@ -482,9 +477,9 @@ OPERATORS(resample) {
     });
     declare("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor", {
         doc("grid_sampler in three dimensions"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
-        kernel([](const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
-            return grid_sampled(input, grid, interpolation_mode, padding_mode, align_corners, 3);
-        }),
+        kernel([](KernelCall& call, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
+            return grid_sampled(call, input, grid, interpolation_mode, padding_mode, align_corners, 3);
+        }, grid_sample),
         derivative("input, grid", GIVEN(Tensor grad, Tensor input, Tensor grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Wanted wanted) {
             bool mask[2] = {wanted[0], wanted[1]};
             if (thread_state.grad_mode) return grid_gradient_by_parts(grad, input, grid, interpolation_mode, padding_mode, align_corners, mask[0], mask[1]);
@@ -493,9 +488,9 @@ OPERATORS(resample) {
     });
     declare("grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)", {
         doc("Gradients of the input and the grid"), in(space::Torch), no_out(),
-        kernel([](const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Span<bool> output_mask) {
-            return grid_gradient(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask[0], output_mask[1], 3);
-        }),
+        kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Span<bool> output_mask) {
+            return grid_gradient(call, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask, 3);
+        }, grid_sample_gradient),
         derivative("grad_output, input, grid", GIVEN(TensorList grads) {
             (void)grads;
             fail(ErrorKind::NotImplemented, "derivative for aten::grid_sampler_3d_backward is not implemented");

@@ -84,3 +84,17 @@ def test_fold_of_truths_is_their_or():
         assert image.dtype == module.bool and image.nonzero().tolist() == [[0, 0, 1, 1]]
     ours = kindling.nn.functional.fold(kindling.ones(1, 4, 4, dtype=kindling.bool), (3, 3), (2, 2))
     assert ours.all().item()
+
+
+def test_one_element_planes_lie_as_the_input_does():
+    def strides(torch):
+        F = torch.nn.functional
+        x = torch.ones(2, 4, 3, 3).contiguous(memory_format=torch.channels_last)
+        y = torch.ones(2, 4, 3, 3, 3).contiguous(memory_format=torch.channels_last_3d)
+        calls = [lambda x: F.adaptive_max_pool2d(x, 1), lambda x: F.adaptive_avg_pool2d(x, (1, 1)), lambda x: F.max_pool2d(x, 3), lambda x: F.avg_pool2d(x, 3),
+                 lambda x: F.pad(x, (-1, -1, -1, -1), mode="reflect"), lambda x: F.pad(x, (-1, -1, -1, -1), mode="replicate"),
+                 lambda x: F.interpolate(x, size=1), lambda x: F.interpolate(x, size=1, mode="bilinear"), lambda x: F.interpolate(x, size=1, mode="bicubic"),
+                 lambda x: F.interpolate(x, size=1, mode="bilinear", antialias=True), lambda x: F.interpolate(x, size=1, mode="nearest-exact")]
+        return [call(x).stride() for call in calls] + [call(y).stride() for call in (lambda y: F.max_pool3d(y, 3), lambda y: F.adaptive_max_pool3d(y, 1), lambda y: F.avg_pool3d(y, 3))]
+
+    assert strides(kindling) == strides(reference)
