@@ -90,11 +90,17 @@ Window adaptive(const Tensor& input, IntList size, int dims, const char* name) {
     return w;
 }
 
-library::Pooling max_pooled(KernelCall& call, const Tensor& self, const Window& w) {
+/// A result in the input's memory format. Volumes are averaged, and cut into adaptive windows, without regard to it.
+void give(KernelCall& call, IntList sizes, DType dtype, const Tensor& input, bool keeps_format) {
+    KernelCall::Result& result = call.gives(sizes, dtype);
+    if (keeps_format) result.like(input);
+}
+
+library::Pooling max_pooled(KernelCall& call, const Tensor& self, const Window& w, bool keeps_format = true) {
     KINDLING_CHECK(NotImplemented, !self.is_complex() && self.dtype() != DType::Bool, "\"max_pool\" not implemented for '%s'", scalar_type_name(self.dtype()));
     call.reads(self);
-    call.gives(w.out, self.dtype()).like(self);
-    call.gives(w.out, DType::Int64).like(self);
+    give(call, w.out, self.dtype(), self, keeps_format);
+    give(call, w.out, DType::Int64, self, keeps_format);
     return w.p;
 }
 constexpr auto max_pool = [](const library::Pooling& p, const Array& self, const Array& values, const Array& indices) {
@@ -142,7 +148,7 @@ library::Pooling average(KernelCall& call, const Tensor& self, Window w, bool co
     w.p.count_include_pad = count_include_pad;
     w.p.divisor_override = divisor_override.value_or(0);
     call.reads(self);
-    call.gives(w.out, self.dtype()).like(self);
+    give(call, w.out, self.dtype(), self, w.p.dims < 3);
     return w.p;
 }
 constexpr auto avg_pool = [](const library::Pooling& p, const Array& self, const Array& result) { library::avg_pool(p, self.data(), result.data()); };
@@ -152,7 +158,7 @@ library::Pooling spread(KernelCall& call, const Tensor& grad, const Tensor& shap
     KINDLING_CHECK(Runtime, grad.sizes() == IntList(w.out), "avg_pool_backward: expected a gradient of shape %s, got %s", str(w.out).c_str(), str(grad.sizes()).c_str());
     w.p.dtype = grad.dtype();
     call.reads(grad);
-    call.gives(shape.sizes(), grad.dtype()).like(shape);
+    give(call, shape.sizes(), grad.dtype(), shape, w.p.dims < 3);
     return w.p;
 }
 
@@ -160,7 +166,7 @@ library::Pooling adaptive_average(KernelCall& call, const Tensor& self, IntList 
     Window w = adaptive(self, size, dims, name);
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
     call.reads(self);
-    call.gives(w.out, self.dtype()).like(self);
+    give(call, w.out, self.dtype(), self, w.p.dims < 3);
     return w.p;
 }
 constexpr auto adaptive_avg_pool = [](const library::Pooling& p, const Array& self, const Array& result) { library::adaptive_avg_pool(p, self.data(), result.data()); };
@@ -355,10 +361,10 @@ OPERATORS(pooling) {
     });
     declare("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", {
         doc("The maximum of windows that divide the volume into output_size, and where it is"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
-        kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return max_pooled(call, self, adaptive(self, output_size, 3, "adaptive_max_pool3d")); }, adaptive_max_pool),
+        kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return max_pooled(call, self, adaptive(self, output_size, 3, "adaptive_max_pool3d"), false); }, adaptive_max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) {
             check_some(grad, 3, "max");
-            return _max_pool_backward(grad, self_shape, result1, 3);
+            return contiguous(_max_pool_backward(grad, self_shape, result1, 3));
         }),
     });
     declare("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", {

@@ -95,6 +95,9 @@ def test_one_element_planes_lie_as_the_input_does():
                  lambda x: F.pad(x, (-1, -1, -1, -1), mode="reflect"), lambda x: F.pad(x, (-1, -1, -1, -1), mode="replicate"),
                  lambda x: F.interpolate(x, size=1), lambda x: F.interpolate(x, size=1, mode="bilinear"), lambda x: F.interpolate(x, size=1, mode="bicubic"),
                  lambda x: F.interpolate(x, size=1, mode="bilinear", antialias=True), lambda x: F.interpolate(x, size=1, mode="nearest-exact")]
-        return [call(x).stride() for call in calls] + [call(y).stride() for call in (lambda y: F.max_pool3d(y, 3), lambda y: F.adaptive_max_pool3d(y, 1), lambda y: F.avg_pool3d(y, 3))]
+        volumes = [lambda y: F.max_pool3d(y, 3), lambda y: F.adaptive_max_pool3d(y, 1), lambda y: F.avg_pool3d(y, 3), lambda y: F.adaptive_avg_pool3d(y, 2),
+                   lambda y: F.max_pool3d(y, 2), lambda y: F.adaptive_max_pool3d(y, 2), lambda y: F.avg_pool3d(y, 2), lambda y: F.interpolate(y, size=1)]
+        y.requires_grad_()
+        return [call(x).stride() for call in calls] + [s for call in volumes for s in (call(y).stride(), torch.autograd.grad(call(y).sum(), y)[0].stride())]
 
     assert strides(kindling) == strides(reference)
