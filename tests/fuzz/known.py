@@ -117,10 +117,7 @@ def no_dirichlet(kind, theirs, ours, call):
 
 
 def slope_of_vectors(kind, theirs, ours, call):
-    """Whether NaN takes part, or an in-place elu with a negative scale, whose branch PyTorch reads off the result, or one of infinite slope at 0,
-    or the second derivative of one where there may be a 0."""
-    if kind.startswith("second") and "elu" in call and any(low <= 0 <= high for low, high, *_ in held(call)):
-        return True
+    """Whether NaN takes part, or an in-place elu with a negative scale, whose branch PyTorch reads off the result, or one of infinite slope at 0."""
     return holds_nan(kind, theirs, ours, call) or "elu" in call and bool(re.search(r"_\(.*(scale=-|, -[\d.]+)|[(,= ]-?(inf|nan)\b", call.partition("\n")[0]))
 
 
@@ -270,14 +267,26 @@ def some_without_grad(kind, theirs, ours, call):
     return 0 < sum(" grad" in each for each in marks) < len(marks)
 
 
+def from_gradients(program):
+    """The variables of a program that are gradients or computed from such, each with what it was last given."""
+    tainted = {}
+    for target, value in re.findall(r"^\s*(v\d+)(?:, v\d+, _)? = (.*)$", program, re.M):
+        if "autograd.grad(" in value or tainted.keys() & set(re.findall(r"\bv\d+\b", value)):
+            tainted[target] = value
+    return tainted
+
+
 def of_gradients(kind, theirs, ours, call):
     """Whether what differs is a gradient, what a hook saw of one, or computed from one."""
     name, _, program = call.partition(":")
-    tainted = {"hooks"}
-    for target, value in re.findall(r"^\s*(v\d+)(?:, v\d+, _)? = (.*)$", program, re.M):
-        if "autograd.grad(" in value or tainted & set(re.findall(r"\bv\d+\b", value)):
-            tainted.add(target)
-    return name in tainted
+    return name == "hooks" or name in from_gradients(program)
+
+
+def flattened_gradient(kind, theirs, ours, call):
+    """Whether what differs is, or comes of, a gradient of which some variable is a copy or not, as its strides have it."""
+    name, _, program = call.partition(":")
+    tainted = from_gradients(program)
+    return name in tainted and any(re.search(r"\.(reshape|flatten|ravel|contiguous)\(", value) for value in tainted.values())
 
 
 def writes_to_gradient(kind, theirs, ours, call):
@@ -335,7 +344,7 @@ PROGRAMS = [
     Known(r"program", r"(value|nan or infinity) decided by rounding", r"", r"",
           "PyTorch's own answer changes as much when the program's numbers change in their last digit.", "Where a result is zero but for rounding"),
     Known(r"program", r"^(variable|what hooks saw): stride$", r"", r"", "PyTorch's gradient is expanded or permuted where ours is not, or the reverse.", "The strides of a gradient", of_gradients),
-    Known(r"program", r"^variable: shares$", r"", r"", "Whether a gradient's strides let it be flattened without a copy.", "The strides of a gradient", of_gradients),
+    Known(r"program", r"^variable: shares$", r"", r"", "Whether a gradient's strides let it be flattened without a copy.", "The strides of a gradient", flattened_gradient),
     Known(r"program", r"^grad: value$", r"", r"", "Written to behind its back, what PyTorch saved of it twice no longer fits together.", "keeps fewer tensors for backward",
           lambda kind, theirs, ours, call: bool(re.search(r"\.data\.\w+_\(|detach\(\)\.\w+_\(", call)) and "F.logsigmoid(" in call),
     Known(r"program", r"^(_is_view|base) ", r"", r"", "Whether a derivative is a view of another one.", "is a view or a copy, or requires grad", of_gradients),
@@ -364,8 +373,6 @@ PROGRAMS = [
           lambda kind, theirs, ours, call: "complex128" in call and bool(re.search(r"nan\S* there", call)) and bool(re.search(r"\.pow_?\(|\*\*", call))),
     Known(r"program", r"^RuntimeError there, IndexError here", r"setStorage: sizes", r"index out of range", "The call has two faults.", "wrong in two ways"),
     Known(r"program", r"^RuntimeError there, an answer here", r"where expected condition to be a boolean tensor", r"^an answer", "It has the dtype that it had.", "gave back in another dtype", calls("saved_tensors_hooks|save_on_cpu")),
-    Known(r"program", r"^(grad|variable): (value|nan or infinity)$", r"", r"", "A constant, normalised, is zero but for rounding.", "Where a result is zero but for rounding",
-          lambda kind, theirs, ours, call: bool(re.search(r"batch_norm\(|bn1", call)) and bool(re.search(r"\[:\] = 0\.5|fill_\(|zero_\(\)|torch\.(cat|stack)\(\[(v\d+), \2\]|repeat\(|expand\(", call))),
     Known(r"program", r"^\w+ an internal error there, ", r"", r"", "PyTorch stops where it makes the history of a view in another dtype, or of a base that is a leaf again.", "stops with an internal assertion"),
     Known(r"program", r"^_is_view True there, False here$", r"", r"", "What PyTorch makes of inference tensors in several steps is a view of one of them.", "of inference tensors in several steps",
           lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"\A(v\d+):(?s:.*)^\s*\1 = .*(torch\.stack|\.repeat|cat|tile)", call, re.M))),

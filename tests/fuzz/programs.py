@@ -318,9 +318,15 @@ def answers_nearby(lines, number):
             near = [re.sub(r"-?\d+\.\d+(?=[],)j+-])", lambda digits: repr(float(digits[0]) * (1 + change * (1, -2, 4)[next(place) % 3])), line)
                     if "torch.tensor(" in line else line for line in lines]
             found.append(run(torch, near, number))
+            # What is normalised may be constant but for rounding, whatever the numbers.
+            if any(re.search(NORMALISED, line) for line in lines):
+                found.append(run(torch, [re.sub(NORMALISED, rf"\1(nearly(\2, {8 * change})", line) for line in lines], number))
             # The same for what goes back: a gradient of ones is not ones.
             found.append(run(torch, [re.sub(r"(\bv\d+(?:\.abs\(\))?|\(v\d+ \* v\d+(?:\.conj\(\)\)\.real|\)))\.sum\(\)", rf"nearly(\1, {change}).sum()", line) for line in lines], number))
     return found
+
+
+NORMALISED = r"(\bbn\d+(?:\.eval\(\))?|F\.batch_norm|F\.layer_norm)\((v\d+(?: \+ 1)?)"
 
 
 def nearly(x, change):
@@ -359,6 +365,8 @@ def decided_by_rounding(theirs, ours, nearby, size):
             # Where one is not finite and the other is, or both in another way, it moves by any amount.
             moved = torch.maximum(moved, torch.where(change.isnan(), torch.where(one.isnan() & parts(value).isnan(), 0.0, float("inf")), change))
         near = (one - other).abs() <= SLACK * moved + TOLERANCE.get(his.value.dtype, 0) * torch.maximum(one.abs(), torch.tensor(size))
+        # Of what moves by as much as it is no digit holds: it may be infinite as well.
+        near |= other.isinf() & (moved >= one.abs() / 2) | one.isinf() & (moved >= other.abs() / 2)
         if not (near | (one == other) | (one.isnan() & other.isnan()) | moved.isinf()).all():
             return False
     return True

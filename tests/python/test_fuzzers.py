@@ -91,3 +91,24 @@ def test_stacks(tmp_path):
     patch = "stacks.SETUP, stacks.CALLS[:] = '', ['3', '__import__(\"os\").abort()']"
     code, text = planted(tmp_path, "stacks", patch, "--count", 8)
     assert code == 1 and "SIGABRT with a stack of 64 KB" in text and "'answered': 4" in text and "4 faults" in text, text[-3000:]
+
+
+def test_what_stacks_calls_is_answered(tmp_path):
+    """Each statement by itself, with its gradient, where there is room: what is refused there tells nothing of stacks."""
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import stacks
+body = stacks.CHILD[:stacks.CHILD.index("if {thread}")].format(module="kindling", setup=stacks.SETUP, call="0")
+scope = {}
+exec(body, scope)
+scope["torch"].manual_seed(0)
+for call in stacks.CALLS:
+    exec(body.replace("eval('0', scope)", f"eval({call!r}, scope)"), scope)
+    try:
+        scope["body"]()
+    except Exception as problem:
+        print(call, type(problem).__name__, problem)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(FUZZ)], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stdout, (done.stdout + done.stderr)[-3000:]
