@@ -23,6 +23,34 @@ static void place(TensorImpl* impl, Device device) {
     if (thread_state.inference_mode) impl->inference = impl->uncounted = true;
 }
 
+/// Sizes and strides of a fresh header in row-major order, in one pass; gives the bytes, or 0 where the general way has to look:
+/// at empty, large, refused and high-dimensional ones.
+static size_t lay_out(TensorImpl* fresh, IntList sizes) {
+    const size_t n = sizes.size();
+    if (n > 3) return 0;
+    int64_t step = 1;
+    bool odd = false;
+    for (size_t i = n; i-- > 0;) {
+        fresh->shape[i] = sizes[i];
+        fresh->shape[n + i] = step;
+        odd |= sizes[i] <= 0;
+        odd |= __builtin_mul_overflow(step, sizes[i], &step);
+    }
+    int64_t bytes;
+    odd |= __builtin_mul_overflow(step, static_cast<int64_t>(item_size(fresh->dtype)), &bytes);
+    if (odd) return 0;
+    fresh->ndim = static_cast<uint8_t>(n);
+    fresh->numel = step;
+    fresh->contiguous = fresh->non_overlapping_dense = true;
+    return static_cast<size_t>(bytes);
+}
+
+static void give_storage(TensorImpl* impl, size_t bytes, Device device) {
+    place(impl, device);
+    impl->storage = Storage::make(bytes, device).take();
+    impl->version = &impl->storage->version;
+}
+
 Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
     if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) [[unlikely]] {
         bool there = is_private(device.type) && private_device(device.type).allocate;
@@ -38,13 +66,19 @@ Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
     impl->dtype = dtype;
     impl->set_shape(sizes, strides);
     checked_numel(sizes);
-    place(impl.get(), device);
-    impl->storage = Storage::make(checked_bytes(sizes, strides, 0, item_size(dtype)), device).take();
-    impl->version = &impl->storage->version;
+    give_storage(impl.get(), checked_bytes(sizes, strides, 0, item_size(dtype)), device);
     return Tensor(std::move(impl));
 }
 
 Tensor make_tensor(IntList sizes, DType dtype, Device device) {
+    if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) [[likely]] {
+        auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
+        impl->dtype = dtype;
+        if (const size_t bytes = lay_out(impl.get(), sizes)) {
+            give_storage(impl.get(), bytes, device);
+            return Tensor(std::move(impl));
+        }
+    }
     checked_numel(sizes);
     return make_tensor(sizes, contiguous_strides(sizes), dtype, device);
 }

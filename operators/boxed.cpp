@@ -34,6 +34,10 @@ void wrong_type(const Value& value, const char* expected) {
     fail(ErrorKind::Type, "%s was expected, not a value of kind %d", expected, static_cast<int>(value.tag));
 }
 
+Borrowed::Borrowed(const Value& v) : made_(v.tag != Value::Tag::Tensor) {
+    new (&tensor_) Tensor(made_ ? From<Tensor>::get(v) : Tensor(Ref<TensorImpl>::adopt(v.tensor)));
+}
+
 Scalar From<Scalar>::get(const Value& v) { return v.is_none() ? Scalar() : v.scalar(); }
 
 int64_t From<int64_t>::get(const Value& v) {

@@ -25,6 +25,18 @@ template <> struct From<Tensor> {
         return v.is_number() ? wrap_number(v.scalar()) : Tensor();
     }
 };
+/// A tensor argument while the body runs: the caller keeps it alive, so it is not counted again. A number becomes a tensor here.
+class Borrowed {
+public:
+    explicit Borrowed(const Value& v);
+    Borrowed(const Borrowed&) = delete;
+    ~Borrowed() { if (made_) tensor_.~Tensor(); }
+    operator const Tensor&() const { return tensor_; }
+
+private:
+    union { Tensor tensor_; };
+    bool made_;
+};
 template <> struct From<Scalar> { static Scalar get(const Value& v); };
 template <> struct From<int64_t> { static int64_t get(const Value& v); };
 template <> struct From<double> { static double get(const Value& v); };
@@ -51,6 +63,10 @@ template <class T> struct From<std::optional<T>> {
         return From<T>::get(v);
     }
 };
+
+/// How a body's parameter of type A gets its argument.
+template <class A> struct Pass { static auto get(const Value& v) { return From<std::decay_t<A>>::get(v); } };
+template <> struct Pass<const Tensor&> { static Borrowed get(const Value& v) { return Borrowed(v); } };
 
 inline void put(Value* results, Tensor&& t) { results[0] = Value::own(static_cast<Tensor&&>(t)); }
 inline void put(Value* results, const Tensor& t) { results[0] = Value::own(Tensor(t)); }
@@ -82,9 +98,9 @@ template <class F, class R, class... A> struct Signature<R (F::*)(A...) const> {
     using Result = R;
     static constexpr size_t count = sizeof...(A);
     template <bool fresh, size_t... I> static void call(const Value* arguments, Value* results, std::index_sequence<I...>) {
-        if constexpr (std::is_void_v<R>) F{}(From<std::decay_t<A>>::get(arguments[I])...);
-        else if constexpr (fresh) give(results, F{}(From<std::decay_t<A>>::get(arguments[I])...));
-        else put(results, F{}(From<std::decay_t<A>>::get(arguments[I])...));
+        if constexpr (std::is_void_v<R>) F{}(Pass<A>::get(arguments[I])...);
+        else if constexpr (fresh) give(results, F{}(Pass<A>::get(arguments[I])...));
+        else put(results, F{}(Pass<A>::get(arguments[I])...));
     }
     template <size_t... I> static R apply(const Value* arguments, std::index_sequence<I...>) {
         return F{}(From<std::decay_t<A>>::get(arguments[I])...);

@@ -13,10 +13,11 @@ namespace kindling {
 
 // ---- what a rule says
 
+
 /// A few numbers, without a call of the library's memmove.
-static void set(Sizes& to, IntList from) {
-    to.resize(from.size());
-    for (size_t i = 0; i < from.size(); i++) to[i] = from[i];
+static inline void set(Sizes& to, IntList from) {
+    if (from.size() > 8) { to = from; return; }
+    for (int64_t each : from) to.push_back(each);
 }
 
 KernelCall::Result::Result(IntList of, DType type) : dtype(type) { set(sizes, of); }
@@ -57,7 +58,9 @@ void KernelCall::add_read(const Tensor& tensor, DType dtype, bool as_it_lies) {
     KINDLING_ASSERT(read_count < max_reads);
     new (read_memory_ + sizeof(Read) * static_cast<size_t>(read_count++)) Read{
         tensor.impl(), {}, dtype == DType::None && tensor.defined() ? tensor.dtype() : dtype, as_it_lies};
-    if (tensor.defined() && tensor.impl()->use_count() == 1) input(read_count - 1).kept = tensor;   // a number that became a tensor on the way
+    bool given = !tensor.defined();
+    for (size_t i = 0; i < argument_count_ && !given; i++) given = arguments_[i].is_tensor() && arguments_[i].tensor == tensor.impl();
+    if (!given) input(read_count - 1).kept = tensor;
     if (tensor.defined() && (!has_device || tensor.is_meta())) device = tensor.device(), has_device = true;
 }
 
@@ -294,21 +297,20 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     if (reduces && call.combines[0] == Combine::MeanVar) replace(call.input(0), with_rows_in_one_piece(Tensor::share(call.input(0).tensor), call.dims));
     for (int i = 0; i < call.read_count; i++)
         if (call.input(i).tensor) add(*call.input(i).tensor), input_count++;
-    LoopKernel kernel;
-    kernel.expression = expressions.map;
-    kernel.ndim = static_cast<int>(n);
-    kernel.sizes = call.space.data();
-    kernel.output_count = call.result_count;
-    kernel.input_count = input_count;
-    kernel.operands = operands;
-    kernel.scalars = call.numbers();
+    LoopKernel kernel{.expression = expressions.map,
+                      .ndim = static_cast<int>(n),
+                      .sizes = call.space.data(),
+                      .output_count = call.result_count,
+                      .input_count = input_count,
+                      .operands = operands,
+                      .scalars = call.numbers(),
+                      .scan = call.scan,
+                      .scan_dim = call.scan_dim};
     if (reduces) {
         kernel.reduced = call.dims;
         kernel.combines = call.combines;
         kernel.finish = expressions.finish;
     } else if (home.loop == LoopKind::Rows) kernel.row = call.dims;
-    kernel.scan = call.scan;
-    kernel.scan_dim = call.scan_dim;
     Unlocked unlocked(space > long_work);
     run(kernel);
 }
@@ -357,6 +359,16 @@ void compute(const Operator& op, KernelCall& call, Tensor* results) {
     else run_compute(op, call, results);
 }
 
+/// Results while they are computed. Only as many as there are get touched.
+struct Made {
+    Made() {}
+    Made(const Made&) = delete;
+    ~Made() { while (count) tensors[--count].~Tensor(); }
+    void add(Tensor tensor) { new (tensors + count++) Tensor(std::move(tensor)); }
+    union { Tensor tensors[KernelCall::max_results]; };
+    int count = 0;
+};
+
 void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
     const Operator& home = *op.functional;
     if (home.no_kernel) {
@@ -370,23 +382,24 @@ void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
 }  // namespace
 
 void run_kernel(const Operator& op, Value* arguments, Value* results) {
-    KernelCall call;
+    KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
     if (call.declined) return op.functional->otherwise(op, arguments, results);
-    Tensor made[KernelCall::max_results];
+    Made made;
     for (int i = 0; i < call.result_count; i++) {
         const KernelCall::Result& result = call.result(i);
-        if (result.dtype == DType::None) continue;
-        made[i] = result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device);
+        if (result.dtype == DType::None) made.add(Tensor());
+        else made.add(result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device));
     }
-    compute(op, call, made);
-    for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made[i]));
+    compute(op, call, made.tensors);
+    for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made.tensors[i]));
+    made.count = 0;
 }
 
 void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
     const size_t count = op.schema->results.size(), first = op.argument_count() - count;
     if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, arguments[first].tensor->dtype);
-    KernelCall call;
+    KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
     if (call.declined) return out_kernel(op, arguments, results);
     TensorImpl* inputs[64];

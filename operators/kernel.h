@@ -64,7 +64,8 @@ public:
     };
     static constexpr int max_results = 4, max_reads = 8, max_numbers = 4;
 
-    KernelCall() {}       // what is counted is not touched before
+    /// What is counted is not touched before. The caller keeps the arguments alive.
+    KernelCall(const Value* arguments, size_t count) : arguments_(arguments), argument_count_(count) {}
     KernelCall(const KernelCall&) = delete;
     ~KernelCall();
 
@@ -116,7 +117,7 @@ public:
     void* room_for_plan(size_t bytes);
     void (*destroy_plan)(void*) = nullptr;
 
-    /// An argument's header, which the caller keeps alive, or one that is `kept`.
+    /// An argument's header, or one that is `kept`: of a number that became a tensor, of a tensor that the rule made.
     struct Read { TensorImpl* tensor; Tensor kept; DType dtype; bool as_it_lies; };
     Read& input(int i) { return std::launder(reinterpret_cast<Read*>(read_memory_))[i]; }
     const Read& input(int i) const { return std::launder(reinterpret_cast<const Read*>(read_memory_))[i]; }
@@ -138,6 +139,8 @@ public:
 private:
     void add_read(const Tensor& tensor, DType dtype, bool as_it_lies);
 
+    const Value* arguments_;
+    size_t argument_count_;
     alignas(Result) unsigned char memory_[max_results * sizeof(Result)];
     alignas(Read) unsigned char read_memory_[max_reads * sizeof(Read)];
     alignas(Immediate) unsigned char number_memory_[max_numbers * sizeof(Immediate)];
@@ -158,9 +161,9 @@ template <class F, class R, class... A> struct RuleSignature<R (F::*)(KernelCall
     using Plan = R;
     static void call(const Value* arguments, KernelCall& call) {
         [&]<size_t... I>(std::index_sequence<I...>) {
-            if constexpr (std::is_void_v<R>) F{}(call, From<std::decay_t<A>>::get(arguments[I])...);
+            if constexpr (std::is_void_v<R>) F{}(call, Pass<A>::get(arguments[I])...);
             else {
-                new (call.room_for_plan(sizeof(R))) R(F{}(call, From<std::decay_t<A>>::get(arguments[I])...));
+                new (call.room_for_plan(sizeof(R))) R(F{}(call, Pass<A>::get(arguments[I])...));
                 if constexpr (!std::is_trivially_destructible_v<R>) call.destroy_plan = [](void* plan) { static_cast<R*>(plan)->~R(); };
             }
         }(std::index_sequence_for<A...>());

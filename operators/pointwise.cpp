@@ -210,7 +210,9 @@ Sizes strides_for(const Call& call, IntList sizes) {
 
 Tensor fresh_output(const Call& call, IntList sizes, int output, Device device) {
     DType dtype = call.plan->expression.output_type(output);
-    return make_tensor(sizes, strides_for(call, sizes), dtype, device);
+    bool row_major = true;   // the common case, without working strides out
+    for (int i = 0; i < call.plan->input_count && row_major; i++) row_major = call.inputs[i]->contiguous && std::as_const(*call.inputs[i]).sizes() == sizes;
+    return row_major ? make_tensor(sizes, dtype, device) : make_tensor(sizes, strides_for(call, sizes), dtype, device);
 }
 
 /// The memory of `old`, which only the caller's reference holds, for a result that would be laid out alike.
