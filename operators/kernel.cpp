@@ -139,7 +139,8 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
         Sym numbers[KernelCall::max_numbers];
         for (int i = 0; i < raw.scalar_count; i++) numbers[i] = builder.scalar(i, call.number_types[i]);
         int which = 0;
-        for (const Sym& value : builder.append(raw, inputs.data(), numbers)) builder.output(cast(value, call.result(which++).dtype));
+        for (const Sym& value : builder.append(raw, inputs.data(), numbers))
+            if (which < call.result_count) builder.output(cast(value, call.result(which++).dtype));
         return builder.finish();
     };
     ExpressionBuilder builder;
@@ -162,6 +163,17 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
             if (call.input(i).tensor) again.push_back(outer.input(call.input(i).dtype));
         made.map = finished(raw, outer, again);
         return;
+    }
+    if (reduces && !home.finish_build && raw.outputs.size() > static_cast<size_t>(call.result_count)) {   // what the rule does not ask for
+        ExpressionBuilder fewer;
+        std::vector<Sym> again;
+        Sym numbers[KernelCall::max_numbers];
+        for (int i = 0; i < call.read_count; i++)
+            if (call.input(i).tensor) again.push_back(fewer.input(call.input(i).dtype));
+        for (int i = 0; i < raw.scalar_count; i++) numbers[i] = fewer.scalar(i, call.number_types[i]);
+        std::vector<Sym> values = fewer.append(raw, again.data(), numbers);
+        for (int i = 0; i < call.result_count; i++) fewer.output(values[static_cast<size_t>(i)]);
+        raw = fewer.finish();
     }
     made.map = std::move(raw);
     if (!reduces) return;
@@ -394,6 +406,7 @@ void run_kernel(const Operator& op, Value* arguments, Value* results) {
     compute(op, call, made.tensors);
     for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made.tensors[i]));
     made.count = 0;
+    for (size_t i = static_cast<size_t>(call.result_count); i < op.schema->results.size(); i++) results[i] = Value::own(Tensor());
 }
 
 void run_kernel_out(const Operator& op, Value* arguments, Value* results) {

@@ -71,7 +71,7 @@ public:
 
     // ---- what every rule says
 
-    /// A fresh result, contiguous unless more is said of it.
+    /// A fresh result, contiguous unless more is said of it. Results that the rule does not give are undefined.
     Result& gives(IntList sizes, DType dtype);
     /// A result that this call does not make: an undefined tensor.
     void gives_none() { gives({}, DType::None); }

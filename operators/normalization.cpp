@@ -1,10 +1,8 @@
 // operators/normalization.cpp: batch, layer, group, instance and root-mean-square normalisation.
 #include "core/dispatch.h"
 #include "generated/functions.h"
-#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
-#include "operators/reduce.h"
 
 namespace kindling {
 namespace {
@@ -25,29 +23,6 @@ Tensor along(const Tensor& vector, int64_t ndim, int64_t dim) {
     return reshape(vector, shape);
 }
 
-/// (x - mean) * rstd * weight + bias in one loop, computed in float for half types.
-Tensor scaled(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight, const Tensor& bias) {
-    DType dtype = x.dtype(), inside = value_type(dtype);
-    Tensor result = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
-    if (result.is_meta() || !result.numel()) return result;
-    TensorImpl* inputs[5] = {x.impl(), mean.impl(), rstd.impl()};
-    int count = 3;
-    DType wt = DType::None, bt = DType::None;
-    if (weight.defined()) { inputs[count++] = weight.impl(); wt = weight.dtype(); }
-    if (bias.defined()) { inputs[count++] = bias.impl(); bt = bias.dtype(); }
-    uint64_t key = key_of(dtype, mean.dtype(), static_cast<uint64_t>(wt) | static_cast<uint64_t>(bt) << 8 | static_cast<uint64_t>(rstd.dtype()) << 16);
-    const Expression& expression = cached_expression(key, [&](ExpressionBuilder& b) {
-        Sym v = cast(b.input(dtype), inside), m = cast(b.input(mean.dtype()), inside), r = cast(b.input(rstd.dtype()), inside);
-        Sym y = (v - m) * r;
-        if (wt != DType::None) y = y * cast(b.input(wt), inside);
-        if (bt != DType::None) y = y + cast(b.input(bt), inside);
-        b.output(cast(y, dtype));
-    });
-    TensorImpl* header = result.impl();
-    run_loop(expression, x.sizes(), &header, 1, inputs, count, nullptr);
-    return result;
-}
-
 /// torch's rule for parameters and statistics: of the input's dtype, or, with an input of half a type, all of float32 (the
 /// first that is given decides). The dtype of the mean and 1 / deviation that are given back.
 DType statistics_type(const Tensor& input, std::initializer_list<const Tensor*> parameters) {
@@ -64,108 +39,66 @@ DType statistics_type(const Tensor& input, std::initializer_list<const Tensor*> 
     return mixed ? first : input.dtype();
 }
 
-struct Normalized { Tensor result, mean, rstd, variance; };
-
-/// (x - mean) / sqrt(var + eps) * weight + bias, rows along the dimensions in `mask`, as one row kernel; also the first
-/// `numbers` of mean, 1 / deviation and variance, with size 1 along these. Of half types in float. Not `centred`: with a
-/// mean of 0.
-Normalized normalized(const Tensor& x, uint64_t mask, const Tensor& weight, const Tensor& bias, double eps, int numbers, bool centred = true) {
-    DType dtype = x.dtype(), inside = value_type(dtype), wt = DType::None, bt = DType::None;
-    TensorImpl* inputs[3] = {x.impl()};
-    int count = 1;
-    if (weight.defined()) { inputs[count++] = weight.impl(); wt = weight.dtype(); }
-    if (bias.defined()) { inputs[count++] = bias.impl(); bt = bias.dtype(); }
-    const Expression& expression = cached_expression(key_of(dtype, wt, static_cast<uint64_t>(bt) | static_cast<uint64_t>(numbers) << 8 | static_cast<uint64_t>(centred) << 12), [&](ExpressionBuilder& b) {
-        Sym v = cast(b.input(dtype), inside), length = b.scalar(inside), small = b.scalar(inside);
-        Sym average = centred ? row_sum(v) / length : like(v, 0), apart = centred ? v - average : v;
-        Sym spread = row_sum(apart * apart) / length, r = rsqrt(spread + small), y = apart * r;
-        if (wt != DType::None) y = y * cast(b.input(wt), inside);
-        if (bt != DType::None) y = y + cast(b.input(bt), inside);
-        b.output(cast(y, dtype));
-        const Sym all[] = {average, r, spread};
-        for (int k = 0; k < numbers; k++) b.output(all[k]);
-    });
-    Sizes shape = x.sizes();
-    double length = 1;
-    for (size_t d = 0; d < shape.size(); d++) if (mask >> d & 1) { length *= static_cast<double>(shape[d]); shape[d] = 1; }
-    Normalized all;
-    all.result = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
-    Tensor* places[] = {&all.mean, &all.rstd, &all.variance};
-    TensorImpl* outputs[4] = {all.result.impl()};
-    for (int k = 0; k < numbers; k++) {
-        *places[k] = make_tensor(shape, inside, x.device());
-        outputs[1 + k] = places[k]->impl();
-    }
-    if (all.result.is_meta()) return all;
-    if (!all.result.numel()) {  // the mean of nothing is 0, as in torch
-        for (int k = 0; k < numbers; k++) fill_(*places[k], Scalar(k ? __builtin_nan("") : 0.0));
-        return all;
-    }
-    Immediate scalars[2] = {Immediate::of(inside, length), Immediate::of(inside, eps)};
-    run_rows(expression, x.sizes(), mask, outputs, 1 + numbers, inputs, count, scalars);
-    return all;
-}
-
-/// The same of batch normalisation where channels are the nearest neighbours: columns, folded as they lie.
-Normalized normalized_columns(const Tensor& x, const Sizes& dims, const Tensor& weight, const Tensor& bias, double eps) {
-    DType dtype = x.dtype(), inside = value_type(dtype);
-    Normalized all;
-    all.mean = mean(x, IntList(dims), true, inside);
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
-        Sym apart = cast(b.input(dtype), inside) - b.input(inside);
-        b.output(apart * apart);
-    });
-    const Combine combine = Combine::Sum;
-    TensorImpl* inputs[2] = {x.impl(), all.mean.impl()};
-    fold({&expression, &combine}, x.sizes(), dim_mask(dims, x.dim()), true, inputs, 2, &inside, &all.variance, 1);
-    all.variance = div(all.variance, number(static_cast<double>(x.numel() / all.mean.numel())));
-    all.rstd = rsqrt(add(all.variance, number(eps)));
-    all.result = scaled(x, all.mean, all.rstd, weight, bias);
-    return all;
-}
-
-/// Mean and 1 / deviation of rows, with size 1 along the dimensions in `mask`; of half types in float.
-std::tuple<Tensor, Tensor> statistics(const Tensor& x, uint64_t mask, double eps) {
-    DType dtype = x.dtype(), inside = value_type(dtype);
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
-        Sym v = cast(b.input(dtype), inside), length = b.scalar(inside), small = b.scalar(inside);
-        Sym average = row_sum(v) / length, apart = v - average;
-        b.output(average);
-        b.output(rsqrt(row_sum(apart * apart) / length + small));
-    });
-    Sizes shape = x.sizes();
-    double length = 1;
-    for (size_t d = 0; d < shape.size(); d++) if (mask >> d & 1) { length *= static_cast<double>(shape[d]); shape[d] = 1; }
-    Tensor both[2] = {make_tensor(shape, inside, x.device()), make_tensor(shape, inside, x.device())};
-    if (!both[0].is_meta() && x.numel()) {
-        TensorImpl *outputs[2] = {both[0].impl(), both[1].impl()}, *input = x.impl();
-        Immediate scalars[2] = {Immediate::of(inside, length), Immediate::of(inside, eps)};
-        run_rows(expression, x.sizes(), mask, outputs, 2, &input, 1, scalars);
-    } else if (!both[0].is_meta()) {
-        fill_(both[0], Scalar(0.0));
-        fill_(both[1], Scalar(__builtin_nan("")));
-    }
-    return {both[0], both[1]};
-}
-
-/// x * scale + offset in one loop, in float for half types, as scale and offset are.
-Tensor scaled_by_channel(const Tensor& x, const Tensor& scale, const Tensor& offset) {
-    DType dtype = x.dtype(), inside = value_type(dtype);
-    Tensor result = make_tensor(x.sizes(), dtype, x.device());
-    if (result.is_meta() || !result.numel()) return result;
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
-        Sym v = cast(b.input(dtype), inside), s = b.input(inside), o = b.input(inside);
-        b.output(cast(v * s + o, dtype));
-    });
-    TensorImpl *output = result.impl(), *inputs[3] = {x.impl(), scale.impl(), offset.impl()};
-    run_loop(expression, x.sizes(), &output, 1, inputs, 3, nullptr);
-    return result;
-}
-
 uint64_t last_dims(int64_t ndim, size_t count) {
     uint64_t mask = 0;
     for (int64_t d = ndim - static_cast<int64_t>(count); d < ndim; d++) mask |= uint64_t{1} << d;
     return mask;
+}
+
+Sizes mask_dims(uint64_t mask, int64_t ndim) {
+    Sizes dims;
+    for (int64_t d = 0; d < ndim; d++) if (mask >> d & 1) dims.push_back(d);
+    return dims;
+}
+
+double row_length(const Tensor& x, uint64_t mask) {
+    double length = 1;
+    for (int64_t d = 0; d < x.dim(); d++) if (mask >> d & 1) length *= static_cast<double>(x.size(d));
+    return length;
+}
+
+// ---- bodies: of half types in float
+
+Sym affine(Sym y, const Sym& weight, const Sym& bias) {
+    if (!weight.is_none()) y = y * weight;
+    return bias.is_none() ? y : y + bias;
+}
+Sym standardized(const Sym& x, const Sym& mean, const Sym& rstd) { return (mean.is_none() ? x : x - mean) * rstd; }
+
+/// The row itself, its mean, 1 / deviation and variance.
+constexpr auto normalized_row = [](auto x, auto weight, auto bias, auto length, auto eps) {
+    auto mean = row_sum(x) / length, apart = x - mean;
+    auto variance = row_sum(apart * apart) / length, rstd = rsqrt(variance + eps);
+    return std::tuple(affine(apart * rstd, weight, bias), mean, rstd, variance);
+};
+
+/// What a rule says of a kernel whose rows lie along the dimensions in `mask` of x, before its results.
+void normalizes(KernelCall& call, const Tensor& x, uint64_t mask, const Tensor& weight, const Tensor& bias, double eps) {
+    const DType inside = value_type(x.dtype());
+    call.along(x, mask, inside);
+    call.reads_as_it_lies(x);
+    call.reads_as_it_lies(weight);
+    call.reads_as_it_lies(bias);
+    call.number(inside, row_length(x, mask));
+    call.number(inside, eps);
+}
+/// Mean (of nothing 0, as in torch), 1 / deviation and variance, as many as are wanted.
+void gives_statistics(KernelCall& call, DType dtype, int count) {
+    for (int k = 0; k < count; k++) call.gives_of_row(dtype).if_nothing(k ? __builtin_nan("") : 0.0);
+}
+
+struct Normalized { Tensor result, mean, rstd, variance; };
+
+/// Batch normalisation where channels are the nearest neighbours: columns, reduced as they lie.
+Normalized normalized_columns(const Tensor& x, const Sizes& dims, const Tensor& weight, const Tensor& bias, double eps) {
+    DType inside = value_type(x.dtype());
+    Normalized all;
+    all.mean = mean(x, IntList(dims), true, inside);
+    all.variance = _squared_deviations(x, all.mean, dims);
+    all.variance = div(all.variance, number(static_cast<double>(x.numel() / all.mean.numel())));
+    all.rstd = rsqrt(add(all.variance, number(eps)));
+    all.result = _standardized(x, all.mean, all.rstd, weight, bias);
+    return all;
 }
 
 void check_normalized(const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias) {
@@ -178,21 +111,15 @@ void check_normalized(const Tensor& input, IntList shape, const Tensor& weight, 
                    str(shape).substr(1, str(shape).size() - 2).c_str(), str(input.sizes()).c_str());
 }
 
-Normalized layer_normalized(const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias, double eps, int numbers) {
+/// The dtype of the statistics.
+DType check_layer(const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias) {
     check_normalized(input, shape, weight, bias);
     KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"LayerNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
-    statistics_type(input, {&weight, &bias});
-    return normalized(contiguous(input), last_dims(input.dim(), shape.size()), weight, bias, eps, numbers);
+    return statistics_type(input, {&weight, &bias});
 }
 
 double rms_eps(const Tensor& input, std::optional<double> given) {
     return given.value_or(to_real(input.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07);
-}
-
-Sizes mask_dims(uint64_t mask, int64_t ndim) {
-    Sizes dims;
-    for (int64_t d = 0; d < ndim; d++) if (mask >> d & 1) dims.push_back(d);
-    return dims;
 }
 
 /// (x - mean) * rstd; with no mean, of root-mean-square normalisation, x * rstd.
@@ -206,52 +133,6 @@ Tensor through_statistics(const Tensor& grad, const Tensor& x, const Tensor& mea
     Tensor second = mean(mul(dy, hat), IntList(dims), true);
     return mul(sub(mean_.defined() ? sub(dy, mean(dy, IntList(dims), true)) : dy, mul(hat, second)), rstd);
 }
-
-/// The loops that go back through (x - mean) * rstd * weight + bias, each given as tensors that broadcast to x; mean and
-/// weight may be left out. Of half types in float.
-struct Backward {
-    DType dtype, inside, grad_type, mean_type = DType::None, rstd_type, weight_type = DType::None;
-    IntList sizes;
-    TensorImpl* inputs[5];
-    int count = 3;
-
-    Backward(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight)
-        : dtype(x.dtype()), inside(value_type(dtype)), grad_type(grad.dtype()), rstd_type(rstd.dtype()), sizes(x.sizes()), inputs{grad.impl(), x.impl(), rstd.impl()} {
-        if (mean_.defined()) mean_type = mean_.dtype(), inputs[count++] = mean_.impl();
-        if (weight.defined()) weight_type = weight.dtype(), inputs[count++] = weight.impl();
-    }
-    uint64_t key(bool more) const {
-        return key_of(dtype, grad_type, static_cast<uint64_t>(mean_type) | static_cast<uint64_t>(rstd_type) << 8 | static_cast<uint64_t>(weight_type) << 16 | static_cast<uint64_t>(more) << 24);
-    }
-    Sym hat(ExpressionBuilder& b, Sym& g, Sym& r) const {
-        g = cast(b.input(grad_type), inside);
-        Sym x = cast(b.input(dtype), inside);
-        r = cast(b.input(rstd_type), inside);
-        if (mean_type != DType::None) x = x - cast(b.input(mean_type), inside);
-        return x * r;
-    }
-    /// A row kernel's, with the length of a row as scalar: mean and rstd are the row's own.
-    const Expression& to_input() const {
-        return cached_expression(key(false), [&](ExpressionBuilder& b) {
-            Sym g, r, normal = hat(b, g, r), length = b.scalar(inside);
-            if (weight_type != DType::None) g = g * cast(b.input(weight_type), inside);
-            Sym second = row_sum(g * normal) / length;
-            if (mean_type != DType::None) g = g - row_sum(g) / length;
-            b.output(cast((g - normal * second) * r, dtype));
-        });
-    }
-    /// Weight and (where wanted) bias are the same along `mask`.
-    void fold_parameters(uint64_t mask, bool bias, Tensor* sums) const {
-        const Expression& expression = cached_expression(key(bias), [&](ExpressionBuilder& b) {
-            Sym g, r, normal = hat(b, g, r);
-            b.output(g * normal);
-            if (bias) b.output(g);
-        });
-        const Combine combines[2] = {Combine::Sum, Combine::Sum};
-        const DType dtypes[2] = {inside, inside};
-        fold({&expression, combines}, sizes, mask, false, inputs, mean_type != DType::None ? 4 : 3, dtypes, sums, bias ? 2 : 1);
-    }
-};
 
 /// Mean and 1 / deviation made anew, for a second derivative: there they must be part of the graph.
 std::tuple<Tensor, Tensor> statistics_again(const Tensor& x, const Sizes& dims, double eps) {
@@ -277,31 +158,25 @@ std::tuple<Tensor, Tensor> through_parameters(const Tensor& grad, const Tensor& 
     return {weight ? folded(mul(grad, hat_of(x, mean_, rstd))) : Tensor(), bias ? folded(grad) : Tensor()};
 }
 
-/// grad * scale - level - (x - mean) * slope in one loop: what is left of a gradient through statistics once its sums are
-/// known. All but grad and x in float for half types.
-Tensor freed_of_sums(const Tensor& grad, const Tensor& x, const Tensor& scale, const Tensor& level, const Tensor& mean_, const Tensor& slope) {
-    DType dtype = x.dtype(), inside = value_type(dtype);
-    Tensor result = make_tensor(x.sizes(), preserved_strides(x.sizes(), x.strides(), x.impl()->non_overlapping_dense), dtype, x.device());
-    if (result.is_meta() || !result.numel()) return result;
-    const Expression& expression = cached_expression(key_of(dtype, grad.dtype(), static_cast<uint64_t>(scale.dtype())), [&](ExpressionBuilder& b) {
-        Sym g = cast(b.input(grad.dtype()), inside), v = cast(b.input(dtype), inside), s = cast(b.input(scale.dtype()), inside);
-        Sym l = cast(b.input(scale.dtype()), inside), m = b.input(inside), q = b.input(inside);
-        b.output(cast(g * s - l - (v - m) * q, dtype));
-    });
-    TensorImpl *output = result.impl(), *inputs[6] = {grad.impl(), x.impl(), scale.impl(), level.impl(), mean_.impl(), slope.impl()};
-    run_loop(expression, x.sizes(), &output, 1, inputs, 6, nullptr);
-    return result;
+/// A loop over the elements of `input`: the others broadcast to it.
+void loops_over(KernelCall& call, const Tensor& input, std::initializer_list<const Tensor*> others, const char* operation) {
+    check_backward({&input}, input, operation);
+    check_backward(others, input, operation);
+    call.along(input, 0, value_type(input.dtype()));
+    call.reads_as_it_lies(input);
+    for (const Tensor* each : others) call.reads_as_it_lies(*each);
+    call.gives(input.sizes(), input.dtype()).preserves(input);
 }
 
 using Gradients = std::tuple<Tensor, Tensor, Tensor>;
 
-/// All three gradients of batch normalisation in training, without a second derivative: weight and bias are the same along
-/// `dims`, so what the input's gradient has to be freed of are their gradients.
+/// All three gradients of batch normalisation in training, without a second derivative. Statistics and parameters run along
+/// the same `dims`, so the two sums in the input's gradient are the gradients of weight and bias.
 Gradients through_batch(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight, const Sizes& dims) {
     auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims, true);
     Tensor share = number(static_cast<double>(gw.numel()) / static_cast<double>(std::max<int64_t>(x.numel(), 1)));
     Tensor scale = weight.defined() ? mul(rstd, weight) : rstd, shared = mul(scale, share);
-    Tensor gi = freed_of_sums(grad, x, scale, mul(along(gb, x.dim(), 1), shared), mean_, mul(mul(along(gw, x.dim(), 1), to(shared, gw.dtype())), rstd));
+    Tensor gi = _normalized_input_gradient(grad, x, scale, mul(along(gb, x.dim(), 1), shared), mean_, mul(mul(along(gw, x.dim(), 1), to(shared, gw.dtype())), rstd));
     return {gi, to(gw, grad.dtype()), to(gb, grad.dtype())};
 }
 
@@ -313,7 +188,7 @@ Gradients through_groups(const Tensor& grad, const Tensor& x, const Tensor& mean
     auto over_group = [&](const Tensor& t) { return unsqueeze(sum(w.defined() ? mul(t, w) : t, IntList({2}), true), 3); };
     Tensor share = mul(rstd, number(1.0 / static_cast<double>(std::max<int64_t>(x.size(2) * x.size(3), 1))));
     Tensor scale = w.defined() ? mul(rstd, unsqueeze(w, 3)) : rstd;
-    Tensor gi = freed_of_sums(grad, x, scale, mul(over_group(sums), share), mean_, mul(mul(over_group(hats), share), rstd));
+    Tensor gi = _normalized_input_gradient(grad, x, scale, mul(over_group(sums), share), mean_, mul(mul(over_group(hats), share), rstd));
     return {gi, to(sum(hats, IntList({0})), grad.dtype()), to(sum(sums, IntList({0})), grad.dtype())};
 }
 
@@ -323,38 +198,88 @@ Gradients through_groups(const Tensor& grad, const Tensor& x, const Tensor& mean
 OPERATORS(normalization) {
     declare("_normalized_backward(Tensor grad, Tensor input, Tensor? mean, Tensor rstd, Tensor? weight, int[] dim) -> Tensor", {
         doc("The gradient of (input - mean) * rstd * weight, where mean (0 if not given) and rstd are the input's own over `dim`"), in(space::Hidden), no_out(), not_differentiable(),
-        kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, IntList dim) {
+        rows([](KernelCall& call, const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, IntList dim) {
             uint64_t mask = dim_mask(dim, input.dim());
             KINDLING_CHECK(Runtime, mask, "_normalized_backward: expected at least one dimension to normalise over, got %s", str(input.sizes()).c_str());
             check_backward({&grad, &input, &mean, &rstd, &weight}, input, "_normalized_backward");
-            DType dtype = input.dtype(), inside = value_type(dtype);
-            Tensor result = make_tensor(input.sizes(), preserved_strides(input.sizes(), input.strides(), input.impl()->non_overlapping_dense), dtype, input.device());
-            if (result.is_meta() || !result.numel()) return result;
-            double length = 1;
-            for (int64_t d = 0; d < input.dim(); d++) if (mask >> d & 1) length *= static_cast<double>(input.size(d));
-            Immediate scalar = Immediate::of(inside, length);
-            TensorImpl* output = result.impl();
-            const Backward each(grad, input, mean, rstd, weight);
-            run_rows(each.to_input(), input.sizes(), mask, &output, 1, each.inputs, each.count, &scalar);
-            return result;
+            call.along(input, mask, value_type(input.dtype()));
+            for (const Tensor* each : {&grad, &input, &mean, &rstd, &weight}) call.reads_as_it_lies(*each);
+            call.number(value_type(input.dtype()), row_length(input, mask));
+            call.gives(input.sizes(), input.dtype()).preserves(input);
+        }, [](auto g, auto x, auto mean, auto rstd, auto weight, auto length) {
+            auto hat = standardized(x, mean, rstd), dy = affine(g, weight, Sym()), second = row_sum(dy * hat) / length;
+            if (!mean.is_none()) dy = dy - row_sum(dy) / length;
+            return (dy - hat * second) * rstd;
         }),
     });
     declare("_normalized_parameters_backward(Tensor grad, Tensor input, Tensor? mean, Tensor rstd, int[] dim, bool bias=True) -> (Tensor, Tensor)", {
         doc("The gradients of weight and bias (or of weight twice) in (input - mean) * rstd * weight + bias, which are the same along `dim`, in one pass; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
-        kernel([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, IntList dim, bool bias) {
+        reduction([](KernelCall& call, const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, IntList dim, bool bias) {
             check_backward({&grad, &input, &mean, &rstd}, input, "_normalized_parameters_backward");
-            Tensor sums[2];
-            Backward(grad, input, mean, rstd, Tensor()).fold_parameters(dim_mask(dim, input.dim()), bias, sums);
-            return std::tuple<Tensor, Tensor>(sums[0], bias ? sums[1] : sums[0]);
+            const DType inside = value_type(input.dtype());
+            call.reduces(input, dim_mask(dim, input.dim()), false, inside);
+            for (const Tensor* each : {&grad, &mean, &rstd}) call.reads_as_it_lies(*each);
+            for (int i = 0; i <= bias; i++) call.reduced(Combine::Sum, inside);
+        }, [](auto x, auto g, auto mean, auto rstd) { return std::pair(g * standardized(x, mean, rstd), g); }),
+    });
+    declare("_normalized(Tensor input, int[] dim, Tensor? weight, Tensor? bias, float eps, int statistics) -> (Tensor, Tensor, Tensor, Tensor)", {
+        doc("(input - mean) / sqrt(var + eps) * weight + bias, rows along `dim`; also the first `statistics` of mean, 1 / deviation and variance, with size 1 there; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
+        rows([](KernelCall& call, const Tensor& input, IntList dim, const Tensor& weight, const Tensor& bias, double eps, int64_t statistics) {
+            check_backward({&input, &weight, &bias}, input, "_normalized");
+            KINDLING_CHECK(Runtime, !dim.empty() && statistics >= 0 && statistics <= 3, "_normalized: expected dimensions and up to 3 statistics, got %s and %ld", str(dim).c_str(), statistics);
+            normalizes(call, input, dim_mask(dim, input.dim()), weight, bias, eps);
+            call.gives(input.sizes(), input.dtype()).preserves(input);
+            gives_statistics(call, value_type(input.dtype()), static_cast<int>(statistics));
+        }, normalized_row),
+    });
+    declare("_row_statistics(Tensor input, int[] dim, float eps) -> (Tensor, Tensor)", {
+        doc("Mean and 1 / deviation over `dim`, with size 1 there; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
+        rows([](KernelCall& call, const Tensor& input, IntList dim, double eps) {
+            check_backward({&input}, input, "_row_statistics");
+            KINDLING_CHECK(Runtime, !dim.empty(), "_row_statistics: expected dimensions, got none");
+            normalizes(call, input, dim_mask(dim, input.dim()), Tensor(), Tensor(), eps);
+            gives_statistics(call, value_type(input.dtype()), 2);
+        }, [](auto x, auto, auto, auto length, auto eps) {
+            auto mean = row_sum(x) / length, apart = x - mean;
+            return std::pair(mean, rsqrt(row_sum(apart * apart) / length + eps));
         }),
+    });
+    declare("_squared_deviations(Tensor input, Tensor mean, int[] dim) -> Tensor", {
+        doc("The sum of (input - mean)^2 over `dim`, with size 1 there; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
+        reduction([](KernelCall& call, const Tensor& input, const Tensor& mean, IntList dim) {
+            check_backward({&input, &mean}, input, "_squared_deviations");
+            call.reduces(input, dim_mask(dim, input.dim()), true, value_type(input.dtype()));
+            call.reads_as_it_lies(mean);
+            call.reduced(Combine::Sum, value_type(input.dtype()));
+        }, [](auto x, auto mean) { auto apart = x - mean; return apart * apart; }),
+    });
+    declare("_standardized(Tensor input, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias) -> Tensor", {
+        doc("(input - mean) * rstd * weight + bias, of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
+        elements([](KernelCall& call, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, const Tensor& bias) {
+            loops_over(call, input, {&mean, &rstd, &weight, &bias}, "_standardized");
+        }, [](auto x, auto mean, auto rstd, auto weight, auto bias) { return affine(standardized(x, mean, rstd), weight, bias); }),
+    });
+    declare("_scaled(Tensor input, Tensor scale, Tensor offset) -> Tensor", {
+        doc("input * scale + offset, of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
+        elements([](KernelCall& call, const Tensor& input, const Tensor& scale, const Tensor& offset) {
+            loops_over(call, input, {&scale, &offset}, "_scaled");
+        }, [](auto x, auto scale, auto offset) { return affine(x, scale, offset); }),
+    });
+    declare("_normalized_input_gradient(Tensor grad, Tensor input, Tensor scale, Tensor level, Tensor mean, Tensor slope) -> Tensor", {
+        doc("grad * scale - level - (input - mean) * slope: a gradient through statistics, once its sums are known; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
+        elements([](KernelCall& call, const Tensor& grad, const Tensor& input, const Tensor& scale, const Tensor& level, const Tensor& mean, const Tensor& slope) {
+            loops_over(call, input, {&grad, &scale, &level, &mean, &slope}, "_normalized_input_gradient");
+        }, [](auto x, auto g, auto scale, auto level, auto mean, auto slope) { return g * scale - level - (x - mean) * slope; }),
     });
     declare("native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over the last dimensions (Ba et al., 2016); also mean and 1 / deviation"), in(space::Torch), no_out(),
-        kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
-            Normalized all = layer_normalized(input, normalized_shape, weight, bias, eps, 2);
-            const DType type = statistics_type(input, {&weight, &bias});
-            return std::tuple<Tensor, Tensor, Tensor>(all.result, to(all.mean, type), to(all.rstd, type));
-        }),
+        rows([](KernelCall& call, const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
+            const DType type = check_layer(input, normalized_shape, weight, bias);
+            normalizes(call, input, last_dims(input.dim(), normalized_shape.size()), weight, bias, eps);
+            call.input(0).as_it_lies = false;
+            call.gives(input.sizes(), input.dtype());
+            gives_statistics(call, type, 2);
+        }, normalized_row),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, double eps, Tensor result1, Tensor result2, Wanted wanted) {
             Tensor gi, gw, gb, g = grad;
             if (!g.defined()) return std::tuple<Tensor, Tensor, Tensor>();
@@ -371,18 +296,26 @@ OPERATORS(normalization) {
         doc("Normalised over the last dimensions (Ba et al., 2016)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps, bool) {
             // Where nobody sees the parts, the numbers for a gradient need not be made.
-            if (runs_plainly({&input, &weight, &bias})) return layer_normalized(input, normalized_shape, weight, bias, eps, 0).result;
+            if (runs_plainly({&input, &weight, &bias})) {
+                check_layer(input, normalized_shape, weight, bias);
+                return std::get<0>(_normalized(contiguous(input), mask_dims(last_dims(input.dim(), normalized_shape.size()), input.dim()), weight, bias, eps, 0));
+            }
             return std::get<0>(native_layer_norm(input, normalized_shape, weight, bias, eps));
         }),
         refuses("torch.layer_norm(torch.ones(2, 3), [4])", "RuntimeError: Given normalized_shape"),
     });
     declare("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", {
         doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019); also 1 / that root"), in(space::Torch | space::Hidden), no_out(),
-        kernel([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
+        rows([](KernelCall& call, const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
             check_normalized(input, normalized_shape, weight, Tensor());
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
-            Normalized all = normalized(contiguous(input), last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps), 2, false);
-            return std::tuple<Tensor, Tensor>(all.result, all.rstd);
+            normalizes(call, input, last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps));
+            call.input(0).as_it_lies = false;
+            call.gives(input.sizes(), input.dtype());
+            call.gives_of_row(value_type(input.dtype())).if_nothing(__builtin_nan(""));
+        }, [](auto x, auto weight, auto, auto length, auto eps) {
+            auto rstd = rsqrt(row_sum(x * x) / length + eps);
+            return std::pair(affine(x * rstd, weight, Sym()), rstd);
         }),
         derivative("input, weight", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, std::optional<double> eps, Tensor result1, Wanted wanted) {
             if (!grad.defined()) return std::tuple<Tensor, Tensor>();
@@ -401,11 +334,7 @@ OPERATORS(normalization) {
             KINDLING_CHECK(Value, input.dim() >= static_cast<int64_t>(normalized_shape.size()) || (weight.defined() && weight.sizes() != normalized_shape), "Input tensor must have at least %zu dimensions, but got %ld", normalized_shape.size(), input.dim());
             check_normalized(input, normalized_shape, weight, Tensor());
             KINDLING_CHECK(NotImplemented, category(input.dtype()) >= 2, "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
-            if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype())) {
-                // Where nobody sees the parts, the numbers for a gradient need not be made.
-                if (!runs_plainly({&input, &weight})) return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
-                return normalized(contiguous(input), last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps), 0, false).result;
-            }
+            if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype())) return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
             Tensor x = is_half(input.dtype()) ? to(input, DType::Float32) : input;
             Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(rms_eps(input, eps))));
             Tensor y = mul(x, rstd);
@@ -429,8 +358,9 @@ OPERATORS(normalization) {
             if (training) {
                 KINDLING_CHECK(Runtime, input.numel(), "input tensor must have at least one element, but got input_sizes = %s", str(input.sizes()).c_str());
                 const bool columns = input.size(1) > 1 && input.stride(1) == 1 && input.numel() >= 1 << 13 && !input.is_meta();  // of few numbers calls cost more
-                Normalized all = columns ? normalized_columns(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps)
-                                         : normalized(input, dim_mask({}, n) & ~uint64_t{2}, along(weight, n, 1), along(bias, n, 1), eps, 3);
+                Normalized all;
+                if (columns) all = normalized_columns(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps);
+                else std::tie(all.result, all.mean, all.rstd, all.variance) = _normalized(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps, 3);
                 mean_ = view(all.mean, {input.size(1)});
                 rstd = view(all.rstd, {input.size(1)});
                 Tensor spread = view(all.variance, {input.size(1)});
@@ -446,7 +376,7 @@ OPERATORS(normalization) {
             }
             mean_ = running_mean;
             rstd = rsqrt(add(to(running_var, inside), number(eps)));
-            Tensor result = scaled(input, along(mean_, n, 1), along(rstd, n, 1), along(weight, n, 1), along(bias, n, 1));
+            Tensor result = _standardized(input, along(mean_, n, 1), along(rstd, n, 1), along(weight, n, 1), along(bias, n, 1));
             Tensor none = empty({0}, type);
             return std::tuple<Tensor, Tensor, Tensor>(like_input(result, input), none, none);
         }),
@@ -525,17 +455,17 @@ OPERATORS(normalization) {
             const DType type = statistics_type(input, {&weight, &bias});
             Tensor x = contiguous(input);
             if (!weight.defined() && !bias.defined()) {
-                Normalized all = normalized(view(x, {N, group, C / group * HxW}), last_dims(3, 1), weight, bias, eps, 2);
-                return std::tuple<Tensor, Tensor, Tensor>(like_input(view(all.result, input.sizes()), input), view(to(all.mean, type), {N, group}), view(to(all.rstd, type), {N, group}));
+                auto [result, mean_, rstd, variance] = _normalized(view(x, {N, group, C / group * HxW}), {2}, weight, bias, eps, 2);
+                return std::tuple<Tensor, Tensor, Tensor>(like_input(view(result, input.sizes()), input), view(to(mean_, type), {N, group}), view(to(rstd, type), {N, group}));
             }
             // The numbers of rows first, then x * scale + offset by channel: weights that change within a row would cost more.
-            auto [mean_, rstd] = statistics(view(x, {N, group, C / group * HxW}), last_dims(3, 1), eps);
+            auto [mean_, rstd] = _row_statistics(view(x, {N, group, C / group * HxW}), {2}, eps);
             DType inside = mean_.dtype();
             Sizes own = {1, group, C / group};
             Tensor scale = weight.defined() ? mul(rstd, to(reshape(weight, own), inside)) : expand(rstd, {N, group, C / group});
             Tensor offset = neg(mul(mean_, scale));
             if (bias.defined()) offset = add(offset, to(reshape(bias, own), inside));
-            Tensor result = scaled_by_channel(view(x, {N, C, HxW}), reshape(scale, {N, C, 1}), reshape(offset, {N, C, 1}));
+            Tensor result = _scaled(view(x, {N, C, HxW}), reshape(scale, {N, C, 1}), reshape(offset, {N, C, 1}));
             return std::tuple<Tensor, Tensor, Tensor>(like_input(view(result, input.sizes()), input), view(to(mean_, type), {N, group}), view(to(rstd, type), {N, group}));
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps, Tensor result1, Tensor result2, Tensor grad1, Tensor grad2, Wanted wanted) {
