@@ -159,14 +159,16 @@ void refuse_target(const Operator& op, DType result, DType target) {
 }
 
 /// Computes in the target's dtype where the call names none. What makes tensors from nothing takes no other.
-void take_dtype(const Operator& op, Value* arguments, DType target) {
+bool take_dtype(const Operator& op, Value* arguments, DType target) {
+    bool taken = false;
     for (size_t i = 0; i < op.argument_count(); i++) {
         if (op.schema->arguments[i].type != Type::DType) continue;
         const Value& usual = op.schema->arguments[i].default_value;   // randint's is int64, but not for an out
-        if (arguments[i].is_none() || (!usual.is_none() && arguments[i].dtype == usual.dtype)) arguments[i] = Value(target);
+        if (arguments[i].is_none() || (!usual.is_none() && arguments[i].dtype == usual.dtype)) arguments[i] = Value(target), taken = true;
         KINDLING_CHECK(Runtime, arguments[i].dtype == target || !op.functional->schema->factory, "dtype %s does not match dtype of out parameter (%s)",
                        scalar_type_name(arguments[i].dtype), scalar_type_name(target));
     }
+    return taken;
 }
 
 void warn_of_expanded(const Tensor& self, const char* name, const char* also) {

@@ -53,7 +53,7 @@ inline void check_target(const Operator& op, DType result, DType target) {
     if (result != target) refuse_target(op, result, target);
 }
 /// Computes in the dtype of the out= target, or of self in place, where the call names none (OutDType::Decides).
-void take_dtype(const Operator& op, Value* arguments, DType target);
+bool take_dtype(const Operator& op, Value* arguments, DType target);
 /// All tensors that a call of an out= form reads, those in lists as well; returns how many there are, of up to 64.
 int read_tensors(const Operator& op, const Value* arguments, TensorImpl** inputs);
 /// Checks and fits an out= tensor for a result; `inputs` are those of read_tensors.

@@ -389,6 +389,15 @@ void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
         if (first) check_kernel(home, first->dtype);
     }
     home.rule(arguments, call);
+    if (home.loop == LoopKind::None || call.declined) return;
+    const size_t n = call.space.size();
+    for (int i = 0; i < call.read_count; i++) {              // what a loop reads broadcasts to its space
+        const TensorImpl* tensor = call.input(i).tensor;
+        if (!tensor) continue;
+        bool fits = tensor->ndim <= n;
+        for (size_t d = 0; d < tensor->ndim && fits; d++) fits = tensor->shape[d] == 1 || tensor->shape[d] == call.space[n - tensor->ndim + d];
+        KINDLING_CHECK(Runtime, fits, "%s: a tensor of shape %s does not broadcast to %s", home.name(), str(tensor->sizes()).c_str(), str(call.space).c_str());
+    }
 }
 
 }  // namespace
@@ -411,8 +420,8 @@ void run_kernel(const Operator& op, Value* arguments, Value* results) {
 
 void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
     const size_t count = op.schema->results.size(), first = op.argument_count() - count;
-    if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, arguments[first].tensor->dtype);
     KernelCall call(arguments, op.argument_count());
+    if (op.out_dtype == OutDType::Decides) call.out_decides = take_dtype(op, arguments, arguments[first].tensor->dtype);
     apply_rule(op, arguments, call);
     if (call.declined) return out_kernel(op, arguments, results);
     TensorImpl* inputs[64];

@@ -110,6 +110,7 @@ public:
 
     // ---- read by whoever runs it
 
+    bool out_decides = false;                                // a dtype that was not given was taken from out=
     bool on_meta() const { return device.type == DeviceType::Meta; }
     Result& result(int i) { return std::launder(reinterpret_cast<Result*>(memory_))[i]; }
     const Result& result(int i) const { return std::launder(reinterpret_cast<const Result*>(memory_))[i]; }

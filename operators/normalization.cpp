@@ -139,13 +139,10 @@ std::tuple<Tensor, Tensor> statistics_again(const Tensor& x, const Sizes& dims, 
     return {mean(x, IntList(dims), true), rsqrt(add(var(x, IntList(dims), Scalar(0), true), number(eps)))};
 }
 
-/// What calls of the hidden operators by hand could get wrong: floating numbers that broadcast to the input.
-void check_backward(std::initializer_list<const Tensor*> tensors, const Tensor& input, const char* operation) {
+/// What calls of the hidden operators by hand could get wrong: floating numbers.
+void check_floating(std::initializer_list<const Tensor*> tensors, const char* operation) {
     for (const Tensor* each : tensors)
-        if (each->defined()) {
-            KINDLING_CHECK(Runtime, is_floating(each->dtype()), "%s: expected floating numbers, got %s", operation, name(each->dtype()));
-            expanded_strides(each->sizes(), each->strides(), input.sizes());  // refuses what does not broadcast
-        }
+        KINDLING_CHECK(Runtime, !each->defined() || is_floating(each->dtype()), "%s: expected floating numbers, got %s", operation, name(each->dtype()));
 }
 
 /// The gradients of weight and bias, which are the same along `dims`; those that are wanted.
@@ -160,8 +157,8 @@ std::tuple<Tensor, Tensor> through_parameters(const Tensor& grad, const Tensor& 
 
 /// A loop over the elements of `input`: the others broadcast to it.
 void loops_over(KernelCall& call, const Tensor& input, std::initializer_list<const Tensor*> others, const char* operation) {
-    check_backward({&input}, input, operation);
-    check_backward(others, input, operation);
+    check_floating({&input}, operation);
+    check_floating(others, operation);
     call.along(input, 0, value_type(input.dtype()));
     call.reads_as_it_lies(input);
     for (const Tensor* each : others) call.reads_as_it_lies(*each);
@@ -201,7 +198,7 @@ OPERATORS(normalization) {
         rows([](KernelCall& call, const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, IntList dim) {
             uint64_t mask = dim_mask(dim, input.dim());
             KINDLING_CHECK(Runtime, mask, "_normalized_backward: expected at least one dimension to normalise over, got %s", str(input.sizes()).c_str());
-            check_backward({&grad, &input, &mean, &rstd, &weight}, input, "_normalized_backward");
+            check_floating({&grad, &input, &mean, &rstd, &weight}, "_normalized_backward");
             call.along(input, mask, value_type(input.dtype()));
             for (const Tensor* each : {&grad, &input, &mean, &rstd, &weight}) call.reads_as_it_lies(*each);
             call.number(value_type(input.dtype()), row_length(input, mask));
@@ -215,7 +212,7 @@ OPERATORS(normalization) {
     declare("_normalized_parameters_backward(Tensor grad, Tensor input, Tensor? mean, Tensor rstd, int[] dim, bool bias=True) -> (Tensor, Tensor)", {
         doc("The gradients of weight and bias (or of weight twice) in (input - mean) * rstd * weight + bias, which are the same along `dim`, in one pass; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
         reduction([](KernelCall& call, const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, IntList dim, bool bias) {
-            check_backward({&grad, &input, &mean, &rstd}, input, "_normalized_parameters_backward");
+            check_floating({&grad, &input, &mean, &rstd}, "_normalized_parameters_backward");
             const DType inside = value_type(input.dtype());
             call.reduces(input, dim_mask(dim, input.dim()), false, inside);
             for (const Tensor* each : {&grad, &mean, &rstd}) call.reads_as_it_lies(*each);
@@ -225,7 +222,7 @@ OPERATORS(normalization) {
     declare("_normalized(Tensor input, int[] dim, Tensor? weight, Tensor? bias, float eps, int statistics) -> (Tensor, Tensor, Tensor, Tensor)", {
         doc("(input - mean) / sqrt(var + eps) * weight + bias, rows along `dim`; also the first `statistics` of mean, 1 / deviation and variance, with size 1 there; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
         rows([](KernelCall& call, const Tensor& input, IntList dim, const Tensor& weight, const Tensor& bias, double eps, int64_t statistics) {
-            check_backward({&input, &weight, &bias}, input, "_normalized");
+            check_floating({&input, &weight, &bias}, "_normalized");
             KINDLING_CHECK(Runtime, !dim.empty() && statistics >= 0 && statistics <= 3, "_normalized: expected dimensions and up to 3 statistics, got %s and %ld", str(dim).c_str(), statistics);
             normalizes(call, input, dim_mask(dim, input.dim()), weight, bias, eps);
             call.gives(input.sizes(), input.dtype()).preserves(input);
@@ -235,7 +232,7 @@ OPERATORS(normalization) {
     declare("_row_statistics(Tensor input, int[] dim, float eps) -> (Tensor, Tensor)", {
         doc("Mean and 1 / deviation over `dim`, with size 1 there; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
         rows([](KernelCall& call, const Tensor& input, IntList dim, double eps) {
-            check_backward({&input}, input, "_row_statistics");
+            check_floating({&input}, "_row_statistics");
             KINDLING_CHECK(Runtime, !dim.empty(), "_row_statistics: expected dimensions, got none");
             normalizes(call, input, dim_mask(dim, input.dim()), Tensor(), Tensor(), eps);
             gives_statistics(call, value_type(input.dtype()), 2);
@@ -247,7 +244,7 @@ OPERATORS(normalization) {
     declare("_squared_deviations(Tensor input, Tensor mean, int[] dim) -> Tensor", {
         doc("The sum of (input - mean)^2 over `dim`, with size 1 there; of half types in float"), in(space::Hidden), no_out(), not_differentiable(),
         reduction([](KernelCall& call, const Tensor& input, const Tensor& mean, IntList dim) {
-            check_backward({&input, &mean}, input, "_squared_deviations");
+            check_floating({&input, &mean}, "_squared_deviations");
             call.reduces(input, dim_mask(dim, input.dim()), true, value_type(input.dtype()));
             call.reads_as_it_lies(mean);
             call.reduced(Combine::Sum, value_type(input.dtype()));

@@ -50,9 +50,9 @@ void need_elements(const Tensor& self, uint64_t mask, const char* operation) {
 
 void mean_of(KernelCall& call, const Tensor& self, uint64_t mask, bool keepdim, DType dtype) {
     DType out = dtype == DType::None ? self.dtype() : dtype;
-    KINDLING_CHECK(Runtime, is_differentiable(out),
+    KINDLING_CHECK(Runtime, is_differentiable(out) && (!call.out_decides || is_differentiable(self.dtype())),
                    "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s",
-                   scalar_type_name(out));
+                   scalar_type_name(call.out_decides ? self.dtype() : out));
     reduce_one(call, self, Combine::Sum, value_type(out), out, mask, keepdim);
     call.number(accumulate_type(Combine::Sum, value_type(out)), static_cast<double>(count_in(self.sizes(), mask)));
 }

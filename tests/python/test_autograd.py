@@ -3,8 +3,6 @@ import pytest
 
 from both import same
 
-pytestmark = pytest.mark.kernels
-
 SETUP = """
 x = torch.tensor([.5, 1., 1.5, 2.5], requires_grad=True)
 w = torch.tensor([.5, -1., 2., 3.], requires_grad=True)

@@ -5,8 +5,6 @@ import pytest
 
 from both import same
 
-pytestmark = pytest.mark.kernels
-
 SETUP = """a = torch.tensor([.5, 2., -1.], requires_grad=True, dtype=torch.float64)
 z = torch.tensor([.5+1j, 2.-3j, -1.], requires_grad=True)
 M = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)

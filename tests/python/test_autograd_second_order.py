@@ -4,8 +4,6 @@ import torch
 
 import kindling
 
-pytestmark = pytest.mark.kernels
-
 UNARY = ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh atanh sigmoid erf erfc erfinv lgamma digamma "
          "sqrt rsqrt reciprocal abs square neg sign floor round i0 sinc logit").split()
 BINARY = "add sub mul div pow atan2 hypot maximum minimum logaddexp fmod remainder copysign xlogy".split()

@@ -2,8 +2,6 @@
 import pytest
 from both import same
 
-pytestmark = pytest.mark.kernels
-
 # Dtypes without a kernel: a NotImplementedError, after what PyTorch's iterator finds before it looks for a kernel.
 NO_KERNEL = [
     f"F.{name}(torch.ones(2, dtype=torch.int32))"

@@ -10,8 +10,6 @@ import torch as reference
 
 import kindling
 
-pytestmark = pytest.mark.kernels
-
 BOTH = (kindling, reference)
 
 

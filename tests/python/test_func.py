@@ -4,8 +4,6 @@ import re
 import pytest
 from both import run
 
-pytestmark = pytest.mark.kernels
-
 SETUP = """
 import importlib
 fn = importlib.import_module(torch.__name__ + ".func")

@@ -7,9 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import kindling  # noqa: E402
-
-pytestmark = pytest.mark.kernels
-
 if torch is kindling or not hasattr(torch, "_C") or "kindling" in torch.__version__:
     pytest.skip("needs PyTorch", allow_module_level=True)
 sys.path.append(str(Path(__file__).parents[1] / "fuzz"))

@@ -12,8 +12,6 @@ import kindling
 sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 import writes  # noqa: E402
 
-pytestmark = pytest.mark.kernels
-
 Z = np.array([[1 + 2j, 3 - 1j, .5 + .1j], [.2 - .3j, -1 + 1j, 2 + .2j], [.3 + 1j, 1 - 2j, -.5 - .5j]])
 
 

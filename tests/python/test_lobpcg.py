@@ -5,8 +5,6 @@ import torch as reference
 import kindling as torch
 from both import run, same
 
-pytestmark = pytest.mark.kernels
-
 MODULES = (reference, torch)
 
 

@@ -250,3 +250,37 @@ def test_functions_give_way_to_torch_function():
         assert getattr(functional, name)(*args) == "mine"
         assert seen[-1] is getattr(functional, name)
     assert kindling.nn.init.uniform_(x) == "mine" and seen[-1] is kindling.nn.init.uniform_
+
+
+@pytest.mark.parametrize("shape, target", [((2, 3, 4), (2, 4)), ((2, 3, 4, 5), (2, 4, 5)), ((0, 3, 4), (0, 4)), ((2, 3, 2, 2, 2), (2, 2, 2, 2))])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("reduction", ["mean", "none", "sum"])
+def test_cross_entropy_of_images_has_gradients(shape, target, smoothing, reduction):
+    found = []
+    for torch in (reference, kindling):
+        x = torch.linspace(-1, 1, max(1, reference.Size(shape).numel()), dtype=torch.float64)[:reference.Size(shape).numel()].reshape(shape).requires_grad_()
+        loss = torch.nn.functional.cross_entropy(x, torch.ones(target, dtype=torch.int64), label_smoothing=smoothing, reduction=reduction)
+        grad, = torch.autograd.grad((loss * loss).sum(), x, create_graph=True)
+        second, = torch.autograd.grad(grad.sum(), x)
+        found.append((grad.tolist(), second.tolist()))
+    assert kindling.allclose(kindling.tensor(found[0], dtype=kindling.float64), kindling.tensor(found[1], dtype=kindling.float64), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_batch_norm_trains_on_large_images(dtype, channels_last):
+    found = []
+    for torch in (reference, kindling):
+        x = torch.linspace(-3, 5, 16 * 32 * 9 * 9).sin().reshape(16, 32, 9, 9).to(getattr(torch, dtype))
+        if channels_last:
+            x = x.contiguous(memory_format=torch.channels_last)
+        x.requires_grad_()
+        weight = torch.linspace(0.5, 2, 32).to(x.dtype)
+        y = torch.nn.functional.batch_norm(x, None, None, weight, weight, True)
+        factor = torch.linspace(0, 70, x.numel()).cos().reshape(x.shape)
+        grad, = torch.autograd.grad((y.float() * factor).sum(), x)
+        found.append((y.stride(), grad.stride(), y.dtype, y.float().tolist(), grad.float().tolist()))
+    assert found[0][:2] == found[1][:2] and str(found[0][2]) == str(found[1][2]).replace("kindling", "torch")
+    near = {"float32": 1e-5, "float16": 4e-3, "bfloat16": 4e-2}[dtype]
+    for theirs, ours in zip(found[0][3:], found[1][3:], strict=True):
+        assert kindling.allclose(kindling.tensor(ours), kindling.tensor(theirs), atol=near, rtol=near)

@@ -5,8 +5,6 @@ from nn_cases import check
 
 import kindling
 
-pytestmark = pytest.mark.kernels
-
 NET = """
 log = []
 class Net(nn.Module):

@@ -6,8 +6,6 @@ from pathlib import Path
 import declared_calls
 import pytest
 
-pytestmark = pytest.mark.kernels
-
 OPERATORS = declared_calls.declared()
 OVERLOADS = {declared_calls.overload_of(operator) for operator in OPERATORS}
 EXAMPLES = [(o["schema"].partition("(")[0], code) for o in OPERATORS for code in o["examples"]]

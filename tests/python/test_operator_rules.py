@@ -6,8 +6,6 @@ import pytest
 
 from both import module, same
 
-pytestmark = pytest.mark.kernels
-
 KINDS = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
 
 

@@ -10,8 +10,6 @@ import pytest
 
 import kindling as torch
 
-pytestmark = pytest.mark.kernels
-
 N = 1 << 18  # a megabyte
 ONE = 4 * N
 

@@ -3,8 +3,6 @@ import pytest
 
 import kindling
 
-pytestmark = pytest.mark.kernels
-
 DTYPES = [kindling.float32, kindling.float64, kindling.bfloat16, kindling.int64, kindling.uint8, kindling.complex64]
 # Rows on both sides of every length at which kernels change their way.
 WIDTHS = [1, 31, 32, 127, 128, 255, 256, 257, 1000]

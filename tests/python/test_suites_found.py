@@ -4,9 +4,6 @@ import textwrap
 import pytest
 from both import same
 
-pytestmark = pytest.mark.kernels
-
-
 @pytest.mark.parametrize("program", [
     "torch.nonzero(torch.ones(2), out=torch.empty(0))",
     "torch.nonzero(torch.ones(2), out=torch.empty(0, dtype=torch.int32))",

@@ -12,8 +12,6 @@ import pytest
 import kindling
 from both import same
 
-pytestmark = pytest.mark.kernels
-
 SETUP = """
 a = torch.tensor([[1., 2., 3.], [4., 5., 6.]])
 i = torch.tensor([3, 1, 2])

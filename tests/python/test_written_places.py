@@ -7,8 +7,6 @@ import torch
 
 import kindling
 
-pytestmark = pytest.mark.kernels
-
 SHAPES = [(), (1,), (2,), (3,), (3, 2), (1, 1), (2, 3)]
 INDICES = [0, [], [0], [0, 1], [0, 1, 1], [[0, 1]], [[0], [1]]]
 CALLS = {
