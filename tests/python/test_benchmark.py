@@ -56,7 +56,7 @@ def test_ways_to_time():
 
     timer = Timer("f(x)", setup="x = 1", globals={"f": lambda x: time.sleep(0.001)}, label="sleep", description="plain", num_threads=1)
     once = timer.timeit(3)
-    assert once.number_per_run == 3 and len(once.raw_times) == 1 and 0.001 <= once.median < 0.1
+    assert once.number_per_run == 3 and len(once.raw_times) == 1 and once.median >= 0.001
     seen = []
     blocks = timer.blocked_autorange(callback=lambda number, taken: seen.append(taken), min_run_time=0.05)
     assert sum(blocks.raw_times) >= 0.05 and seen == blocks.raw_times
