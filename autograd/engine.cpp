@@ -48,6 +48,8 @@ struct GraphTask {
     struct Callback { void (*run)(void*); void (*drop)(void*); void* context; };
     std::vector<Callback> callbacks;
     GraphTask* outer = nullptr;
+    const Edge* roots = nullptr;
+    size_t root_count = 0;
 
     GraphTask() {
         bool expected = false;
@@ -372,6 +374,8 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
         alive.push_back(targets[t].node);
         task.captures[targets[t].node.get()].push_back({targets[t].input, static_cast<uint32_t>(t)});
     }
+    task.roots = roots;
+    task.root_count = count;
     task.plan(roots, count);
     if (task.selective && options.accumulate) {
         // backward(inputs=...): leaves take their gradient as always, results keep theirs by retain_grad. As in torch their
@@ -439,6 +443,39 @@ bool task_runs(const GradNode& node) {
     uint32_t at = task ? task->find(&node) : GraphTask::absent;
     return at != GraphTask::absent && (!task->selective || task->entries[at].needed || task->entries[at].captured);
 }
+std::vector<GradNode*> task_order() {
+    std::vector<GradNode*> order;
+    const GraphTask* task = autograd_thread.task;
+    if (!task) return order;
+    std::vector<uint32_t> waits(task->entries.size());     // as they were before anything ran
+    for (const Entry& entry : task->entries)
+        for (const Edge& edge : entry.node->edges)
+            if (uint32_t at = edge.node ? task->find(edge.node.get()) : GraphTask::absent; at != GraphTask::absent) waits[at]++;
+    std::vector<std::pair<uint64_t, uint32_t>> ready;
+    auto push = [&](uint32_t at) {
+        ready.emplace_back(task->entries[at].node->sequence, at);
+        std::push_heap(ready.begin(), ready.end(), GraphTask::earlier);
+    };
+    for (size_t r = 0; r < task->root_count; r++) {
+        uint32_t at = task->roots[r].node ? task->find(task->roots[r].node.get()) : GraphTask::absent;
+        if (at == GraphTask::absent || waits[at]) continue;
+        waits[at] = 1;                                     // a root that is named twice
+        push(at);
+    }
+    while (!ready.empty()) {
+        std::pop_heap(ready.begin(), ready.end(), GraphTask::earlier);
+        GradNode* node = task->entries[ready.back().second].node;
+        ready.pop_back();
+        order.push_back(node);
+        for (const Edge& edge : node->edges) {
+            uint32_t at = edge.node ? task->find(edge.node.get()) : GraphTask::absent;
+            if (at == GraphTask::absent || --waits[at]) continue;
+            if (!task->selective || task->entries[at].needed || task->entries[at].captured) push(at);
+        }
+    }
+    return order;
+}
+bool current_task_accumulates() { return !autograd_thread.task || autograd_thread.task->options.accumulate; }
 bool current_task_is_selective() { return autograd_thread.task && autograd_thread.task->selective; }
 int64_t current_task() { return autograd_thread.task ? static_cast<int64_t>(autograd_thread.task->id) : -1; }
 

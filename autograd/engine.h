@@ -40,6 +40,10 @@ void queue_callback(void (*run)(void*), void (*drop)(void*), void* context);
 bool task_needs(const GradNode& node, size_t edge);
 /// Whether the running task will run this node, or give its gradient out.
 bool task_runs(const GradNode& node);
+/// The nodes of the running task in the order in which they run.
+std::vector<GradNode*> task_order();
+/// Whether the running task adds gradients to leaves, rather than give them out.
+bool current_task_accumulates();
 /// Whether the running task computes gradients of some inputs only.
 bool current_task_is_selective();
 /// A number for the task that runs, -1 outside.

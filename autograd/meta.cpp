@@ -165,7 +165,7 @@ static void fail_view_written(TensorImpl* impl, bool indirectly) {
     GradNode* node = impl->autograd ? impl->autograd->grad_fn.get() : nullptr;
     Creation creation = impl->creation;
     std::string text;
-    if (creation == Creation::Inference || creation == Creation::NoGrad || !node) {
+    if (creation == Creation::Inference || creation == Creation::NoGrad || !node) {    // without a node no gradient was recorded
         std::string prefix = node ? format("Output %u of %s is a view of a view which was created in", impl->autograd->output,
                                            short_name(*node).c_str())
                                   : std::string("A view was created in");

@@ -98,7 +98,7 @@ void save_pointwise_result(GradNode* node, const Tensor& result);
 /// Whether the first argument's old value is needed for an in-place call.
 bool pointwise_saves_self(const OperatorPlan& plan, const Operator& op, const Value* arguments);
 /// What Python shows as `_saved_<name>`: calls `visit` for each; raises once they were released.
-struct SavedView { const char* name; const SavedTensor* tensor; const std::vector<SavedTensor>* list; const Value* plain; };
+struct SavedView { const char* name; const SavedTensor* tensor; const std::vector<SavedTensor>* list; const Value* plain; const Tensor* shape = nullptr; };
 std::vector<SavedView> saved_values(const GradNode& node);
 
 }  // namespace kindling

@@ -421,6 +421,7 @@ std::vector<SavedView> saved_values(const GradNode& node) {
             const char* name = rules->plan.saved[i].name;
             if (item.kind == SavedItem::Kind::Tensor) result.push_back({name, &item.tensor, nullptr, nullptr});
             else if (item.kind == SavedItem::Kind::List) result.push_back({name, nullptr, &item.list, nullptr});
+            else if (item.kind == SavedItem::Kind::Shape && !item.shapes.empty()) result.push_back({name, nullptr, nullptr, nullptr, &item.shapes[0]});
             else if (item.kind == SavedItem::Kind::Plain) result.push_back({name, nullptr, nullptr, &item.plain.value()});
         }
     } else if (auto* pointwise = dynamic_cast<const PointwiseNode*>(&node)) {

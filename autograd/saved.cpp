@@ -33,7 +33,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
     is_output_ = is_output;
     requires_grad_ = kindling::requires_grad(impl);
     if (impl->autograd) { output_ = impl->autograd->output; recorded_ = static_cast<bool>(impl->autograd->grad_fn); }
-    if (autograd_thread.saved_hooks > 0 && pack_saved) [[unlikely]] {
+    if (autograd_thread.saved_hooks > 0 && pack_saved && !impl->wrapped_number) [[unlikely]] {   // numbers are not shown to hooks
         if (!is_output) grad_fn_ = gradient_edge(impl).node;
         // Hooks may give back what they are given: a result would keep the node alive that keeps it.
         if (PackedTensor* packed = pack_saved(is_output ? copy_of(tensor) : tensor)) { packed_.reset(packed); return; }

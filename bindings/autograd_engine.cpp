@@ -149,9 +149,24 @@ static PyObject* is_anomaly_nan(PyObject*, PyObject*) { return PyBool_FromLong(t
 static PyObject* task_id(PyObject*, PyObject*) { return PyLong_FromLongLong(current_task()); }
 static PyObject* will_execute(PyObject*, PyObject* object) {
     return guarded([&]() -> PyObject* {
-        if (!is_node(object)) fail(ErrorKind::Type, "_will_engine_execute_node: Expected a Node, but got %s", Py_TYPE(object)->tp_name);
+        KINDLING_CHECK(Runtime, is_node(object), "_will_engine_execute_node expects an grad_fn, but got %s", Py_TYPE(object)->tp_name);
         KINDLING_CHECK(Runtime, current_task() >= 0, "_get_should_execute_nodes should only be called during the backward pass");
+        KINDLING_CHECK(Runtime, node_of(object)->kind != GradNode::Kind::Accumulate || current_task_accumulates(),
+                       "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not supported.");
         return PyBool_FromLong(task_runs(*node_of(object)));
+    });
+}
+static PyObject* execution_order(PyObject*, PyObject*) {
+    return guarded([]() -> PyObject* {
+        KINDLING_CHECK(Runtime, current_task() >= 0, "_current_graph_task_execution_order should only be called during the backward pass");
+        KINDLING_CHECK(Runtime, !thread_state.multithreaded_backward, "get_current_graph_task_execution_order expects the current backward to be executed with "
+                       "multithreading disabled, e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     torch.autograd.grad(...)\n");
+        Object list(checked(PyList_New(0)));
+        for (GradNode* node : task_order()) {
+            Object item(checked(wrap_node(Ref<GradNode>::share(node))));
+            if (PyList_Append(list.get(), item.get()) < 0) throw_python();
+        }
+        return list.take();
     });
 }
 static PyObject* current_node(PyObject*, PyObject*) {
@@ -211,6 +226,7 @@ static PyMethodDef functions[] = {
     {"is_anomaly_check_nan_enabled", is_anomaly_nan, METH_NOARGS, "is_anomaly_check_nan_enabled() -> bool"},
     {"_current_graph_task_id", task_id, METH_NOARGS, nullptr},
     {"_will_engine_execute_node", will_execute, METH_O, nullptr},
+    {"_current_graph_task_execution_order", execution_order, METH_NOARGS, nullptr},
     {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
     {"_gradient_edge", gradient_edge_of, METH_O, nullptr},
     {"_get_creation_meta", creation_of, METH_O, nullptr},

@@ -109,11 +109,13 @@ static PyObject* finish_output(PyObject* item, ContextObject* context, const Ref
     TensorImpl* impl = tensor.impl();
     bool is_input = contains(inputs, item), dirty = contains(context->dirty_tensors, item);
     bool differentiable = node && !contains(context->non_differentiable, item) && is_differentiable(impl->dtype);
+    const Creation own = output_count > 1 ? Creation::MultiOutput : Creation::CustomFunction;
     if (!differentiable) {
         if (node) node->inputs.emplace_back();
         // What requires grad keeps doing so: the caller gets an alias that does not.
         if (is_input && requires_grad(impl)) return wrap_as(Py_TYPE(item), detached(tensor));
         if (is_input && !dirty) return wrap_as(Py_TYPE(item), alias_of(tensor));
+        if (impl->base && !is_input && is_differentiable(impl->dtype)) impl->creation = own;    // also where nothing is recorded
         if (node && requires_grad(impl) && !is_input) detach_in_place(tensor);
         return Py_NewRef(item);
     }
@@ -137,10 +139,10 @@ static PyObject* finish_output(PyObject* item, ContextObject* context, const Ref
     if (is_input) {
         Tensor alias = alias_of(tensor);
         set_history(alias.impl(), node.get());
-        alias.impl()->creation = output_count > 1 ? Creation::MultiOutput : Creation::CustomFunction;
+        alias.impl()->creation = own;
         return wrap_as(Py_TYPE(item), alias);
     }
-    if (impl->base) impl->creation = output_count > 1 ? Creation::MultiOutput : Creation::CustomFunction;
+    if (impl->base) impl->creation = own;
     set_history(impl, node.get());
     if (impl->base) impl->view_version = impl->version->load();
     return Py_NewRef(item);

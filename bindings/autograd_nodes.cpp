@@ -170,7 +170,8 @@ static PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     return guarded([&]() -> PyObject* {
         auto node = Ref<GradNode>::share(node_of(self));
         size_t count = static_cast<size_t>(PyTuple_GET_SIZE(args));
-        std::vector<Tensor> gradients(std::max(count, node->inputs.size())), results(node->edges.size());
+        if (count != node->inputs.size()) fail(ErrorKind::Type, "expected %zu arguments, got %zu instead", node->inputs.size(), count);
+        std::vector<Tensor> gradients(count), results(node->edges.size());
         for (size_t i = 0; i < count; i++) {
             PyObject* item = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
             if (item == Py_None) continue;
@@ -286,7 +287,10 @@ static std::shared_ptr<PackedTensor> pack_with(void* context, const Tensor& tens
 
 static PyObject* saved_register_hooks(PyObject* self, PyObject* args) {
     PyObject *pack, *unpack;
-    if (!PyArg_ParseTuple(args, "OO", &pack, &unpack)) return nullptr;
+    if (PyTuple_GET_SIZE(args) != 2 || !PyCallable_Check(pack = PyTuple_GET_ITEM(args, 0)) || !PyCallable_Check(unpack = PyTuple_GET_ITEM(args, 1))) {
+        PyErr_Format(PyExc_TypeError, "register_hooks(): incompatible function arguments. Expected two functions, got %R", args);
+        return nullptr;
+    }
     return guarded([&]() -> PyObject* {
         Ref<GradNode> node;
         auto* saved = const_cast<SavedTensor*>(still_saved(reinterpret_cast<SavedTensorObject*>(self), node));
@@ -316,6 +320,13 @@ static PyObject* saved_get_hooked(PyObject* self, void*) {
     });
 }
 
+/// What the derivative knows as self_sizes or self_shape is self_sym_sizes to programs.
+static std::string public_name(const SavedView& saved) {
+    std::string name = saved.name;
+    if (name.ends_with("_sizes") || name.ends_with("_shape")) name.replace(name.size() - 6, 6, "_sym_sizes");
+    return name;
+}
+
 PyObject* saved_attribute(PyObject* self, GradNode* node, const char* name, bool& found) {
     found = false;
     bool raw = std::strncmp(name, "_raw_saved_", 11) == 0;
@@ -323,11 +334,12 @@ PyObject* saved_attribute(PyObject* self, GradNode* node, const char* name, bool
     name += raw ? 11 : 7;
     auto ref = Ref<GradNode>::share(node);
     for (auto& each : saved_values(*node)) {
-        if (std::strcmp(each.name, name) != 0) continue;
+        if (public_name(each) != name) continue;
         found = true;
         auto show = [&](const SavedTensor& tensor) -> PyObject* {
+            if (raw) return raw_saved(self, node, &tensor);
             if (!tensor.defined()) Py_RETURN_NONE;
-            return raw ? raw_saved(self, node, &tensor) : wrap(tensor.unpack(ref, true));
+            return wrap(tensor.unpack(ref, true));
         };
         if (each.tensor) return show(*each.tensor);
         if (each.list) {
@@ -336,11 +348,30 @@ PyObject* saved_attribute(PyObject* self, GradNode* node, const char* name, bool
                 PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(show((*each.list)[i])));
             return tuple.take();
         }
+        if (each.shape) return int_tuple(each.shape->sizes());
         Value value = *each.plain;
         if (value.tag == Value::Tag::IntList) return int_tuple({value.integers, value.size});
         return to_python(value, false);
     }
     return nullptr;
+}
+
+/// Programs that draw graphs look for what nodes have saved.
+static PyObject* node_dir(PyObject* self, PyObject*) {
+    Object names(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self));
+    if (!names) return nullptr;
+    return guarded([&]() -> PyObject* {
+        auto add = [&](const std::string& name) {
+            Object text(checked(PyUnicode_FromString(name.c_str())));
+            if (PyList_Append(names.get(), text.get()) < 0) throw_python();
+        };
+        for (auto& each : saved_values(*node_of(self))) {
+            std::string name = public_name(each);
+            add("_saved_" + name);
+            if (each.tensor || each.list) add("_raw_saved_" + name);
+        }
+        return names.take();
+    });
 }
 
 static PyObject* node_getattro(PyObject* self, PyObject* name) {
@@ -471,6 +502,7 @@ static PyMethodDef node_methods[] = {
      "register_hook(hook) -> RemovableHandle\n\nCalls hook(grad_inputs, grad_outputs) after this node ran; it may return other grad_inputs."},
     {"register_prehook", node_register_prehook, METH_O,
      "register_prehook(hook) -> RemovableHandle\n\nCalls hook(grad_outputs) before this node runs; it may return other grad_outputs."},
+    {"__dir__", node_dir, METH_NOARGS, nullptr},
     {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
     {"_set_sequence_nr", node_set_sequence, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
@@ -508,14 +540,19 @@ static PyMethodDef saved_methods[] = {
      "register_hooks(pack_hook, unpack_hook)\n\nKeeps pack_hook(tensor) instead of the tensor; unpack_hook gives it back."},
     {nullptr, nullptr, 0, nullptr},
 };
+static PyObject* saved_new(PyTypeObject*, PyObject*, PyObject*) {
+    PyErr_SetString(PyExc_RuntimeError, "Trying to create a SavedTensor object from Python is forbidden.");
+    return nullptr;
+}
 static PyType_Slot saved_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(saved_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(saved_dealloc)},
     {Py_tp_getset, saved_getset},
     {Py_tp_methods, saved_methods},
     {0, nullptr},
 };
 static PyType_Spec saved_spec = {
-    "kindling._C._autograd.SavedTensor", sizeof(SavedTensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, saved_slots,
+    "kindling._C._autograd.SavedTensor", sizeof(SavedTensorObject), 0, Py_TPFLAGS_DEFAULT, saved_slots,
 };
 
 bool init_autograd_nodes(PyObject* module) {

@@ -328,7 +328,10 @@ SETTER(_backward_hooks) {
     meta.python_hooks = value && value != Py_None ? Py_NewRef(value) : nullptr;
     meta.python_hooks_node = node.get();
     Object drop(old);
-    if (fresh) add_tensor_hook(tensor, Ref<GradHook>::adopt(new PythonHooks(value)));
+    if (!fresh) return;
+    auto hook = Ref<GradHook>::adopt(new PythonHooks(value));
+    if (requires_grad(tensor.impl())) add_tensor_hook(tensor, hook);
+    else meta.hooks.push_back(hook);         // in case that it will require grad
 }
 GETTER(_post_accumulate_grad_hooks) {
     PyObject* dict = impl->autograd ? static_cast<PyObject*>(impl->autograd->python_accumulated) : nullptr;

@@ -132,7 +132,25 @@ class _UndefinedGrad:
         return UndefinedGrad.apply(tensor)
 
 
-_functions = _space("_functions", UndefinedGrad=_UndefinedGrad, AccumulateGrad=type(
+class _WeakTensorRef:
+    """Refers to a tensor without keeping it."""
+
+    def __init__(self, tensor):
+        import weakref
+        if not isinstance(tensor, kindling.Tensor):
+            raise TypeError(f"_WeakTensorRef(): argument must be Tensor, not {type(tensor).__name__}")
+        self._reference = weakref.ref(tensor)
+
+    def expired(self):
+        """Whether the tensor is gone."""
+        return self._reference() is None
+
+
+def _is_view_replay_enabled():
+    return False
+
+
+_functions = _space("_functions", UndefinedGrad=_UndefinedGrad, DelayedError=kindling.autograd.function.DelayedError, AccumulateGrad=type(
     kindling.ones((), requires_grad=True).view(()).grad_fn.next_functions[0][0]))
 _distributed_rpc = _space("_distributed_rpc", _is_current_rpc_agent_set=lambda: False)
 

@@ -324,6 +324,20 @@ class _Methods:
         return (self.untyped_storage()._cdata == tensor.untyped_storage()._cdata and self.storage_offset() == tensor.storage_offset()
                 and self.shape == tensor.shape and self.stride() == tensor.stride())
 
+    def _view_func(self, new_base, /):
+        """This view made again of another base, or None if this is no view or the bases do not lie alike in memory."""
+        base = self._base
+        if base is None or any(getattr(base, each)() != getattr(new_base, each)() for each in ("size", "stride", "storage_offset", "is_conj", "is_neg")) \
+                or base.dtype != new_base.dtype:
+            return None
+        if self.dtype != base.dtype:
+            real, to = torch.view_as_real, self.dtype
+            new_base = (real(new_base) if base.is_complex() and real(new_base).dtype == to else torch.view_as_complex(new_base)
+                        if self.is_complex() and base.size()[-1:] == (2,) and self.element_size() == 2 * base.element_size() else new_base.view(to))
+        again = new_base.as_strided(self.size(), self.stride(), self.storage_offset())
+        again = again.conj() if self.is_conj() != again.is_conj() else again
+        return again._neg_view() if self.is_neg() != again.is_neg() else again
+
     def is_distributed(self):
         """False."""
         return False

@@ -26,6 +26,7 @@ struct Places {
     Sizes result;                     // before, shape, after
 };
 
+[[noreturn]] Tensor refused_gradient(const Tensor&, Text message) { fail(ErrorKind::Runtime, "%s", std::string(message).c_str()); }
 bool is_mask(const Tensor& index) { return index.dtype() == DType::Bool || index.dtype() == DType::UInt8; }
 void warn_of_bytes(const Tensor& mask) {
     if (mask.dtype() == DType::UInt8 && warn) warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
@@ -793,6 +794,8 @@ OPERATORS(indexing) {
                 Tensor without_src = scatter_reduce(base, dim, index, masked_fill(read, zero_src, Scalar(1)), "prod", true);
                 Tensor only = eq(gather(zeros_at, dim, index), Scalar(1)), others = div(gather(result, dim, index), masked_fill(read, zero_src, Scalar(1)));
                 for_src = mul(gather(grad, dim, index), where(zero_src, where(only, gather(without_src, dim, index), none), others));
+                if (thread_state.grad_mode && !zeros_at.is_meta() && any(gt(zeros_at, Scalar(1))).item<bool>())
+                    for_src = _delayed_error(for_src, "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are scattered to the same position in self");
             } else {
                 Tensor reached = gather(result, dim, index);
                 Tensor hit_src = to(eq(read, reached), grad.dtype()), hit_self = to(eq(self, result), grad.dtype());
@@ -805,6 +808,11 @@ OPERATORS(indexing) {
             if (!include_self) for_self = scatter(for_self, dim, index, Scalar(0));
             return std::tuple<Tensor, Tensor>(for_self, pad_to(for_src, src_sizes));
         }),
+    });
+    declare("_delayed_error(Tensor self, str message) -> Tensor", {
+        doc("The same numbers, which cannot be differentiated: that fails with the message"), in(space::Hidden), no_out(),
+        kernel([](const Tensor& self, Text) { return clone(self); }),
+        derivative("self", GIVEN(Tensor grad, Text message) { return refused_gradient(grad, message); }),
     });
     declare("take(Tensor self, Tensor index) -> Tensor", {
         doc("Elements at places counted in row-major order"), flags(trait::OutApart),

@@ -267,6 +267,13 @@ OPERATORS(sorting) {
         }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });
+    declare("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", {
+        doc("The distinct elements, and with return_inverse where each element is among them"), in(space::Torch), no_out(),
+        composition([](const Tensor& self, bool sorted, bool return_inverse) {
+            auto [found, inverse, counts] = _unique2(self, sorted, return_inverse, false);
+            return std::tuple<Tensor, Tensor>(found, inverse);
+        }),
+    });
     declare("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
         doc("The distinct values in order; where each element's value is; how often each occurs"), in(space::Torch), shape_by_value(),
         derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "_unique2"); }),

@@ -22,6 +22,12 @@ __getattr__, __dir__ = _kindling._lazy_parts(globals(), _HOMES, _MODULES, ("grad
 
 
 _Tensor = _C.Tensor
+SavedTensor = _C._SavedTensor
+
+
+def _profiler_enabled():
+    """Whether a profile is being made in this thread."""
+    return _C._profile_running()
 
 
 def _is_tensor(value):
@@ -119,7 +125,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         if any(result is None and _is_edge(each) for result, each in zip(results, inputs)):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         import kindling as torch
-        results = tuple([torch.zeros_like(each) if result is None else result for result, each in zip(results, inputs)])
+        results = tuple([torch.zeros_like(each, requires_grad=create_graph) if result is None else result for result, each in zip(results, inputs)])
     return results
 
 

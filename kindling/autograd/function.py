@@ -38,11 +38,21 @@ class FunctionCtx:
 
 
 _ContextMixin = FunctionCtx
+
+
+def _saved_variables(ctx):
+    import warnings
+    warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+    return ctx.saved_tensors
+
+
 _HookMixin = object
 
 
 class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     """The class of contexts: a node of the graph."""
+
+    saved_variables = property(_saved_variables)
 
     __repr__ = object.__repr__  # with the module's name, which the nodes of operators leave out
 
@@ -157,27 +167,46 @@ def once_differentiable(function):
             return outputs
         if not any(isinstance(each, torch.Tensor) and each.requires_grad for each in args):
             return outputs
-        several = isinstance(outputs, tuple)
         given = [None if each is None else each.detach().requires_grad_() if each.is_floating_point() or each.is_complex() else each
-                 for each in (outputs if several else (outputs,))]
-        result = _DelayedError.apply("trying to differentiate twice a function that was marked with @once_differentiable", *given)
-        result = result if isinstance(result, tuple) else (result,)
-        return result if several else result[0]
+                 for each in (outputs if isinstance(outputs, tuple) else (outputs,))]
+        result = DelayedError("trying to differentiate twice a function that was marked with @once_differentiable", len(given))(*given)
+        return result if isinstance(result, tuple) or not isinstance(outputs, tuple) else (result,)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(wrapper, name, getattr(function, name, None))
     wrapper.__wrapped__ = function
     return wrapper
 
 
-class _DelayedError(Function):
+class _Error(Function):
     @staticmethod
     def forward(ctx, message, *tensors):
         ctx.message = message
-        return tuple([None if each is None else each.detach() for each in tensors])
+        return tuple([each.detach() for each in tensors])
 
     @staticmethod
     def backward(ctx, *grads):
         raise RuntimeError(ctx.message)
+
+
+_Error._backward_cls.__name__ = _Error._backward_cls.__qualname__ = "Error"
+
+
+class DelayedError:
+    """A function that gives its `count` tensors (or None) back; to differentiate what it gives raises RuntimeError(message)."""
+
+    _is_node = True
+
+    def __init__(self, message, count):
+        self._message = message.decode() if isinstance(message, bytes) else message
+        self._count = count
+
+    def __call__(self, *tensors):
+        import kindling as torch
+        if len(tensors) != self._count:
+            raise TypeError(f"expected {self._count} arguments, got {len(tensors)} instead")
+        results = _Error.apply(self._message, *[torch.empty(0) if each is None else each for each in tensors])
+        results = tuple([result if each is not None else None for result, each in zip(results, tensors)])
+        return results if self._count != 1 else results[0]
 
 
 class InplaceFunction(Function):

@@ -217,7 +217,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         if outputs[0].nelement() != 1:
             raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
         return outputs[0].squeeze()
-    result = jacobian(first, inputs, create_graph=create_graph, strict=strict, vectorize=vectorize and not strict)
+    result = jacobian(first, inputs, create_graph=create_graph, strict=strict, vectorize=vectorize)
     return result if many else result[0][0]
 
 

@@ -60,6 +60,15 @@ def _call(function, inputs):
     return tuple(outputs)
 
 
+def _check_same(below, above, where, eps):
+    """AssertionError where the function gives another dtype or shape after a step."""
+    for what in ("dtype", "shape"):
+        one, other = getattr(below, what), getattr(above, what)
+        if one != other:
+            raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed{where} by {eps}, but got: "
+                                 f"{what}s {one} and {other}.")
+
+
 def _numerical(function, inputs, source, output_index, eps):
     """Rows: elements of `source` (real and imaginary apart); columns: elements of the output, as complex numbers if it is."""
 
@@ -81,6 +90,7 @@ def _numerical(function, inputs, source, output_index, eps):
             data[index] = original - step
             below = value()
             data[index] = original
+            _check_same(below, above, f" on index {index}", eps)
             rows.append(((above - below) / (2 * eps)).reshape(-1))
     return rows
 
@@ -97,6 +107,8 @@ def _analytical(outputs, output_index, source, inputs, materialize=True):
             gradient, = torch.autograd.grad(output, (source,), seed, retain_graph=True, allow_unused=True)
             if gradient is None:
                 gradient = torch.zeros_like(source)
+            if gradient.layout != torch.strided:
+                gradient = gradient.to_dense()
             if gradient.dtype != source.dtype or gradient.shape != source.shape:
                 raise GradcheckError("Gradient has dtype or shape mismatch")
             columns.append(gradient.detach().resolve_conj().reshape(-1) if hasattr(gradient, "resolve_conj") else gradient.detach().reshape(-1))
@@ -131,18 +143,19 @@ def _check(function, inputs, outputs, output_index, source, position, eps, atol,
     columns = [_numbers(column) for column in columns]
     source_parts = 2 if source.is_complex() else 1
     output_parts = 2 if output.is_complex() else 1
-    for i in range(source.numel()):
-        for o in range(output.numel()):
-            for s in range(source_parts):
-                numeric = _as_real(rows[i * source_parts + s][o], output.is_complex())
-                for p in range(output_parts):
+    for p in reversed(range(output_parts)):      # the imaginary part first, as PyTorch does
+        for i in range(source.numel()):
+            for o in range(output.numel()):
+                for s in range(source_parts):
+                    numeric = _as_real(rows[i * source_parts + s][o], output.is_complex())[p]
                     # The gradient of a real part is the conjugate cotangent: its parts are the derivatives along each part of the input.
                     analytic = _as_real(columns[o * output_parts + p][i], source.is_complex())[s]
-                    if not abs(numeric[p] - analytic) <= atol + rtol * abs(numeric[p]):
+                    if not abs(numeric - analytic) <= atol + rtol * abs(numeric):
                         if raise_exception:
+                            part = f"While considering the {('real', 'imaginary')[p]} part of complex outputs only, " if output_parts == 2 else ""
                             raise GradcheckError(
-                                f"Jacobian mismatch for output {output_index} with respect to input {position},\n"
-                                f"at input element {i}, output element {o}: numerical {numeric[p]}, analytical {analytic}")
+                                f"{part}Jacobian mismatch for output {output_index} with respect to input {position},\n"
+                                f"at input element {i}, output element {o}: numerical {numeric}, analytical {analytic}")
                         return False
     return True
 
@@ -168,7 +181,8 @@ def _check_fast(function, inputs, outputs, output_index, source, position, eps, 
         return (torch.view_as_real(vector) if vector.is_complex() else vector).sum().item()
     seed, step = direction(output), direction(source)
     gradients = [torch.autograd.grad(output, (source,), seed, retain_graph=True, allow_unused=True)[0] for _ in range(2)]
-    gradients = [torch.zeros_like(source) if each is None else each.detach() for each in gradients]
+    gradients = [torch.zeros_like(source) if each is None else each.detach().to_dense() if each.layout != torch.strided else each.detach()
+                 for each in gradients]
     if any(each.dtype != source.dtype or each.shape != source.shape for each in gradients):
         raise GradcheckError("Gradient has dtype or shape mismatch")
     moved, data = [], source.data
@@ -179,6 +193,7 @@ def _check_fast(function, inputs, outputs, output_index, source, position, eps, 
             moved.append(_call(function, inputs)[output_index].detach().clone())
     finally:
         data.copy_(original)
+    _check_same(moved[1], moved[0], "", eps)
     numerical, analytical = product(seed, (moved[0] - moved[1]) / (2 * eps)), product(gradients[0], step)
     if (gradients[0] - gradients[1]).abs().max().item() <= nondet_tol and \
             abs(numerical - analytical) <= atol * total(seed) * total(step) + rtol * abs(numerical):
@@ -192,23 +207,60 @@ def _check_fast(function, inputs, outputs, output_index, source, position, eps, 
     return False
 
 
-def _undefined_gradients(outputs, inputs, raise_exception):
-    """Backward must take gradients that are not there for zeros."""
+def _check_layout(gradient, source):
     import kindling as torch
-    outputs = [each for each in outputs if each.requires_grad]
-    copies = [each for each in outputs]
-    for missing in range(len(copies)):
-        seeds = [torch.zeros_like(each) for each in copies]
-        results = torch.autograd.grad([each for i, each in enumerate(copies) if i != missing or len(copies) == 1],
-                                      inputs, [each for i, each in enumerate(seeds) if i != missing or len(copies) == 1],
-                                      retain_graph=True, allow_unused=True)
-        for result in results:
-            if result is not None and bool((result != 0).any()):
-                if raise_exception:
-                    raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
-                                         "Please check the 'Backward pass with undefined gradients' doc.")
-                return False
-    return True
+    if gradient.layout == torch.strided:
+        return
+    if gradient.layout != source.layout:
+        raise GradcheckError(f"grad is incorrect layout ({gradient.layout} is not {source.layout})")
+    kind = str(gradient.layout).partition(".")[2].replace("_coo", "")
+    for dims in ("sparse_dim", "dense_dim"):
+        got, wanted = getattr(gradient, dims)(), getattr(source, dims)()
+        if got != wanted:
+            raise GradcheckError(f"grad is {kind} tensor, but has incorrect {dims} {got}, expected {wanted}")
+
+
+def _check_zeros(outputs, sources, masked):
+    """Backward of zeros gives zeros, laid out as the inputs are."""
+    import kindling as torch
+    gradients = torch.autograd.grad(outputs, sources, [torch.zeros_like(each) for each in outputs], retain_graph=True, allow_unused=True)
+    for gradient, source in zip(gradients, sources):
+        if gradient is None:
+            continue
+        _check_layout(gradient, source)
+        gradient = gradient if gradient.layout == torch.strided else gradient.to_dense()
+        if not (torch.allclose(gradient, torch.zeros_like(gradient)) if masked else gradient.eq(0).all()):
+            raise GradcheckError("backward not multiplied by grad_output")
+        for what, of in (("type", "dtype"), ("device", "device"), ("size", "shape")):
+            if getattr(gradient, of) != getattr(source, of):
+                raise GradcheckError(f"grad is incorrect {what}")
+
+
+def _check_undefined(function, inputs, sources):
+    """Backward takes gradients that are not there for zeros: of all outputs, and of each of several."""
+    import kindling as torch
+    undefined, notes = torch._C._functions.UndefinedGrad(), 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+
+    def outputs(missing):
+        return [undefined(each) if missing in (None, i) else each for i, each in enumerate(_differentiable(_call(function, inputs)))]
+
+    def warn():
+        import warnings
+        warnings.warn("Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing "
+                      "callers of this function. If this is true for you, you can call this function with \"check_undefined_grad=False\" to "
+                      "disable the feature", stacklevel=4)
+
+    first = outputs(None)
+    for missing in (None, *(range(len(first)) if len(first) > 1 else ())):
+        tried = first if missing is None else outputs(missing)
+        try:
+            gradients = torch.autograd.grad(tried, sources, [torch.zeros_like(each) for each in tried], allow_unused=True)
+        except RuntimeError as error:
+            warn()
+            raise GradcheckError("Expected backward function to handle undefined output grads. " + notes) from error
+        if not all(each is None or each.eq(0).all() for each in gradients):
+            warn()
+            raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. " + notes)
 
 
 def _check_forward(function, inputs, sources, eps, atol, rtol, raise_exception):
@@ -252,6 +304,13 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     sources = [(i, each) for i, each in enumerate(inputs) if isinstance(each, torch.Tensor) and each.requires_grad]
     if any(each.layout != torch.strided for _, each in sources):
         from kindling.sparse._gradcheck import wrapped
+        if check_backward_ad:
+            try:
+                _check_zeros(_differentiable(_call(func, inputs)), [each for _, each in sources], masked)
+            except GradcheckError:
+                if raise_exception:
+                    raise
+                return False
         return wrapped(gradcheck)(func, inputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
                                   check_undefined_grad=check_undefined_grad, check_backward_ad=check_backward_ad, fast_mode=fast_mode, masked=bool(masked))
     if not sources:
@@ -285,8 +344,10 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
             for position, source in sources:
                 if not (_check_fast if fast_mode else _check)(func, inputs, outputs, i, source, position, eps, atol, rtol, raise_exception, nondet_tol):
                     return False
-        if check_undefined_grad and not _undefined_gradients([outputs[i] for i in kept], [source for _, source in sources], raise_exception):
-            return False
+        needed = [source for _, source in sources]
+        _check_zeros([outputs[i] for i in kept if outputs[i].requires_grad], needed, masked)
+        if check_undefined_grad:
+            _check_undefined(func, inputs, needed)
     except GradcheckError:
         if raise_exception:
             raise

@@ -5,7 +5,26 @@ from kindling._blocks import Block as _Block
 __all__ = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook", "allow_mutation_on_saved_tensors",
            "Node", "GradientEdge", "get_gradient_edge", "increment_version", "set_warn_on_accumulate_grad_stream_mismatch"]
 
-Node = _C._Node
+
+class _NodeMeta(type):
+    """As in PyTorch the types of nodes do not derive from Node, and yet are subclasses of it."""
+
+    def __instancecheck__(cls, value):
+        return cls is Node and isinstance(value, _C._Node) or type.__instancecheck__(cls, value)
+
+    def __subclasscheck__(cls, other):
+        if cls is Node and (issubclass(other, _C._Node) or getattr(other, "_is_node", False)):
+            return True
+        return type.__subclasscheck__(cls, other)
+
+
+class Node(metaclass=_NodeMeta):
+    """What every recorded operation is an instance of."""
+
+    name, next_functions, metadata, register_hook, register_prehook, _input_metadata, _sequence_nr = [
+        vars(_C._Node)[each] for each in "name next_functions metadata register_hook register_prehook _input_metadata _sequence_nr".split()]
+
+
 
 
 class GradientEdge(tuple):
@@ -106,6 +125,10 @@ def _calculate_shape(output, grad, is_grads_batched):
         if is_grads_batched:
             raise RuntimeError("Batched grads are not supported with GradientEdge")
         return torch.Size(output.node._input_metadata[output.output_nr].shape), grad.shape
+    if output.is_nested and output.layout == torch.strided:
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with Nested Tensor.")
+        return output._nested_tensor_size(), grad._nested_tensor_size()
     return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 

@@ -74,7 +74,9 @@ class profile:
         self._start_ns, thread = start, get_ident()
         events = []
         for number, (name, what, begin, end, parent, sequence, memory, shapes, stack) in enumerate(notes):
-            event = FunctionEvent(number, name, thread, (begin - start) / 1e3, (end - start) / 1e3, shapes, stack, sequence, memory, what)
+            event = FunctionEvent(number, name, thread, (begin - start) / 1e3, (end - start) / 1e3, input_shapes=shapes, stack=stack,
+                                  sequence_nr=sequence, cpu_memory_usage=memory, fwd_thread=thread if sequence >= 0 else None,
+                                  scope=(0, 1, 7, 7)[what], is_user_annotation=what == 2)
             if parent >= 0:
                 event.cpu_parent = events[parent]
                 events[parent].cpu_children.append(event)

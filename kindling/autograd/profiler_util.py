@@ -57,17 +57,25 @@ class FunctionEvent(FormattedTimesMixin):
 
     count = 1
 
-    def __init__(self, id, name, thread, start_us, end_us, input_shapes=(), stack=(), sequence_nr=-1, memory=0, kind=0):
-        self.id, self.trace_name, self.thread = id, name, thread
+    def __init__(self, id, name, thread, start_us, end_us, overload_name=None, fwd_thread=None, input_shapes=None, stack=None, scope=0,
+                 use_device=None, cpu_memory_usage=0, device_memory_usage=0, is_async=False, is_remote=False, sequence_nr=-1, node_id=-1,
+                 device_type=None, device_index=0, is_legacy=False, flops=None, trace_name=None, is_user_annotation=False, **others):
+        self.id, self.trace_name, self.thread, self.overload_name = id, trace_name or name, thread, overload_name
         self.name = self.key = "ProfilerStep*" if name.startswith("ProfilerStep#") else name
         self.time_range = Interval(start_us, end_us)
-        self.input_shapes, self.stack, self.sequence_nr = input_shapes, stack, sequence_nr
-        self.fwd_thread = thread if sequence_nr >= 0 else None
-        self.cpu_memory_usage = memory
+        self.input_shapes, self.stack, self.sequence_nr, self.fwd_thread = input_shapes, stack, sequence_nr, fwd_thread
+        self.cpu_memory_usage, self.device_memory_usage = cpu_memory_usage, device_memory_usage
         self.cpu_children, self.cpu_parent, self.kernels = [], None, []
-        self.is_user_annotation = kind == 2
-        self.scope = {0: 0, 1: 1, 2: 7, 3: 7}[kind]
-        self.node_id = -1
+        self.is_user_annotation, self.scope, self.node_id = is_user_annotation, scope, node_id
+        self.is_async, self.is_remote, self.is_legacy, self.flops = is_async, is_remote, is_legacy, flops
+        self.use_device, self.device_index = use_device, device_index
+
+    def append_cpu_child(self, child):
+        """Notes an event that began and ended inside this one."""
+        self.cpu_children.append(child)
+
+    def set_cpu_parent(self, parent):
+        self.cpu_parent = parent
 
     @property
     def device_type(self):
@@ -131,6 +139,22 @@ class EventList(list):
     def self_cpu_time_total(self):
         """Microseconds of all events, without counting any twice."""
         return sum(event.self_cpu_time_total for event in self)
+
+    def _populate_cpu_children(self):
+        """Finds for each event the shortest one around it on its thread; events that overlap otherwise are not related."""
+        by_thread = {}
+        for event in self:
+            if not event.is_async:
+                by_thread.setdefault((event.thread, event.node_id), []).append(event)
+        for events in by_thread.values():
+            around = []
+            for event in sorted(events, key=lambda event: (event.time_range.start, -event.time_range.end)):
+                while around and (event.time_range.start >= around[-1].time_range.end or event.time_range.end > around[-1].time_range.end):
+                    around.pop()
+                if around:
+                    around[-1].append_cpu_child(event)
+                    event.set_cpu_parent(around[-1])
+                around.append(event)
 
     def total_average(self):
         """All events as one average."""

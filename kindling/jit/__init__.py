@@ -105,7 +105,7 @@ load, save = map(_refuse, ("load", "save"))
 # For annotations, isinstance, warning filters and except clauses: compiled modules are not there, so nothing is one.
 _CLASSES = {"RecursiveScriptModule": "ScriptModule", "TracedModule": "ScriptModule", "TopLevelTracedModule": "TracedModule",
             "ONNXTracedModule": "Module", "ScriptModule": "Module"}
-_SCRIPTS = ("CompilationUnit", "ScriptFunction", "fork", "wait")
+_SCRIPTS = ("CompilationUnit", "ScriptFunction", "fork", "wait", "_fork", "_wait")
 
 
 class Error(Exception):
@@ -134,7 +134,7 @@ class RecursiveScriptClass:
 def __getattr__(name):
     import kindling
     if name in _SCRIPTS:
-        value = getattr(kindling, name)
+        value = getattr(kindling, name.lstrip("_"))
     elif name == "Future":
         value = kindling.futures.Future
     elif name in _CLASSES:

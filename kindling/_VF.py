@@ -1,0 +1,8 @@
+"""Operators as PyTorch's native module has them, below the Python functions of the same names (``torch._VF``)."""
+import kindling
+from kindling import _C
+
+
+def __getattr__(name):
+    value = None if name[:2] == "__" else _C._operator("torch", name)
+    return getattr(kindling, name) if value is None else value
