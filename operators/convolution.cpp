@@ -221,7 +221,7 @@ OPERATORS(convolution) {
             for (const Tensor* each : {&input, &weight, &bias}) call.reads(*each);
             give(call, shape.out, input.dtype(), input, weight);
             call.costs(multiplications(shape.c));
-            if (is_integral(input.dtype()) && input.device().type != DeviceType::Meta && checked_numel(shape.out)) call.declines();
+            if (is_integral(input.dtype()) && checked_numel(shape.out)) call.declines();
             return Convolved{shape.c, transposed};
         }, [](const Convolved& how, const Array& input, const Array& weight, const Array& bias, const Array& result) {
             (how.transposed ? library::convolution_input_gradient : library::convolution)(how.c, input.data(), weight.data(), bias.data(), result.data());

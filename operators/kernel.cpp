@@ -49,19 +49,40 @@ KernelCall::Result& KernelCall::Result::preserves(const Tensor& tensor) {
     return laid_out(preserved_strides(tensor.sizes(), tensor.strides(), tensor.impl()->non_overlapping_dense));
 }
 
+/// The strides of matrices by columns.
+static Sizes column_strides(IntList sizes) {
+    Sizes strides = contiguous_strides(sizes);
+    const size_t last = sizes.size() - 1;
+    strides[last] = std::max<int64_t>(sizes[last - 1], 1);
+    strides[last - 1] = 1;
+    return strides;
+}
+
+KernelCall::Result& KernelCall::Result::by_columns() {
+    exact = true;
+    return laid_out(column_strides(sizes));
+}
+
+KernelCall::Result& KernelCall::gives_copy(const Tensor& tensor, IntList sizes) {
+    lies_on(tensor);
+    Result& result = gives(sizes, tensor.dtype());
+    result.begins = tensor;
+    return result;
+}
+
 KernelCall::Result& KernelCall::gives(IntList sizes, DType dtype) {
     KINDLING_ASSERT(result_count < max_results);
     return *new (memory_ + sizeof(Result) * static_cast<size_t>(result_count++)) Result(sizes, dtype);
 }
 
-void KernelCall::add_read(const Tensor& tensor, DType dtype, bool as_it_lies) {
+void KernelCall::add_read(const Tensor& tensor, DType dtype, Order order) {
     KINDLING_ASSERT(read_count < max_reads);
     new (read_memory_ + sizeof(Read) * static_cast<size_t>(read_count++)) Read{
-        tensor.impl(), {}, dtype == DType::None && tensor.defined() ? tensor.dtype() : dtype, as_it_lies};
+        tensor.impl(), {}, dtype == DType::None && tensor.defined() ? tensor.dtype() : dtype, order};
     bool given = !tensor.defined();
     for (size_t i = 0; i < argument_count_ && !given; i++) given = arguments_[i].is_tensor() && arguments_[i].tensor == tensor.impl();
     if (!given) input(read_count - 1).kept = tensor;
-    if (tensor.defined() && (!has_device || tensor.is_meta())) device = tensor.device(), has_device = true;
+    lies_on(tensor);
 }
 
 void KernelCall::reduces(const Tensor& tensor, uint64_t mask, bool keepdim, DType inside) {
@@ -105,7 +126,8 @@ struct LoopKey {
 };
 
 LoopKey key_of(const KernelCall& call) {
-    static_assert(KernelCall::max_reads <= 8 && KernelCall::max_results <= 4 && KernelCall::max_numbers <= 4);
+    static_assert(KernelCall::max_reads <= 8 && KernelCall::max_numbers <= 4);
+    KINDLING_ASSERT(call.result_count <= 4);     // of loops
     LoopKey key;
     for (int i = 0; i < call.read_count; i++) key.types = key.types << 8 | static_cast<uint64_t>(call.input(i).dtype);
     for (int i = 0; i < call.result_count; i++) key.more = key.more << 8 | static_cast<uint64_t>(call.result(i).dtype);
@@ -305,7 +327,7 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     }
     int input_count = 0;
     for (int i = 0; i < call.read_count; i++)
-        if (KernelCall::Read& read = call.input(i); read.tensor && !read.as_it_lies) replace(read, contiguous(Tensor::share(read.tensor)));
+        if (KernelCall::Read& read = call.input(i); read.tensor && read.order == KernelCall::Order::Rows) replace(read, contiguous(Tensor::share(read.tensor)));
     if (reduces && call.combines[0] == Combine::MeanVar) replace(call.input(0), with_rows_in_one_piece(Tensor::share(call.input(0).tensor), call.dims));
     for (int i = 0; i < call.read_count; i++)
         if (call.input(i).tensor) add(*call.input(i).tensor), input_count++;
@@ -337,7 +359,13 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         KernelCall::Read& read = call.input(i);
         if (!read.tensor) continue;
         if (read.dtype != read.tensor->dtype) replace(read, to(Tensor::share(read.tensor), read.dtype));
-        if (!read.as_it_lies && !read.tensor->contiguous) replace(read, contiguous(Tensor::share(read.tensor)));
+        if (read.tensor->key & (key::Conj | key::Neg)) replace(read, resolve_lazy_bits(Tensor::share(read.tensor)));
+        if (read.order == KernelCall::Order::Columns) {
+            const Tensor given = Tensor::share(read.tensor);
+            Tensor columns = make_tensor(given.sizes(), column_strides(given.sizes()), read.dtype);
+            if (columns.numel()) copy_into(columns, given);
+            replace(read, std::move(columns));
+        } else if (read.order == KernelCall::Order::Rows && !read.tensor->contiguous) replace(read, contiguous(Tensor::share(read.tensor)));
         arrays[count] = Array(read.tensor);
     }
     Tensor apart[KernelCall::max_results];                   // where a result can not be computed in place
@@ -345,9 +373,12 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         if (!results[i].defined()) continue;
         const KernelCall::Result& result = call.result(i);
         const DType computed = result.computed == DType::None ? result.dtype : result.computed;
-        if (computed != results[i].dtype() || (!result.any_strides && !results[i].impl()->contiguous))
-            apart[i] = make_tensor(result.sizes, computed);
-        arrays[count] = Array((apart[i].defined() ? apart[i] : results[i]).impl());
+        const bool lies_so = result.exact ? results[i].strides() == IntList(result.strides) : result.any_strides || results[i].impl()->contiguous;
+        if (computed != results[i].dtype() || !lies_so)
+            apart[i] = result.exact ? make_tensor(result.sizes, result.strides, computed) : make_tensor(result.sizes, computed);
+        const Tensor& target = apart[i].defined() ? apart[i] : results[i];
+        if (result.begins.defined() && target.numel()) copy_into(target, result.begins);
+        arrays[count] = Array(target.impl());
     }
     std::vector<Array> list;
     for (const Tensor& each : call.list) list.push_back(Array(each.impl()));
@@ -405,7 +436,7 @@ void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
 void run_kernel(const Operator& op, Value* arguments, Value* results) {
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
-    if (call.declined) return op.functional->otherwise(op, arguments, results);
+    if (call.declined && !(call.result_count && call.on_meta())) return op.functional->otherwise(op, arguments, results);
     Made made;
     for (int i = 0; i < call.result_count; i++) {
         const KernelCall::Result& result = call.result(i);

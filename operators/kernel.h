@@ -49,6 +49,8 @@ public:
         bool in_rows = true;                                 // strides are not given: contiguous
         bool any_strides = false;                            // it can be written to any strides, not only to contiguous memory
         bool zeros = false;                                  // of zeros before the computing half writes to it
+        bool exact = false;                                  // computed in just these strides
+        Tensor begins;                                       // begins as a copy of this
         bool reduced = false;                                // of the size that is left without the dimensions in `dims`
         double of_nothing = 0;                               // of a loop over no elements
         /// Strides that the result has.
@@ -59,10 +61,12 @@ public:
         Result& preserves(const Tensor& tensor);
         Result& computed_in(DType wide) { computed = wide; return *this; }
         Result& written_as_it_lies() { any_strides = true; return *this; }
+        /// Matrices by columns, as LAPACK wants them. The computing half relies on that.
+        Result& by_columns();
         Result& zeroed() { zeros = true; return *this; }
         Result& if_nothing(double value) { of_nothing = value; return *this; }
     };
-    static constexpr int max_results = 4, max_reads = 8, max_numbers = 4;
+    static constexpr int max_results = 5, max_reads = 8, max_numbers = 4;
 
     /// What is counted is not touched before. The caller keeps the arguments alive.
     KernelCall(const Value* arguments, size_t count) : arguments_(arguments), argument_count_(count) {}
@@ -73,14 +77,19 @@ public:
 
     /// A fresh result, contiguous unless more is said of it. Results that the rule does not give are undefined.
     Result& gives(IntList sizes, DType dtype);
+    /// A result that begins as a copy of `tensor`, which broadcasts to the sizes.
+    Result& gives_copy(const Tensor& tensor, IntList sizes);
+    Result& gives_copy(const Tensor& tensor) { return gives_copy(tensor, tensor.sizes()); }
     /// A result that this call does not make: an undefined tensor.
     void gives_none() { gives({}, DType::None); }
     /// An input that the computing half gets next: contiguous, in this dtype.
-    void reads(const Tensor& tensor, DType dtype) { add_read(tensor, dtype, false); }
-    void reads(const Tensor& tensor) { add_read(tensor, DType::None, false); }
+    void reads(const Tensor& tensor, DType dtype) { add_read(tensor, dtype, Order::Rows); }
+    void reads(const Tensor& tensor) { add_read(tensor, DType::None, Order::Rows); }
     /// The same with whatever strides it has.
-    void reads_as_it_lies(const Tensor& tensor) { add_read(tensor, DType::None, true); }
-    void reads_as_it_lies(const Tensor& tensor, DType dtype) { add_read(tensor, dtype, true); }
+    void reads_as_it_lies(const Tensor& tensor) { add_read(tensor, DType::None, Order::Any); }
+    void reads_as_it_lies(const Tensor& tensor, DType dtype) { add_read(tensor, dtype, Order::Any); }
+    /// A copy of matrices, by columns, that the computing half may overwrite.
+    void reads_by_columns(const Tensor& tensor) { add_read(tensor, DType::None, Order::Columns); }
     /// A list, each as it lies; the computing half gets it behind the single inputs, as a Span<Array>.
     void reads(TensorList tensors) { list = tensors; }
     /// Memory to work in, of as many bytes.
@@ -89,7 +98,7 @@ public:
     void costs(int64_t steps) { cost = steps; }
     /// The computing half runs though no result has an element: it checks values.
     void runs_if_empty() { if_empty = true; }
-    /// The loop can not say this call: the composition in `otherwise` runs.
+    /// This call is not for the loop or library: the composition in `otherwise` runs, unless the results are said already and are meta.
     void declines() { declined = true; }
 
     // ---- what those of loops say
@@ -119,7 +128,8 @@ public:
     void (*destroy_plan)(void*) = nullptr;
 
     /// An argument's header, or one that is `kept`: of a number that became a tensor, of a tensor that the rule made.
-    struct Read { TensorImpl* tensor; Tensor kept; DType dtype; bool as_it_lies; };
+    enum class Order : uint8_t { Rows, Any, Columns };
+    struct Read { TensorImpl* tensor; Tensor kept; DType dtype; Order order; };
     Read& input(int i) { return std::launder(reinterpret_cast<Read*>(read_memory_))[i]; }
     const Read& input(int i) const { return std::launder(reinterpret_cast<const Read*>(read_memory_))[i]; }
     Immediate* numbers() { return std::launder(reinterpret_cast<Immediate*>(number_memory_)); }
@@ -138,7 +148,10 @@ public:
     uint8_t choices[max_numbers];
 
 private:
-    void add_read(const Tensor& tensor, DType dtype, bool as_it_lies);
+    void add_read(const Tensor& tensor, DType dtype, Order order);
+    void lies_on(const Tensor& tensor) {
+        if (tensor.defined() && (!has_device || tensor.is_meta())) device = tensor.device(), has_device = true;
+    }
 
     const Value* arguments_;
     size_t argument_count_;

@@ -273,7 +273,7 @@ OPERATORS(normalization) {
         rows([](KernelCall& call, const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
             const DType type = check_layer(input, normalized_shape, weight, bias);
             normalizes(call, input, last_dims(input.dim(), normalized_shape.size()), weight, bias, eps);
-            call.input(0).as_it_lies = false;
+            call.input(0).order = KernelCall::Order::Rows;
             call.gives(input.sizes(), input.dtype());
             gives_statistics(call, type, 2);
         }, normalized_row),
@@ -307,7 +307,7 @@ OPERATORS(normalization) {
             check_normalized(input, normalized_shape, weight, Tensor());
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             normalizes(call, input, last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps));
-            call.input(0).as_it_lies = false;
+            call.input(0).order = KernelCall::Order::Rows;
             call.gives(input.sizes(), input.dtype());
             call.gives_of_row(value_type(input.dtype())).if_nothing(__builtin_nan(""));
         }, [](auto x, auto weight, auto, auto length, auto eps) {

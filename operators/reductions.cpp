@@ -100,7 +100,7 @@ void extreme_place(KernelCall& call, const Tensor& self, std::optional<int64_t> 
     KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "%s(): does not support bool input", operation);
     KINDLING_CHECK(Runtime, !self.is_complex(), "%s(): does not support complex input", operation);
     reduce_one(call, self, combine, value_type(self.dtype()), DType::Int64, mask, keepdim);
-    if (!dim) call.input(0).as_it_lies = false;   // the index counts in row-major order of the tensor as it is seen
+    if (!dim) call.input(0).order = KernelCall::Order::Rows;   // the index counts in row-major order of the tensor as it is seen
 }
 
 void extreme_value(KernelCall& call, const Tensor& self, uint64_t mask, bool keepdim, Combine combine, const char* operation) {
