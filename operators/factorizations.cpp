@@ -8,21 +8,10 @@ namespace {
 using namespace matrices;
 namespace lapack = library::lapack;
 
-Tensor empty_infos(const Tensor& A) { return zeros(batch_of(A), DType::Int32, std::nullopt, A.device()); }
-
-std::tuple<Tensor, Tensor> cholesky_factor(const Tensor& self, bool upper, const char* name) {
-    need_square(self, name);
-    need_field(self, name, "cholesky_cpu");
-    Tensor L = by_columns(self), info = empty_infos(self);
-    if (L.is_meta() || !L.numel()) return {L, info};
-    int64_t n = L.size(-1), count = count_of(L);
-    {
-        Unlocked unlocked(L.numel() > 4096);
-        for (int64_t i = 0; i < count; i++)
-            info.data_ptr<int32_t>()[i] = lapack::potrf(L.dtype(), upper ? 'U' : 'L', n, matrix_at(L, i), n);
-    }
-    return {upper ? L.triu_() : L.tril_(), info};
-}
+/// LAPACK's answers.
+void give_infos(KernelCall& call, const Tensor& A) { call.gives(batch_of(A), DType::Int32).zeroed(); }
+/// Costs of an algorithm that goes over a matrix many times.
+void costs(KernelCall& call, const Tensor& A) { call.costs(16 * A.numel()); }
 
 /// The gradient of A from that of its Cholesky factor (Murray, 2016): L^-H phi(L^H gL) L^-1, made Hermitian.
 Tensor cholesky_gradient(const Tensor& given, bool upper, const Tensor& factor) {
@@ -33,22 +22,7 @@ Tensor cholesky_gradient(const Tensor& given, bool upper, const Tensor& factor) 
     return mul(linalg_solve_triangular(L, left, false, false), number(0.5));
 }
 
-std::tuple<Tensor, Tensor, Tensor> lu_factor(const Tensor& A, bool pivot, const char* name) {
-    need_matrix(A, name);
-    need_kernel(A, "lu_cpu");
-    KINDLING_CHECK(Runtime, pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
-    int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
-    Tensor LU = by_columns(A), info = empty_infos(A), pivots = make_tensor(with(batch_of(A), {k}), DType::Int32, A.device());
-    if (LU.is_meta() || !LU.numel()) return {LU, pivots, info};
-    int64_t count = count_of(LU);
-    Unlocked unlocked(LU.numel() > 4096);
-    for (int64_t i = 0; i < count; i++)
-        info.data_ptr<int32_t>()[i] = lapack::getrf(LU.dtype(), m, n, matrix_at(LU, i), m, static_cast<int32_t*>(vector_at(pivots, i)));
-    return {LU, pivots, info};
-}
-
-void raise_factor(const Tensor& info) {
-    if (info.is_meta()) return;
+void raise_factor(const Array& info) {
     try {
         raise_on(info, "torch.linalg.lu_factor", Failure::Factor);
     } catch (const Error& error) {   // torch: RuntimeError, not LinAlgError
@@ -111,7 +85,7 @@ Tensor lu_gradient(const Tensor& gL, const Tensor& gU, const Tensor& P, const Te
 }
 
 /// LAPACK follows these without looking. A negative one belongs to a block of two, and so to a pair.
-void need_places(const Tensor& pivots, int64_t n, const char* name, bool pairs = false) {
+void need_places(const Array& pivots, int64_t n, const char* name, bool pairs = false) {
     const int32_t* data = pivots.data_ptr<int32_t>();
     for (int64_t i = 0, at = 0; i < pivots.numel(); i++, at = i % n) {
         bool good = data[i] >= 1 && data[i] <= n;
@@ -123,7 +97,11 @@ void need_places(const Tensor& pivots, int64_t n, const char* name, bool pairs =
     }
 }
 
-Tensor lu_solved(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) {
+struct Sides { bool left, adjoint; };
+struct CholeskyPlan { bool upper, check_errors; };
+struct Symmetry { bool hermitian, check_errors; };
+
+Sides lu_solved(KernelCall& call, const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) {
     need_square(LU, "torch.linalg.lu_solve", "LU");
     need_field(LU, "torch.linalg.lu_solve", "linalg.lu_solve_cpu");
     KINDLING_CHECK(Runtime, B.dtype() == LU.dtype(), "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type %s and B of type %s instead",
@@ -133,56 +111,58 @@ Tensor lu_solved(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool l
     KINDLING_CHECK(Runtime, pivots.dim() + 1 == LU.dim() && pivots.sizes() == batch_of(LU, 1), "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix");
     KINDLING_CHECK(Runtime, LU.size(-1) == B.size(left ? -2 : -1), "linalg.lu_solve: Incompatible shapes of A and B for the equation %s (%ldx%ld and %ldx%ld)",
                    left ? "AX = B" : "XA = B", LU.size(-2), LU.size(-1), B.size(-2), B.size(-1));
-    Sizes batch = broadcast_sizes(batch_of(LU), batch_of(B));
-    int64_t n = LU.size(-1);
-    // x A = b is A^T x^T = b^T; LAPACK takes the transpose, and conjugation goes to b and x where A^H is then meant.
-    Tensor X = by_columns(left ? B : T(B), batch, B.dtype());
-    int64_t width = X.size(-1), count = count_of(X);
-    if (!X.is_meta() && X.numel()) {
-        char trans = left ? (adjoint ? 'C' : 'N') : (adjoint ? 'N' : 'T');
-        bool through_conjugates = !left && adjoint && X.is_complex();
-        if (through_conjugates) copy_into(X, resolve_conj(conj(clone(X))));
-        Tensor factors = by_columns(LU, batch, LU.dtype()), places = contiguous(expand(pivots, with(batch, {n})));
-        need_places(places, n, "linalg.lu_solve");
-        Unlocked unlocked(X.numel() * n > 65536);
-        for (int64_t i = 0; i < count; i++)
-            lapack::getrs(X.dtype(), trans, n, width, matrix_at(factors, i), n, static_cast<int32_t*>(vector_at(places, i)), matrix_at(X, i), n);
-        if (through_conjugates) copy_into(X, resolve_conj(conj(clone(X))));
-    }
-    return left ? X : T(X);
+    const Sizes batch = broadcast_sizes(batch_of(LU), batch_of(B));
+    const int64_t n = LU.size(-1);
+    // x A = b is A^T x^T = b^T: the columns of x^T are the rows of x. LAPACK takes the transpose, and conjugation goes to b and x
+    // where A^H is then meant.
+    KernelCall::Result& X = call.gives_copy(B, with(batch, {B.size(-2), B.size(-1)}));
+    if (left) X.by_columns();
+    call.reads_by_columns(expand(LU, with(batch, {n, n})));
+    call.reads(expand(pivots, with(batch, {n})));
+    call.costs(checked_numel(X.sizes) * n);
+    return {left, adjoint};
 }
 
-std::tuple<Tensor, Tensor> qr_factor(const Tensor& A, Text mode) {
+void conjugate(const Array& t) {
+    for (int64_t i = 1; i < 2 * t.numel(); i += 2)
+        if (t.dtype() == DType::Complex64) t.data_ptr<float>()[i] = -t.data_ptr<float>()[i];
+        else t.data_ptr<double>()[i] = -t.data_ptr<double>()[i];
+}
+
+struct Qr { bool want_q; };
+
+Qr qr_factor(KernelCall& call, const Tensor& A, Text mode) {
     need_matrix(A, "linalg.qr");
     need_field(A, "linalg.qr", "geqrf_cpu");
     KINDLING_CHECK(Runtime, mode == "reduced" || mode == "r" || mode == "complete",
                    "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or 'complete'", std::string(mode).c_str());
-    int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n), width = mode == "complete" ? m : k;
-    IntList batch = batch_of(A);
-    Tensor Q, R = by_columns(A);
-    bool want_q = mode != "r";
-    if (!want_q) Q = make_tensor({0}, A.dtype(), A.device());
-    else Q = empty_by_columns(batch, m, width, A.dtype(), A.device());
-    if (R.is_meta()) return {Q, empty_by_columns(batch, width, n, A.dtype(), A.device())};
-    Tensor tau = make_tensor(with(batch, {std::max<int64_t>(k, 1)}), A.dtype());
-    int64_t count = count_of(R);
-    if (m == 0 || n == 0) {
-        if (want_q && Q.numel()) copy_into(Q, eye(m, width, A.dtype(), std::nullopt, A.device()));
-    } else {
-        Unlocked unlocked(R.numel() > 4096);
-        for (int64_t i = 0; i < count; i++) lapack::geqrf(A.dtype(), m, n, matrix_at(R, i), m, vector_at(tau, i));
-        if (want_q) {
-            copy_into(narrow(Q, -1, 0, k), narrow(R, -1, 0, k));
-            for (int64_t i = 0; i < count; i++) lapack::orgqr(A.dtype(), m, width, k, matrix_at(Q, i), m, vector_at(tau, i));
-        }
-    }
-    if (m > width) {
-        Tensor top = empty_by_columns(batch, width, n, A.dtype());
-        if (top.numel()) copy_into(top, narrow(R, -2, 0, width));
-        R = top;
-    }
-    return {Q, R.triu_()};
+    const int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n), width = mode == "complete" ? m : k;
+    const IntList batch = batch_of(A);
+    const bool want_q = mode != "r";
+    call.reads_by_columns(A);
+    if (want_q) call.gives(with(batch, {m, width}), A.dtype()).by_columns();
+    else call.gives({0}, A.dtype());
+    call.gives(with(batch, {width, n}), A.dtype()).by_columns();
+    call.needs_workspace(std::max<int64_t>(k, 1) * static_cast<int64_t>(A.element_size()));
+    costs(call, A);
+    return {want_q};
 }
+constexpr auto factor_qr = [](const Qr& how, const Array& A, const Array& Q, const Array& R, Workspace tau) {
+    const int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n), width = R.size(-2), item = static_cast<int64_t>(A.element_size());
+    if (!A.numel()) {
+        if (how.want_q && Q.numel()) fill_identity(Q);
+        return;
+    }
+    for (int64_t i = 0; i < count_of(A); i++) {
+        auto *a = static_cast<char*>(matrix_at(A, i)), *r = static_cast<char*>(matrix_at(R, i));
+        lapack::geqrf(A.dtype(), m, n, a, m, tau.data);
+        for (int64_t j = 0; j < n; j++) std::memcpy(r + j * width * item, a + j * m * item, static_cast<size_t>(width * item));
+        if (!how.want_q) continue;
+        std::memcpy(matrix_at(Q, i), a, static_cast<size_t>(m * k * item));
+        lapack::orgqr(A.dtype(), m, width, k, matrix_at(Q, i), m, tau.data);
+    }
+    keep_triangle(R, true);
+};
 
 /// (Walter and Lehmann, 2018; for wide matrices the square part takes what the rest passes on.)
 Tensor qr_gradient(const Tensor& gQ, const Tensor& gR, const Tensor& Q, const Tensor& R, Text mode) {
@@ -283,10 +263,18 @@ OPERATORS(factorizations) {
     // ---- Cholesky
     declare("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", {
         doc("The Cholesky factor of Hermitian positive definite matrices, and LAPACK's answer for each"), flags(trait::AutocastFloat),
-        kernel([](const Tensor& self, bool upper, bool check_errors) {
-            auto [L, info] = cholesky_factor(self, upper, "linalg.cholesky");
-            if (check_errors) raise_on(info, "linalg.cholesky_ex", Failure::NotPositive);
-            return std::make_tuple(L, info);
+        kernel([](KernelCall& call, const Tensor& self, bool upper, bool check_errors) {
+            need_square(self, "linalg.cholesky");
+            need_field(self, "linalg.cholesky", "cholesky_cpu");
+            call.gives_copy(self).by_columns();
+            give_infos(call, self);
+            costs(call, self);
+            return CholeskyPlan{upper, check_errors};
+        }, [](const CholeskyPlan& plan, const Array& L, const Array& info) {
+            const int64_t n = L.size(-1);
+            for (int64_t i = 0; i < count_of(L); i++) info.data_ptr<int32_t>()[i] = lapack::potrf(L.dtype(), plan.upper ? 'U' : 'L', n, matrix_at(L, i), n);
+            keep_triangle(L, plan.upper);
+            if (plan.check_errors) raise_on(info, "linalg.cholesky_ex", Failure::NotPositive);
         }),
         derivative("self", GIVEN(Tensor grad, bool upper, Tensor result0) { return cholesky_gradient(grad, upper, result0); }),
     });
@@ -317,7 +305,7 @@ OPERATORS(factorizations) {
             Tensor X = by_columns(self);
             if (X.is_meta() || !X.numel()) return X;
             int64_t n = X.size(-1), count = count_of(X);
-            Tensor info = empty_infos(X);
+            Tensor info = zeros(batch_of(X), DType::Int32);
             for (int64_t i = 0; i < count; i++) info.data_ptr<int32_t>()[i] = lapack::potri(X.dtype(), upper ? 'U' : 'L', n, matrix_at(X, i), n);
             raise_on(info, "cholesky_inverse", Failure::Singular);
             Tensor half = upper ? triu(X) : tril(X);   // LAPACK writes one triangle
@@ -331,7 +319,7 @@ OPERATORS(factorizations) {
     });
     declare("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", {
         doc("The solution X of A X = self, with A's Cholesky factor input2"), out_castable(), flags(trait::AutocastFloat),
-        kernel([](const Tensor& self, const Tensor& input2, bool upper) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& input2, bool upper) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "b should have at least 2 dimensions, but has %ld dimensions instead", self.dim());
             KINDLING_CHECK(Runtime, input2.dim() >= 2, "u should have at least 2 dimensions, but has %ld dimensions instead", input2.dim());
             KINDLING_CHECK(Runtime, self.dtype() == input2.dtype(), "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead", scalar_type_name(self.dtype()), scalar_type_name(input2.dtype()));
@@ -339,12 +327,15 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, input2.size(-1) == self.size(-2), "Incompatible matrix sizes for cholesky_solve: each A matrix is %ld by %ld but each b matrix is %ld by %ld",
                            input2.size(-2), input2.size(-1), self.size(-2), self.size(-1));
             need_kernel(self, "cholesky_solve_cpu");
-            Sizes batch = broadcast_sizes(batch_of(self), batch_of(input2));
-            Tensor X = by_columns(self, batch, self.dtype()), A = by_columns(input2, batch, self.dtype());
-            if (X.is_meta() || !X.numel()) return X;
-            int64_t n = X.size(-2), count = count_of(X);
-            for (int64_t i = 0; i < count; i++) lapack::potrs(X.dtype(), upper ? 'U' : 'L', n, X.size(-1), matrix_at(A, i), n, matrix_at(X, i), n);
-            return X;
+            const Sizes batch = broadcast_sizes(batch_of(self), batch_of(input2));
+            const int64_t n = self.size(-2);
+            call.reads_by_columns(expand(input2, with(batch, {n, n})));
+            call.gives_copy(self, with(batch, {n, self.size(-1)})).by_columns();
+            costs(call, self);
+            return upper;
+        }, [](bool upper, const Array& A, const Array& X) {
+            const int64_t n = X.size(-2);
+            for (int64_t i = 0; i < count_of(X); i++) lapack::potrs(X.dtype(), upper ? 'U' : 'L', n, X.size(-1), matrix_at(A, i), n, matrix_at(X, i), n);
         }),
         derivative("self, input2", GIVEN(Tensor grad, Tensor input2, bool upper, Tensor result, Wanted wanted) {
             Tensor gB = cholesky_solve(grad, input2, upper), gL;
@@ -359,10 +350,20 @@ OPERATORS(factorizations) {
     // ---- LU
     declare("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)", {
         doc("The LU factors with row exchanges, packed; the exchanges; LAPACK's answer for each"),
-        kernel([](const Tensor& A, bool pivot, bool check_errors) {
-            auto result = lu_factor(A, pivot, "torch.lu_factor");
-            if (check_errors) raise_factor(std::get<2>(result));
-            return result;
+        kernel([](KernelCall& call, const Tensor& A, bool pivot, bool check_errors) {
+            need_matrix(A, "torch.lu_factor");
+            need_kernel(A, "lu_cpu");
+            KINDLING_CHECK(Runtime, pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+            call.gives_copy(A).by_columns();
+            call.gives(with(batch_of(A), {eye_size(A)}), DType::Int32);
+            give_infos(call, A);
+            costs(call, A);
+            return check_errors;
+        }, [](bool check_errors, const Array& LU, const Array& pivots, const Array& info) {
+            const int64_t m = LU.size(-2), n = LU.size(-1);
+            for (int64_t i = 0; i < count_of(LU); i++)
+                info.data_ptr<int32_t>()[i] = lapack::getrf(LU.dtype(), m, n, matrix_at(LU, i), m, static_cast<int32_t*>(vector_at(pivots, i)));
+            if (check_errors) raise_factor(info);
         }),
         derivative("A", GIVEN(Tensor grad, Tensor result0, Tensor result1) {
             int64_t k = eye_size(result0);
@@ -374,7 +375,7 @@ OPERATORS(factorizations) {
         doc("The LU factors with row exchanges, packed, and the exchanges"), raises_by_value(),
         composition([](const Tensor& A, bool pivot) {
             auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot);
-            raise_factor(info);
+            if (!info.is_meta()) raise_factor(Array(info.impl()));
             return std::make_tuple(LU, pivots);
         }),
     });
@@ -423,7 +424,18 @@ OPERATORS(factorizations) {
     });
     declare("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor", {
         doc("The solution of A X = B (X A = B if not left; A^H for A if adjoint), with A as lu_factor gave it"),
-        kernel([](const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) { return lu_solved(LU, pivots, B, left, adjoint); }),
+        kernel([](KernelCall& call, const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) { return lu_solved(call, LU, pivots, B, left, adjoint); },
+               [](const Sides& how, const Array& LU, const Array& pivots, const Array& X) {
+            if (!X.numel()) return;
+            const int64_t n = LU.size(-1), width = X.size(how.left ? -1 : -2);
+            const char trans = how.left ? (how.adjoint ? 'C' : 'N') : (how.adjoint ? 'N' : 'T');
+            const bool through_conjugates = !how.left && how.adjoint && X.is_complex();
+            if (through_conjugates) conjugate(X);
+            need_places(pivots, n, "linalg.lu_solve");
+            for (int64_t i = 0; i < count_of(LU); i++)
+                lapack::getrs(X.dtype(), trans, n, width, matrix_at(LU, i), n, static_cast<int32_t*>(vector_at(pivots, i)), matrix_at(X, i), n);
+            if (through_conjugates) conjugate(X);
+        }),
         derivative("LU, B", GIVEN(Tensor grad, Tensor LU, Tensor pivots, bool left, bool adjoint, Tensor result, Wanted wanted) {
             Tensor gB = linalg_lu_solve(LU, pivots, grad, left, !adjoint), gLU;
             if (wanted[0]) {
@@ -443,17 +455,19 @@ OPERATORS(factorizations) {
     // ---- LDL
     declare("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)", {
         doc("The LDL factors of symmetric (or Hermitian) matrices, packed; the exchanges; LAPACK's answer for each"), no_derivative(),
-        kernel([](const Tensor& self, bool hermitian, bool check_errors) {
+        kernel([](KernelCall& call, const Tensor& self, bool hermitian, bool check_errors) {
             need_square(self, "torch.linalg.ldl_factor_ex");
             need_field(self, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu");
-            Tensor LD = by_columns(self), info = empty_infos(self), pivots = make_tensor(batch_of(self, 1), DType::Int32, self.device());
-            if (LD.is_meta() || !LD.numel()) return std::make_tuple(LD, pivots, info);
-            LD.tril_();
-            int64_t n = LD.size(-1), count = count_of(LD);
-            for (int64_t i = 0; i < count; i++)
-                info.data_ptr<int32_t>()[i] = lapack::sytrf(LD.dtype(), hermitian && LD.is_complex(), 'L', n, matrix_at(LD, i), n, static_cast<int32_t*>(vector_at(pivots, i)));
-            if (check_errors) raise_on(info, "torch.linalg.ldl_factor_ex", Failure::Indefinite);
-            return std::make_tuple(LD, pivots, info);
+            call.gives_copy(self).by_columns();
+            call.gives(batch_of(self, 1), DType::Int32);
+            give_infos(call, self);
+            return Symmetry{hermitian && self.is_complex(), check_errors};
+        }, [](const Symmetry& how, const Array& LD, const Array& pivots, const Array& info) {
+            keep_triangle(LD, false);
+            const int64_t n = LD.size(-1);
+            for (int64_t i = 0; i < count_of(LD); i++)
+                info.data_ptr<int32_t>()[i] = lapack::sytrf(LD.dtype(), how.hermitian, 'L', n, matrix_at(LD, i), n, static_cast<int32_t*>(vector_at(pivots, i)));
+            if (how.check_errors) raise_on(info, "torch.linalg.ldl_factor_ex", Failure::Indefinite);
         }),
     });
     declare("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", {
@@ -466,7 +480,7 @@ OPERATORS(factorizations) {
     });
     declare("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", {
         doc("The solution of A X = B, with A as ldl_factor gave it"), no_derivative(),
-        kernel([](const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
+        kernel([](KernelCall& call, const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
             need_square(LD, "torch.linalg.ldl_solve", "LD");
             need_field(LD, "torch.linalg.ldl_solve", "ldl_solve_kernel_cpu");
             KINDLING_CHECK(Runtime, B.dim() >= 2, "torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has %ld dimensions instead", B.dim());
@@ -474,22 +488,23 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, pivots.sizes() == batch_of(LD, 1), "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape %s instead", str(pivots.sizes()).c_str());
             KINDLING_CHECK(Runtime, is_integral(pivots.dtype()), "torch.linalg.ldl_solve: Expected pivots to be integers. Got %s", scalar_type_name(pivots.dtype()));
             KINDLING_CHECK(Runtime, LD.dtype() == B.dtype(), "torch.linalg.ldl_solve: Expected LD and B to have the same dtype, but found LD of type %s and B of type %s instead", scalar_type_name(LD.dtype()), scalar_type_name(B.dtype()));
-            Sizes batch = broadcast_sizes(batch_of(LD), batch_of(B));
-            Tensor X = by_columns(B, batch, B.dtype());
-            if (X.is_meta() || !X.numel()) return X;
-            Tensor factors = by_columns(LD, batch, LD.dtype());
-            int64_t n = LD.size(-1), count = count_of(X);
-            Tensor places = contiguous(to(expand(pivots, with(batch, {n})), DType::Int32));
-            need_places(places, n, "torch.linalg.ldl_solve", true);
-            for (int64_t i = 0; i < count; i++)
-                lapack::sytrs(X.dtype(), hermitian && X.is_complex(), 'L', n, X.size(-1), matrix_at(factors, i), n, static_cast<int32_t*>(vector_at(places, i)), matrix_at(X, i), n);
-            return X;
+            const Sizes batch = broadcast_sizes(batch_of(LD), batch_of(B));
+            const int64_t n = LD.size(-1);
+            call.reads_by_columns(expand(LD, with(batch, {n, n})));
+            call.reads(expand(pivots, with(batch, {n})), DType::Int32);
+            call.gives_copy(B, with(batch, {n, B.size(-1)})).by_columns();
+            return Symmetry{hermitian && B.is_complex(), false};
+        }, [](const Symmetry& how, const Array& LD, const Array& pivots, const Array& X) {
+            const int64_t n = LD.size(-1);
+            need_places(pivots, n, "torch.linalg.ldl_solve", true);
+            for (int64_t i = 0; i < count_of(X); i++)
+                lapack::sytrs(X.dtype(), how.hermitian, 'L', n, X.size(-1), matrix_at(LD, i), n, static_cast<int32_t*>(vector_at(pivots, i)), matrix_at(X, i), n);
         }),
     });
     // ---- QR
     declare("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", {
         doc("A = Q R: orthonormal columns and an upper triangle"), flags(trait::AutocastFloat),
-        kernel([](const Tensor& A, Text mode) { return qr_factor(A, mode); }),
+        kernel([](KernelCall& call, const Tensor& A, Text mode) { return qr_factor(call, A, mode); }, factor_qr),
         derivative("A", GIVEN(TensorList grads, Text mode, Tensor result0, Tensor result1) { return qr_gradient(grads[0], grads[1], result0, result1, mode); }),
     });
     declare("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", {
@@ -503,19 +518,18 @@ OPERATORS(factorizations) {
             fail(ErrorKind::NotImplemented, "the derivative for 'geqrf' is not implemented.");
             return Tensor();
         }),
-        kernel([](const Tensor& self) {
+        kernel([](KernelCall& call, const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
             need_kernel(self, "geqrf_cpu");
-            Tensor a = by_columns(self), tau = make_tensor(with(batch_of(self), {eye_size(self)}), self.dtype(), self.device());
-            if (a.is_meta() || !a.numel()) return std::make_tuple(a, tau);
-            int64_t m = a.size(-2), n = a.size(-1), count = count_of(a);
-            for (int64_t i = 0; i < count; i++) lapack::geqrf(a.dtype(), m, n, matrix_at(a, i), m, vector_at(tau, i));
-            return std::make_tuple(a, tau);
+            call.gives_copy(self).by_columns();
+            call.gives(with(batch_of(self), {eye_size(self)}), self.dtype());
+        }, [](const Array& a, const Array& tau) {
+            for (int64_t i = 0; i < count_of(a); i++) lapack::geqrf(a.dtype(), a.size(-2), a.size(-1), matrix_at(a, i), a.size(-2), vector_at(tau, i));
         }),
     });
     declare("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", {
         doc("The first columns of the product of Householder reflectors"), out_castable(), flags(trait::AutocastFloat),
-        kernel([](const Tensor& input, const Tensor& tau) {
+        kernel([](KernelCall& call, const Tensor& input, const Tensor& tau) {
             KINDLING_CHECK(Runtime, input.dim() >= 2, "torch.linalg.householder_product: input must have at least 2 dimensions.");
             KINDLING_CHECK(Runtime, input.size(-2) >= input.size(-1), "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]");
             KINDLING_CHECK(Runtime, tau.dim() >= 1 && input.size(-1) >= tau.size(-1), "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]");
@@ -523,12 +537,10 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, batch_of(tau, 1) == batch_of(input), "torch.linalg.householder_product: Expected batch dimensions of tau to be equal to input.shape[:-2], but got %s", str(batch_of(tau, 1)).c_str());
             KINDLING_CHECK(Runtime, tau.dtype() == input.dtype(), "torch.linalg.householder_product: tau dtype %s does not match input dtype %s", scalar_type_name(tau.dtype()), scalar_type_name(input.dtype()));
             need_kernel(input, "orgqr_cpu");
-            Tensor Q = by_columns(input);
-            if (Q.is_meta() || !Q.numel()) return Q;
-            Tensor factors = contiguous(tau);
-            int64_t m = Q.size(-2), n = Q.size(-1), count = count_of(Q);
-            for (int64_t i = 0; i < count; i++) lapack::orgqr(Q.dtype(), m, n, tau.size(-1), matrix_at(Q, i), m, vector_at(factors, i));
-            return Q;
+            call.reads(tau);
+            call.gives_copy(input).by_columns();
+        }, [](const Array& tau, const Array& Q) {
+            for (int64_t i = 0; i < count_of(Q); i++) lapack::orgqr(Q.dtype(), Q.size(-2), Q.size(-1), tau.size(-1), matrix_at(Q, i), Q.size(-2), vector_at(tau, i));
         }),
         derivative("input, tau", GIVEN(Tensor grad, Tensor input, Tensor tau) {
             Tensor start = expand(eye(input.size(-2), input.size(-1), input.dtype(), std::nullopt, input.device()), input.sizes());
@@ -542,7 +554,7 @@ OPERATORS(factorizations) {
     });
     declare("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", {
         doc("Q input3 (or input3 Q, or with Q^H) for the Q of a geqrf result"), flags(trait::AutocastFloat),
-        kernel([](const Tensor& self, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.ormqr: input must have at least 2 dimensions.");
             KINDLING_CHECK(Runtime, other.dim() >= 2, "torch.ormqr: other must have at least 2 dimensions.");
             int64_t side = left ? -2 : -1;
@@ -556,13 +568,14 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, tau.dtype() == self.dtype(), "torch.ormqr: Expected input and tau to have the same dtype, but input has dtype %s and tau has dtype %s", scalar_type_name(self.dtype()), scalar_type_name(tau.dtype()));
             KINDLING_CHECK(Runtime, other.dtype() == self.dtype(), "torch.ormqr: Expected input and other to have the same dtype, but input has dtype %s and other has dtype %s", scalar_type_name(self.dtype()), scalar_type_name(other.dtype()));
             need_kernel(self, "ormqr_cpu");
-            Tensor C = by_columns(other);
-            if (C.is_meta() || !C.numel() || tau.size(-1) == 0) return C;
-            Tensor A = by_columns(self), factors = contiguous(tau);
-            int64_t m = C.size(-2), n = C.size(-1), count = count_of(C);
-            for (int64_t i = 0; i < count; i++)
-                lapack::ormqr(C.dtype(), left ? 'L' : 'R', transpose ? (C.is_complex() ? 'C' : 'T') : 'N', m, n, tau.size(-1), matrix_at(A, i), self.size(-2), vector_at(factors, i), matrix_at(C, i), m);
-            return C;
+            call.reads_by_columns(self);
+            call.reads(tau);
+            call.gives_copy(other).by_columns();
+            return Sides{left, transpose};
+        }, [](const Sides& how, const Array& A, const Array& tau, const Array& C) {
+            const int64_t m = C.size(-2), n = C.size(-1);
+            for (int64_t i = 0; tau.size(-1) && i < count_of(C); i++)
+                lapack::ormqr(C.dtype(), how.left ? 'L' : 'R', how.adjoint ? (C.is_complex() ? 'C' : 'T') : 'N', m, n, tau.size(-1), matrix_at(A, i), A.size(-2), vector_at(tau, i), matrix_at(C, i), m);
         }),
         derivative("self, input2, input3", GIVEN(Tensor grad, Tensor self, Tensor input2, Tensor input3, bool left, bool transpose) {
             // C Q is (Q^H C^H)^H.

@@ -2,11 +2,14 @@
 // wants them, checks in torch's words, and the few products that derivatives are written in.
 #pragma once
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/lapack.h"
 #include "operators/forms.h"
+#include "operators/kernel.h"
 
 namespace kindling::matrices {
 
@@ -49,11 +52,42 @@ inline int64_t count_of(const Tensor& t, size_t behind = 2) {
     for (int64_t size : batch_of(t, behind)) count *= size;
     return count;
 }
-inline void* matrix_at(const Tensor& t, int64_t i) {
-    return t.data_ptr<char>() + i * t.size(-2) * t.size(-1) * static_cast<int64_t>(t.element_size());
+template <class A> void* matrix_at(const A& t, int64_t i) {
+    return static_cast<char*>(t.data()) + i * t.size(-2) * t.size(-1) * static_cast<int64_t>(t.element_size());
 }
-inline void* vector_at(const Tensor& t, int64_t i) {
-    return t.data_ptr<char>() + i * t.size(-1) * static_cast<int64_t>(t.element_size());
+template <class A> void* vector_at(const A& t, int64_t i) {
+    return static_cast<char*>(t.data()) + i * t.size(-1) * static_cast<int64_t>(t.element_size());
+}
+
+// ---- what kernels compute with: batches of matrices by columns
+
+/// How many matrices that have elements.
+inline int64_t count_of(const Array& t) { return t.numel() ? t.numel() / (t.size(-2) * t.size(-1)) : 0; }
+/// The other triangle, without the diagonal, becomes 0.
+inline void keep_triangle(const Array& t, bool upper) {
+    const int64_t m = t.size(-2), n = t.size(-1), item = static_cast<int64_t>(t.element_size());
+    for (int64_t column = 0; column < count_of(t) * n; column++) {
+        char* at = static_cast<char*>(t.data()) + column * m * item;
+        const int64_t kept = std::min(column % n + upper, m), first = upper ? kept : 0, last = upper ? m : kept;
+        std::memset(at + first * item, 0, static_cast<size_t>((last - first) * item));
+    }
+}
+inline void fill_identity(const Array& t) {
+    std::memset(t.data(), 0, static_cast<size_t>(t.numel()) * t.element_size());
+    const int64_t m = t.size(-2), n = t.size(-1);
+    for (int64_t i = 0; i < count_of(t); i++)
+        for (int64_t j = 0; j < std::min(m, n); j++) {
+            char* at = static_cast<char*>(matrix_at(t, i)) + (j * m + j) * static_cast<int64_t>(t.element_size());
+            if (to_real(t.dtype()) == DType::Float32) *reinterpret_cast<float*>(at) = 1;     // of complex numbers the real part
+            else *reinterpret_cast<double*>(at) = 1;
+        }
+}
+inline bool all_finite(const Array& t) {
+    const int64_t count = t.numel() * (t.is_complex() ? 2 : 1);
+    bool finite = true;
+    for (int64_t i = 0; i < count; i++)
+        finite &= to_real(t.dtype()) == DType::Float32 ? std::isfinite(t.data_ptr<float>()[i]) : std::isfinite(t.data_ptr<double>()[i]);
+    return finite;
 }
 
 // ---- checks
@@ -83,13 +117,11 @@ inline void need_same(const Tensor& a, const Tensor& b, const char* name) {
 
 enum class Failure : uint8_t { Singular, Solver, NotPositive, Eigenvalues, SingularValues, Factor, LeastSquares, Indefinite };
 /// torch.linalg.LinAlgError for the first info that is not zero.
-inline void raise_on(const Tensor& info, const char* name, Failure failure) {
-    if (info.is_meta()) return;
-    const int32_t* infos = info.data_ptr<int32_t>();
-    for (int64_t i = 0; i < info.numel(); i++) {
+inline void raise_on(const int32_t* infos, int64_t count, bool batched, const char* name, Failure failure) {
+    for (int64_t i = 0; i < count; i++) {
         int code = infos[i];
         if (!code) continue;
-        std::string where = info.dim() ? format(": (Batch element %ld)", static_cast<long>(i)) : std::string();
+        std::string where = batched ? format(": (Batch element %ld)", static_cast<long>(i)) : std::string();
         const char* batch = where.c_str();
         switch (failure) {
             case Failure::Singular: fail(ErrorKind::LinAlg, "%s%s: The diagonal element %d is zero, the inversion could not be completed because the input matrix is singular.", name, batch, code);
@@ -103,6 +135,11 @@ inline void raise_on(const Tensor& info, const char* name, Failure failure) {
         }
     }
 }
+
+inline void raise_on(const Tensor& info, const char* name, Failure failure) {
+    if (!info.is_meta()) raise_on(info.data_ptr<int32_t>(), info.numel(), info.dim(), name, failure);
+}
+inline void raise_on(const Array& info, const char* name, Failure failure) { raise_on(info.data_ptr<int32_t>(), info.numel(), info.dim(), name, failure); }
 
 // ---- solvers' second argument
 

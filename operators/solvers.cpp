@@ -13,42 +13,28 @@ void need_fitting(const Tensor& A, const Tensor& B, bool left, const char* name)
                    name, left ? "AX = B" : "XA = B", A.size(-2), A.size(-1), B.size(-2), B.size(-1));
 }
 
-std::tuple<Tensor, Tensor> inverted(const Tensor& A) {
-    need_square(A, "linalg.inv");
-    need_field(A, "linalg.inv");
-    Tensor X = by_columns(A), info = zeros(batch_of(A), DType::Int32, std::nullopt, A.device());
-    if (X.is_meta() || !X.numel()) return {X, info};
-    int64_t n = X.size(-1), count = count_of(X);
-    Tensor pivots = make_tensor({n}, DType::Int32);
-    int32_t* exchanges = pivots.data_ptr<int32_t>();
-    Unlocked unlocked(X.numel() > 4096);
-    for (int64_t i = 0; i < count; i++) {
-        int code = lapack::getrf(X.dtype(), n, n, matrix_at(X, i), n, exchanges);
-        if (!code) code = lapack::getri(X.dtype(), n, matrix_at(X, i), n, exchanges);
-        info.data_ptr<int32_t>()[i] = code;
-    }
-    return {X, info};
-}
+struct Triangle { bool upper, left, unit; };
 
-Tensor triangular(const Tensor& A, const Tensor& B, bool upper, bool left, bool unit) {
+Triangle triangular(KernelCall& call, const Tensor& A, const Tensor& B, bool upper, bool left, bool unit) {
     need_square(A, "linalg.solve_triangular");
     need_matrix(B, "linalg.solve_triangular", "B");
     need_same(A, B, "linalg.solve_triangular");
     need_fitting(A, B, left, "linalg.solve_triangular");
     need_kernel(A, "triangular_solve_cpu");
-    Sizes batch = broadcast_sizes(batch_of(A), batch_of(B));
-    Tensor X = by_columns(B, batch, B.dtype());
-    if (X.is_meta() || !X.numel()) return X;
+    const Sizes batch = broadcast_sizes(batch_of(A), batch_of(B));
     // Rows one after the other are the columns of the transposed matrix: no copy is needed of one that lies either way.
-    Tensor factor = resolve_lazy_bits(A);
-    const bool whole = IntList(batch) == batch_of(A), by_rows = whole && factor.is_contiguous();
-    if (!by_rows && !(whole && transpose(factor, -2, -1).is_contiguous())) factor = by_columns(factor, batch, A.dtype());
-    int64_t m = X.size(-2), n = X.size(-1), count = count_of(X), k = A.size(-1);
-    Unlocked unlocked(X.numel() * k > 65536);
-    for (int64_t i = 0; i < count; i++)
-        lapack::trsm(X.dtype(), left ? 'L' : 'R', upper != by_rows ? 'U' : 'L', by_rows ? 'T' : 'N', unit ? 'U' : 'N', m, n, matrix_at(factor, i), k, matrix_at(X, i), m);
-    return X;
+    if (IntList(batch) == batch_of(A) && (A.is_contiguous() || T(A).is_contiguous())) call.reads_as_it_lies(A);
+    else call.reads_by_columns(expand(A, with(batch, {A.size(-2), A.size(-1)})));
+    KernelCall::Result& X = call.gives_copy(B, with(batch, {B.size(-2), B.size(-1)})).by_columns();
+    call.costs(checked_numel(X.sizes) * A.size(-1));
+    return {upper, left, unit};
 }
+constexpr auto solve_triangular = [](const Triangle& t, const Array& A, const Array& X) {
+    const int64_t m = X.size(-2), n = X.size(-1), k = A.size(-1);
+    const bool by_rows = A.is_contiguous();
+    for (int64_t i = 0; i < count_of(X); i++)
+        lapack::trsm(X.dtype(), t.left ? 'L' : 'R', t.upper != by_rows ? 'U' : 'L', by_rows ? 'T' : 'N', t.unit ? 'U' : 'N', m, n, matrix_at(A, i), k, matrix_at(X, i), m);
+};
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) {
     KINDLING_CHECK(Runtime, self.dim() >= 2, "torch.linalg.lstsq: input must have at least 2 dimensions.");
@@ -119,10 +105,22 @@ OPERATORS(solvers) {
     // ---- inverse
     declare("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", {
         doc("The inverses of matrices, and LAPACK's answer for each"), flags(trait::AutocastFloat),
-        kernel([](const Tensor& A, bool check_errors) {
-            auto result = inverted(A);
-            if (check_errors) raise_on(std::get<1>(result), "linalg.inv_ex", Failure::Singular);
-            return result;
+        kernel([](KernelCall& call, const Tensor& A, bool check_errors) {
+            need_square(A, "linalg.inv");
+            need_field(A, "linalg.inv");
+            call.gives_copy(A).by_columns();
+            call.gives(batch_of(A), DType::Int32).zeroed();
+            call.needs_workspace(A.size(-1) * static_cast<int64_t>(sizeof(int32_t)));
+            call.costs(16 * A.numel());
+            return check_errors;
+        }, [](bool check_errors, const Array& X, const Array& info, Workspace exchanges) {
+            const int64_t n = X.size(-1);
+            for (int64_t i = 0; i < count_of(X); i++) {
+                int code = lapack::getrf(X.dtype(), n, n, matrix_at(X, i), n, exchanges.as<int32_t>());
+                if (!code) code = lapack::getri(X.dtype(), n, matrix_at(X, i), n, exchanges.as<int32_t>());
+                info.data_ptr<int32_t>()[i] = code;
+            }
+            if (check_errors) raise_on(info, "linalg.inv_ex", Failure::Singular);
         }),
         derivative("A", GIVEN(Tensor grad, Tensor result0) { return neg(matmul(H(result0), matmul(grad, H(result0)))); }),
     });
@@ -182,7 +180,7 @@ OPERATORS(solvers) {
     });
     declare("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor", {
         doc("The solution of A X = B (X A = B if not left) for a triangular A"),
-        kernel([](const Tensor& self, const Tensor& B, bool upper, bool left, bool unitriangular) { return triangular(self, B, upper, left, unitriangular); }),
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& B, bool upper, bool left, bool unitriangular) { return triangular(call, self, B, upper, left, unitriangular); }, solve_triangular),
         derivative("self, B", GIVEN(Tensor grad, Tensor self, bool upper, bool left, bool unitriangular, Tensor result, Wanted wanted) {
             Tensor gB = linalg_solve_triangular(H(self), grad, !upper, left, unitriangular), gA;
             if (wanted[0]) {

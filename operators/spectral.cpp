@@ -29,24 +29,33 @@ void need_phase_free(const Tensor& part, const char* message) {
 
 // ---- Hermitian eigenvalues
 
-std::tuple<Tensor, Tensor> eigh(const Tensor& A, Text UPLO, bool vectors) {
+int64_t room_for_infos(const Tensor& A) { return A.numel() ? A.numel() / (A.size(-2) * A.size(-1)) * static_cast<int64_t>(sizeof(int32_t)) : 0; }
+
+struct Spectrum {
+    char uplo;
+    bool vectors;
+};
+
+Spectrum eigh(KernelCall& call, const Tensor& A, Text UPLO, bool vectors) {
     need_square(A, "linalg.eigh");
     need_kernel(A, "linalg_eigh_cpu");
     char uplo = UPLO.empty() ? 0 : static_cast<char>(UPLO[0] & ~32);
     KINDLING_CHECK(Runtime, UPLO.size() == 1 && (uplo == 'L' || uplo == 'U'), "Expected UPLO argument to be 'L' or 'U', but got %s", std::string(UPLO).c_str());
-    Tensor V = by_columns(A), w = make_tensor(batch_of(A, 1), to_real(A.dtype()), A.device());
-    if (!V.is_meta() && V.numel()) {
-        int64_t n = V.size(-1), count = count_of(V);
-        Tensor info = zeros(batch_of(A), DType::Int32);
-        {
-            Unlocked unlocked(V.numel() > 4096);
-            for (int64_t i = 0; i < count; i++)
-                info.data_ptr<int32_t>()[i] = lapack::syevd(V.dtype(), vectors ? 'V' : 'N', uplo, n, matrix_at(V, i), n, vector_at(w, i));
-        }
-        raise_on(info, "linalg.eigh", Failure::Eigenvalues);
-    }
-    return {w, vectors ? V : make_tensor({0}, A.dtype(), A.device())};
+    call.reads_by_columns(vectors ? Tensor() : A);
+    call.gives(batch_of(A, 1), to_real(A.dtype()));
+    if (vectors) call.gives_copy(A).by_columns();
+    else call.gives({0}, A.dtype());
+    call.needs_workspace(room_for_infos(A));
+    call.costs(16 * A.numel());
+    return {uplo, vectors};
 }
+constexpr auto hermitian_spectrum = [](const Spectrum& how, const Array& A, const Array& w, const Array& V, Workspace room) {
+    const Array& matrices = how.vectors ? V : A;
+    const int64_t n = w.size(-1), count = count_of(matrices);
+    auto* infos = room.as<int32_t>();
+    for (int64_t i = 0; i < count; i++) infos[i] = lapack::syevd(matrices.dtype(), how.vectors ? 'V' : 'N', how.uplo, n, matrix_at(matrices, i), n, vector_at(w, i));
+    raise_on(infos, count, matrices.dim() > 2, "linalg.eigh", Failure::Eigenvalues);
+};
 
 Tensor eigh_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const Tensor& V) {
     if (!gL.defined() && !gV.defined()) return Tensor();
@@ -62,24 +71,22 @@ Tensor eigh_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const 
 
 // ---- general eigenvalues
 
-std::tuple<Tensor, Tensor> eig(const Tensor& self, bool vectors, const char* name) {
+void eig(KernelCall& call, const Tensor& self, bool vectors, const char* name) {
     need_square(self, name);
     need_field(self, name, "linalg_eig_out_cpu");
-    DType wide = to_complex(self.dtype());
-    Tensor w = make_tensor(batch_of(self, 1), wide, self.device());
-    Tensor V = vectors ? empty_by_columns(batch_of(self), self.size(-1), self.size(-1), wide, self.device()) : Tensor();
-    if (!w.is_meta() && self.numel()) {
-        KINDLING_CHECK(Runtime, all(isfinite(self)).item<bool>(), "torch.%s: input tensor should not contain infs or NaNs.", "linalg.eig");
-        Tensor A = by_columns(self), info = zeros(batch_of(self), DType::Int32);
-        int64_t n = A.size(-1), count = count_of(A);
-        {
-            Unlocked unlocked(A.numel() > 1024);
-            for (int64_t i = 0; i < count; i++)
-                info.data_ptr<int32_t>()[i] = lapack::geev(A.dtype(), n, matrix_at(A, i), n, vector_at(w, i), vectors ? matrix_at(V, i) : nullptr);
-        }
-        raise_on(info, "linalg.eig", Failure::Eigenvalues);
-    }
-    return {w, V};
+    call.reads_by_columns(self);
+    call.gives(batch_of(self, 1), to_complex(self.dtype()));
+    if (vectors) call.gives(self.sizes(), to_complex(self.dtype())).by_columns();
+    call.needs_workspace(room_for_infos(self));
+    call.costs(64 * self.numel());
+}
+/// V: undefined if eigenvectors are not wanted.
+void find_spectrum(const Array& A, const Array& w, const Array& V, Workspace room) {
+    KINDLING_CHECK(Runtime, all_finite(A), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+    const int64_t n = w.size(-1), count = count_of(A);
+    auto* infos = room.as<int32_t>();
+    for (int64_t i = 0; i < count; i++) infos[i] = lapack::geev(A.dtype(), n, matrix_at(A, i), n, vector_at(w, i), V.defined() ? matrix_at(V, i) : nullptr);
+    raise_on(infos, count, A.dim() > 2, "linalg.eig", Failure::Eigenvalues);
 }
 
 Tensor eig_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const Tensor& V, bool real_input) {
@@ -101,40 +108,39 @@ Tensor eig_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const T
 
 // ---- singular values
 
-std::tuple<Tensor, Tensor, Tensor> svd_of(const Tensor& A, bool full, bool vectors, std::optional<Text> driver) {
+struct Svd { bool full, vectors; };
+
+Svd svd_of(KernelCall& call, const Tensor& A, bool full, bool vectors, std::optional<Text> driver) {
     need_matrix(A, "linalg.svd");
     need_field(A, "linalg.svd", "linalg_svd_cpu");
     KINDLING_CHECK(Runtime, !driver, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
-    int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
-    IntList batch = batch_of(A);
-    Tensor S = make_tensor(with(batch, {k}), to_real(A.dtype()), A.device()), U, Vh;
-    if (vectors) {
-        U = empty_by_columns(batch, m, full ? m : k, A.dtype(), A.device());
-        Vh = empty_by_columns(batch, full ? n : k, n, A.dtype(), A.device());
-    } else {
-        U = Vh = make_tensor({0}, A.dtype(), A.device());
-    }
-    if (S.is_meta()) return {U, S, Vh};
-    if (!A.numel()) {
-        if (vectors && full) {
-            if (U.numel()) copy_into(U, eye(m, A.dtype(), std::nullopt, A.device()));
-            if (Vh.numel()) copy_into(Vh, eye(n, A.dtype(), std::nullopt, A.device()));
-        }
-        return {U, S, Vh};
-    }
-    KINDLING_CHECK(LinAlg, all(isfinite(A)).item<bool>(), "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.");
-    Tensor work = by_columns(A), info = zeros(batch, DType::Int32);
-    int64_t count = count_of(A);
-    char job = !vectors ? 'N' : full ? 'A' : 'S';
-    {
-        Unlocked unlocked(A.numel() > 1024);
-        for (int64_t i = 0; i < count; i++)
-            info.data_ptr<int32_t>()[i] = lapack::gesdd(A.dtype(), job, m, n, matrix_at(work, i), m, vector_at(S, i), vectors ? matrix_at(U, i) : nullptr, m,
-                                                        vectors ? matrix_at(Vh, i) : nullptr, vectors ? Vh.size(-2) : 1);
-    }
-    raise_on(info, "linalg.svd", Failure::SingularValues);
-    return {U, S, Vh};
+    const int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
+    const IntList batch = batch_of(A);
+    call.reads_by_columns(A);
+    if (vectors) call.gives(with(batch, {m, full ? m : k}), A.dtype()).by_columns();
+    else call.gives({0}, A.dtype());
+    call.gives(with(batch, {k}), to_real(A.dtype()));
+    if (vectors) call.gives(with(batch, {full ? n : k, n}), A.dtype()).by_columns();
+    else call.gives({0}, A.dtype());
+    call.needs_workspace(room_for_infos(A));
+    call.costs(64 * A.numel());
+    return {full, vectors};
 }
+constexpr auto find_svd = [](const Svd& how, const Array& A, const Array& U, const Array& S, const Array& Vh, Workspace room) {
+    if (!A.numel()) {
+        if (how.vectors && how.full)
+            for (const Array* each : {&U, &Vh}) if (each->numel()) fill_identity(*each);
+        return;
+    }
+    KINDLING_CHECK(LinAlg, all_finite(A), "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.");
+    const int64_t m = A.size(-2), n = A.size(-1), count = count_of(A);
+    const char job = !how.vectors ? 'N' : how.full ? 'A' : 'S';
+    auto* infos = room.as<int32_t>();
+    for (int64_t i = 0; i < count; i++)
+        infos[i] = lapack::gesdd(A.dtype(), job, m, n, matrix_at(A, i), m, vector_at(S, i), how.vectors ? matrix_at(U, i) : nullptr, m,
+                                 how.vectors ? matrix_at(Vh, i) : nullptr, how.vectors ? Vh.size(-2) : 1);
+    raise_on(infos, count, A.dim() > 2, "linalg.svd", Failure::SingularValues);
+};
 
 /// (Wan and Zhang, 2019, for the complex case.)
 Tensor svd_gradient(const Tensor& gU, const Tensor& gS, const Tensor& gVh, const Tensor& U, const Tensor& S, const Tensor& Vh) {
@@ -230,7 +236,7 @@ void need_pinv(const Tensor& self) {
 OPERATORS(spectral) {
     declare("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", {
         doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices of which one triangle is read"), has_out(), in(space::Torch),
-        kernel([](const Tensor& A, Text UPLO, bool compute_v) { return eigh(A, UPLO, compute_v); }),
+        kernel([](KernelCall& call, const Tensor& A, Text UPLO, bool compute_v) { return eigh(call, A, UPLO, compute_v); }, hermitian_spectrum),
         derivative("A", GIVEN(TensorList grads, Tensor result0, Tensor result1) { return eigh_gradient(grads[0], grads[1], result0, result1); }),
     });
     declare("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", {
@@ -243,14 +249,16 @@ OPERATORS(spectral) {
     });
     declare("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", {
         doc("Eigenvalues and eigenvectors of square matrices, complex"), out_castable(), flags(trait::AutocastFloat),
-        kernel([](const Tensor& self) { return eig(self, true, "linalg.eig"); }),
+        kernel([](KernelCall& call, const Tensor& self) { eig(call, self, true, "linalg.eig"); },
+               [](const Array& A, const Array& w, const Array& V, Workspace room) { find_spectrum(A, w, V, room); }),
         derivative("self", GIVEN(TensorList grads, Tensor self_shape, Tensor result0, Tensor result1) {
             return eig_gradient(grads[0], grads[1], result0, result1, !self_shape.is_complex());
         }),
     });
     declare("_linalg_eigvals(Tensor self) -> Tensor", {
         doc("Eigenvalues of square matrices, complex"), in(space::Torch), not_differentiable(),
-        kernel([](const Tensor& self) { return std::get<0>(eig(self, false, "linalg.eigvals")); }),
+        kernel([](KernelCall& call, const Tensor& self) { eig(call, self, false, "linalg.eigvals"); },
+               [](const Array& A, const Array& w, Workspace room) { find_spectrum(A, w, Array(), room); }),
     });
     declare("linalg_eigvals(Tensor self) -> Tensor", {
         doc("Eigenvalues of square matrices, complex"), out_castable(), flags(trait::AutocastFloat),
@@ -258,7 +266,7 @@ OPERATORS(spectral) {
     });
     declare("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
         doc("A = U diag(S) Vh, singular values in falling order"), has_out(), in(space::Torch),
-        kernel([](const Tensor& A, bool full_matrices, bool compute_uv, std::optional<Text> driver) { return svd_of(A, full_matrices, compute_uv, driver); }),
+        kernel([](KernelCall& call, const Tensor& A, bool full_matrices, bool compute_uv, std::optional<Text> driver) { return svd_of(call, A, full_matrices, compute_uv, driver); }, find_svd),
         derivative("A", GIVEN(TensorList grads, bool full_matrices, bool compute_uv, Tensor result0, Tensor result1, Tensor result2) {
             KINDLING_CHECK(Runtime, compute_uv, "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, and hence we cannot compute backward. Please use torch.svd(compute_uv=True)");
             int64_t k = result1.size(-1);
