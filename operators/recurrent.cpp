@@ -16,7 +16,7 @@ Tensor number(double value) { return wrap_number(Scalar(value)); }
 
 /// The columns [at * width, (at + 1) * width) of a matrix.
 struct Columns {
-    const Tensor* matrix;
+    const Array* matrix;
     int64_t at;
 };
 
@@ -28,7 +28,7 @@ void gate_loop(const Expression& expression, int64_t rows, int64_t width, std::i
     int count = 0;
     for (auto list : {outputs, inputs})
         for (const Columns& columns : list) {
-            const Tensor& t = *columns.matrix;
+            const Array& t = *columns.matrix;
             int64_t item = static_cast<int64_t>(t.element_size());
             strides[count][0] = t.stride(0) * item;
             strides[count][1] = t.stride(1) * item;
@@ -61,13 +61,8 @@ void check_like(const char* name, const Tensor& state, std::initializer_list<con
 }
 
 /// Gates in torch's order (input, forget, cell, output); the workspace keeps them after their functions.
-std::tuple<Tensor, Tensor, Tensor> lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx) {
-    check_gates("_thnn_fused_lstm_cell", input_gates, hidden_gates, cx, 4);
-    int64_t rows = cx.size(0), width = cx.size(1);
-    DType type = cx.dtype(), inside = value_type(type);
-    Tensor hy = make_tensor({rows, width}, type, cx.device()), cy = make_tensor({rows, width}, type, cx.device());
-    Tensor workspace = make_tensor({rows, 4 * width}, type, cx.device());
-    if (hy.is_meta()) return {hy, cy, workspace};
+constexpr auto lstm_gates = [](const Array& input_gates, const Array& hidden_gates, const Array& cx, const Array& hy, const Array& cy, const Array& workspace) {
+    const DType type = cx.dtype(), inside = value_type(type);
     const Expression& expression = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
         Sym x[9];
         for (Sym& each : x) each = cast(b.input(type), inside);
@@ -75,18 +70,12 @@ std::tuple<Tensor, Tensor, Tensor> lstm_gates(const Tensor& input_gates, const T
         Sym c = f * x[8] + i * g;
         for (const Sym& y : {o * tanh(c), c, i, f, g, o}) b.output(cast(y, type));
     });
-    gate_loop(expression, rows, width, {{&hy, 0}, {&cy, 0}, {&workspace, 0}, {&workspace, 1}, {&workspace, 2}, {&workspace, 3}},
+    gate_loop(expression, cx.size(0), cx.size(1), {{&hy, 0}, {&cy, 0}, {&workspace, 0}, {&workspace, 1}, {&workspace, 2}, {&workspace, 3}},
               {{&input_gates, 0}, {&input_gates, 1}, {&input_gates, 2}, {&input_gates, 3}, {&hidden_gates, 0}, {&hidden_gates, 1}, {&hidden_gates, 2}, {&hidden_gates, 3}, {&cx, 0}});
-    return {hy, cy, workspace};
-}
+};
 
-std::tuple<Tensor, Tensor> lstm_gates_gradient(const Tensor& grad_hy, const Tensor& grad_cy, const Tensor& cx, const Tensor& cy, const Tensor& workspace) {
-    check_gates("_thnn_fused_lstm_cell_backward_impl", workspace, workspace, cx, 4);
-    check_like("_thnn_fused_lstm_cell_backward_impl", cx, {&grad_hy, &grad_cy, &cy});
-    int64_t rows = cx.size(0), width = cx.size(1);
-    DType type = cx.dtype(), inside = value_type(type);
-    Tensor gates = make_tensor({rows, 4 * width}, type, cx.device()), grad_cx = make_tensor({rows, width}, type, cx.device());
-    if (gates.is_meta()) return {gates, grad_cx};
+constexpr auto lstm_gates_gradient = [](const Array& grad_hy, const Array& grad_cy, const Array& cx, const Array& cy, const Array& workspace, const Array& gates, const Array& grad_cx) {
+    const DType type = cx.dtype(), inside = value_type(type);
     const Expression& expression = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
         Sym x[8];
         for (Sym& each : x) each = cast(b.input(type), inside);
@@ -94,36 +83,25 @@ std::tuple<Tensor, Tensor> lstm_gates_gradient(const Tensor& grad_hy, const Tens
         Sym t = tanh(x[5]), one = like(i, 1), d = dc + dh * o * (one - t * t);
         for (const Sym& y : {d * g * i * (one - i), d * c0 * f * (one - f), d * i * (one - g * g), dh * t * o * (one - o), d * f}) b.output(cast(y, type));
     });
-    gate_loop(expression, rows, width, {{&gates, 0}, {&gates, 1}, {&gates, 2}, {&gates, 3}, {&grad_cx, 0}},
+    gate_loop(expression, cx.size(0), cx.size(1), {{&gates, 0}, {&gates, 1}, {&gates, 2}, {&gates, 3}, {&grad_cx, 0}},
               {{&workspace, 0}, {&workspace, 1}, {&workspace, 2}, {&workspace, 3}, {&cx, 0}, {&cy, 0}, {&grad_hy, 0}, {&grad_cy, 0}});
-    return {gates, grad_cx};
-}
+};
 
 /// Gates in torch's order (reset, update, new); the workspace keeps them, the state, and the hidden part of the new gate.
-std::tuple<Tensor, Tensor> gru_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx) {
-    check_gates("_thnn_fused_gru_cell", input_gates, hidden_gates, hx, 3);
-    int64_t rows = hx.size(0), width = hx.size(1);
-    DType type = hx.dtype(), inside = value_type(type);
-    Tensor hy = make_tensor({rows, width}, type, hx.device()), workspace = make_tensor({rows, 5 * width}, type, hx.device());
-    if (hy.is_meta()) return {hy, workspace};
+constexpr auto gru_gates = [](const Array& input_gates, const Array& hidden_gates, const Array& hx, const Array& hy, const Array& workspace) {
+    const DType type = hx.dtype(), inside = value_type(type);
     const Expression& expression = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
         Sym x[7];
         for (Sym& each : x) each = cast(b.input(type), inside);
         Sym r = sigmoid(x[3] + x[0]), z = sigmoid(x[4] + x[1]), n = tanh(x[2] + x[5] * r);
         for (const Sym& y : {(x[6] - n) * z + n, r, z, n, x[6], x[5]}) b.output(cast(y, type));
     });
-    gate_loop(expression, rows, width, {{&hy, 0}, {&workspace, 0}, {&workspace, 1}, {&workspace, 2}, {&workspace, 3}, {&workspace, 4}},
+    gate_loop(expression, hx.size(0), hx.size(1), {{&hy, 0}, {&workspace, 0}, {&workspace, 1}, {&workspace, 2}, {&workspace, 3}, {&workspace, 4}},
               {{&input_gates, 0}, {&input_gates, 1}, {&input_gates, 2}, {&hidden_gates, 0}, {&hidden_gates, 1}, {&hidden_gates, 2}, {&hx, 0}});
-    return {hy, workspace};
-}
+};
 
-std::tuple<Tensor, Tensor, Tensor> gru_gates_gradient(const Tensor& grad, const Tensor& workspace) {
-    check_gates("_thnn_fused_gru_cell_backward", workspace, workspace, grad, 5);
-    int64_t rows = grad.size(0), width = grad.size(1);
-    DType type = grad.dtype(), inside = value_type(type);
-    Tensor input = make_tensor({rows, 3 * width}, type, grad.device()), hidden = make_tensor({rows, 3 * width}, type, grad.device());
-    Tensor grad_hx = make_tensor({rows, width}, type, grad.device());
-    if (input.is_meta()) return {input, hidden, grad_hx};
+constexpr auto gru_gates_gradient = [](const Array& grad, const Array& workspace, const Array& input, const Array& hidden, const Array& grad_hx) {
+    const DType type = grad.dtype(), inside = value_type(type);
     const Expression& expression = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
         Sym x[6];
         for (Sym& each : x) each = cast(b.input(type), inside);
@@ -131,10 +109,9 @@ std::tuple<Tensor, Tensor, Tensor> gru_gates_gradient(const Tensor& grad, const 
         Sym one = like(r, 1), dn = d * (one - z) * (one - n * n), dr = dn * hn * r * (one - r), dz = d * (h - n) * z * (one - z);
         for (const Sym& y : {dr, dz, dn, dr, dz, dn * r, d * z}) b.output(cast(y, type));
     });
-    gate_loop(expression, rows, width, {{&input, 0}, {&input, 1}, {&input, 2}, {&hidden, 0}, {&hidden, 1}, {&hidden, 2}, {&grad_hx, 0}},
+    gate_loop(expression, grad.size(0), grad.size(1), {{&input, 0}, {&input, 1}, {&input, 2}, {&hidden, 0}, {&hidden, 1}, {&hidden, 2}, {&grad_hx, 0}},
               {{&workspace, 0}, {&workspace, 1}, {&workspace, 2}, {&workspace, 3}, {&workspace, 4}, {&grad, 0}});
-    return {input, hidden, grad_hx};
-}
+};
 
 Tensor block(const Tensor& matrix, int64_t at, int64_t count) {
     int64_t width = matrix.size(1) / count;
@@ -391,8 +368,14 @@ Tensor packed_places(const std::vector<int64_t>& counts, int64_t batch, int64_t 
 OPERATORS(recurrent) {
     declare("_thnn_fused_lstm_cell(Tensor input_gates, Tensor hidden_gates, Tensor cx, Tensor? input_bias=None, Tensor? hidden_bias=None) -> (Tensor, Tensor, Tensor)", {
         doc("The gates of an LSTM step in one pass: new hidden and cell state, and the gates for the gradient"), in(space::Torch),
-        kernel([](const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx, const Tensor& input_bias, const Tensor& hidden_bias) {
-            return lstm_gates(plus(input_gates, input_bias), plus(hidden_gates, hidden_bias), cx);
+        kernel([](KernelCall& call, const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx, const Tensor& input_bias, const Tensor& hidden_bias) {
+            if (input_bias.defined() || hidden_bias.defined()) return call.declines();
+            check_gates("_thnn_fused_lstm_cell", input_gates, hidden_gates, cx, 4);
+            for (const Tensor* each : {&input_gates, &hidden_gates, &cx}) call.reads_as_it_lies(*each);
+            for (int64_t blocks : {1, 1, 4}) call.gives({cx.size(0), blocks * cx.size(1)}, cx.dtype());
+        }, lstm_gates),
+        otherwise([](const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx, const Tensor& input_bias, const Tensor& hidden_bias) {
+            return _thnn_fused_lstm_cell(plus(input_gates, input_bias), plus(hidden_gates, hidden_bias), cx, Tensor(), Tensor());
         }),
         derivative("input_gates, hidden_gates, cx, input_bias, hidden_bias", GIVEN(TensorList grads, Tensor cx, Tensor result1, Tensor result2) {
             Tensor dh = or_zeros(grads[0], cx), dc = or_zeros(grads[1], cx);
@@ -412,15 +395,29 @@ OPERATORS(recurrent) {
     });
     declare("_thnn_fused_lstm_cell_backward_impl(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, Tensor workspace, bool has_bias) -> (Tensor, Tensor, Tensor)", {
         doc("Gradients of the gates, the cell state and the bias of an LSTM step"), in(space::Torch), not_differentiable(),
-        kernel([](const Tensor& grad_hy, const Tensor& grad_cy, const Tensor& cx, const Tensor& cy, const Tensor& workspace, bool has_bias) {
-            auto [gates, grad_cx] = lstm_gates_gradient(or_zeros(grad_hy, cx), or_zeros(grad_cy, cx), cx, cy, workspace);
+        kernel([](KernelCall& call, const Tensor& grad_hy, const Tensor& grad_cy, const Tensor& cx, const Tensor& cy, const Tensor& workspace, bool has_bias) {
+            if (has_bias || !grad_hy.defined() || !grad_cy.defined()) return call.declines();
+            check_gates("_thnn_fused_lstm_cell_backward_impl", workspace, workspace, cx, 4);
+            check_like("_thnn_fused_lstm_cell_backward_impl", cx, {&grad_hy, &grad_cy, &cy});
+            for (const Tensor* each : {&grad_hy, &grad_cy, &cx, &cy, &workspace}) call.reads_as_it_lies(*each);
+            for (int64_t blocks : {4, 1}) call.gives({cx.size(0), blocks * cx.size(1)}, cx.dtype());
+            call.gives_none();
+        }, lstm_gates_gradient),
+        otherwise([](const Tensor& grad_hy, const Tensor& grad_cy, const Tensor& cx, const Tensor& cy, const Tensor& workspace, bool has_bias) {
+            auto [gates, grad_cx, none] = _thnn_fused_lstm_cell_backward_impl(or_zeros(grad_hy, cx), or_zeros(grad_cy, cx), cx, cy, workspace, false);
             return std::tuple<Tensor, Tensor, Tensor>(gates, grad_cx, has_bias ? sum(gates, generated::ints<0>()) : Tensor());
         }),
     });
     declare("_thnn_fused_gru_cell(Tensor input_gates, Tensor hidden_gates, Tensor hx, Tensor? input_bias=None, Tensor? hidden_bias=None) -> (Tensor, Tensor)", {
         doc("The gates of a GRU step in one pass: the new state, and the gates for the gradient"), in(space::Torch),
-        kernel([](const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx, const Tensor& input_bias, const Tensor& hidden_bias) {
-            return gru_gates(plus(input_gates, input_bias), plus(hidden_gates, hidden_bias), hx);
+        kernel([](KernelCall& call, const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx, const Tensor& input_bias, const Tensor& hidden_bias) {
+            if (input_bias.defined() || hidden_bias.defined()) return call.declines();
+            check_gates("_thnn_fused_gru_cell", input_gates, hidden_gates, hx, 3);
+            for (const Tensor* each : {&input_gates, &hidden_gates, &hx}) call.reads_as_it_lies(*each);
+            for (int64_t blocks : {1, 5}) call.gives({hx.size(0), blocks * hx.size(1)}, hx.dtype());
+        }, gru_gates),
+        otherwise([](const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx, const Tensor& input_bias, const Tensor& hidden_bias) {
+            return _thnn_fused_gru_cell(plus(input_gates, input_bias), plus(hidden_gates, hidden_bias), hx, Tensor(), Tensor());
         }),
         derivative("input_gates, hidden_gates, hx, input_bias, hidden_bias", GIVEN(TensorList grads, IntList hx_sizes, Tensor result1) {
             Tensor d = grads[0].defined() ? grads[0] : zeros(hx_sizes, result1.dtype(), std::nullopt, result1.device());
@@ -439,10 +436,17 @@ OPERATORS(recurrent) {
     });
     declare("_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)", {
         doc("Gradients of the gates, the state and the biases of a GRU step"), in(space::Torch), not_differentiable(),
-        kernel([](const Tensor& grad_hy, const Tensor& workspace, bool has_bias) {
-            auto [input, hidden, grad_hx] = gru_gates_gradient(grad_hy, workspace);
+        kernel([](KernelCall& call, const Tensor& grad_hy, const Tensor& workspace, bool has_bias) {
+            if (has_bias) return call.declines();
+            check_gates("_thnn_fused_gru_cell_backward", workspace, workspace, grad_hy, 5);
+            for (const Tensor* each : {&grad_hy, &workspace}) call.reads_as_it_lies(*each);
+            for (int64_t blocks : {3, 3, 1}) call.gives({grad_hy.size(0), blocks * grad_hy.size(1)}, grad_hy.dtype());
+            for (int i = 0; i < 2; i++) call.gives_none();
+        }, gru_gates_gradient),
+        otherwise([](const Tensor& grad_hy, const Tensor& workspace, bool) {
+            auto [input, hidden, grad_hx, none, same] = _thnn_fused_gru_cell_backward(grad_hy, workspace, false);
             IntList rows = generated::ints<0>();
-            return std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>(input, hidden, grad_hx, has_bias ? sum(input, rows) : Tensor(), has_bias ? sum(hidden, rows) : Tensor());
+            return std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>(input, hidden, grad_hx, sum(input, rows), sum(hidden, rows));
         }),
     });
     declare("lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)", {
