@@ -246,6 +246,12 @@ LoopExpressions loop_expressions(const Operator& op, const KernelCall& call) {
     return of(fresh.release());
 }
 
+int loop_count(const Operator& op) {
+    int count = 0;
+    for (auto* each = static_cast<const CachedLoop*>(op.functional->plans.load(std::memory_order_acquire)); each; each = each->next) count++;
+    return count;
+}
+
 // ---- running
 
 namespace {

@@ -208,5 +208,7 @@ void run_kernel_out(const Operator& op, Value* arguments, Value* results);
 /// The expressions of a loop kernel for a call of it, kept by the operator. `finish` is null where the reduced values are the results.
 struct LoopExpressions { const Expression* map; const Expression* finish; };
 LoopExpressions loop_expressions(const Operator& op, const KernelCall& call);
+/// How many of them it keeps by now.
+int loop_count(const Operator& op);
 
 }  // namespace kindling

@@ -3,21 +3,12 @@
 #include "generated/functions.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
-#include "operators/reduce.h"
 
 namespace kindling {
 namespace {
 
 Tensor number(double value) { return wrap_number(Scalar(value)); }
 Tensor zero() { return number(0); }
-/// A loss of one number: without the calls that `full` takes.
-Tensor single(double value, DType dtype) {
-    if (is_half(dtype)) return full({}, Scalar(value), dtype);
-    Tensor result = make_tensor({}, dtype);
-    if (dtype == DType::Float64) *result.data_ptr<double>() = value;
-    else *result.data_ptr<float>() = static_cast<float>(value);
-    return result;
-}
 Tensor one() { return number(1); }
 
 /// In PyTorch these are written to a tensor of self's dtype.
@@ -38,15 +29,13 @@ Tensor reduced(const Tensor& loss, int64_t reduction) { return reduction == 1 ? 
 /// Those that ask for 0 and for 1, and take all other numbers for a sum.
 Tensor reduced_or_summed(const Tensor& loss, int64_t reduction) { return reduced(loss, reduction == 0 || reduction == 1 ? reduction : 2); }
 
-struct Nll {
-    Tensor input, target, weight;    // [N, C, S], [N, S], [C]
-    int64_t batch, classes, space;
-};
+/// Samples x classes x places, a target for each place, and what is done with the losses.
+struct Nll { int64_t batch, classes, space, reduction, ignore; };
 
-Nll view_of(const Tensor& self, const Tensor& target, const Tensor& weight) {
+Nll nll_of(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore) {
     KINDLING_CHECK(Value, self.dim() >= 1, "Expected 1 or more dimensions (got 0)");
     bool single = self.dim() == 1;
-    Nll n{single ? reshape(self, {1, self.size(0), 1}) : Tensor(), Tensor(), weight, single ? 1 : self.size(0), single ? self.size(0) : self.size(1), 1};
+    Nll n{single ? 1 : self.size(0), single ? self.size(0) : self.size(1), 1, reduction, ignore};
     auto long_or_byte = [&] {
         KINDLING_CHECK(Runtime, target.dtype() == DType::Int64 || target.dtype() == DType::UInt8,
                        "expected target dtype to be Long or Byte, but got %s", scalar_type_name(target.dtype()));
@@ -68,44 +57,34 @@ Nll view_of(const Tensor& self, const Tensor& target, const Tensor& weight) {
         KINDLING_CHECK(Runtime, fits || self.dim() != 4, "size mismatch (got input: %s , target: %s", str(self.sizes()).c_str(), str(target.sizes()).c_str());
         KINDLING_CHECK(Runtime, fits, "Expected target size %s, got %s", str(IntList(wanted)).c_str(), str(target.sizes()).c_str());
         long_or_byte();
-        n.input = reshape(self, {n.batch, n.classes, n.space});
+        KINDLING_CHECK(Runtime, self.dim() == 2 || target.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
     }
-    n.target = reshape(target, {n.batch, n.space});
     KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() == 1 && weight.numel() == n.classes), "weight tensor should be defined either for all %ld classes or no classes but got weight tensor of shape: %s", n.classes, weight.defined() ? str(weight.sizes()).c_str() : "");
+    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"nll_loss_out_frame\" not implemented for '%s'", scalar_type_name(self.dtype()));
+    KINDLING_CHECK(Runtime, !weight.defined() || weight.dtype() == self.dtype(), "expected scalar type %s but found %s", scalar_type_name(self.dtype()), weight.defined() ? scalar_type_name(weight.dtype()) : "");
     return n;
 }
 
-/// One pass over the targets; the weights of ignored ones are 0.
-template <class T> void nll_loops(const Nll& n, const T* x, const int64_t* t, const T* w, int64_t ignore, T* each, double& total, double& weights) {
+/// One pass over the targets; the weights of ignored ones are 0. The sums are in double precision.
+template <class T> void nll(const Nll& n, const T* x, const int64_t* target, const T* weight, T* each, double& total, double& weights) {
     for (int64_t b = 0; b < n.batch; b++)
         for (int64_t s = 0; s < n.space; s++) {
-            int64_t c = t[b * n.space + s];
+            int64_t c = target[b * n.space + s];
             T value = 0;
-            if (c != ignore) {
+            if (c != n.ignore) {
                 KINDLING_CHECK(Index, c >= 0 && c < n.classes, "Target %ld is out of bounds.", c);
-                T weight = w ? w[c] : T(1);
-                value = -x[(b * n.classes + c) * n.space + s] * weight;
-                weights += static_cast<double>(weight);
+                T factor = weight ? weight[c] : T(1);
+                value = -x[(b * n.classes + c) * n.space + s] * factor;
+                weights += static_cast<double>(factor);
             }
             if (each) each[b * n.space + s] = value;
             total += static_cast<double>(value);
         }
 }
 
-std::tuple<Tensor, Tensor> nll(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore) {
-    Nll n = view_of(self, target, weight);
-    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"nll_loss_out_frame\" not implemented for '%s'", scalar_type_name(self.dtype()));
-    KINDLING_CHECK(Runtime, !weight.defined() || weight.dtype() == self.dtype(), "expected scalar type %s but found %s", scalar_type_name(self.dtype()), weight.defined() ? scalar_type_name(weight.dtype()) : "");
-    if (self.is_meta()) return {empty(reduction == 0 && self.dim() > 1 ? target.sizes() : IntList(), self.dtype()), empty({}, self.dtype())};
-    DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
-    Tensor x = contiguous(to(n.input, wide)), t = contiguous(to(n.target, DType::Int64)), w = weight.defined() ? contiguous(to(weight, wide)) : Tensor();
-    Tensor each = reduction == 0 ? make_tensor(self.dim() > 1 ? target.sizes() : IntList(), wide) : Tensor();
-    double total = 0, weights = 0;
-    if (wide == DType::Float64) nll_loops<double>(n, x.data_ptr<double>(), t.data_ptr<int64_t>(), w.defined() ? w.data_ptr<double>() : nullptr, ignore, each.defined() ? each.data_ptr<double>() : nullptr, total, weights);
-    else nll_loops<float>(n, x.data_ptr<float>(), t.data_ptr<int64_t>(), w.defined() ? w.data_ptr<float>() : nullptr, ignore, each.defined() ? each.data_ptr<float>() : nullptr, total, weights);
-    Tensor total_weight = single(weights, self.dtype());
-    if (reduction == 0) return {to(each, self.dtype()), total_weight};
-    return {single(reduction == 1 ? total / weights : total, self.dtype()), total_weight};
+void store(const Array& place, double value) {
+    if (place.dtype() == DType::Float64) *place.data_ptr<double>() = value;
+    else *place.data_ptr<float>() = static_cast<float>(value);
 }
 
 /// The rows of the fused pair below: its one caller picks them, yet anybody may name it.
@@ -122,19 +101,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_nll(const Tensor& self, const
     DType dtype = self.dtype();
     check_rows(self, target, "_cross_entropy");
     int64_t rows = self.size(0), classes = self.size(1);
-    Tensor largest = make_tensor({rows, 1}, dtype), log_sum = make_tensor({rows, 1}, dtype), t = contiguous(to(target, DType::Int64));
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
-        Sym x = b.input(dtype), top = row_max(x);
-        b.output(top);
-        b.output(log(row_sum(exp(x - top))));
-    });
-    TensorImpl *input = self.impl(), *outputs[2] = {largest.impl(), log_sum.impl()};
-    run_rows(expression, self.sizes(), 2, outputs, 2, &input, 1, nullptr);
+    auto [largest, log_sum] = _row_log_sums(self);
+    const Tensor t = contiguous(to(target, DType::Int64));
+    const void *tops = largest.data(), *sums = log_sum.data();
     Tensor each = reduction == 0 ? make_tensor({rows}, dtype) : Tensor();
     double total = 0, count = 0;
     auto loop = [&](auto kind) {
         using T = decltype(kind);
-        const T *x = self.data_ptr<T>(), *top = largest.data_ptr<T>(), *logs = log_sum.data_ptr<T>();
+        const T *x = self.data_ptr<T>(), *top = static_cast<const T*>(tops), *logs = static_cast<const T*>(sums);
         const int64_t* place = t.data_ptr<int64_t>();
         for (int64_t i = 0; i < rows; i++) {
             T value = 0;
@@ -158,12 +132,12 @@ Tensor softmax_nll_gradient(const Tensor& grad, const Tensor& self, const Tensor
                             const Tensor& count, int64_t reduction, int64_t ignore) {
     DType dtype = self.dtype();
     int64_t rows = self.size(0), classes = self.size(1);
-    Tensor t = contiguous(to(target, DType::Int64)), slopes = make_tensor({rows, 1}, dtype), result = make_tensor(self.sizes(), dtype);
+    Tensor t = contiguous(to(target, DType::Int64)), slopes = make_tensor({rows, 1}, dtype), result;
     auto each = [&](auto kind, bool fill) {
         using T = decltype(kind);
         const int64_t *place = t.data_ptr<int64_t>(), step = reduction == 0 ? grad.strides()[0] : 0;
         const T* g = grad.data_ptr<T>();
-        T *slope = slopes.data_ptr<T>(), *to = result.data_ptr<T>(), counted = reduction == 1 ? *count.data_ptr<T>() : T(1);
+        T *slope = slopes.data_ptr<T>(), *to = fill ? nullptr : result.data_ptr<T>(), counted = reduction == 1 ? *count.data_ptr<T>() : T(1);
         for (int64_t i = 0; i < rows; i++)
             if (fill) slope[i] = place[i] == ignore ? T(0) : g[i * step] / counted;
             else if (place[i] != ignore) {
@@ -176,12 +150,7 @@ Tensor softmax_nll_gradient(const Tensor& grad, const Tensor& self, const Tensor
         else each(float(), fill);
     };
     both(true);
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
-        Sym x = b.input(dtype), top = b.input(dtype), logs = b.input(dtype), slope = b.input(dtype);
-        b.output(exp(x - top - logs) * slope);
-    });
-    TensorImpl *output = result.impl(), *inputs[4] = {self.impl(), largest.impl(), log_sum.impl(), slopes.impl()};
-    run_loop(expression, self.sizes(), &output, 1, inputs, 4, nullptr);
+    result = _scaled_softmax(self, largest, log_sum, slopes);
     both(false);
     return result;
 }
@@ -196,9 +165,50 @@ Tensor row_norms(const Tensor& x, double p) {
 }  // namespace kindling
 
 OPERATORS(losses) {
+    declare("_row_log_sums(Tensor self) -> (Tensor, Tensor)", {
+        doc("Each row's largest value, and log(sum(exp(self - largest)))"), in(space::Hidden), no_out(), not_differentiable(),
+        rows([](KernelCall& call, const Tensor& self) {
+            KINDLING_CHECK(Runtime, self.dim() == 2 && is_floating(self.dtype()), "_row_log_sums: expected a matrix of floating numbers, got %s %s", name(self.dtype()), str(self.sizes()).c_str());
+            call.along(self, 2, value_type(self.dtype()));
+            call.reads_as_it_lies(self);
+            call.gives_of_row(self.dtype()).if_nothing(-__builtin_inf());
+            call.gives_of_row(self.dtype()).if_nothing(-__builtin_inf());
+        }, [](auto x) {
+            auto largest = row_max(x);
+            return std::pair(largest, log(row_sum(exp(x - largest))));
+        }),
+    });
+    declare("_scaled_softmax(Tensor self, Tensor largest, Tensor log_sum, Tensor scale) -> Tensor", {
+        doc("softmax(self) * scale, from each row's largest value and log(sum(exp(self - largest)))"), in(space::Hidden), no_out(), not_differentiable(),
+        elements([](KernelCall& call, const Tensor& self, const Tensor& largest, const Tensor& log_sum, const Tensor& scale) {
+            KINDLING_CHECK(Runtime, is_floating(self.dtype()), "_scaled_softmax: expected floating numbers, got %s", name(self.dtype()));
+            call.along(self, 0, value_type(self.dtype()));
+            for (const Tensor* each : {&self, &largest, &log_sum, &scale}) call.reads_as_it_lies(*each);
+            call.gives(self.sizes(), self.dtype());
+        }, [](auto x, auto largest, auto log_sum, auto scale) { return exp(x - largest - log_sum) * scale; }),
+    });
     declare("nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)", {
         doc("-weight[target] * self[target], and the sum of the weights"), in(space::Nn),
-        kernel([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) { return nll(self, target, weight, reduction, ignore_index); }),
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+            const Nll n = nll_of(self, target, weight, reduction, ignore_index);
+            const DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32, sums = is_half(self.dtype()) ? DType::Float64 : self.dtype();
+            call.reads(self, wide);
+            call.reads(target, DType::Int64);
+            call.reads(weight, wide);
+            const bool each = reduction == 0;
+            call.gives(each && self.dim() > 1 ? target.sizes() : IntList(), self.dtype()).computed_in(each ? wide : sums);
+            call.gives(IntList(), self.dtype()).computed_in(sums);
+            return n;
+        }, [](const Nll& n, const Array& x, const Array& target, const Array& weight, const Array& loss, const Array& total_weight) {
+            double total = 0, weights = 0;
+            auto loop = [&]<class T>(T) {
+                nll<T>(n, x.data_ptr<T>(), target.data_ptr<int64_t>(), weight.defined() ? weight.data_ptr<T>() : nullptr, n.reduction == 0 ? loss.data_ptr<T>() : nullptr, total, weights);
+            };
+            if (x.dtype() == DType::Float64) loop(double());
+            else loop(float());
+            store(total_weight, weights);
+            if (n.reduction != 0) store(loss, n.reduction == 1 ? total / weights : total);
+        }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor target, Tensor weight, int64_t reduction, int64_t ignore_index, Tensor result1) {
             return nll_loss_backward(grad, self_shape, target, weight, reduction, ignore_index, result1);
         }),
