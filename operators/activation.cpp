@@ -128,8 +128,8 @@ OPERATORS(activation) {
         doc("The gradient through elu, from its argument or from its result; at 0 that from below"), takes(kind::Floats), in(space::Hidden), no_inplace(),
         pointwise([](auto grad, auto alpha, auto scale, auto input_scale, auto is_result, auto x) {
             Sym up = alpha * scale;
-            Sym slope = flag(is_result) ? (x + up) * input_scale : exp(x * input_scale) * (input_scale * up);
-            return where(x <= zero_like(x), grad * slope, grad * scale);
+            Sym scaled = grad * input_scale;   // in this order, so that what overflows is what overflows in PyTorch
+            return where(x <= zero_like(x), flag(is_result) ? scaled * (x + up) : scaled * up * exp(x * input_scale), grad * scale);
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor self_or_result, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result) {
             return elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result);
@@ -207,7 +207,7 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar lambd) { return hardshrink_backward(grad, self, lambd); }),
     });
     declare("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", {
-        doc("The gradient through hardshrink"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        doc("The gradient through hardshrink"), takes(kind::Floats), in(space::Hidden), no_inplace(), flags(trait::OwnNumbers),
         pointwise([](auto grad, auto x, auto lambd) { return where((x >= -lambd) & (x <= lambd), zero_like(grad), grad); }),
         derivative("grad_out", GIVEN(Tensor grad, Tensor self, Scalar lambd) { return hardshrink_backward(grad, self, lambd); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),

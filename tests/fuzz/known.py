@@ -283,10 +283,11 @@ def of_gradients(kind, theirs, ours, call):
 
 
 def flattened_gradient(kind, theirs, ours, call):
-    """Whether what differs is, or comes of, a gradient of which some variable is a copy or not, as its strides have it."""
+    """Whether what differs is, or comes of, a gradient of which some variable is a copy or not, as its strides have it; or a zero that
+    has no memory in PyTorch."""
     name, _, program = call.partition(":")
     tainted = from_gradients(program)
-    return name in tainted and any(re.search(r"\.(reshape|flatten|ravel|contiguous)\(", value) for value in tainted.values())
+    return name in tainted and bool(re.match(r" shares \(\) there, \(\d+,\) here", program)) or name in tainted and any(re.search(r"\.(reshape|flatten|ravel|contiguous)\(", value) for value in tainted.values())
 
 
 def writes_to_gradient(kind, theirs, ours, call):

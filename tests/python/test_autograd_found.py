@@ -563,3 +563,15 @@ def test_the_slope_of_atan2_has_none_at_the_origin(dtype, points):
 def test_softmax_of_nothing(dtype, call):
     same(f"x = torch.zeros(2, 0, dtype=torch.{dtype})\ny = torch._{call}_backward_data(x, x, 1, x.dtype)\nx.{call}(0), x.T.{call}(1), y, torch._{call}(x, 0, False, out=x.clone())")
     same(f"torch.zeros(2, 1, dtype=torch.{dtype}).{call}(0)", message=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("numbers", ["1.5, 2., 3.", "1e30, -1e30, 1e-3", "1e308, -1., 128", "3e-20, 1e-20, 1e30"])
+@pytest.mark.parametrize("is_result", [False, True])
+def test_what_overflows_in_the_slope_of_elu(dtype, numbers, is_result):
+    same(f"torch.ops.aten.elu_backward(g, {numbers}, {is_result}, x)", f"g = torch.tensor([1e-3, -2e-2, 0., 5., 1e30]).to(torch.{dtype})\nx = torch.tensor([0., -1., -2., 1., 0.]).to(torch.{dtype})")
+
+
+@pytest.mark.parametrize("call", ["hardshrink_backward(h, h, 4294967294)", "softshrink_backward(h, h, 1e5)", "softshrink_backward(h, h, .5)", "hardshrink_backward(h.float(), h.float(), 1e39)"])
+def test_limits_that_the_dtype_has_not(call):
+    same(f"torch.ops.aten.{call}", "h = torch.tensor([1., -.25]).half()", message=False)
