@@ -153,7 +153,8 @@ static int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
     return impl ? traverse_autograd(impl, visit, arg) : 0;
 }
 static int tensor_clear(PyObject* self) {
-    if (is_held(self)) return 0;
+    // What was cleared before may have held this object last: the header keeps it since, and all that it has.
+    if (is_held(self) || (as_object(self)->impl && as_object(self)->impl->owns_python)) return 0;
     Py_CLEAR(as_object(self)->dict);
     clear_slots(self);
     if (TensorImpl* impl = as_object(self)->impl) clear_autograd(impl);

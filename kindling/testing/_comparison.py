@@ -356,6 +356,8 @@ class TensorLikePair(Pair):
             differ("shape", actual.shape, expected.shape)
         if getattr(actual, "is_quantized", False) != getattr(expected, "is_quantized", False):
             differ("is_quantized", actual.is_quantized, expected.is_quantized)
+        if getattr(actual, "is_quantized", False) and actual.qscheme() != expected.qscheme():
+            differ("qscheme()", actual.qscheme(), expected.qscheme())
         if self.check_layout and actual.layout != expected.layout:
             differ("layout", actual.layout, expected.layout)
         if actual.layout == torch.strided and self.check_stride and actual.stride() != expected.stride():
@@ -378,7 +380,10 @@ class TensorLikePair(Pair):
 
     def _compare_values(self, actual, expected):
         options = {"rtol": self.rtol, "atol": self.atol, "equal_nan": self.equal_nan}
-        if actual.layout == torch.sparse_coo:
+        if actual.is_quantized:
+            self._compare_regular_values_close(actual.dequantize(), expected.dequantize(), **options,
+                                               identifier="Quantized tensor-likes")
+        elif actual.layout == torch.sparse_coo:
             self._compare_sparse_coo_values(actual, expected, **options)
         elif actual.layout in _compressed:
             self._compare_sparse_compressed_values(actual, expected, **options)

@@ -190,3 +190,34 @@ def test_numbers_are_not_shown_to_hooks():
         return shapes, a.grad.tolist()
 
     assert packed(kindling) == packed(torch)
+
+
+class Marked(kindling.Tensor):
+    __slots__ = ["mark"]
+    __torch_function__ = kindling._C._disabled_torch_function_impl
+
+
+def test_what_the_tape_holds_keeps_its_attributes():
+    """Of garbage that is cleared one by one, a tensor that a node has saved lives on whole."""
+    leaf = kindling.ones(2, requires_grad=True)
+    for first in (False, True):
+        box = []
+        tensor = (leaf * 1).as_subclass(Marked)
+        box = [] if first else box
+        tensor.mark, tensor.note = "slot", "dict"
+        result = tensor.pow(3)
+        box += [box, tensor]
+        del tensor, box
+        gc.collect()
+        saved = result.grad_fn._saved_self
+        assert (type(saved), saved.mark, saved.note) == (Marked, "slot", "dict")
+
+
+def test_a_gradient_that_leads_back_is_collected():
+    leaf = kindling.ones(2, requires_grad=True)
+    leaf.grad = kindling.ones(2)
+    leaf.grad.owner = leaf
+    gone = kindling._C._WeakTensorRef(leaf)
+    del leaf
+    gc.collect()
+    assert gone.expired()

@@ -463,7 +463,8 @@ class TestCase(_Base):
     def compare_with_numpy(self, torch_fn, np_fn, tensor_like, device=None, dtype=None, **kwargs):
         """Two functions, one on a tensor and one on the array with the same numbers, give the same."""
         if isinstance(tensor_like, torch.Tensor):
-            array, tensor = tensor_like.detach().cpu().numpy(), tensor_like
+            array, tensor = tensor_like.detach().cpu(), tensor_like
+            array = (array.float() if array.dtype == torch.bfloat16 else array).numpy()     # NumPy has no bfloat16
         else:
             array = np.array(tensor_like, dtype=torch.empty(0, dtype=dtype).numpy().dtype)
             tensor = torch.tensor(tensor_like, device=device, dtype=dtype)
@@ -474,6 +475,8 @@ class TestCase(_Base):
             except (ValueError, TypeError):
                 expected = torch.from_numpy(expected.copy())
             actual = actual.cpu()
+            if tensor.dtype == actual.dtype == torch.bfloat16:
+                actual = actual.float()
         self.assertEqual(actual, expected, **kwargs)
 
     def compare_with_reference(self, torch_fn, ref_fn, sample_input, **kwargs):
