@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
@@ -56,19 +57,26 @@ library::Attention problem_of(const Attention& a, DType wide, const Array& q, co
             mask.defined() ? plane_of(mask) : library::Plane4(), a.scale, a.causal, plane_of(out), a.result, logs.data(), a.narrow};
 }
 
-Tensor on_meta(IntList sizes, DType dtype) { return make_tensor(sizes, dtype, Device{DeviceType::Meta}); }
-
-/// What the sums and maxima of bags go by: their memory is written where `bags` says. False where there is no memory (meta).
-bool check_bags(const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count) {
+/// What the sums and maxima of bags go by.
+void reads_bags(KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count) {
     KINDLING_CHECK(Runtime, weight.dim() == 2 && is_floating(weight.dtype()) && !is_float8(weight.dtype()), "embedding_bag: the table must be a matrix of floating numbers");
     KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 && bags.dtype() == DType::Int64 && indices.dim() == 1 && bags.numel() == indices.numel() && count >= 0,
                    "embedding_bag: indices and bags must be vectors of one length, of int64");
-    if (weight.is_meta() || indices.is_meta() || bags.is_meta()) return false;
-    Tensor flat = contiguous(bags);
-    const int64_t* bag = flat.data_ptr<int64_t>();
-    for (int64_t i = 0; i < flat.numel(); i++)
+    for (const Tensor* each : {&weight, &indices, &bags}) call.reads(*each);
+    call.costs(16 * indices.numel() * weight.size(1));
+    call.runs_if_empty();     // values are checked all the same
+}
+/// Memory is written where `bags` says.
+void check_bags(const Array& bags, int64_t count) {
+    const auto* bag = bags.data_ptr<int64_t>();
+    for (int64_t i = 0; i < bags.numel(); i++)
         KINDLING_CHECK(Runtime, bag[i] >= (i ? bag[i - 1] : -1) && bag[i] < count, "embedding_bag: bags must ascend and be less than %ld", count);
-    return true;
+}
+/// A row of a table of a half type as floats.
+void widen_row(const Array& table, int64_t row, float* to) {
+    const int64_t width = table.size(1);
+    for (int64_t j = 0; j < width; j++)
+        to[j] = table.dtype() == DType::Float16 ? to_float(table.data_ptr<Half>()[row * width + j]) : to_float(table.data_ptr<BFloat16>()[row * width + j]);
 }
 
 }  // namespace
@@ -173,57 +181,62 @@ OPERATORS(embedding) {
     declare("_bags_of(Tensor offsets, Tensor indices, int padding_idx) -> (Tensor bags, Tensor sizes)", {
         doc("The bag that each index lies in, for bags that start at the offsets, and how many indices but padding_idx lie in each"),
         in(space::Hidden), not_differentiable(), no_out(),
-        kernel([](const Tensor& offsets, const Tensor& indices, int64_t padding_idx) {
+        kernel([](KernelCall& call, const Tensor& offsets, const Tensor& indices, int64_t padding_idx) {
             KINDLING_CHECK(Runtime, offsets.dtype() == DType::Int64 && indices.dtype() == DType::Int64, "embedding_bag: indices and offsets must be of int64");
-            const int64_t count = offsets.numel(), n = indices.numel();
-            if (offsets.is_meta() || indices.is_meta())
-                return std::tuple<Tensor, Tensor>(on_meta({n}, DType::Int64), on_meta({count}, DType::Int64));
-            Tensor bags = empty({n}, DType::Int64), sizes = zeros({count}, DType::Int64);
-            Tensor starts = contiguous(offsets), rows = contiguous(indices);
-            const int64_t *start = starts.data_ptr<int64_t>(), *index = rows.data_ptr<int64_t>();
+            for (const Tensor* each : {&offsets, &indices}) call.reads(*each);
+            call.gives({indices.numel()}, DType::Int64);
+            call.gives({offsets.numel()}, DType::Int64).zeroed();
+            return padding_idx;
+        }, [](int64_t padding_idx, const Array& offsets, const Array& indices, const Array& bags, const Array& sizes) {
+            const auto *start = offsets.data_ptr<int64_t>(), *index = indices.data_ptr<int64_t>();
             int64_t *to = bags.data_ptr<int64_t>(), *size = sizes.data_ptr<int64_t>(), bag = -1;
-            for (int64_t i = 0; i < n; i++) {
-                while (bag + 1 < count && start[bag + 1] <= i) bag++;
+            for (int64_t i = 0; i < indices.numel(); i++) {
+                while (bag + 1 < offsets.numel() && start[bag + 1] <= i) bag++;
                 to[i] = bag;
                 if (bag >= 0) size[bag] += index[i] != padding_idx;
             }
-            return std::tuple<Tensor, Tensor>(bags, sizes);
         }),
     });
     declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx, bool sparse, bool scale_grad_by_freq) -> Tensor", {
         doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"), in(space::Hidden), no_out(),
-        kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool, bool) {
-            if (!check_bags(weight, indices, bags, count)) return on_meta({count, weight.size(1)}, weight.dtype());
+        kernel([](KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool, bool) {
+            const DType wide = value_type(weight.dtype());
+            reads_bags(call, weight, indices, bags, count);
             KINDLING_CHECK(Runtime, !per_sample_weights.defined() || per_sample_weights.numel() == indices.numel(), "embedding_bag: as many weights as indices");
-            Tensor rows = contiguous(indices), bag_of = contiguous(bags);
-            const int64_t n = rows.numel(), width = weight.size(1);
-            const int64_t *row = rows.data_ptr<int64_t>(), *wrong = library::find_outside(row, n, weight.size(0));
+            call.reads(per_sample_weights, wide);
+            const int64_t n = indices.numel(), item = static_cast<int64_t>(item_size(wide));
+            call.needs_workspace((n + count + 1) * static_cast<int64_t>(sizeof(int64_t)) + (n + (wide == weight.dtype() ? 0 : n * weight.size(1))) * item);
+            call.gives({count, weight.size(1)}, weight.dtype()).computed_in(wide);
+            return padding_idx;
+        }, [](int64_t padding_idx, const Array& weight, const Array& indices, const Array& bags, const Array& per_sample_weights, const Array& result, Workspace room) {
+            const int64_t n = indices.numel(), width = weight.size(1), count = result.size(0);
+            check_bags(bags, count);
+            const auto *row = indices.data_ptr<int64_t>(), *bag = bags.data_ptr<int64_t>(), *wrong = library::find_outside(row, n, weight.size(0));
             KINDLING_CHECK(Runtime, !wrong || padding_idx < 0, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
             KINDLING_CHECK(Runtime, !wrong, "Index %ld of input takes value %ld which is not in the valid range [0, %ld)", wrong - row, *wrong, weight.size(0));
             // A sparse matrix of bags by rows times the table. Half types are summed as floats.
-            const DType wide = is_half(weight.dtype()) ? DType::Float32 : weight.dtype();
-            Tensor kept = empty({n}, DType::Int64), factors = per_sample_weights.defined() ? clone(to(per_sample_weights, wide)) : ones({n}, wide);
-            Tensor starts = zeros({count + 1}, DType::Int64), result = empty({count, width}, wide);
-            int64_t *column = kept.data_ptr<int64_t>(), *start = starts.data_ptr<int64_t>();
-            const int64_t* bag = bag_of.data_ptr<int64_t>();
+            const DType wide = result.dtype();
             const size_t item = item_size(wide);
-            auto* factor = static_cast<char*>(factors.data());
-            int64_t filled = 0;
+            int64_t *column = room.as<int64_t>(), *start = column + n, filled = 0;
+            std::fill(start, start + count + 1, 0);
+            auto* factors = reinterpret_cast<char*>(start + count + 1);
             for (int64_t i = 0; i < n; i++) {
                 if (bag[i] < 0 || row[i] == padding_idx) continue;
-                if (filled != i) std::memmove(factor + static_cast<size_t>(filled) * item, factor + static_cast<size_t>(i) * item, item);
+                char* to = factors + static_cast<size_t>(filled) * item;
+                if (per_sample_weights.defined()) std::memcpy(to, per_sample_weights.data_ptr<char>() + static_cast<size_t>(i) * item, item);
+                else if (wide == DType::Float64) reinterpret_cast<double*>(factors)[filled] = 1;
+                else reinterpret_cast<float*>(factors)[filled] = 1;
                 column[filled++] = row[i];
                 start[bag[i] + 1] = filled;
             }
             for (int64_t i = 1; i <= count; i++) start[i] = std::max(start[i], start[i - 1]);
-            Tensor table = contiguous(weight);
+            const void* table = weight.data();
             if (wide != weight.dtype()) {
-                table = to(index_select(weight, 0, narrow(kept, 0, 0, filled)), wide);
-                for (int64_t i = 0; i < filled; i++) column[i] = i;
+                auto* rows = reinterpret_cast<float*>(factors) + n;
+                for (int64_t i = 0; i < filled; i++) widen_row(weight, std::exchange(column[i], i), rows + i * width);
+                table = rows;
             }
-            Unlocked unlocked(n * width > 4096);
-            library::sparse_times_strided(wide, count, start, column, factors.data(), table.data(), width, result.data());
-            return to(result, weight.dtype());
+            library::sparse_times_strided(wide, count, start, column, factors, table, width, result.data());
         }),
         derivative("weight", GIVEN(Tensor grad, Tensor indices, Tensor bags, Tensor per_sample_weights, IntList weight_sizes, int64_t padding_idx, bool sparse, bool scale_grad_by_freq) {
             Tensor rows = index_select(grad, 0, bags);
@@ -244,31 +257,33 @@ OPERATORS(embedding) {
     });
     declare("_embedding_bag_max(Tensor weight, Tensor indices, Tensor bags, Tensor sizes, int padding_idx) -> (Tensor values, Tensor rows)", {
         doc("Maxima of table rows by bag and the rows they stand in; the first of several. Empty bags have 0"), in(space::Hidden), no_out(),
-        kernel([](const Tensor& weight, const Tensor& indices, const Tensor& bags, const Tensor& sizes, int64_t padding_idx) {
-            if (!check_bags(weight, indices, bags, sizes.numel()))
-                return std::tuple<Tensor, Tensor>(on_meta({sizes.numel(), weight.size(1)}, weight.dtype()), on_meta({sizes.numel(), weight.size(1)}, DType::Int64));
-            const int64_t count = sizes.numel(), n = indices.numel(), width = weight.size(1);
-            Tensor from = contiguous(indices), bag_of = contiguous(bags);
-            const int64_t *row = from.data_ptr<int64_t>(), *wrong = library::find_outside(row, n, weight.size(0));
+        kernel([](KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags, const Tensor& sizes, int64_t padding_idx) {
+            reads_bags(call, weight, indices, bags, sizes.numel());
+            const Sizes shape{sizes.numel(), weight.size(1)};
+            call.gives(shape, weight.dtype()).computed_in(value_type(weight.dtype())).zeroed();
+            call.gives(shape, DType::Int64).zeroed();
+            call.needs_workspace(weight.size(1) * static_cast<int64_t>(sizeof(float)));
+            return padding_idx;
+        }, [](int64_t padding_idx, const Array& weight, const Array& indices, const Array& bags, const Array& values, const Array& rows, Workspace room) {
+            const int64_t n = indices.numel(), width = weight.size(1);
+            check_bags(bags, values.size(0));
+            const auto *row = indices.data_ptr<int64_t>(), *bag = bags.data_ptr<int64_t>(), *wrong = library::find_outside(row, n, weight.size(0));
             KINDLING_CHECK(Runtime, !wrong, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
-            const DType wide = weight.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
-            Tensor table = to(index_select(weight, 0, from), wide), values = zeros({count, width}, wide), rows = zeros({count, width}, DType::Int64);
-            const int64_t* bag = bag_of.data_ptr<int64_t>();
-            const auto find = [&]<class T>(const T* at, T* value) {
-                int64_t* place = rows.data_ptr<int64_t>();
+            const bool narrow = is_half(weight.dtype());
+            const auto find = [&]<class T>(T* value) {
                 int64_t filled = -1;    // the bag that has a row already
-                for (int64_t i = 0; i < n; i++, at += width) {
+                for (int64_t i = 0; i < n; i++) {
                     if (bag[i] < 0 || row[i] == padding_idx) continue;
+                    if (narrow) widen_row(weight, row[i], room.as<float>());
+                    const T* at = narrow ? room.as<T>() : weight.data_ptr<T>() + row[i] * width;
                     T* best = value + bag[i] * width;
-                    int64_t* which = place + bag[i] * width;
+                    int64_t* which = rows.data_ptr<int64_t>() + bag[i] * width;
                     for (int64_t j = 0; j < width; j++)
                         if (filled != bag[i] || at[j] > best[j]) best[j] = at[j], which[j] = row[i];
                     filled = bag[i];
                 }
             };
-            if (wide == DType::Float64) find(table.data_ptr<double>(), values.data_ptr<double>());
-            else find(table.data_ptr<float>(), values.data_ptr<float>());
-            return std::tuple<Tensor, Tensor>(to(values, weight.dtype()), rows);
+            values.dtype() == DType::Float64 ? find(values.data_ptr<double>()) : find(values.data_ptr<float>());
         }),
         derivative("weight", GIVEN(Tensor grad, Tensor rows, Tensor sizes, IntList weight_sizes) {
             Tensor given = masked_fill(grad, unsqueeze(eq(sizes, Scalar(0)), 1), Scalar(0));

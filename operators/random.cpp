@@ -126,6 +126,13 @@ void check_random_range(const Tensor& self, int64_t& from, int64_t& to) {
     check(bottom, top);
 }
 
+/// Numbers like `self`, which they are drawn by.
+Generator* draws_by(KernelCall& call, const Tensor& self, Generator* generator) {
+    call.reads(self);
+    call.gives(self.sizes(), self.dtype());
+    return generator;
+}
+
 Tensor weights_sampled(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {
     KINDLING_CHECK(Runtime, self.dim() > 0 && self.dim() <= 2, "prob_dist must be 1 or 2 dim");
     KINDLING_CHECK(Runtime, is_floating(self.dtype()), "multinomial only supports floating-point dtypes for input, got: %s", scalar_type_name(self.dtype()));
@@ -330,13 +337,14 @@ OPERATORS(random) {
     });
     declare("randperm(SymInt n, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("0 to n - 1 in random order"), random_numbers(), not_differentiable(),
-        kernel([](int64_t n, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+        kernel([](KernelCall& call, int64_t n, Generator* generator, DType given, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, n >= 0, "n must be non-negative, got%ld", n);
-            Tensor result = make_tensor({n}, dtype == DType::None ? DType::Int64 : dtype, or_default(device));
-            KINDLING_CHECK(NotImplemented, !is_complex(result.dtype()) && result.dtype() != DType::Bool, "\"randperm\" not implemented for '%s'", scalar_type_name(result.dtype()));
-            if (!result.is_meta() && n) library::fill_permutation(result.data(), result.dtype(), n, chosen(generator));
-            return result;
-        }),
+            const DType dtype = given == DType::None ? DType::Int64 : given;
+            KINDLING_CHECK(NotImplemented, !is_complex(dtype) && dtype != DType::Bool, "\"randperm\" not implemented for '%s'", scalar_type_name(dtype));
+            call.device = or_default(device);
+            call.gives({n}, dtype);
+            return generator;
+        }, [](Generator* generator, const Array& result) { library::fill_permutation(result.data(), result.dtype(), result.numel(), chosen(generator)); }),
     });
     declare("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor", {
         doc("Categories drawn with the weights in each row"), random_numbers(), not_differentiable(), raises_by_value(),
@@ -381,69 +389,66 @@ OPERATORS(random) {
     });
     declare("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Gamma numbers of shape self and rate 1"), in(space::Torch), random_numbers(),
-        kernel([](const Tensor& self, Generator* generator) {
-            Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype(), self.device());
-            if (result.is_meta()) return result;
-            library::standard_gamma(result.data(), alpha.data(), self.dtype(), self.numel(), chosen(generator));
-            return result;
+        kernel([](KernelCall& call, const Tensor& self, Generator* generator) { return draws_by(call, self, generator); },
+               [](Generator* generator, const Array& self, const Array& result) {
+            library::standard_gamma(result.data(), self.data(), self.dtype(), self.numel(), chosen(generator));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return mul(grad, _standard_gamma_grad(self, result)); }),
     });
     declare("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", {
         doc("d(sample)/d(shape) of a gamma number"), in(space::Torch), not_differentiable(),
-        kernel([](const Tensor& self, const Tensor& output) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& output) {
             KINDLING_CHECK(Runtime, output.dtype() == self.dtype(), "Found dtype %s but expected %s", scalar_type_name(output.dtype()), scalar_type_name(self.dtype()));
             Sizes sizes = broadcast_sizes(self.sizes(), output.sizes(), "_standard_gamma_grad");
-            Tensor alpha = contiguous(expand(self, sizes)), sample = contiguous(expand(output, sizes)), result = make_tensor(sizes, self.dtype(), self.device());
-            if (result.is_meta()) return result;
-            library::standard_gamma_gradient(result.data(), alpha.data(), sample.data(), self.dtype(), result.numel());
-            return result;
+            for (const Tensor* each : {&self, &output}) call.reads(expand(*each, sizes));
+            call.gives(sizes, self.dtype());
+        }, [](const Array& self, const Array& output, const Array& result) {
+            library::standard_gamma_gradient(result.data(), self.data(), output.data(), self.dtype(), result.numel());
         }),
     });
     declare("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", {
         doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"),
         in(space::Torch), not_differentiable(),
-        kernel([](const Tensor& x, const Tensor& alpha, const Tensor& total) {
+        kernel([](KernelCall& call, const Tensor& x, const Tensor& alpha, const Tensor& total) {
             for (const Tensor* each : {&alpha, &total})
                 KINDLING_CHECK(Runtime, each->dtype() == x.dtype(), "Found dtype %s but expected %s", scalar_type_name(each->dtype()), scalar_type_name(x.dtype()));
             Sizes sizes = broadcast_sizes(broadcast_sizes(x.sizes(), alpha.sizes(), "_dirichlet_grad"), total.sizes(), "_dirichlet_grad");
-            Tensor points = contiguous(expand(x, sizes)), shape = contiguous(expand(alpha, sizes)), sum = contiguous(expand(total, sizes)), result = make_tensor(sizes, x.dtype());
-            library::dirichlet_gradient(result.data(), points.data(), shape.data(), sum.data(), x.dtype(), result.numel());
-            return result;
+            for (const Tensor* each : {&x, &alpha, &total}) call.reads(expand(*each, sizes));
+            call.gives(sizes, x.dtype());
+        }, [](const Array& x, const Array& alpha, const Array& total, const Array& result) {
+            library::dirichlet_gradient(result.data(), x.data(), alpha.data(), total.data(), x.dtype(), result.numel());
         }),
     });
     declare("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Dirichlet numbers; the last dimension is one distribution"), in(space::Torch), random_numbers(), not_differentiable(),
-        kernel([](const Tensor& self, Generator* generator) {
+        kernel([](KernelCall& call, const Tensor& self, Generator* generator) {
             need_float(self, "dirichlet");
-            Tensor alpha = contiguous(self), result = make_tensor(self.sizes(), self.dtype(), self.device());
-            if (result.is_meta()) return result;
-            int64_t width = self.dim() ? self.size(-1) : 1;
-            if (self.numel()) library::dirichlet(result.data(), alpha.data(), self.dtype(), self.numel() / width, width, chosen(generator));
-            return result;
+            return draws_by(call, self, generator);
+        }, [](Generator* generator, const Array& self, const Array& result) {
+            const int64_t width = self.dim() ? self.size(-1) : 1;
+            library::dirichlet(result.data(), self.data(), self.dtype(), self.numel() / width, width, chosen(generator));
         }),
     });
     declare("poisson(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Poisson numbers of rate self"), in(space::Torch), random_numbers(), no_out(),
-        kernel([](const Tensor& self, Generator* generator) {
-            Tensor rate = contiguous(self), result = make_tensor(self.sizes(), self.dtype(), self.device());
-            if (result.is_meta()) return result;
-            library::poisson(result.data(), rate.data(), self.dtype(), self.numel(), chosen(generator));
-            return result;
+        kernel([](KernelCall& call, const Tensor& self, Generator* generator) { return draws_by(call, self, generator); },
+               [](Generator* generator, const Array& self, const Array& result) {
+            library::poisson(result.data(), self.data(), self.dtype(), self.numel(), chosen(generator));
         }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", {
         doc("Binomial numbers"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
-        kernel([](const Tensor& count, const Tensor& prob, Generator* generator) {
+        kernel([](KernelCall& call, const Tensor& count, const Tensor& prob, Generator* generator) {
             Sizes sizes = broadcast_sizes(count.sizes(), prob.sizes(), "binomial");
             for (const Tensor* each : {&count, &prob})
                 KINDLING_CHECK(Value, is_floating(each->dtype()), "binomial only supports floating-point dtypes for %s, got: %s", each == &count ? "count" : "prob", scalar_type_name(each->dtype()));
             KINDLING_CHECK(Runtime, count.dtype() == prob.dtype(), "binomial: expected count and prob of one dtype, got %s and %s", scalar_type_name(count.dtype()), scalar_type_name(prob.dtype()));
-            Tensor n = contiguous(expand(count, sizes)), p = contiguous(expand(prob, sizes)), result = make_tensor(sizes, count.dtype(), count.device());
-            if (result.is_meta()) return result;
-            library::binomial(result.data(), n.data(), p.data(), count.dtype(), result.numel(), chosen(generator));
-            return result;
+            for (const Tensor* each : {&count, &prob}) call.reads(expand(*each, sizes));
+            call.gives(sizes, count.dtype());
+            return generator;
+        }, [](Generator* generator, const Array& count, const Array& prob, const Array& result) {
+            library::binomial(result.data(), count.data(), prob.data(), count.dtype(), result.numel(), chosen(generator));
         }),
     });
 }

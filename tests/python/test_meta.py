@@ -81,3 +81,26 @@ def test_meta_index_of_a_tensor_with_memory_is_refused(reduce):
     for x, source in ((torch.ones(()), torch.ones(())), (torch.ones(3), torch.ones(1))):
         with pytest.raises(RuntimeError, match="same device"):
             x.index_reduce(0, index, source, reduce)
+
+
+EXAMPLES = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import kindling as torch
+for line in open(sys.argv[1]):
+    name, code = line.rstrip("\\n").split("\\t")[:2]
+    print(name, flush=True)
+    try:
+        with torch.device("meta"):
+            exec(code, {"torch": torch})
+    except Exception:
+        pass
+print("all")
+"""
+
+
+def test_no_example_reads_memory_that_meta_tensors_do_not_have():
+    """A kernel that asks for values there ends the process."""
+    examples = Path(__file__).with_name("operator_examples.tsv")
+    done = subprocess.run([sys.executable, "-c", EXAMPLES, examples], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "all", done.stdout.splitlines()[-1]
