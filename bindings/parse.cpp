@@ -61,6 +61,13 @@ static bool is_int_like(PyObject* object) {
     return PyIndex_Check(object) && !PyBool_Check(object) && !is_device(object);
 }
 
+/// Whether an object is a tensor of one integer, in any number of dimensions: a size in a list, as torch takes it.
+static bool is_size_tensor(PyObject* object) {
+    if (!is_tensor(object)) return false;
+    TensorImpl* impl = impl_of(object);
+    return impl->numel == 1 && is_integral(impl->dtype) && impl->dtype != DType::Bool && !(key_of(impl) & key::Autograd);
+}
+
 static inline Fit int_of_long(PyObject* object, int64_t& value) {
     value = PyLong_AsLongLong(object);
     if (value != -1 || !PyErr_Occurred()) [[likely]] return Fit::Yes;
@@ -80,6 +87,15 @@ Fit int_of_object(PyObject* object, int64_t& value) {
     Fit fit = PyLong_Check(index) ? int_of_long(index, value) : Fit::No;
     Py_DECREF(index);
     return fit;
+}
+
+static bool is_size_like(PyObject* object) { return is_int_like(object) || is_size_tensor(object); }
+
+static Fit size_of_object(PyObject* object, int64_t& value) {
+    Fit fit = int_of_object(object, value);
+    if (fit != Fit::No || !is_size_tensor(object)) return fit;
+    value = tensor_of(object).item_scalar().to_int();
+    return Fit::Yes;
 }
 
 /// The error of an int in a list that is too large, with its place.
@@ -133,7 +149,7 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
     }
     int64_t* ints = arena.get<int64_t>(static_cast<size_t>(size) + 1);
     for (Py_ssize_t i = 0; i < size; i++) {
-        Fit fit = int_of_object(items[i], ints[i]);
+        Fit fit = size_of_object(items[i], ints[i]);
         if (fit == Fit::Yes) continue;
         if (fit == Fit::No && i == 0) return fit;
         return refuse_item("", argument.name, i, items[i]);
@@ -585,12 +601,12 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
     unsigned outs = 0;
     Py_ssize_t used = nargs;
     if (nargs > s.positional) {
-        if (!s.varargs || nargs <= s.has_self || !is_int_like(args[s.has_self])) {
+        if (!s.varargs || nargs <= s.has_self || !is_size_like(args[s.has_self])) {
             trouble = {Trouble::Kind::Many};
             return Fit::No;
         }
         used = s.has_self;
-    } else if (s.varargs && nargs == s.has_self + 1 && is_int_like(args[s.has_self])) {
+    } else if (s.varargs && nargs == s.has_self + 1 && is_size_like(args[s.has_self])) {
         used = s.has_self;
     }
     for (size_t i = 0; i < all; i++) call.values[i] = schema.arguments[i].default_value;
@@ -608,7 +624,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
         size_t size = static_cast<size_t>(nargs - used);
         int64_t* ints = call.arena.get<int64_t>(size);
         for (size_t i = 0; i < size; i++) {
-            Fit fit = int_of_object(args[static_cast<size_t>(used) + i], ints[i]);
+            Fit fit = size_of_object(args[static_cast<size_t>(used) + i], ints[i]);
             if (fit != Fit::Yes)
                 return refuse_item(s.op->name(), s.parameters[used].argument->name, static_cast<Py_ssize_t>(i), args[static_cast<size_t>(used) + i]);
         }

@@ -130,6 +130,9 @@ def _atleast(function, tensors, grow):
         tensors = tensors[0]
     if isinstance(tensors, Tensor):
         return grow(tensors)
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(f"{function.__name__}() received an invalid combination of arguments - got ({type(tensors).__name__}), but expected one of:\n"
+                        " * (Tensor input)\n * (tuple of Tensors tensors)\n")
     _need_tensors(tensors)
     return tuple(grow(tensor) for tensor in tensors)
 

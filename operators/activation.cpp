@@ -54,6 +54,12 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
     return times(div_(noise, wrap_number(Scalar(1 - p))));
 }
 
+/// From a result nothing can be told where the slope is negative.
+void need_slope(bool from_result, const Scalar& slope, const char* name) {
+    KINDLING_CHECK(Runtime, !from_result || slope.to_double() >= 0, "In-place %s backward calculation is triggered with a negative slope which is not supported. "
+                   "This is caused by calling in-place forward function with a negative slope, please call out-of-place version instead.", name);
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -124,12 +130,19 @@ OPERATORS(activation) {
             return elu_backward(grad, alpha, scale, input_scale, false, self);
         }),
     });
-    declare("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor", {
-        doc("The gradient through elu, from its argument or from its result; at 0 that from below"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+    declare("_elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor", {
+        doc("elu_backward, for an alpha known to be right"), takes(kind::Floats), in(space::Hidden), no_inplace(), no_out(), not_differentiable(),
         pointwise([](auto grad, auto alpha, auto scale, auto input_scale, auto is_result, auto x) {
             Sym up = alpha * scale;
             Sym scaled = grad * input_scale;   // in this order, so that what overflows is what overflows in PyTorch
             return where(x <= zero_like(x), flag(is_result) ? scaled * (x + up) : scaled * up * exp(x * input_scale), grad * scale);
+        }),
+    });
+    declare("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor", {
+        doc("The gradient through elu, from its argument or from its result; at 0 that from below"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        composition([](const Tensor& grad, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, bool is_result, const Tensor& self_or_result) {
+            need_slope(is_result, alpha, "elu");
+            return _elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result);
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor self_or_result, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result) {
             return elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result);
@@ -158,9 +171,16 @@ OPERATORS(activation) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar negative_slope) { return leaky_relu_backward(grad, self, negative_slope, false); }),
     });
     // The gradients of functions made of straight pieces do not move with their argument, yet require grad with it, as PyTorch's do.
+    declare("_leaky_relu_backward(Tensor self, Tensor grad_output, Scalar negative_slope) -> Tensor", {
+        doc("leaky_relu_backward, for a slope known to be right"), takes(kind::Floats), in(space::Hidden), no_inplace(), no_out(), not_differentiable(),
+        pointwise([](auto x, auto grad, auto slope) { return where(x > zero_like(x), grad, grad * slope); }),
+    });
     declare("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", {
         doc("The gradient through leaky_relu, from its argument or, where the slope is positive, from its result"), takes(kind::Floats), in(space::Hidden), no_inplace(),
-        pointwise([](auto grad, auto x, auto slope, auto) { return where(x > zero_like(x), grad, grad * slope); }),
+        composition([](const Tensor& grad, const Tensor& self, const Scalar& slope, bool self_is_result) {
+            need_slope(self_is_result, slope, "leakyReLu");
+            return _leaky_relu_backward(self, grad, slope);
+        }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor self, Scalar negative_slope) { return leaky_relu_backward(grad, self, negative_slope, false); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
@@ -277,7 +297,8 @@ OPERATORS(activation) {
         takes(kind::Floats), kernel([](const Tensor& grad, const Tensor& self, const Tensor& weight) {
             for (const Tensor* each : {&weight, &grad})
                 KINDLING_CHECK(Runtime, each->dtype() == self.dtype(), "Found dtype %s but expected %s", scalar_type_name(each->dtype()), scalar_type_name(self.dtype()));
-            Tensor above = gt(self, Scalar(0));
+            Sizes sizes = broadcast_sizes(broadcast_sizes(self.sizes(), weight.sizes()), grad.sizes());   // both have one shape
+            Tensor above = gt(expand(self, sizes), Scalar(0));
             return std::tuple<Tensor, Tensor>(where(above, grad, mul(grad, weight)), where(above, wrap_number(Scalar(0)), mul(grad, self)));
         }),
         derivative("grad_output, self, weight", GIVEN(TensorList grads, Tensor grad_output, Tensor self, Tensor weight) {

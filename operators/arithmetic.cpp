@@ -150,7 +150,11 @@ OPERATORS(arithmetic) {
     });
     declare("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", {
         doc("A number to the power of a tensor"), in(space::Torch), no_inplace(), flags(trait::Rows), takes(kind::All & ~kind::Bool),
-        pointwise([](auto x, auto y) { return is_complex(y.dtype()) ? where(x == like(x, 1), like(x, 1), pow(x, y)) : pow(x, y); }),
+        pointwise([](auto x, auto y) {
+            if (!is_complex(y.dtype())) return pow(x, y);
+            Sym one = x == like(x, 1);   // 1 of any exponent, and without a slope
+            return where(one, like(x, 1), pow(x, where(one, like(y, 0), y)));
+        }),
     });
     declare("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
         doc("self to the power of exponent in float64 or complex128"), out_same(), has_inplace(),

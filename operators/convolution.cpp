@@ -228,7 +228,7 @@ OPERATORS(convolution) {
         }),
         otherwise([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
             Shape shape = check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
-            return in_format(of_integers(shape, input, weight, bias, transposed), channels_last(input, weight));
+            return in_format(contiguous(of_integers(shape, input, weight, bias, transposed)), channels_last(input, weight));
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Wanted wanted) {
             bool mask[3] = {wanted[0], wanted[1], wanted[2]};

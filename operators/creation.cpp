@@ -331,7 +331,7 @@ OPERATORS(creation) {
             KINDLING_CHECK(Runtime, is_complex(dtype) || !(start.is_complex() || end.is_complex()), "torch.logspace(): inferred dtype %s can't be safely cast to passed dtype %s", c_type_name(to_complex(default_dtype())), scalar_type_name(dtype));
             if (is_complex(dtype) && steps > 1)
                 for (const Scalar& each : {start, end}) check_fits(each, dtype);
-            if (is_complex(dtype)) return to(pow(Scalar(base), linspace(start, end, steps, DType::Complex128, std::nullopt, device)), dtype);
+            if (is_complex(dtype)) return to(pow(full({}, Scalar(base), DType::Complex128), linspace(start, end, steps, DType::Complex128, std::nullopt, device)), dtype);
             if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), std::pow(base, start.to_double()));
             check_fits(start, dtype);
             check_fits(end, dtype);

@@ -304,7 +304,7 @@ OPERATORS(fourier) {
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_to_real(self, n, dim, norm, true); }),
     });
     declare("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", {
-        doc("The inverse of hfft"), out_castable(), flags(trait::AutocastFloat),
+        doc("The inverse of hfft"), out_same(), flags(trait::AutocastFloat),
         composition([](const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<Text> norm) { return transform1_from_real("ihfft", self, n, dim, norm, false); }),
     });
     // ---- several

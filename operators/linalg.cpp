@@ -305,6 +305,9 @@ OPERATORS(linalg) {
         composition([](const Tensor& x, const Tensor& y, int64_t dim) {
             KINDLING_CHECK(Runtime, is_differentiable(x.dtype()), "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s", scalar_type_name(x.dtype()));
             KINDLING_CHECK(Runtime, x.dtype() == y.dtype(), "linalg.vecdot: Expected x and y to have the same dtype, but found x of type %s and y of type %s instead", scalar_type_name(x.dtype()), scalar_type_name(y.dtype()));
+            if (x.dim() == 1 && y.dim() == 1)   // vectors, which are not broadcast
+                KINDLING_CHECK(Runtime, x.numel() == y.numel(), "inconsistent tensor size, expected tensor %s and src %s to have the same number of elements, but got %ld and %ld elements respectively",
+                               str(x.sizes()).c_str(), str(y.sizes()).c_str(), x.numel(), y.numel());
             return sum(mul(conj(x), y), IntList({dim}));
         }),
     });

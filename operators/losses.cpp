@@ -218,6 +218,7 @@ OPERATORS(losses) {
         kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
             KINDLING_CHECK(Runtime, shape.dim() > 0, "input tensor should be 1D or 2D");   // or images, whose gradient is this one, too
             bool single = shape.dim() == 1;
+            if (!shape.size(-1)) return zeros(shape.sizes(), grad_output.dtype());   // all targets are ignored
             Tensor places = single ? reshape(target, {1}) : unsqueeze(target, 1);
             places = to(places, DType::Int64);
             Tensor ignored = eq(places, Scalar(ignore_index));
@@ -407,17 +408,16 @@ OPERATORS(losses) {
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
             KINDLING_CHECK(Runtime, !thread_state.grad_mode || !weight.defined() || !weight.requires_grad(),
                            "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument 'weight'. This input cannot have requires_grad True.");
-            Tensor loss, logs = log_sigmoid(self);
+            // In torch these are writes, to the logarithms and to what is made of the target.
+            auto written = [](const Tensor& value, const Tensor& target) {
+                KINDLING_CHECK(Runtime, value.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(target.sizes()).c_str(), str(value.sizes()).c_str());
+                return to(value, target.dtype());
+            };
+            Tensor logs = log_sigmoid(self);
             KINDLING_CHECK(Runtime, !is_integral(target.dtype()), "result type %s can't be cast to the desired output type %s", scalar_type_name(self.dtype()), scalar_type_name(target.dtype()));
-            if (pos_weight.defined()) {
-                Tensor log_weight = add(mul(sub(pos_weight, one()), target), one());
-                loss = sub(mul(rsub(target, one()), self), mul(log_weight, logs));
-            } else {                                     // in torch a write to what is made of the target
-                loss = sub(mul(rsub(target, one()), self), logs);
-                KINDLING_CHECK(Runtime, loss.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(target.sizes()).c_str(), str(loss.sizes()).c_str());
-                loss = to(loss, target.dtype());
-            }
-            if (weight.defined()) loss = mul(loss, weight);
+            if (pos_weight.defined()) logs = written(mul(add(mul(sub(pos_weight, one()), target), one()), logs), logs);
+            Tensor loss = written(sub(mul(rsub(target, one()), self), logs), target);
+            if (weight.defined()) loss = written(mul(loss, weight), loss);
             return reduced(loss, reduction);
         }),
     });

@@ -569,7 +569,7 @@ OPERATORS(recurrent) {
             KINDLING_CHECK(Runtime, !counts.empty() && data.dim() >= 1, "_pad_packed_sequence: expected at least one step");
             int64_t batch = counts[0], steps = static_cast<int64_t>(counts.size()), total = 0;
             for (size_t t = 0; t < counts.size(); total += counts[t++])
-                KINDLING_CHECK(Runtime, counts[t] > 0 && counts[t] <= batch, "_pad_packed_sequence: batch_sizes must be positive and never grow, got %s", str(IntList(counts)).c_str());
+                KINDLING_CHECK(Runtime, counts[t] >= 0 && counts[t] <= batch, "_pad_packed_sequence: batch_sizes must not be negative and never grow, got %s", str(IntList(counts)).c_str());
             KINDLING_CHECK(Runtime, total == data.size(0), "_pad_packed_sequence: batch_sizes add up to %ld, the packed data has %ld rows", total, data.size(0));
             if (total_length > 0) {
                 KINDLING_CHECK(Runtime, total_length >= steps, "Expected total_length to be at least the length of the longest sequence in input, but got total_length=%ld and max sequence length being %ld", total_length, steps);

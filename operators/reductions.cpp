@@ -369,7 +369,6 @@ OPERATORS(reductions) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, IntList dim, bool keepdim) {
             uint64_t mask = dim_mask(dim, self.dim());
             Tensor r = restore_dims(result, mask, self.dim(), keepdim);
-            r = masked_fill(r, isinf(r), Scalar(0));
             return mul(restore_dims(grad, mask, self.dim(), keepdim), conj(exp(sub(self, r))));
         }),
     });

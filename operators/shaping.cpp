@@ -29,9 +29,10 @@ Tensor joined(TensorList tensors, int64_t dim) {
     DType dtype = type.get();
     if (!shape) return make_tensor({0}, dtype, tensors[0].device());
     int64_t d = wrap_dim(dim, shape->dim()), total = 0;
-    bool channels_last = true;
+    MemoryFormat format = tensors[0].suggest_memory_format();   // that of all of them, if there is one
     for (size_t i = 0; i < tensors.size(); i++) {
         const Tensor& t = tensors[i];
+        if (format != MemoryFormat::Contiguous && t.suggest_memory_format() != format) format = MemoryFormat::Contiguous;
         if (legacy_empty(t)) continue;
         KINDLING_CHECK(Runtime, t.dim() == shape->dim(), "Tensors must have same number of dimensions: got %ld and %ld", shape->dim(), t.dim());
         for (int64_t k = 0; k < t.dim(); k++)
@@ -39,12 +40,10 @@ Tensor joined(TensorList tensors, int64_t dim) {
                            "Sizes of tensors must match except in dimension %ld. Expected size %ld but got size %ld for tensor number %zu in the list.",
                            d, shape->size(k), t.size(k), i);
         total += t.size(d);
-        channels_last &= t.is_contiguous(MemoryFormat::ChannelsLast) && !t.is_contiguous();
     }
     Sizes sizes = shape->sizes();
     sizes[static_cast<size_t>(d)] = total;
-    Tensor result = channels_last ? make_tensor(sizes, channels_last_strides(sizes), dtype, tensors[0].device())
-                                  : make_tensor(sizes, dtype, tensors[0].device());
+    Tensor result = make_tensor(sizes, format_strides(sizes, format), dtype, tensors[0].device());
     if (result.is_meta()) return result;
     int64_t start = 0;
     Sizes piece = sizes;

@@ -98,6 +98,8 @@ Tensor short_transform(const Tensor& self, int64_t n_fft, std::optional<int64_t>
     Frames frames{n_fft, hop_length.value_or(n_fft >> 2), win_length.value_or(n_fft)};
     bool is_complex = self.is_complex() || (window.defined() && window.is_complex());
     KINDLING_CHECK(Runtime, return_complex || is_complex, "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in a future PyTorch release.");
+    KINDLING_CHECK(NotImplemented, !center || self.dtype() != DType::Bool || (pad_mode != "reflect" && pad_mode != "replicate"), "\"%s_pad1d\" not implemented for 'Bool'",
+                   pad_mode == "reflect" ? "reflection" : "replication");
     KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "stft(%s, n_fft=%ld): expected a tensor of floating point or complex values", str(self).c_str(), n_fft);
     KINDLING_CHECK(Runtime, self.dim() == 1 || self.dim() == 2, "stft(%s, n_fft=%ld): expected a 1D or 2D tensor", str(self).c_str(), n_fft);
     Tensor x = self.dim() == 1 ? unsqueeze(self, 0) : self;

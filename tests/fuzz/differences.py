@@ -20,7 +20,7 @@ from beside import FINER, TOLERANCE, Difference, compare, gist, observe, parts, 
 from children import Fault
 from draw import Draw, changed, drawn, operators, place, tell, tensors_of, word_of
 from arguments import recorded
-from known import complaint, known
+from known import KNOWN, complaint, known
 
 # What these leave in memory is whatever was there.
 UNSPECIFIED = re.compile(r"(new_)?empty(_like|_strided|_permuted)?|_?resize(_as)?_|resize(_as)?|set_|_efficientzerotensor")
@@ -112,9 +112,10 @@ class Comparer:
         parser.add_argument("--operators", default="", metavar="REGEX", help="only those whose name.overload it finds")
         parser.add_argument("--calls", metavar="FILE", help="what tests/conformance/record.py wrote: half of the calls are changes of those")
         parser.add_argument("--all", action="store_true", help="also the differences that are meant")
+        parser.add_argument("--known", metavar="FILE", help="append the differences that are meant to this file, each after the line of its entry")
 
     def __init__(self, args):
-        self.seed, self.all = args.seed, args.all
+        self.seed, self.all, self.known = args.seed, args.all, args.known
         modules = [torch, kindling]
         self.operators = [entry for entry in operators() if re.search(args.operators, entry.name) and (
             entry.body or hasattr(torch.ops.aten, entry.name.partition(".")[0]))]
@@ -174,10 +175,14 @@ class Comparer:
         except Difference as difference:
             if "requires_grad" in difference.kind and zero_throughout(theirs.second):
                 difference.text += "\nsecond gradients are zero there"
-            if not self.all and known(name, difference.kind, told(theirs, 2000), told(ours, 2000), f"{self.told}\n{difference.text}\n{self.holds(number)}",
-                                      lambda: self.refused_with_values(number, ours)):
-                return "known"
+            entry = None if self.all else known(name, difference.kind, told(theirs, 2000), told(ours, 2000), f"{self.told}\n{difference.text}\n{self.holds(number)}",
+                                              lambda: self.refused_with_values(number, ours))
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
+            if entry:
+                if self.known:
+                    with open(self.known, "a") as file:
+                        file.write(f"{KNOWN.index(entry)} {name} {difference.kind} call {number} of seed {self.seed}\n  {text}\n")
+                return "known"
             return Fault(difference.kind, text.replace("\n  \n", "\n"), name)
 
     def holds(self, number):
