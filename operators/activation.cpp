@@ -139,7 +139,7 @@ OPERATORS(activation) {
         }),
     });
     declare("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor", {
-        doc("The gradient through elu, from its argument or from its result; at 0 that from below"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        doc("The gradient through elu, from its argument or from its result; at 0 that from below"), in(space::Hidden), no_inplace(),
         composition([](const Tensor& grad, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, bool is_result, const Tensor& self_or_result) {
             need_slope(is_result, alpha, "elu");
             return _elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result);
@@ -176,7 +176,7 @@ OPERATORS(activation) {
         pointwise([](auto x, auto grad, auto slope) { return where(x > zero_like(x), grad, grad * slope); }),
     });
     declare("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", {
-        doc("The gradient through leaky_relu, from its argument or, where the slope is positive, from its result"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        doc("The gradient through leaky_relu, from its argument or, where the slope is positive, from its result"), in(space::Hidden), no_inplace(),
         composition([](const Tensor& grad, const Tensor& self, const Scalar& slope, bool self_is_result) {
             need_slope(self_is_result, slope, "leakyReLu");
             return _leaky_relu_backward(self, grad, slope);
@@ -250,7 +250,7 @@ OPERATORS(activation) {
         refuses("torch.nn.functional.softshrink(torch.ones(2), -0.5)", "RuntimeError: lambda must be in range \\[0, 3.40282e\\+38\\] for input dtype Float, but found -0.5"),
     });
     declare("softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", {
-        doc("The gradient through softshrink"), takes(kind::Floats), in(space::Hidden), no_inplace(),
+        doc("The gradient through softshrink"), in(space::Hidden), no_inplace(),
         composition([](const Tensor& grad_output, const Tensor& self, const Scalar& lambd) { return hardshrink_backward(grad_output, self, lambd); }),
     });
     declare("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", {

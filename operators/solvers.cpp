@@ -98,6 +98,20 @@ Tensor exchange_sign(const Tensor& pivots, DType dtype) {
     return to(rsub(mul(odd, wrap_number(Scalar(2))), wrap_number(Scalar(1))), dtype);
 }
 
+/// The gradient of determinants of which some are 0, whose matrices have no inverse but an adjugate: by their singular values.
+Tensor adjugates(const Tensor& A, const Tensor& right, const Tensor& grad, const Tensor& singular) {
+    auto [U, S, Vh] = linalg_svd(A, false);
+    const int64_t n = A.size(-1);
+    Tensor alpha = mul(conj(mul(linalg_det(U), linalg_det(Vh))), grad), one = ones(with(batch_of(A), {1}), S.dtype());
+    Tensor before = cumprod(cat(std::vector<Tensor>{one, narrow(S, -1, 0, n - 1)}, -1), -1);
+    Tensor after = flip(cumprod(cat(std::vector<Tensor>{one, flip(narrow(S, -1, 1, n - 1), {-1})}, -1), -1), {-1});
+    Tensor found = matmul(mul(U, unsqueeze(mul(unsqueeze(alpha, -1), mul(before, after)), -2)), Vh);
+    // The others are solved for, with the identity where there is no solution.
+    Tensor which = unsqueeze(unsqueeze(singular, -1), -1);
+    Tensor solvable = where(which, eye(n, A.dtype(), std::nullopt, A.device()), H(A));
+    return where(which, found, linalg_solve(solvable, right));
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -241,8 +255,12 @@ OPERATORS(solvers) {
             // The solution of A^H X = det^* g I, with zeros on U's diagonal nudged off, as torch does.
             Tensor scale = unsqueeze(mul(grad, conj(result0)), -1);
             Tensor right = diag_embed(expand(scale, batch_of(A, 1)));
-            if (thread_state.grad_mode) return linalg_solve(H(A), right);   // to be differentiated again
             double epsilon = to_real(A.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+            if (thread_state.grad_mode) {   // to be differentiated again
+                Tensor singular = lt(abs(result0), Scalar(100 * epsilon));
+                if (!singular.is_meta() && any(singular).item<bool>()) return adjugates(A, right, mul(grad, ones(batch_of(A), grad.dtype())), singular);
+                return linalg_solve(H(A), right);
+            }
             Tensor D = diagonals(result1);
             Tensor nudged = add(result1, diag_embed(where(eq(D, Scalar(0)), wrap_number(Scalar(epsilon)), wrap_number(Scalar(0.0)))));
             return linalg_lu_solve(to(nudged, A.dtype()), result2, right, true, true);

@@ -97,6 +97,10 @@ torch.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3), None, torch
 torch.ops.aten._pad_packed_sequence(torch.ones(3, 1), torch.tensor([3, 0]), False, 8., 2)
 torch.ops.aten.nll_loss_backward(torch.zeros(()), torch.zeros(0), torch.tensor(1), None, 0, 1, torch.zeros(()))
 torch.autograd.grad((x := torch.tensor([[2.5, float('inf'), 1], [1, 2, -float('inf')], [-float('inf')] * 3], requires_grad=True)).logsumexp(1).sum(), x)
+torch.autograd.grad(torch.linalg.det((x := torch.tensor([[[1., 2], [2, 4]], [[1, 2], [3, 4]]], dtype=torch.float64, requires_grad=True))).sum(), x, create_graph=True)[0].detach() + 0
+torch.ops.aten.elu_backward(torch.ones(2, dtype=torch.uint8), 2, 1, 5, True, torch.ones(2, dtype=torch.float64))
+torch.ops.aten.leaky_relu_backward(torch.ones(2, dtype=torch.uint8), torch.ones(2, dtype=torch.float64), 2, True)
+torch.ops.aten.softshrink_backward(torch.ones(2, dtype=torch.uint8), torch.ones(2, dtype=torch.float64), 2)
 torch.logspace(0, complex(1, float('-inf')), 2, 1., dtype=torch.complex64)
 torch.autograd.grad(torch.pow(1 + 0j, (x := torch.tensor([0., float('inf'), float('nan'), 1e308], dtype=torch.float64, requires_grad=True))).real.sum(), x)[0] + 0
 torch.autograd.grad(torch.view_as_real(torch.pow(1, (x := torch.tensor([0j, complex(float('inf'), 1)], requires_grad=True)))).sum(), x)
