@@ -169,7 +169,7 @@ OPERATORS(maths) {
         doc("The angle of complex numbers; 0 or pi of real ones"), int_to_float(), no_inplace(), flags(trait::ComplexRows),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) return angle(x);
-            return where(isnan(x), x, where(x < like(x, 0), like(x, 3.14159265358979323846), like(x, 0)));
+            return where(isnan(x), like(x, __builtin_nan("")), where(x < like(x, 0), like(x, 3.14159265358979323846), like(x, 0)));   // without a slope
         }),
     });
     declare("complex(Tensor real, Tensor imag) -> Tensor", {

@@ -489,7 +489,7 @@ OPERATORS(padding) {
                 fitted = to(fitted, first.dtype());
                 rows.push_back(longest == each.size(0) ? fitted : constant_pad_nd(fitted, pad, Scalar(padding_value)));
             }
-            return stack(rows, batch_first ? 0 : 1);
+            return contiguous(stack(rows, batch_first ? 0 : 1));
         }),
     });
     declare("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", {

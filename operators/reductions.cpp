@@ -62,12 +62,13 @@ constexpr auto quotient = [](auto total, auto count) { return total / count; };
 /// bodies are given the mean, the sum of squared differences from it, and the degrees of freedom.
 void moments_of(KernelCall& call, const Tensor& self, uint64_t mask, const std::optional<Scalar>& correction, bool keepdim, int results, const char* operation) {
     KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "%s only support floating point and complex dtypes", operation);
+    const double taken = correction ? correction->to_double() : 1.0;   // refuses complex ones, whatever the count
     if (self.is_complex()) return call.declines();
     const DType dtype = self.dtype();
     call.reduces(self, mask, keepdim, value_type(dtype));
     for (int i = 0; i < results; i++) call.reduced(Combine::MeanVar, dtype);
     const int64_t count = count_in(self.sizes(), mask);
-    const double freedom = count ? static_cast<double>(count) - (correction ? correction->to_double() : 1.0) : 0;
+    const double freedom = count ? static_cast<double>(count) - taken : 0;
     call.number(DType::Float64, freedom > 0 ? freedom : 0.0);
 }
 constexpr auto variance = [](auto, auto squares, auto freedom) { return squares / freedom; };

@@ -22,11 +22,12 @@ COMPLAINTS = [
     ("a start", r"start out of range"),
     ("a padding", r"Padding size \d+ is not supported"),
     ("the call", r"expected at most \d|argument '.*' (\(position \d+\) )?must be|Expected a value of type|unexpected keyword argument|Unknown keyword|"
-                 r"invalid combination of arguments|is missing value for argument|missing \d+ required|match any schema|but expected one of|expected Tensor as element|"
+                 r"invalid combination of arguments|is missing value for argument|missing \d+ required|match any schema|but expected one of|expected Tensor as element|invalid data type 'str'|"
                  r"positional argument|takes no keyword arguments|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|object of type|got multiple values|len\(\) of a 0-d|"
                  r"does not accept|must be real number|cannot be interpreted as|can't assign|Could not infer dtype|in refs|invalid literal|"
                  r"only integer tensors of a single element|unhashable|too many values|object cannot be|expected .* but got .*object"),
     ("memory", r"SmallVector unable|allocate memory|out of memory|std::vector larger|Storage size calculation|bytes of memory"),
+    ("numbers that are none", r"non-finite values|infs or NaNs|failed to converge"),
     ("pinned memory", r"pin_memory|pinned"),
     ("a device", r"same device|cross-device|CUDA|cuda|Meta tensors|meta tensor|backend|device type|on meta|fake impl|expected device|Expected one of cpu|must be on|"
                  r"Cannot copy out of meta|access accelerator|no data!|no tensor arguments to this function"),
@@ -45,10 +46,10 @@ COMPLAINTS = [
                 r"not applicable|LongTensor|types? other than|expects .* type|overflow|unsupported|should be Long|must be (long|int|bool|float)|only supports?|probabilities tensor"),
     ("autograd", r"requires grad|requires_grad|not differentiable|derivative|autograd|[Ii]nference|leaf|inference"),
     ("a word", r"Invalid (normalization )?mode|Expected one of|must be (one of|either)|should be|possible modes|reduction|[Rr]educe argument|expected .* to be one of|"
-               r"rounding_mode|approximate|not a valid|indexing|Unrecognized|is not supported|unknown|Unknown|Unrecogni[sz]ed|invalid norm type|interpolation mode|requires? the return_complex"),
+               r"rounding_mode|approximate|can only be|not a valid|indexing|Unrecognized|is not supported|unknown|Unknown|Unrecogni[sz]ed|invalid norm type|interpolation mode|requires? the return_complex"),
     ("sizes", r"needs 4d|shape|size|dimension|dim|D tensor|length|elements|[Vv]ector|[Mm]atri|scalar|broadcast|numel|non-?empty|\dD|expected|Expected|weight|bins|window|pad|"
               r"defined|None|kernel|stride"),
-    ("a number", r"data points|upper bound|must|should|between|positive|negative|greater|less|zero|range|value|odd|even|nan|inf"),
+    ("a number", r"data points|upper bound|cannot be 0|must|should|between|positive|negative|greater|less|zero|range|value|odd|even|nan|inf"),
 ]
 PATTERNS = [(matter, re.compile(pattern)) for matter, pattern in COMPLAINTS]
 
@@ -135,6 +136,12 @@ def other_count(kind, theirs, ours, call):
         return False
     ones = [1] * (len(sizes[0]) - 1)
     return math.prod(sizes[1]) not in (sizes[0][0], sizes[0][-1]) or "gradient" in kind and sizes[1] not in ([sizes[0][0], *ones], [*ones, sizes[0][-1]])
+
+
+def repeated(kind, theirs, ours, call):
+    """Whether the first tensor's elements share memory, or are one number."""
+    low, high, *_ = next(iter(held(call)), (0, 1))
+    return shares_memory(kind, theirs, ours, call) or low == high
 
 
 def unstable(kind, theirs, ours, call):
@@ -525,6 +532,7 @@ KNOWN = [
           "Of shapes that are broadcast: PyTorch divides by the number of the input's elements, not of the loss's.", "`torch.ops.aten.mse_loss` of shapes that are broadcast", unlike_sizes),
     Known(r"(arg)?sort\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two equal elements comes first is open.",
           "of equal elements is open", unstable),
+    Known(r"m?sort\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "And so is which of them gets which gradient.", "of equal elements is open", repeated),
     Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor)'", r"^an answer",
           "One for a list of one.", "one integer or tensor where its declaration has a list"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here|^RuntimeError there, an answer here", r"^an answer|Invalid padding size", r"padding size is expected to be|^an answer", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
@@ -567,7 +575,7 @@ KNOWN = [
     Known(r"_weight_norm\.\w+", r"^(result|(second )?gradient): (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch reads as many numbers of g as there are rows, of whatever g is.",
           "`_fused_rms_norm` and `_weight_norm` check", other_count),
     Known(r"_reshape_alias\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"out of bounds for storage", "PyTorch does not look whether the storage holds it.", "`_reshape_alias` beyond the storage"),
-    Known(r"set_\.source_Tensor(_storage_offset)?", r"^an answer there, RuntimeError here", r"^an answer", r"Could not set tensor of type|invalid storage offset", "Of tensors without elements PyTorch does not look.", "`set_` to a tensor of another dtype"),
+    Known(r"set_\.source_\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Could not set tensor of type|invalid storage offset|Negative strides", "Of tensors without elements PyTorch does not look.", "`set_` to a tensor of another dtype"),
     Known(r"set_\.\w+", r"^(result|arguments after the call): shares$", r"^an answer", r"^an answer", "Storages without bytes.", "which empty storages are the same"),
     Known(r".*", r"^(result|gradient): (dtype complex32 there, complex64 here|str 'torch.complex32' there, str 'torch.complex64' here)", r"", r"", "complex32 is not there.", "complex32"),
     Known(r"complex(_out)?\.\w+|complex\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"complex32", "complex32 is not there.", "complex32"),
@@ -595,7 +603,7 @@ KNOWN = [
     Known(r"linalg_ldl_factor(_ex)?\.\w+", r"^(result|arguments after the call): value", r"", r"", "Which of equal pivots is taken is LAPACK's.", "Which of equal pivots", lambda *told: far_apart(*told) or "complex" in told[3]),
     Known(r"(special_)?exp2\.\w+|exp2_\.\w+|sgn_?\.\w+", r"^(result|gradient|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer",
           "The phase of such an exponent, or the size of such a number, is beyond the digits or the range of complex64.", "(`exp2` and `sgn` of large numbers)", complex_far_out),
-    Known(r"(celu|elu|rrelu|leaky_relu)_\.\w+", r"^RuntimeError in the gradient there, an answer here", r"In-place (elu|leakyReLu) backward calculation is triggered with a negative slope", r"^an answer",
+    Known(r"(celu|elu|rrelu|leaky_relu)_?\.\w+", r"^RuntimeError in the gradient there, an answer here", r"In-place (elu|leakyReLu) backward calculation is triggered with a negative slope", r"^an answer",
           "The old value is kept where the derivative needs it.", "keeps a copy of the old value"),
     Known(r"huber_loss\.\w+", r"^RuntimeError in the gradient there, an answer here", r"Found dtype \w+ but expected", r"^an answer", "The target is converted.", "More has a derivative than in PyTorch"),
     Known(r"unique_consecutive\.\w+", r"^result: (value|shape|tuple)|^result is|^result: ", r"", r"", "PyTorch mixes up which results to give where its flags are given by position.", "`unique_consecutive` with flags by position",
@@ -614,7 +622,7 @@ KNOWN = [
     Known(r"_fft_\w+\.\w+", r"^an answer there, IndexError here|^IndexError there, an answer here", r"", r"Dimension out of range|^an answer", "As in torch.fft.", "private Fourier transforms"),
     Known(r"nll_loss\.\w+", r"^RuntimeError there, an answer here", r"input tensor should be", r"^an answer", "It is F.nll_loss.", "`torch.ops.aten.nll_loss2d` refuses sizes"),
     Known(r"_fft_\w+\.\w+", r"^RuntimeError there, an answer here", r"duplicate dims are not allowed|is invalid for input of size", r"^an answer", "Each dimension is transformed once for each time it is named.", "private Fourier transforms"),
-    Known(r"(multinomial|nonzero_static|histc|bernoulli\w*)\.\w+", r"^an answer there, (RuntimeError|NotImplementedError) here", r"^an answer", r"cannot sample n_sample|depends on values|expects p to be in", "What is wrong with a call does not depend on values.", "of empty and of meta tensors is refused", on_meta),
+    Known(r"(multinomial|nonzero_static|histc|bernoulli\w*|embedding_bag|native_dropout)\.\w+", r"^an answer there, (RuntimeError|NotImplementedError) here", r"^an answer", r"offsets\[0\] has to be 0|Float can't be cast to the desired output type Bool|cannot sample n_sample|depends on values|expects p to be in", "What is wrong with a call does not depend on values.", "of empty and of meta tensors is refused", on_meta),
     Known(r"repeat_interleave\.Tensor", r"^an answer there, RuntimeError here", r"^an answer", r"allocated size does not match", "The size is wrong.", "of empty and of meta tensors is refused"),
     Known(r"grid_sampler\w*\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"unknown interpolation mode", "PyTorch takes any number for a mode.", "`grid_sampler` with an unknown mode"),
     Known(r"histogramdd\.\w+", r"^result: str '(list|tuple)' there", r"", r"", "A list or a tuple of edges.", "edges of `histogramdd`"),
@@ -662,7 +670,7 @@ KNOWN = [
     Known(r"vander\.\w+", r"^RuntimeError in the gradient there, an answer here", r"modified by an inplace operation", r"^an answer", "PyTorch overwrites what it needs.", "More has a derivative than in PyTorch"),
     Known(r"(special_)?(erf|erfc|erfinv|gelu|ndtr|log_ndtr|asinh|acosh|atanh|asin|acos|atan|arc\w+|sinc|tanh|sigmoid|silu|mish|softplus|rsqrt|hypot)_?\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Zero times infinity is not met.", "second derivatives far from 0",
           lambda kind, theirs, ours, call: "nan there" in call),
-    Known(r".*", r"^an answer there, IndexError here", r"^an answer", r"to have non-zero size", "There is no element to give.", "of empty and of meta tensors is refused", on_meta),
+    Known(r".*", r"^an answer there, (Index|Runtime)Error here", r"^an answer", r"to have non-zero size|select\(\): index \S+ out of range", "There is no element to give.", "of empty and of meta tensors is refused", on_meta),
     Known(r"(arange|linspace|logspace|range|full|scalar_tensor)\.\w+", r"^RuntimeError there, an answer here", r"failed to match any schema|expected at most \d argument", r"^an answer", "A number and a tensor of no dimension stand for one another.", "a number where its declaration has a tensor"),
     Known(r"(special_)?logit_?\.\w+", r"^RuntimeError there, an answer here", r"value cannot be converted to type", r"^an answer", "A limit beyond the dtype is none.", "`logit` with an `eps` beyond the dtype"),
     Known(r"polar\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "The formula needs it.", "is right"),
@@ -778,6 +786,7 @@ KNOWN = [
     Known(r"pixel_(un)?shuffle\.\w+", r"^result: shape", r"^an answer", r"^an answer", "PyTorch's shape function for meta tensors gives another shape than its operator.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"_scaled_dot_product_flash_attention_for_cpu\.\w+", r"^result: stride", r"^an answer", r"^an answer", "The logarithms lie by rows.", "Fourier transforms and of some linear algebra"),
     Known(r"_scaled_dot_product_flash_attention_for_cpu_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"do not fit query", "PyTorch does not look.", "of empty and of meta tensors is refused"),
+    Known(r"fft_fftfreq\.out", r"^IndexError there, an answer here", r"cannot be applied to a 0-dim tensor", r"^an answer", "PyTorch writes to slices of the target.", "fftfreq` with an out="),
     Known(r"fft_rfftfreq\.out", r"^result: shape", r"^an answer", r"^an answer", "Of fewer than no values PyTorch changes the target's shape on no device only.", "fftfreq` with an out=", on_meta),
     Known(r"gelu_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's vector loop has NaN at infinity.", "`gelu` at infinity", lambda kind, theirs, ours, call: "\nnan there, inf here" in call),
     Known(r"ldexp_?\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "PyTorch's slope for a negative integer exponent is the integer 2 ** exponent, 0.", "`ldexp` with negative integers",
@@ -801,6 +810,8 @@ KNOWN = [
     Known(r".*", r"^gradient: requires_grad True there, False here", r"", r"", "What has no second derivative gives a gradient that needs none.", "requires grad where it is zero throughout",
           lambda kind, theirs, ours, call: "second gradients are zero there" in call),
     Known(r"pow\.Scalar", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "PyTorch's logarithm of a base between 2**63 and 2**64 is that of a negative number.", "powers whose base is beyond int64", lambda *told: "\nnan there" in told[3] and past_int64(*told)),
+    Known(r"chunk\.\w+", r"^RuntimeError there, an answer here", r"split_size=-1", r"^an answer", "PyTorch's sum of its size and their number wraps.", "`chunk` into more parts than 64 bits can add up"),
+    Known(r"corrcoef\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "A variance of 0, but for rounding.", "Where a result is zero but for rounding", expanded),
     Known(r"combinations\.\w+", r"^(Runtime|Value)Error there, an answer here", r"std::vector larger|integer multiplication overflow|allocate memory", r"^an answer", "PyTorch makes a mask of all choices first.", "`combinations` of more than memory"),
     Known(r"_fft_\w+\.\w+", r"^RuntimeError there, (an answer|IndexError) here", r"number of dimensions in the tensor input does not match", r"", "PyTorch does not look whether the dimensions are there.", "private Fourier transforms"),
     Known(r"_foreach_(norm|copy)\.\w+", r"^an answer there, RuntimeError here|^result: device", r"^an answer", r"^an answer|does not have an identity", "Meta tensors in a list.", "Meta tensors together with tensors that have values", on_meta),
@@ -839,18 +850,18 @@ KNOWN = [
     Known(r"chain_matmul\.\w+|linalg_multi_dot\.\w+", r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "where sums of products overflow", lambda *told: not_finite(*told) or far_apart(*told)),
     Known(r"mean\.out", r"^RuntimeError there, an answer here", r"could not infer output dtype", r"^an answer", "The out's dtype is the one to compute in.", "`mean` of integers into a floating `out`"),
     Known(r"searchsorted\.\w+|bucketize\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"side can only be", "PyTorch does not look at it there.", "of empty and of meta tensors is refused", on_meta),
-    Known(r"gcd\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"argument 'other' \(position 2\) must be Tensor, not (bool|int)", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone"),
+    Known(r"(gcd|ldexp)\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"argument 'other' \(position 2\) must be Tensor, not (bool|int)", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone"),
     Known(r"gradient\.tensor\w+", r"^an answer there, RuntimeError here|^result: shape", r"^an answer", r"^an answer|as many elements as its dimension", "PyTorch broadcasts differences of the wrong number.", "`gradient` with coordinates of another number"),
     Known(r"cholesky_inverse\.\w+|logdet\.\w+|linalg_ldl_factor\w*\.\w+|linalg_pinv\.\w+|pinverse\.\w+", r"^(result|gradient|second gradient|arguments after the call): (nan or infinity|value)|^LinAlgError there, an answer here|^an answer there, LinAlgError here", r"", r"", "A factor with a zero on its diagonal has no inverse.", "A matrix that is singular but for rounding", singular),
     Known(r"_foreach_(maximum|minimum|clamp_max|clamp_min)\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "At the limit itself the slope is that of clamp, 1.", "slope of a list operator's limit"),
     Known(r"_?scaled_dot_product\w+\.\w+", r"^RuntimeError there, an answer here", r"Expected attn_mask dtype to be", r"^an answer", "A mask is added, as promotion has it.", "Attention takes what can be broadcast"),
     Known(r"_fft_r2c\.\w+|_fft_c2r\.\w+|_fft_c2c\.\w+", r"^RuntimeError there, an answer here", r"MKL FFT doesn't support tensors of type", r"^an answer", "There is nothing to transform.", "private Fourier transforms"),
     Known(r"linalg_(matrix_norm|norm|cond)\.\w+|nuclear_norm\.\w+", r"^result: requires_grad False there, True here", r"^an answer", r"^an answer", "The norm of no element.", "requires grad where it is zero throughout", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
-    Known(r"repeat_interleave\.\w+", r"^result: lazy", r"^an answer", r"^an answer", "No elements have no sign.", "of empty and of meta tensors", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
+    Known(r"(repeat_interleave|channel_shuffle)\.\w+", r"^result: lazy", r"^an answer", r"^an answer", "No elements have no sign.", "of empty and of meta tensors", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
     Known(r"(soft|hard)shrink_backward\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "A gradient of integers has no kernel.", "a dtype without a kernel"),
     Known(r"_?embedding_bag\w*\.\w+", r"^IndexError there, an answer here", r"Index is supposed to be a vector", r"^an answer", "Indices of two dimensions are taken for any table.", "Bags take indices of two dimensions"),
     Known(r"binary_cross_entropy_with_logits\.\w+", r"^result: dtype complex64 there, complex128 here", r"^an answer", r"^an answer", "PyTorch writes in place to the target's dtype.", "loss of a real number and a complex target"),
-    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be tuple of ints, not bytes", "PyTorch takes bytes for a list of integers.", "bytes for a list of integers"),
+    Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be (tuple of ints|str), not bytes", "PyTorch takes bytes for a list of integers and for a word.", "bytes for a list of integers"),
     Known(r"soft_margin_loss\w*\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "An exponential that overflows.", "the gradient of a product that overflows", far_apart),
     Known(r"linalg_matrix_rank\.\w*out", r"^arguments after the call: stride$|^result: stride$", r"^an answer", r"^an answer", "PyTorch resizes the target to the shape of the ranks, and then to that of the tolerances.", "strides of what `rsub`"),
     Known(r"unfold_backward\.\w+", r"^result: value", r"^an answer", r"^an answer", "PyTorch reads windows that are not there.", "`unfold_backward` of a window that does not fit", no_windows),

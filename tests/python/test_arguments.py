@@ -111,7 +111,7 @@ def test_found(source):
 @pytest.mark.parametrize("source, error, words", [
     ("torch.ops.aten._reshape_alias(torch.ones(2), [2], [100])", RuntimeError, "out of bounds for storage"),
     ("torch.ops.aten._reshape_alias(torch.ones(4), [2, 2], [1])", RuntimeError, "mismatch in length"),
-    ("torch.ops.aten._pad_backward(torch.ones(1, 1), [1, 1], [1, 1], 1)", RuntimeError, "expected a gradient of shape"),
+    ("torch.ops.aten._pad_backward(torch.ones(1, 1), torch.ones(1, 1), [1, 1], 1)", RuntimeError, "expected a gradient of shape"),
     ("torch.ops.aten._thnn_fused_gru_cell_backward(torch.ones(2, 3), torch.ones(2, 14), False)", RuntimeError, "times as wide"),
     ("torch.native_batch_norm(torch.ones(2, 2), None, None, None, None, False, 0.1, 0.1)", RuntimeError, "to be defined"),
     ("torch.native_batch_norm(torch.ones(2, 2), None, torch.ones(3), None, None, True, 0.1, 0.1)", RuntimeError, "of 2 elements"),

@@ -38,6 +38,7 @@ torch.nn.functional.max_pool2d(torch.ones(2, 3, 4, 4).contiguous(memory_format=t
 torch.conv1d(torch.ones(3, 3, 5, dtype=torch.uint8), torch.ones(3, 3, 2, dtype=torch.uint8))
 torch.conv2d(torch.ones(3, 3, 5, 5, dtype=torch.int64), torch.ones(3, 3, 2, 2, dtype=torch.int64))
 torch.conv3d(torch.ones(3, 3, 5, 5, 5, dtype=torch.int64), torch.ones(3, 3, 2, 2, 2, dtype=torch.int64))
+torch.nn.utils.rnn.pad_sequence([torch.ones(2, 2, 2, 2).contiguous(memory_format=torch.channels_last)])
 """
 VALUES = """
 torch.abs(torch.tensor([3 + 4j, -2]), out=torch.empty(2, dtype=torch.complex64))
@@ -104,6 +105,8 @@ torch.ops.aten.softshrink_backward(torch.ones(2, dtype=torch.uint8), torch.ones(
 torch.logspace(0, complex(1, float('-inf')), 2, 1., dtype=torch.complex64)
 torch.autograd.grad(torch.pow(1 + 0j, (x := torch.tensor([0., float('inf'), float('nan'), 1e308], dtype=torch.float64, requires_grad=True))).real.sum(), x)[0] + 0
 torch.autograd.grad(torch.view_as_real(torch.pow(1, (x := torch.tensor([0j, complex(float('inf'), 1)], requires_grad=True)))).sum(), x)
+torch.autograd.grad((x := torch.tensor([1., -1, 0, float('nan')], requires_grad=True)).angle().sum(), x)
+torch.ops.aten.embedding_renorm_(torch.ones(0, 2), torch.zeros(0, dtype=torch.int64), 0.3, -1e308)
 """
 REFUSED = """
 torch.abs(torch.tensor([3 + 4j]), out=torch.empty(1, dtype=torch.complex128))
@@ -193,6 +196,8 @@ torch.ops.aten.leaky_relu_backward(torch.ones(2), torch.ones(2), -0.1, True)
 torch.ops.aten.elu_backward(torch.ones(2), -1., 1, 1, True, torch.ones(2))
 torch.ops.aten.hardshrink_backward(torch.ones(2).half(), torch.ones(2).half(), 1e10)
 torch.ops.aten.softshrink_backward(torch.ones(2).half(), torch.ones(2).half(), 1e10)
+torch.var(torch.ones(0), correction=1 + 1j)
+torch.std(torch.ones(0, 3) + 0j, correction=complex(1, float('inf')))
 """
 
 
