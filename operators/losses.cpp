@@ -216,9 +216,9 @@ OPERATORS(losses) {
     declare("nll_loss_backward(Tensor grad_output, Tensor shape, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor", {
         doc("The gradient of nll_loss; `shape` has the input's sizes"), in(space::Hidden),
         kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
-            KINDLING_CHECK(Runtime, shape.dim() > 0, "input tensor should be 1D or 2D");   // or images, whose gradient is this one, too
+            KINDLING_CHECK(Runtime, shape.dim() == 1 || (shape.dim() > 1 && target.dim() + 1 == shape.dim()), "input tensor should be 1D or 2D");   // or images, whose gradient is this one, too
             bool single = shape.dim() == 1;
-            if (!shape.size(-1)) return zeros(shape.sizes(), grad_output.dtype());   // all targets are ignored
+            if (!shape.numel()) return zeros(shape.sizes(), grad_output.dtype());   // all targets are ignored
             Tensor places = single ? reshape(target, {1}) : unsqueeze(target, 1);
             places = to(places, DType::Int64);
             Tensor ignored = eq(places, Scalar(ignore_index));

@@ -2,6 +2,7 @@
 #include "kernels/library/lapack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstdio>
 #include <limits>
@@ -136,6 +137,11 @@ int potrf(DType dtype, char uplo, int64_t n, void* a, int64_t lda) {
     if (n == 0) return 0;
     int info = 0;
     call(routine(dtype, "potrf"), Character{uplo}, as_int(n), a, leading(lda), &info);
+    // NaN is no positive number either, which not every LAPACK notices.
+    const bool single = dtype == DType::Float32 || dtype == DType::Complex64;
+    const int64_t step = (lda + 1) * (is_complex(dtype) ? 2 : 1);
+    for (int64_t d = 0; d < n && !info; d++)
+        if (std::isnan(single ? static_cast<const float*>(a)[d * step] : static_cast<const double*>(a)[d * step])) info = static_cast<int>(d + 1);
     return checked(info, "potrf");
 }
 
