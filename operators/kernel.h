@@ -120,6 +120,8 @@ public:
     // ---- read by whoever runs it
 
     bool out_decides = false;                                // a dtype that was not given was taken from out=
+    /// Where results go that have no input to follow.
+    void on(Device where) { device = where; has_device = true; }
     bool on_meta() const { return device.type == DeviceType::Meta; }
     Result& result(int i) { return std::launder(reinterpret_cast<Result*>(memory_))[i]; }
     const Result& result(int i) const { return std::launder(reinterpret_cast<const Result*>(memory_))[i]; }

@@ -71,15 +71,20 @@ std::vector<Tensor> parted(const Tensor& grad, TensorList shapes, int64_t dim) {
 }
 
 /// A triangle: elements where column - row compares to `diagonal`, zeros elsewhere.
-Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* name) {
+struct Triangle { int64_t diagonal; bool upper; };
+
+Triangle triangle_of(KernelCall& call, const Tensor& self, int64_t diagonal, bool upper, const char* name) {
     KINDLING_CHECK(Runtime, self.dim() >= 2, "%s: input tensor must have at least 2 dimensions", name);
-    DType dtype = self.dtype();
-    int ndim = static_cast<int>(self.dim());
-    Tensor result = make_tensor(self.sizes(), dtype, self.device());
-    if (result.is_meta() || !result.numel()) return result;
-    // Row by row: a part is copied, the rest is zero.
-    diagonal = std::clamp<int64_t>(diagonal, -self.size(-2) - 1, self.size(-1) + 1);
-    const int64_t rows = self.size(-2), columns = self.size(-1), item = static_cast<int64_t>(item_size(dtype));
+    call.reads_as_it_lies(self);
+    call.gives(self.sizes(), self.dtype());
+    return {std::clamp<int64_t>(diagonal, -self.size(-2) - 1, self.size(-1) + 1), upper};
+}
+
+/// Row by row: a part is copied, the rest is zero.
+constexpr auto triangle = [](const Triangle& what, const Array& self, const Array& result) {
+    const int ndim = static_cast<int>(self.dim());
+    const int64_t rows = self.size(-2), columns = self.size(-1), item = static_cast<int64_t>(self.element_size()), diagonal = what.diagonal;
+    const bool upper = what.upper;
     int64_t strides[max_dims];
     loop_strides(*self.impl(), self.sizes(), strides);
     PlaneCopy copy = find_plane_copy(static_cast<int>(item));
@@ -90,7 +95,6 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
         if (past_cache && item <= 8) copy({first, zero, {1, count}, {0, item}, {0, 0}, true});
         else std::memset(first, 0, static_cast<size_t>(count * item));
     };
-    Unlocked unlocked(result.numel() > 65536);
     parallel_for(0, result.numel() / columns, 1 + 32768 / columns, [&](int64_t begin, int64_t end) {
         for (int64_t each = begin; each < end; each++) {
             const int64_t row = each % rows, edge = std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns);
@@ -105,11 +109,13 @@ Tensor triangle(const Tensor& self, int64_t diagonal, bool upper, const char* na
         }
         if (past_cache) end_past_cache();
     });
-    return result;
-}
+};
+
+/// The rows that a triangle has elements in.
+struct TrianglePlaces { int64_t top, bottom, columns, diagonal; bool upper; };
 
 /// Rows and columns of what `triangle` keeps, a row of numbers each.
-Tensor triangle_places(int64_t rows, int64_t columns, int64_t diagonal, bool upper, DType dtype, Device device) {
+TrianglePlaces triangle_places_of(KernelCall& call, int64_t rows, int64_t columns, int64_t diagonal, bool upper, DType dtype, std::optional<Device> device) {
     if (dtype == DType::None) dtype = DType::Int64;
     if (dtype != DType::Int32 && dtype != DType::Int64)
         fail(ErrorKind::NotImplemented, "\"%s_indices\" not implemented for '%s'", upper ? "triu" : "tril", scalar_type_name(dtype));
@@ -117,20 +123,26 @@ Tensor triangle_places(int64_t rows, int64_t columns, int64_t diagonal, bool upp
     KINDLING_CHECK(Runtime, columns >= 0, "col must be non-negative, got%ld", columns);
     checked_numel({rows, columns});
     diagonal = std::clamp<int64_t>(diagonal, -rows - 1, columns + 1);
-    auto edge = [&](int64_t row) { return std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns); };
     // The rows that have any: there may be far more that have none.
     const int64_t top = upper ? 0 : std::clamp<int64_t>(-diagonal, 0, rows), bottom = upper ? std::clamp<int64_t>(columns - diagonal, 0, rows) : rows;
     // Each has one more than the one before it (upper: behind it), up to all columns.
     const int64_t rows_left = columns ? bottom - top : 0, first = upper ? columns - bottom + 1 - diagonal : top + diagonal + 1;
     const int64_t growing = std::clamp<int64_t>(columns - first, 0, rows_left);
     const int64_t count = static_cast<int64_t>(static_cast<__int128>(growing) * (growing - 1) / 2 + static_cast<__int128>(growing) * first + static_cast<__int128>(rows_left - growing) * columns);
-    Tensor result = make_tensor({2, count}, DType::Int64, device);
-    int64_t* place = result.data_ptr<int64_t>();
-    for (int64_t row = top; row < bottom && columns && !result.is_meta(); row++)
-        for (int64_t column = upper ? edge(row) : 0, stop = upper ? columns : edge(row); column < stop; column++, place++)
-            place[0] = row, place[count] = column;
-    return to(result, dtype == DType::None ? DType::Int64 : dtype);
+    call.on(or_default(device));
+    call.gives({2, count}, dtype).computed_in(DType::Int64);
+    return {top, bottom, columns, diagonal, upper};
 }
+
+constexpr auto triangle_places = [](const TrianglePlaces& t, const Array& result) {
+    const int64_t count = result.size(1);
+    int64_t* place = result.data_ptr<int64_t>();
+    for (int64_t row = t.top; row < t.bottom && t.columns; row++) {
+        const int64_t edge = std::clamp<int64_t>(row + t.diagonal + (t.upper ? 0 : 1), 0, t.columns);
+        for (int64_t column = t.upper ? edge : 0, stop = t.upper ? t.columns : edge; column < stop; column++, place++)
+            place[0] = row, place[count] = column;
+    }
+};
 
 Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
     int64_t size = self.size(dim);
@@ -161,12 +173,9 @@ Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
     return cat(std::vector<Tensor>{narrow(self, dim, start, size - start), narrow(self, dim, 0, start)}, dim);
 }
 
-Tensor flipped(const Tensor& self, IntList dims) {
-    uint64_t mask = dim_mask(dims, self.dim(), false);
-    Tensor result = make_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense), self.dtype(), self.device());
-    if (result.is_meta() || !result.numel()) return result;
-    // Reads with negative strides: only the loop sees them.
-    int ndim = static_cast<int>(self.dim());
+/// Reads with negative strides: only the loop sees them.
+constexpr auto flipped = [](uint64_t mask, const Array& self, const Array& result) {
+    const int ndim = static_cast<int>(self.dim());
     int64_t strides[2 * max_dims];
     loop_strides(*result.impl(), self.sizes(), strides);
     loop_strides(*self.impl(), self.sizes(), strides + ndim);
@@ -176,7 +185,7 @@ Tensor flipped(const Tensor& self, IntList dims) {
             from += (self.size(d) - 1) * strides[ndim + d];
             strides[ndim + d] = -strides[ndim + d];
         }
-    DType dtype = self.dtype();
+    const DType dtype = self.dtype();
     const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.input(dtype), dtype)); });
     LoopOperand operands[2] = {{result.data(), dtype, strides}, {from, dtype, strides + ndim}};
     LoopKernel kernel;
@@ -185,10 +194,8 @@ Tensor flipped(const Tensor& self, IntList dims) {
     kernel.sizes = self.sizes().data();
     kernel.output_count = kernel.input_count = 1;
     kernel.operands = operands;
-    Unlocked unlocked(result.numel() > 65536);
     run(kernel);
-    return result;
-}
+};
 
 }  // namespace
 }  // namespace kindling
@@ -378,7 +385,12 @@ OPERATORS(shaping) {
     });
     declare("flip(Tensor self, int[] dims) -> Tensor", {
         doc("The order along dimensions turned round"), no_out(),
-        kernel([](const Tensor& self, IntList dims) { return flipped(self, dims); }),
+        kernel([](KernelCall& call, const Tensor& self, IntList dims) {
+            const uint64_t mask = dim_mask(dims, self.dim(), false);
+            call.reads_as_it_lies(self);
+            call.gives(self.sizes(), self.dtype()).preserves(self).written_as_it_lies();
+            return mask;
+        }, flipped),
         derivative("self", GIVEN(Tensor grad, IntList dims) { return flip(grad, dims); }),
     });
     declare("fliplr(Tensor self) -> Tensor", {
@@ -429,25 +441,25 @@ OPERATORS(shaping) {
     });
     declare("tril(Tensor self, int diagonal=0) -> Tensor", {
         doc("The lower triangle, zeros above"), has_inplace(),
-        kernel([](const Tensor& self, int64_t diagonal) { return triangle(self, diagonal, false, "tril"); }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t diagonal) { return triangle_of(call, self, diagonal, false, "tril"); }, triangle),
         derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return tril(grad, diagonal); }),
     });
     declare("triu(Tensor self, int diagonal=0) -> Tensor", {
         doc("The upper triangle, zeros below"), has_inplace(),
-        kernel([](const Tensor& self, int64_t diagonal) { return triangle(self, diagonal, true, "triu"); }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t diagonal) { return triangle_of(call, self, diagonal, true, "triu"); }, triangle),
         derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return triu(grad, diagonal); }),
     });
     declare("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Rows and columns of the lower triangle of a matrix"), not_differentiable(), no_out(),
-        kernel([](int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return triangle_places(row, col, offset, false, dtype, or_default(device));
-        }),
+        kernel([](KernelCall& call, int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return triangle_places_of(call, row, col, offset, false, dtype, device);
+        }, triangle_places),
     });
     declare("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Rows and columns of the upper triangle of a matrix"), not_differentiable(), no_out(),
-        kernel([](int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return triangle_places(row, col, offset, true, dtype, or_default(device));
-        }),
+        kernel([](KernelCall& call, int64_t row, int64_t col, int64_t offset, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return triangle_places_of(call, row, col, offset, true, dtype, device);
+        }, triangle_places),
     });
     declare("diag(Tensor self, int diagonal=0) -> Tensor", {
         doc("A matrix with a vector on its diagonal, or the diagonal of a matrix"), takes_float8(),
