@@ -39,7 +39,7 @@ void gate_loop(const Expression& expression, DType type, int64_t rows, int64_t w
     run(kernel);
 }
 
-void* at(const Tensor& t, int64_t element) { return static_cast<char*>(t.data()) + element * static_cast<int64_t>(t.element_size()); }
+template <class A> void* at(const A& t, int64_t element) { return static_cast<char*>(t.data()) + element * static_cast<int64_t>(t.element_size()); }
 
 /// Which step is the k-th to be computed, and where the state before it is: -1 is the first state.
 struct Order {
@@ -61,17 +61,17 @@ template <class F> void for_rows(int64_t steps, int64_t batch, int64_t width, co
 
 /// The right side of the products of all steps, `count` matrices of k x n one after the other, as these read it: packed once.
 struct Panels {
-    Tensor numbers;
-    Panels(const Tensor& b, int64_t count, int64_t k, int64_t n, int64_t b_row, int64_t b_column, int64_t b_batch) {
-        const int64_t columns = library::panel_columns(b.dtype());
-        numbers = make_tensor({count, (n + columns - 1) / columns, k, columns}, b.dtype(), b.device());
+    DType type;
+    int64_t count, k, n, columns = library::panel_columns(type), panels = (n + columns - 1) / columns;
+    int64_t bytes() const { return count * panels * k * columns * static_cast<int64_t>(item_size(type)); }
+    void pack(void* room, const Array& b, int64_t b_row, int64_t b_column, int64_t b_batch) const {
         for (int64_t i = 0; i < count; i++)
-            library::pack_panels(b.dtype(), at(numbers, i * numbers.numel() / count), at(b, i * b_batch), b_row, b_column, k, n);
+            library::pack_panels(type, static_cast<char*>(room) + i * bytes() / count, at(b, i * b_batch), b_row, b_column, k, n);
     }
-    void put_into(library::Gemm& problem) const {
-        problem.b = numbers.data();
-        problem.b_row = numbers.size(3), problem.b_column = 1;
-        problem.b_panel = problem.b_row * numbers.size(2), problem.b_batch = problem.b_panel * numbers.size(1);
+    void put_into(library::Gemm& problem, const void* room) const {
+        problem.b = room;
+        problem.b_row = columns, problem.b_column = 1;
+        problem.b_panel = columns * k, problem.b_batch = problem.b_panel * panels;
     }
 };
 
@@ -83,21 +83,18 @@ Tensor states_before(const Tensor& first, const Tensor& states, bool reverse) {
 }
 
 /// Output and cell states of all steps [steps, batch, width], and the gates [steps, 4, batch, width] in torch's order.
-std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& given, const Tensor& w_hh, const Tensor& h0, const Tensor& c0, bool reverse) {
-    const int64_t steps = given.size(0), batch = h0.size(0), width = h0.size(1), state = batch * width;
-    const DType type = given.dtype();
-    Tensor output = make_tensor({steps, batch, width}, type, given.device()), cells = make_tensor({steps, batch, width}, type, given.device());
-    Tensor gates = make_tensor({steps, 4, batch, width}, type, given.device());
-    if (output.is_meta() || !output.numel()) return {output, cells, gates};
+constexpr auto forward = [](bool reverse, const Array& sums, const Array& w_hh, const Array& h_first, const Array& c_first,
+                            const Array& output, const Array& cells, const Array& gates, Workspace room) {
+    const int64_t steps = sums.size(0), batch = h_first.size(0), width = h_first.size(1), state = batch * width;
+    const DType type = sums.dtype();
     const Expression& expression = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
         Sym x[5];
         for (Sym& each : x) each = b.input(type);
         Sym i = sigmoid(x[0]), f = sigmoid(x[1]), g = tanh(x[2]), o = sigmoid(x[3]), c = f * x[4] + i * g;
         for (const Sym& y : {o * tanh(c), c, i, f, g, o}) b.output(y);
     });
-    const Tensor sums = contiguous(given), h_first = contiguous(h0), c_first = contiguous(c0);
-    const Panels weights(w_hh, 4, width, width, w_hh.stride(1), w_hh.stride(0), width * w_hh.stride(0));
-    Unlocked unlocked(true);
+    const Panels weights{type, 4, width, width};
+    weights.pack(room.data, w_hh, w_hh.stride(1), w_hh.stride(0), width * w_hh.stride(0));
     for_rows(steps, batch, width, [&](int64_t first, int64_t last) {
         for (int64_t k = 0; k < steps; k++) {
             const int64_t now = Order{steps, reverse}(k), before = Order{steps, reverse}(k - 1), row = first * width;
@@ -107,7 +104,7 @@ std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& given, const Tensor& w_
             problem.m = last - first, problem.n = width, problem.k = width, problem.batch = 4;
             problem.a = k ? at(output, before * state + row) : at(h_first, row);
             problem.a_row = width, problem.a_column = 1;
-            weights.put_into(problem);
+            weights.put_into(problem, room.data);
             problem.c = at(sums, 4 * (now * state + row));
             problem.c_row = 4 * width, problem.c_column = 1, problem.c_batch = width;
             problem.out = at(gates, now * 4 * state + row);
@@ -119,8 +116,7 @@ std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& given, const Tensor& w_
                       gate[0], gate[1], gate[2], gate[3], {k ? at(cells, before * state + row) : at(c_first, row), width}});
         }
     });
-    return {output, cells, gates};
-}
+};
 
 /// Gradients of the gates' sums, the weights and the first states.
 std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_output, const Tensor& grad_cells, const Tensor& w_hh, const Tensor& h0, const Tensor& c0,
@@ -141,7 +137,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_output, c
             Sym t = tanh(x[5]), one = like(i, 1), c = d_cells.defined() ? x[7] + b.input(type) : x[7], d = c + h * o * (one - t * t);
             for (const Sym& y : {d * g * i * (one - i), d * before * f * (one - f), d * i * (one - g * g), h * t * o * (one - o), d * f}) b.output(y);
         });
-        const Panels weights(w_hh, 1, 4 * width, width, w_hh.stride(0), w_hh.stride(1), 0);
+        const Panels weights{type, 1, 4 * width, width};
+        const Tensor room = make_tensor({weights.bytes()}, DType::UInt8);
+        weights.pack(room.data(), Array(w_hh.impl()), w_hh.stride(0), w_hh.stride(1), 0);
         Unlocked unlocked(true);
         for_rows(steps, batch, width, [&](int64_t first, int64_t last) {
             for (int64_t k = steps; k-- > 0;) {
@@ -163,7 +161,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_output, c
                 problem.m = last - first, problem.n = width, problem.k = 4 * width;
                 problem.a = at(sums, 4 * (now * state + row));
                 problem.a_row = 4 * width, problem.a_column = 1;
-                weights.put_into(problem);
+                weights.put_into(problem, room.data());
                 if (k) problem.c = at(d_output, before * state + row);
                 problem.c_row = width, problem.c_column = 1;
                 problem.out = at(dh, row);
@@ -222,10 +220,18 @@ void check_steps(const char* operation, IntList gates, DType type, const Tensor&
 OPERATORS(lstm_steps) {
     declare("_lstm_steps(Tensor gates, Tensor w_hh, Tensor h0, Tensor c0, bool reverse) -> (Tensor, Tensor, Tensor)", {
         doc("All steps of an LSTM layer whose gates have the inputs' part already: outputs, cell states, and gates for the gradient"), in(space::Hidden), no_out(),
-        kernel([](const Tensor& gates, const Tensor& w_hh, const Tensor& h0, const Tensor& c0, bool reverse) {
+        kernel([](KernelCall& call, const Tensor& gates, const Tensor& w_hh, const Tensor& h0, const Tensor& c0, bool reverse) {
             check_steps("_lstm_steps", gates.sizes(), gates.dtype(), w_hh, h0, c0);
-            return forward(gates, w_hh, h0, c0, reverse);
-        }),
+            const int64_t steps = gates.size(0), batch = h0.size(0), width = h0.size(1);
+            call.reads(gates);
+            call.reads_as_it_lies(w_hh);
+            for (const Tensor* each : {&h0, &c0}) call.reads(*each);
+            for (int i = 0; i < 2; i++) call.gives({steps, batch, width}, gates.dtype());
+            call.gives({steps, 4, batch, width}, gates.dtype());
+            call.needs_workspace(Panels{gates.dtype(), 4, width, width}.bytes());
+            call.costs(gates.numel() * width);
+            return reverse;
+        }, forward),
         derivative("gates, w_hh, h0, c0", GIVEN(TensorList grads, Tensor w_hh, Tensor h0, Tensor c0, bool reverse, Tensor result0, Tensor result1, Tensor result2) {
             if (thread_state.grad_mode || grads[2].defined()) return differentiable_backward(grads, w_hh, h0, c0, result0, result1, result2, reverse);
             return _lstm_steps_backward(grads[0], grads[1], w_hh, h0, c0, result0, result1, result2, reverse);
