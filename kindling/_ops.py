@@ -186,6 +186,9 @@ class _Namespace(type(sys)):
         if name == "name" or name[:2] == "__" and name in ("__file__", "__path__", "__wrapped__"):
             raise AttributeError(name)      # a copy in the making has no name yet
         core_name = name if self.name == "aten" else f"{self.name}::{name}"
+        if self.name == "profiler" and name[:17] == "_record_function_":
+            from kindling.autograd import profiler
+            return getattr(profiler, name)
         overloads = _C._overload_names(core_name)
         if not overloads and self.name == "aten":
             from kindling import _absent

@@ -59,7 +59,7 @@ def table(found):
     # Its constants alone: the package itself need not be importable here.
     space = {}
     source = (surface.ROOT / "kindling" / "_absent" / "__init__.py").read_text()
-    exec(source[source.index("NEEDS = {"):source.index("_SIGN = ")], space)
+    exec(source[source.index("_QUANTISED = "):source.index("_SIGN = ")], space)    # NEEDS and what it is made of
     needs = space["NEEDS"]
 
     def why(path):
@@ -118,8 +118,7 @@ def main(argv):
     if argv == ["--json"]:
         print(json.dumps(found))
         return 0
-    with open(argv[0], "w") as file:
-        file.write(table(found))
+    Path(argv[0]).write_text(table(found))
     return 0
 
 

@@ -36,6 +36,20 @@ class record_function:
         return context_decorator(lambda: record_function(self.name, self.args), function)
 
 
+def _record_function_enter_new(name, args=None):
+    """Begins a named stretch of code (``torch.ops.profiler``); `_record_function_exit` ends it."""
+    return record_function(name, args).__enter__()
+
+
+def _record_function_exit(handle):
+    handle.__exit__(None, None, None)
+
+
+# As operators they have overloads, of which one is called by name.
+_record_function_enter = _record_function_enter_new.default = _record_function_enter_new
+_record_function_exit.default = _record_function_exit._RecordFunction = _record_function_exit
+
+
 class profile:
     """Inside the `with` block, writes down each operator, backward node and named stretch of this thread.
 

@@ -58,7 +58,7 @@ SAME = [
     "[issubclass(each, graph.Node) for each in (torch._C._functions.DelayedError, torch._C._functions.AccumulateGrad, type((a * 2).grad_fn), torch.autograd.function.BackwardCFunction, int, graph.Node)]",
     "[isinstance(each, graph.Node) for each in (None, 1, graph.Node, (a * 2).grad_fn, Twice.apply(a).grad_fn, a)]", "graph.Node in type((a * 2).grad_fn).mro()",
     "torch._unique(torch.tensor([3, 1, 3]), True, True)", "r = torch._unique(b)\n[each.requires_grad for each in r]",
-    "torch._VF.unique_dim(torch.tensor([1, 2, 1]), dim=0, sorted=True, return_inverse=True, return_counts=True)", "torch._VF.frobenius_norm(a, 1).tolist()",
+    "torch._VF.unique_dim(torch.tensor([1, 2, 1]), dim=0, sorted=True, return_inverse=True, return_counts=True)", "torch._VF.frobenius_norm(a, 1).tolist()", "hasattr(torch._VF, '_absent')",
     "torch.autograd._profiler_enabled()", "with torch.autograd.profiler.profile(): x = torch.autograd._profiler_enabled()\nx",
     "torch.autograd._calculate_shape(torch.nested.as_nested_tensor([a, b[None]]), torch.nested.as_nested_tensor([b[None], a]), False)",
     *[f"told(lambda: {program})" for fast in (False, True) for program in (

@@ -26,6 +26,10 @@ def found():
     return names.facts()
 
 
+def test_the_table_can_be_made(found):
+    assert "names that work" in names.table(found)
+
+
 # The least share of public names that are there or say what they need, of names that work, and of members of classes. They only rise.
 BARS = {"named": 0.995, "works": 0.545, "members": 0.948, "private": 0.99}
 

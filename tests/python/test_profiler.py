@@ -220,3 +220,15 @@ def test_bottleneck_of_programs_that_end_early(tmp_path):
     assert leaves.returncode == 3 and "autograd profiler output" in leaves.stdout
     assert fails.returncode == 1 and "KeyError: 'planted'" in fails.stderr
     assert absent.returncode == 2 and "can't open no.py: No such file or directory" in absent.stderr
+
+
+@pytest.mark.parametrize("enter", ["_record_function_enter", "_record_function_enter_new"])
+def test_stretches_named_by_operators(enter):
+    def names(module):
+        with module.autograd.profiler.profile() as prof:
+            handle = getattr(module.ops.profiler, enter)("stretch", None)
+            module.ones(2).mul(2)
+            (module.ops.profiler._record_function_exit if enter[-3:] != "new" else module.ops.profiler._record_function_exit._RecordFunction)(handle)
+        return [event.name for event in prof.function_events if event.name in ("stretch", "aten::mul")]
+
+    assert names(kindling) == names(torch)
