@@ -293,7 +293,15 @@ static PyObject* saved_register_hooks(PyObject* self, PyObject* args) {
     }
     return guarded([&]() -> PyObject* {
         Ref<GradNode> node;
-        auto* saved = const_cast<SavedTensor*>(still_saved(reinterpret_cast<SavedTensorObject*>(self), node));
+        const SavedTensor* kept = nullptr;
+        try {
+            kept = still_saved(reinterpret_cast<SavedTensorObject*>(self), node);
+        } catch (const Error&) {
+            fail(ErrorKind::Runtime, "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you "
+                 "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+                 "saved variables after calling backward.");
+        }
+        auto* saved = const_cast<SavedTensor*>(kept);
         PackWith hooks{pack, unpack};
         saved->repack(pack_with, &hooks);
         Py_RETURN_NONE;

@@ -39,6 +39,7 @@ SAME = [
     "told(lambda: torch._C._autograd.SavedTensor())", "told(lambda: torch.autograd.SavedTensor())",
     "y = b * b\ntold(lambda: y.grad_fn._raw_saved_self.register_hooks(lambda x: x))", "y = b * b\ntold(lambda: y.grad_fn._raw_saved_self.register_hooks(1, 1))",
     "y = a[:, torch.tensor([0, 1])]\ntold(lambda: y.grad_fn._raw_saved_indices[0].register_hooks(lambda x: x, lambda x: x))",
+    "y = b * b\nsaved = y.grad_fn._raw_saved_self\ny.sum().backward()\ntold(lambda: saved.register_hooks(lambda x: x, lambda x: x))",
     "a[:, torch.tensor([0, 1])].grad_fn._saved_self_sym_sizes", "a.mean().grad_fn._saved_self_sym_sizes", "a.sum().grad_fn._saved_self_sym_sizes",
     "[name for name in dir(a[0:1].grad_fn) if 'saved' in name]", "[name for name in dir(a.sum(1).grad_fn) if 'saved' in name]",
     "[name for name in dir(a[:, torch.tensor([0])].grad_fn) if 'saved' in name]", "[name for name in dir((a * a).grad_fn) if 'saved' in name]",
