@@ -395,6 +395,9 @@ PROGRAMS = [
           lambda kind, theirs, ours, call: "conj()" in call and (kind.startswith("grad") or of_gradients(kind, theirs, ours, call))),
     Known(r"program", r"^(variable|grad): value$", r"", r"", "The sign of a zero is that of the C standard.", "Complex functions have the C standard's values",
           lambda kind, theirs, ours, call: "angle()" in call and bool(re.search(r" -?3\.14159\d* there, -?3\.14159", call))),
+    Known(r"program", r"^(variable|grad): value$", r"", r"", "Which of two zeros is the greatest, told apart by an angle.", "Which zero a maximum or minimum of 0 and -0",
+          lambda kind, theirs, ours, call: bool(re.search(r" -?(0\.0|3\.14159\d*) there, -?(0\.0|3\.14159\d*) here", call)) and
+          bool(re.search(r"\.(max|min|amax|amin)\(", call)) and bool(re.search(r"atan2|angle\(", call))),
     Known(r"program", r"^RuntimeError there, IndexError here", r"out of bounds for dimension", r"out of range",
           "One of PyTorch's two ways to add rows has another class.", "`index_add` beyond the end is an IndexError", calls("index_add")),
 ]
