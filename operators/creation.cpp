@@ -13,13 +13,40 @@ namespace kindling {
 
 namespace {
 
-Tensor like(const Tensor& self, DType dtype, const std::optional<Device>& device, const std::optional<MemoryFormat>& format) {
-    MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
-    Sizes strides = wanted == MemoryFormat::Preserve
-                        ? preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense)
-                        : format_strides(self.sizes(), wanted);
-    return make_tensor(self.sizes(), strides, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
+/// A fresh result of these sizes.
+KernelCall::Result& of(KernelCall& call, IntList sizes, DType dtype, const std::optional<Device>& device) {
+    call.on(or_default(device));
+    return call.gives(sizes, or_default(dtype)).written_as_it_lies();
 }
+/// Of a tensor's dtype and device, unless others are given.
+KernelCall::Result& of(KernelCall& call, const Tensor& self, IntList sizes, DType dtype, const std::optional<Device>& device) {
+    return of(call, sizes, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
+}
+/// Of its shape and memory format, too.
+KernelCall::Result& like(KernelCall& call, const Tensor& self, DType dtype, const std::optional<Device>& device, const std::optional<MemoryFormat>& format) {
+    KernelCall::Result& result = of(call, self, self.sizes(), dtype, device);
+    const MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
+    return wanted == MemoryFormat::Preserve ? result.preserves(self) : result.laid_out(format_strides(self.sizes(), wanted));
+}
+
+constexpr auto as_it_begins = [](const Array&) {};   // uninitialised, or zeros if the rule says so
+/// A number for a loop over a result of `dtype`.
+void add_number(KernelCall& call, const Scalar& value, DType dtype) {
+    const DType type = value_type(dtype);
+    if (value.is_complex()) call.number(type, value.to_complex());
+    else if (value.is_float()) call.number(type, value.to_double());
+    else if (value.kind() == Scalar::Kind::UInt) call.number(type, static_cast<uint64_t>(value.to_int()));
+    else call.number(type, value.to_int());
+}
+/// The result that was just given is this number everywhere.
+void fills(KernelCall& call, const Scalar& value) {
+    const KernelCall::Result& result = call.result(0);
+    const bool rounds = checked_numel(result.sizes) == 1 && is_narrow(result.dtype) && value.is_real();  // as torch
+    if (!call.on_meta() && !rounds) check_fits(value, result.dtype);
+    call.along(result.sizes, 0, DType::None);
+    add_number(call, value, result.dtype);
+}
+constexpr auto number_itself = [](auto value) { return value; };
 
 void check_strides(IntList size, IntList stride) {
     KINDLING_CHECK(Runtime, size.size() == stride.size(), "dimensionality of sizes (%zu) must match dimensionality of strides (%zu)", size.size(), stride.size());
@@ -38,11 +65,6 @@ Tensor filled(Tensor tensor, const Scalar& value) {
     return tensor;
 }
 
-/// As torch fills single numbers: beyond the range of half types they become infinite.
-Tensor filled_rounding(Tensor tensor, const Scalar& value) {
-    return filled(tensor, is_narrow(tensor.dtype()) && value.is_real() ? Scalar(as_held(value, tensor.dtype()).real()) : value);
-}
-
 /// Zeros, in whatever tensor; says nothing to its version counter where memory is dense.
 void clear(const Tensor& tensor) {
     if (tensor.is_meta() || !tensor.numel()) return;
@@ -55,17 +77,15 @@ Tensor zeroed(Tensor fresh) {
     return fresh;
 }
 
-/// A loop over the index of a vector: out[i] = f(i).
-template <class F> Tensor by_index(int64_t count, DType dtype, Device device, F body) {
-    Tensor result = make_tensor({count}, dtype, device);
-    if (result.is_meta() || count == 0) return result;
-    ExpressionBuilder builder;
-    builder.output(cast(body(builder.index(0)), dtype));
-    Expression expression = builder.finish();
-    TensorImpl* header = result.impl();
-    run_loop(expression, result.sizes(), &header, 1, nullptr, 0, nullptr);
-    return result;
+/// start, start + step, ...: a loop over the index of a vector, in doubles for floating numbers (as torch: in the accumulate type).
+template <class T> void counts(KernelCall& call, int64_t count, DType dtype, const std::optional<Device>& device, T start, T step) {
+    of(call, Sizes{count}, dtype, device);
+    call.along(Sizes{count}, 0, DType::None);
+    const DType inner = std::is_same_v<T, double> ? DType::Float64 : DType::Int64;
+    call.number(inner, start);
+    call.number(inner, step);
 }
+constexpr auto counted = [](auto start, auto step) { return start + step * cast(step.builder()->index(0), step.dtype()); };
 
 /// a, a + by, a + 2 by, ... up to the middle, and from there on ..., b - by, b, as torch: the last number is exactly `b`. In
 /// half types each step rounds, in others product and sum together, if they are `fused`.
@@ -95,7 +115,7 @@ Tensor spaced(std::complex<double> a, std::complex<double> b, std::complex<doubl
     return result;
 }
 
-Tensor arange_into(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device) {
+void arange_of(KernelCall& call, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, const std::optional<Device>& device) {
     KINDLING_CHECK(NotImplemented, !is_complex(dtype) && dtype != DType::Bool, "\"arange_cpu\" not implemented for '%s'", scalar_type_name(dtype));
     for (const Scalar& number : {start, end, step}) check_fits(number, DType::Float64);
     KINDLING_CHECK(Runtime, step.to_double() != 0, "step must be nonzero");
@@ -118,16 +138,12 @@ Tensor arange_into(const Scalar& start, const Scalar& end, const Scalar& step, D
         KINDLING_CHECK(Runtime, size >= 0 && size <= 9.2e18, "invalid size, possible overflow?");
         count = static_cast<int64_t>(size);
     }
-    if (is_floating(dtype)) {
-        DType inner = is_half(dtype) || dtype == DType::Float32 ? DType::Float64 : dtype;  // as torch: in the accumulate type
-        return by_index(count, dtype, device, [&](Sym i) { return Sym(first) + Sym(stride) * cast(i, inner); });
-    }
-    int64_t from = start.to_int(), by = step.to_int();
-    return by_index(count, dtype, device, [&](Sym i) { return Sym(from) + Sym(by) * i; });
+    if (is_floating(dtype)) counts(call, count, dtype, device, first, stride);
+    else counts(call, count, dtype, device, start.to_int(), step.to_int());
 }
 
 /// start, start + step, ... up to end, which is one of them if it is met.
-Tensor range_into(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device) {
+void range_of(KernelCall& call, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, const std::optional<Device>& device) {
     if (warn)
         warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
              "builtin. Instead, use torch.arange, which produces values in [start, end).");
@@ -148,8 +164,8 @@ Tensor range_into(const Scalar& start, const Scalar& end, const Scalar& step, DT
     double size = (last - first) / stride + 1;
     KINDLING_CHECK(Runtime, size >= 0 && size <= 9.2e18, "invalid size, possible overflow?");
     int64_t count = static_cast<int64_t>(size);
-    if (whole) return by_index(count, dtype, device, [&](Sym i) { return Sym(start.to_int()) + Sym(step.to_int()) * i; });
-    return by_index(count, dtype, device, [&](Sym i) { return Sym(first) + Sym(stride) * cast(i, DType::Float64); });
+    if (whole) counts(call, count, dtype, device, start.to_int(), step.to_int());
+    else counts(call, count, dtype, device, first, stride);
 }
 
 DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c) {
@@ -165,22 +181,23 @@ DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c
 OPERATORS(creation) {
     declare("empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Uninitialised memory"), takes_float8(), not_differentiable(),
-        kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> memory_format) {
+        kernel([](KernelCall& call, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "unsupported memory format Preserve");
             checked_numel(size);
-            return make_tensor(size, format_strides(size, memory_format.value_or(MemoryFormat::Contiguous)), or_default(dtype), or_default(device));
-        }),
+            KernelCall::Result& result = of(call, size, dtype, device);
+            if (memory_format && memory_format != MemoryFormat::Contiguous) result.laid_out(format_strides(size, *memory_format));
+        }, as_it_begins),
     });
     declare("empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uninitialised memory with the given strides"), takes_float8(), not_differentiable(), no_out(),
-        kernel([](IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+        kernel([](KernelCall& call, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
-            return make_tensor(size, stride, or_default(dtype), or_default(device));
-        }),
+            of(call, size, dtype, device).laid_out(stride);
+        }, as_it_begins),
     });
     declare("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uninitialised memory, dense in the given order of dimensions"), not_differentiable(),
-        kernel([](IntList size, IntList physical_layout, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+        kernel([](KernelCall& call, IntList size, IntList physical_layout, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, size.size() == physical_layout.size(), "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = %zu is not equal to len(physical_layout) = %zu", size.size(), physical_layout.size());
             Sizes strides(size.size());
             int64_t step = 1;
@@ -193,117 +210,124 @@ OPERATORS(creation) {
                 strides[static_cast<size_t>(dim)] = step;
                 step *= std::max<int64_t>(size[static_cast<size_t>(dim)], 1);
             }
-            return make_tensor(size, strides, or_default(dtype), or_default(device));
-        }),
+            of(call, size, dtype, device).laid_out(strides);
+        }, as_it_begins),
     });
     declare("empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Uninitialised memory of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
-            return like(self, dtype, device, format);
-        }),
+        kernel([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
+            like(call, self, dtype, device, format);
+        }, as_it_begins),
     });
     declare("zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Zeros"), takes_float8(), not_differentiable(),
-        kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return zeroed(make_tensor(size, or_default(dtype), or_default(device)));
-        }),
+        kernel([](KernelCall& call, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            of(call, size, dtype, device).zeroed();
+        }, as_it_begins),
         example("torch.zeros(2, 3, dtype=torch.int64)"),
     });
     declare("zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Zeros of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
-            return zeroed(like(self, dtype, device, format));
-        }),
+        kernel([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
+            like(call, self, dtype, device, format).zeroed();
+        }, as_it_begins),
     });
     declare("ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Ones"), takes_float8(), not_differentiable(),
-        kernel([](IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return filled(make_tensor(size, or_default(dtype), or_default(device)), 1);
-        }),
+        elements([](KernelCall& call, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            of(call, size, dtype, device);
+            fills(call, 1);
+        }, number_itself),
     });
     declare("ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Ones of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
-            return filled(like(self, dtype, device, format), 1);
-        }),
+        elements([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
+            like(call, self, dtype, device, format);
+            fills(call, 1);
+        }, number_itself),
     });
     declare("full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("One number everywhere; the dtype is the number's unless given"), takes_float8(), not_differentiable(),
-        kernel([](IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+        elements([](KernelCall& call, IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             if (dtype == DType::None)
                 dtype = fill_value.is_bool() ? DType::Bool : fill_value.is_integral() ? DType::Int64
                         : fill_value.is_complex() ? to_complex(default_dtype()) : default_dtype();
-            return filled(make_tensor(size, dtype, or_default(device)), fill_value);
-        }),
+            of(call, size, dtype, device);
+            fills(call, fill_value);
+        }, number_itself),
     });
     declare("full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("One number everywhere, of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
-            return filled(like(self, dtype, device, format), fill_value);
-        }),
+        elements([](KernelCall& call, const Tensor& self, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
+            like(call, self, dtype, device, format);
+            fills(call, fill_value);
+        }, number_itself),
     });
     declare("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uninitialised memory of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            of(call, self, size, dtype, device);
+        }, as_it_begins),
     });
     declare("new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uninitialised memory with the given strides"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+        kernel([](KernelCall& call, const Tensor& self, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
-            return make_tensor(size, stride, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
-        }),
+            of(call, self, size, dtype, device).laid_out(stride);
+        }, as_it_begins),
     });
     declare("new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Zeros of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return zeroed(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())));
-        }),
+        kernel([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            of(call, self, size, dtype, device).zeroed();
+        }, as_it_begins),
     });
     declare("new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Ones of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return filled(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), 1);
-        }),
+        elements([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            of(call, self, size, dtype, device);
+            fills(call, 1);
+        }, number_itself),
     });
     declare("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("One number everywhere, of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
-        kernel([](const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return filled(make_tensor(size, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device())), fill_value);
-        }),
+        elements([](KernelCall& call, const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            of(call, self, size, dtype, device);
+            fills(call, fill_value);
+        }, number_itself),
     });
     declare("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("A 0-d tensor"), takes_float8(), not_differentiable(), no_out(),
-        kernel([](const Scalar& s, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return filled_rounding(make_tensor({}, or_default(dtype), or_default(device)), s);
-        }),
+        elements([](KernelCall& call, const Scalar& s, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            of(call, {}, dtype, device);
+            fills(call, s);
+        }, number_itself),
     });
     declare("arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("0, 1, ... below end"), flags(trait::OutKeepsShape), not_differentiable(),
-        kernel([](const Scalar& end, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return arange_into(0, end, 1, range_dtype(dtype, 0, end, 1), or_default(device));
-        }),
+        elements([](KernelCall& call, const Scalar& end, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            arange_of(call, 0, end, 1, range_dtype(dtype, 0, end, 1), device);
+        }, counted),
         example("torch.arange(5)"),
     });
     declare("arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("start, start + 1, ... below end"), flags(trait::OutKeepsShape), not_differentiable(), no_out(),
-        kernel([](const Scalar& start, const Scalar& end, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return arange_into(start, end, 1, range_dtype(dtype, start, end, 1), or_default(device));
-        }),
+        elements([](KernelCall& call, const Scalar& start, const Scalar& end, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            arange_of(call, start, end, 1, range_dtype(dtype, start, end, 1), device);
+        }, counted),
     });
     declare("arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("start, start + step, ... before end"), flags(trait::OutKeepsShape), not_differentiable(),
-        kernel([](const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return arange_into(start, end, step, range_dtype(dtype, start, end, step), or_default(device));
-        }),
+        elements([](KernelCall& call, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            arange_of(call, start, end, step, range_dtype(dtype, start, end, step), device);
+        }, counted),
         refuses("torch.arange(0, 5, 0)", "RuntimeError: step must be nonzero"),
     });
     declare("range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("start, start + step, ... to end; new programs call arange"), flags(trait::OutKeepsShape), not_differentiable(),
-        kernel([](const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return range_into(start, end, step, or_default(dtype), or_default(device));
-        }),
+        elements([](KernelCall& call, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            range_of(call, start, end, step, or_default(dtype), device);
+        }, counted),
     });
     declare("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("steps numbers from start to end, evenly spaced"), flags(trait::OutKeepsShape), not_differentiable(),

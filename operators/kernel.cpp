@@ -22,10 +22,10 @@ static inline void set(Sizes& to, IntList from) {
 
 KernelCall::Result::Result(IntList of, DType type) : dtype(type) { set(sizes, of); }
 
-void KernelCall::along(const Tensor& tensor, uint64_t mask, DType inside) {
-    if (tensor.dim()) set(space, tensor.sizes());
+void KernelCall::along(IntList sizes, uint64_t mask, DType inside) {
+    if (sizes.size()) set(space, sizes);
     else space.push_back(1);
-    dims = tensor.dim() ? mask : 1;
+    dims = sizes.size() ? mask : 1;
     compute_type = inside;
 }
 
@@ -72,6 +72,7 @@ KernelCall::Result& KernelCall::gives_copy(const Tensor& tensor, IntList sizes) 
 
 KernelCall::Result& KernelCall::gives(IntList sizes, DType dtype) {
     KINDLING_ASSERT(result_count < max_results);
+    combines[result_count] = Combine::Sum;      // a part of the expression's key, whether it is reduced or not
     return *new (memory_ + sizeof(Result) * static_cast<size_t>(result_count++)) Result(sizes, dtype);
 }
 
@@ -92,8 +93,9 @@ void KernelCall::reduces(const Tensor& tensor, uint64_t mask, bool keepdim, DTyp
 }
 
 KernelCall::Result& KernelCall::reduced(Combine combine, DType dtype) {
-    combines[result_count] = combine;
-    return gives_of_row(dtype, keeps_dims);
+    Result& made = gives_of_row(dtype, keeps_dims);
+    combines[result_count - 1] = combine;
+    return made;
 }
 
 KernelCall::Result& KernelCall::gives_of_row(DType dtype, bool keepdim) {
@@ -394,8 +396,10 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     {
         Unlocked unlocked(work_of(call, results) > long_work);
         for (int i = 0; i < call.result_count; i++)
-            if (const Array& zeros = arrays[call.read_count + i]; zeros.defined() && call.result(i).zeros)
-                std::memset(zeros.data(), 0, static_cast<size_t>(zeros.numel()) * zeros.element_size());
+            if (const Array& zeros = arrays[call.read_count + i]; zeros.defined() && call.result(i).zeros) {
+                if (zeros.impl()->non_overlapping_dense) std::memset(zeros.data(), 0, static_cast<size_t>(zeros.numel()) * zeros.element_size());
+                else copy_into(results[i], wrap_number(Scalar(0)));   // an out= with gaps
+            }
         op.functional->compute(call.plan(), arrays, Span<Array>(list), much.defined() ? much.data() : few);
     }
     for (int i = 0; i < call.result_count; i++)

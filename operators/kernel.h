@@ -108,7 +108,8 @@ public:
     Result& reduced(Combine combine, DType dtype);
     /// Goes along the rows that the dimensions in `mask` are; inputs broadcast to the sizes
     /// of this tensor.
-    void along(const Tensor& sizes_of, uint64_t mask, DType inside);
+    void along(const Tensor& sizes_of, uint64_t mask, DType inside) { along(sizes_of.sizes(), mask, inside); }
+    void along(IntList sizes, uint64_t mask, DType inside);
     /// A result of a loop along rows that is one number a row.
     Result& gives_of_row(DType dtype, bool keepdim = true);
     void scans(const Tensor& tensor, int64_t dim, Scan kind, DType inside);
