@@ -608,7 +608,7 @@ OPERATORS(losses) {
             int64_t n = self.size(0);
             Tensor pairs = triu_indices(n, n, 1);
             Tensor difference = sub(index_select(self, 0, select(pairs, 0, 0)), index_select(self, 0, select(pairs, 0, 1)));
-            return row_norms(difference, p);
+            return self.size(1) ? row_norms(difference, p) : sum(difference, IntList({1}));   // of nothing: 0, whatever the norm
         }),
     });
 }

@@ -149,7 +149,7 @@ Search places(KernelCall& call, const Tensor& boundaries, const Tensor& values, 
         KINDLING_CHECK(Runtime, !(right && *side == "left"), "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
         right = *side == "right";
     }
-    KINDLING_CHECK(Runtime, boundaries.dim() == 1 || values.dim() == boundaries.dim(),
+    KINDLING_CHECK(Runtime, boundaries.dim() == 1 || (boundaries.dim() && values.dim() == boundaries.dim()),
                    "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor %s and input value tensor %s",
                    str(boundaries.sizes()).c_str(), str(values.sizes()).c_str());
     const DType common = result_type(boundaries, values);
@@ -320,6 +320,7 @@ OPERATORS(sorting) {
     declare("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", {
         doc("The bucket of a number between ascending boundaries"), in(space::Torch), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
+            KINDLING_CHECK(Runtime, boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(%ld)", boundaries.dim());
             return places(call, boundaries, wrap_number(self), out_int32, right, std::nullopt, Tensor());
         }, search),
     });

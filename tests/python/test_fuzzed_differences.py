@@ -107,6 +107,8 @@ torch.autograd.grad(torch.pow(1 + 0j, (x := torch.tensor([0., float('inf'), floa
 torch.autograd.grad(torch.view_as_real(torch.pow(1, (x := torch.tensor([0j, complex(float('inf'), 1)], requires_grad=True)))).sum(), x)
 torch.autograd.grad((x := torch.tensor([1., -1, 0, float('nan')], requires_grad=True)).angle().sum(), x)
 torch.ops.aten.embedding_renorm_(torch.ones(0, 2), torch.zeros(0, dtype=torch.int64), 0.3, -1e308)
+torch.pdist(torch.zeros(3, 0), float('inf'))
+torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
 torch.abs(torch.tensor([3 + 4j]), out=torch.empty(1, dtype=torch.complex128))
@@ -198,6 +200,10 @@ torch.ops.aten.hardshrink_backward(torch.ones(2).half(), torch.ones(2).half(), 1
 torch.ops.aten.softshrink_backward(torch.ones(2).half(), torch.ones(2).half(), 1e10)
 torch.var(torch.ones(0), correction=1 + 1j)
 torch.std(torch.ones(0, 3) + 0j, correction=complex(1, float('inf')))
+torch.bucketize(-32768, torch.tensor(False))
+torch.searchsorted(torch.tensor(1), 0)
+torch.searchsorted(torch.tensor(1), torch.tensor(0))
+torch.bucketize(0, torch.tensor(0, dtype=torch.int8))
 """
 
 
