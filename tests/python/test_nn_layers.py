@@ -284,3 +284,25 @@ def test_batch_norm_trains_on_large_images(dtype, channels_last):
     near = {"float32": 1e-5, "float16": 4e-3, "bfloat16": 4e-2}[dtype]
     for theirs, ours in zip(found[0][3:], found[1][3:], strict=True):
         assert kindling.allclose(kindling.tensor(ours), kindling.tensor(theirs), atol=near, rtol=near)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name, options", [("conv1d", {}), ("conv1d", {"stride": 2, "padding": 1}), ("conv2d", {"groups": 2}), ("conv2d", {"padding": "same", "dilation": 2}),
+                                           ("conv3d", {}), ("conv_transpose1d", {"stride": 2}), ("conv_transpose2d", {"groups": 2, "output_padding": 1, "stride": 2})])
+def test_convolutions_of_complex_numbers_have_gradients(dtype, name, options):
+    dims, groups = int(name[-2]), options.get("groups", 1)
+    found = []
+    for torch in (reference, kindling):
+        def numbers(*sizes, torch=torch):
+            count = reference.Size(sizes).numel()
+            real = torch.linspace(-1, 2, count, dtype=torch.float64)
+            return torch.complex(real.sin(), (3 * real).cos()).reshape(sizes).to(getattr(torch, dtype)).requires_grad_()
+
+        weight = (4, 6 // groups) if "transpose" in name else (6, 4 // groups)
+        x, w, b = numbers(2, 4, *[5] * dims), numbers(*weight, *[3] * dims), numbers(6)
+        y = getattr(torch.nn.functional, name)(x, w, b, **options)
+        factor = numbers(*y.shape).detach()
+        found.append([torch.view_as_real(t.detach().resolve_conj()).tolist() for t in (y, *torch.autograd.grad((y * factor).real.sum(), (x, w, b)))])
+    near = 1e-4 if dtype == "complex64" else 1e-10
+    for theirs, ours in zip(*found, strict=True):
+        assert kindling.allclose(kindling.tensor(ours, dtype=kindling.float64), kindling.tensor(theirs, dtype=kindling.float64), atol=near, rtol=near)
