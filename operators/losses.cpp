@@ -218,6 +218,7 @@ OPERATORS(losses) {
         kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
             KINDLING_CHECK(Runtime, shape.dim() == 1 || (shape.dim() > 1 && target.dim() + 1 == shape.dim()), "input tensor should be 1D or 2D");   // or images, whose gradient is this one, too
             bool single = shape.dim() == 1;
+            KINDLING_CHECK(Runtime, single || target.size(0) == shape.size(0), "size mismatch (got input: %s, target: %s)", str(shape.sizes()).c_str(), str(target.sizes()).c_str());
             if (!shape.numel()) return zeros(shape.sizes(), grad_output.dtype());   // all targets are ignored
             Tensor places = single ? reshape(target, {1}) : unsqueeze(target, 1);
             places = to(places, DType::Int64);
@@ -406,8 +407,9 @@ OPERATORS(losses) {
     declare("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor", {
         doc("binary_cross_entropy of sigmoid(self), without overflow"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
-            KINDLING_CHECK(Runtime, !thread_state.grad_mode || !weight.defined() || !weight.requires_grad(),
-                           "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument 'weight'. This input cannot have requires_grad True.");
+            for (const Tensor* each : {&weight, &pos_weight})
+                KINDLING_CHECK(Runtime, !thread_state.grad_mode || !each->defined() || !each->requires_grad(),
+                               "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '%s'. This input cannot have requires_grad True.", each == &weight ? "weight" : "pos_weight");
             // In torch these are writes, to the logarithms and to what is made of the target.
             auto written = [](const Tensor& value, const Tensor& target) {
                 KINDLING_CHECK(Runtime, value.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(target.sizes()).c_str(), str(value.sizes()).c_str());

@@ -388,7 +388,7 @@ OPERATORS(random) {
         }),
     });
     declare("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", {
-        doc("Gamma numbers of shape self and rate 1"), in(space::Torch), random_numbers(),
+        doc("Gamma numbers of shape self and rate 1"), takes(kind::Floats), in(space::Torch), random_numbers(),
         kernel([](KernelCall& call, const Tensor& self, Generator* generator) { return draws_by(call, self, generator); },
                [](Generator* generator, const Array& self, const Array& result) {
             library::standard_gamma(result.data(), self.data(), self.dtype(), self.numel(), chosen(generator));
@@ -407,7 +407,7 @@ OPERATORS(random) {
         }),
     });
     declare("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", {
-        doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"),
+        doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"), takes(kind::Floats),
         in(space::Torch), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& x, const Tensor& alpha, const Tensor& total) {
             for (const Tensor* each : {&alpha, &total})
@@ -430,7 +430,7 @@ OPERATORS(random) {
         }),
     });
     declare("poisson(Tensor self, Generator? generator=None) -> Tensor", {
-        doc("Poisson numbers of rate self"), in(space::Torch), random_numbers(), no_out(),
+        doc("Poisson numbers of rate self"), in(space::Torch), random_numbers(), no_out(), takes(kind::Floats),
         kernel([](KernelCall& call, const Tensor& self, Generator* generator) { return draws_by(call, self, generator); },
                [](Generator* generator, const Array& self, const Array& result) {
             library::poisson(result.data(), self.data(), self.dtype(), self.numel(), chosen(generator));

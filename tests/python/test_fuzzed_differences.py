@@ -204,6 +204,11 @@ torch.bucketize(-32768, torch.tensor(False))
 torch.searchsorted(torch.tensor(1), 0)
 torch.searchsorted(torch.tensor(1), torch.tensor(0))
 torch.bucketize(0, torch.tensor(0, dtype=torch.int8))
+torch.poisson(torch.zeros(0, dtype=torch.int32))
+torch.ops.aten._standard_gamma(torch.zeros(0, dtype=torch.int32))
+torch.ops.aten._dirichlet_grad(torch.zeros(0, 2) + 0j, torch.zeros(0, 2) + 0j, torch.zeros(0, 2) + 0j)
+torch.ops.aten.nll_loss_backward(torch.zeros(7, 0), torch.zeros(7, 0), torch.zeros(0, dtype=torch.int64), None, 1, 0, torch.tensor(2.))
+torch.binary_cross_entropy_with_logits(torch.ones(2), torch.ones(2), None, torch.ones(2, requires_grad=True))
 """
 
 
