@@ -27,7 +27,7 @@ static void place(TensorImpl* impl, Device device) {
 /// at empty, large, refused and high-dimensional ones.
 static size_t lay_out(TensorImpl* fresh, IntList sizes) {
     const size_t n = sizes.size();
-    if (n > 3) return 0;
+    if (n > TensorImpl::inline_dims) return 0;
     int64_t step = 1;
     bool odd = false;
     for (size_t i = n; i-- > 0;) {
@@ -42,6 +42,7 @@ static size_t lay_out(TensorImpl* fresh, IntList sizes) {
     fresh->ndim = static_cast<uint8_t>(n);
     fresh->numel = step;
     fresh->contiguous = fresh->non_overlapping_dense = true;
+    if (n > 3) fresh->refresh();                  // sizes of 1 may make it channels last, too
     return static_cast<size_t>(bytes);
 }
 

@@ -365,6 +365,17 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     run(kernel);
 }
 
+/// Memory for results that can not be computed in place. What nobody needs is not touched.
+struct Apart {
+    Apart() {}
+    Apart(const Apart&) = delete;
+    ~Apart() { for (int i = 0; made >> i; i++) if (made >> i & 1) tensors[i].~Tensor(); }
+    bool has(int i) const { return made >> i & 1; }
+    void set(int i, Tensor tensor) { new (tensors + i) Tensor(std::move(tensor)); made |= 1u << i; }
+    union { Tensor tensors[KernelCall::max_results]; };
+    uint32_t made = 0;
+};
+
 void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     bool empty = !call.if_empty;
     for (int i = 0; i < call.result_count; i++) empty &= !results[i].defined() || results[i].numel() == 0;
@@ -384,15 +395,15 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         } else if (read.order == KernelCall::Order::Rows && !read.tensor->contiguous) replace(read, contiguous(Tensor::share(read.tensor)));
         arrays[count] = Array(read.tensor);
     }
-    Tensor apart[KernelCall::max_results];                   // where a result can not be computed in place
+    Apart apart;
     for (int i = 0; i < call.result_count; i++, count++) {
         if (!results[i].defined()) continue;
         const KernelCall::Result& result = call.result(i);
         const DType computed = result.computed == DType::None ? result.dtype : result.computed;
         const bool lies_so = result.exact ? results[i].strides() == IntList(result.strides) : result.any_strides || results[i].impl()->contiguous;
         if (computed != results[i].dtype() || !lies_so)
-            apart[i] = result.exact ? make_tensor(result.sizes, result.strides, computed) : make_tensor(result.sizes, computed);
-        const Tensor& target = apart[i].defined() ? apart[i] : results[i];
+            apart.set(i, result.exact ? make_tensor(result.sizes, result.strides, computed) : make_tensor(result.sizes, computed));
+        const Tensor& target = apart.has(i) ? apart.tensors[i] : results[i];
         if (result.begins.defined() && target.numel()) copy_into(target, result.begins);
         arrays[count] = Array(target.impl());
     }
@@ -411,7 +422,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         op.functional->compute(call.plan(), arrays, Span<Array>(list), much.defined() ? much.data() : few);
     }
     for (int i = 0; i < call.result_count; i++)
-        if (apart[i].defined()) copy_into(results[i], apart[i]);
+        if (apart.has(i)) copy_into(results[i], apart.tensors[i]);
 }
 
 void compute(const Operator& op, KernelCall& call, Tensor* results) {
