@@ -396,7 +396,7 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return mul(grad, _standard_gamma_grad(self, result)); }),
     });
     declare("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", {
-        doc("d(sample)/d(shape) of a gamma number"), in(space::Torch), not_differentiable(),
+        doc("d(sample)/d(shape) of a gamma number"), takes(kind::Floats), in(space::Torch), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& output) {
             KINDLING_CHECK(Runtime, output.dtype() == self.dtype(), "Found dtype %s but expected %s", scalar_type_name(output.dtype()), scalar_type_name(self.dtype()));
             Sizes sizes = broadcast_sizes(self.sizes(), output.sizes(), "_standard_gamma_grad");
