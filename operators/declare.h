@@ -113,7 +113,10 @@ template <class F> Field composition(F) { return body_field(Body::Composition, &
 /// The result rule takes the schema's arguments and looks at headers alone. What it returns, if anything, is handed to the computing
 /// half, which gets what the rule reads and gives, and allocates no tensor and calls no operator.
 template <class R, class C> Field kernel(R, C) {
-    return kernel_field(&boxed::RuleSignature<decltype(&R::operator())>::call, &boxed::ComputeSignature<decltype(&C::operator())>::call);
+    using Rule = boxed::RuleSignature<decltype(&R::operator())>;
+    using Compute = boxed::ComputeSignature<decltype(&C::operator())>;
+    static_assert(Compute::template takes<typename Rule::Plan>, "the computing half takes what the rule returns, Arrays, a Span<Array> and a Workspace");
+    return kernel_field(&Rule::call, &Compute::call);
 }
 /// A kernel whose results' shapes follow from values, or that is still in one piece: it allocates its results, stops there if they
 /// are meta, and computes.
@@ -126,7 +129,7 @@ template <class R, class M> Field reduction(R, M) {
 template <class R, class M, class F> Field reduction(R, M, F) {
     return loop_field(LoopKind::Reduction, &boxed::RuleSignature<decltype(&R::operator())>::call, scalar_body(M{}), scalar_body(F{}));
 }
-/// A loop along rows: row_sum and row_max in its body are one number a row.
+/// A loop along rows: row_sum and row_max in its body are row-invariant.
 template <class R, class B> Field rows(R, B) {
     return loop_field(LoopKind::Rows, &boxed::RuleSignature<decltype(&R::operator())>::call, scalar_body(B{}), {});
 }
@@ -138,7 +141,7 @@ template <class R, class B> Field elements(R, B) {
 template <class R, class B> Field scan(R, B) {
     return loop_field(LoopKind::Scan, &boxed::RuleSignature<decltype(&R::operator())>::call, scalar_body(B{}), {});
 }
-/// What runs where the rule of a loop declines: tensors that it has no expression for.
+/// What runs where the rule declines: what the loop has no expression for, or the library no code.
 template <class F> Field otherwise(F) { return otherwise_field(&boxed::fresh_kernel<F>); }
 /// Shares storage with its first argument (use make_view).
 template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<F>); }

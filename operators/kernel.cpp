@@ -386,7 +386,8 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         KernelCall::Read& read = call.input(i);
         if (!read.tensor) continue;
         if (read.dtype != read.tensor->dtype) replace(read, to(Tensor::share(read.tensor), read.dtype));
-        if (read.tensor->key & (key::Conj | key::Neg)) replace(read, resolve_lazy_bits(Tensor::share(read.tensor)));
+        const uint32_t pending = read.order == KernelCall::Order::Unresolved ? key::Neg : key::Conj | key::Neg;
+        if (read.tensor->key & pending) replace(read, resolve_lazy_bits(Tensor::share(read.tensor)));
         if (read.order == KernelCall::Order::Columns) {
             const Tensor given = Tensor::share(read.tensor);
             Tensor columns = make_tensor(given.sizes(), column_strides(given.sizes()), read.dtype);

@@ -29,6 +29,8 @@ public:
     DType dtype() const { return impl_->dtype; }
     bool is_complex() const { return kindling::is_complex(dtype()); }
     bool is_contiguous() const { return impl_->contiguous; }
+    /// Only of what was read with `reads_unresolved`.
+    bool is_conj() const { return impl_->key & key::Conj; }
     size_t element_size() const { return item_size(impl_->dtype); }
     /// Null of one that is not given.
     void* data() const { return impl_ ? impl_->data() : nullptr; }
@@ -88,6 +90,8 @@ public:
     /// The same with whatever strides it has.
     void reads_as_it_lies(const Tensor& tensor) { add_read(tensor, DType::None, Order::Any); }
     void reads_as_it_lies(const Tensor& tensor, DType dtype) { add_read(tensor, dtype, Order::Any); }
+    /// As it lies, and with a pending conjugation, which the computing half sees to.
+    void reads_unresolved(const Tensor& tensor) { add_read(tensor, DType::None, Order::Unresolved); }
     /// A copy of matrices, by columns, that the computing half may overwrite.
     void reads_by_columns(const Tensor& tensor) { add_read(tensor, DType::None, Order::Columns); }
     /// A list, each as it lies; the computing half gets it behind the single inputs, as a Span<Array>.
@@ -131,7 +135,7 @@ public:
     void (*destroy_plan)(void*) = nullptr;
 
     /// An argument's header, or one that is `kept`: of a number that became a tensor, of a tensor that the rule made.
-    enum class Order : uint8_t { Rows, Any, Columns };
+    enum class Order : uint8_t { Rows, Any, Unresolved, Columns };
     struct Read { TensorImpl* tensor; Tensor kept; DType dtype; Order order; };
     Read& input(int i) { return std::launder(reinterpret_cast<Read*>(read_memory_))[i]; }
     const Read& input(int i) const { return std::launder(reinterpret_cast<const Read*>(read_memory_))[i]; }
@@ -187,16 +191,19 @@ template <class F, class R, class... A> struct RuleSignature<R (F::*)(KernelCall
     }
 };
 
-struct Given2 { const void* plan; const Array* next; Span<Array> list; void* workspace; };
-template <class T> struct Take { static const T& get(Given2& g) { return *static_cast<const T*>(g.plan); } };
-template <> struct Take<Array> { static const Array& get(Given2& g) { return *g.next++; } };
-template <> struct Take<Span<Array>> { static Span<Array> get(Given2& g) { return g.list; } };
-template <> struct Take<Workspace> { static Workspace get(Given2& g) { return {g.workspace}; } };
+struct ComputeArguments { const void* plan; const Array* next; Span<Array> list; void* workspace; };
+template <class T> struct Take { static const T& get(ComputeArguments& g) { return *static_cast<const T*>(g.plan); } };
+template <> struct Take<Array> { static const Array& get(ComputeArguments& g) { return *g.next++; } };
+template <> struct Take<Span<Array>> { static Span<Array> get(ComputeArguments& g) { return g.list; } };
+template <> struct Take<Workspace> { static Workspace get(ComputeArguments& g) { return {g.workspace}; } };
 
 template <class M> struct ComputeSignature;
 template <class F, class... A> struct ComputeSignature<void (F::*)(A...) const> {
+    /// Whether each parameter is memory or the plan that the rule returns.
+    template <class T, class Plan> static constexpr bool fits = std::is_same_v<T, Array> || std::is_same_v<T, Span<Array>> || std::is_same_v<T, Workspace> || std::is_same_v<T, Plan>;
+    template <class Plan> static constexpr bool takes = (fits<std::decay_t<A>, Plan> && ...);
     static void call(const void* plan, const Array* arrays, Span<Array> list, void* workspace) {
-        Given2 given{plan, arrays, list, workspace};
+        ComputeArguments given{plan, arrays, list, workspace};
         std::tuple<decltype(Take<std::decay_t<A>>::get(given))...> taken{Take<std::decay_t<A>>::get(given)...};   // braces: in order
         std::apply(F{}, taken);
     }

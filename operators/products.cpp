@@ -1,4 +1,6 @@
 // operators/products.cpp: matrix products, all on one general product.
+#include <cstring>
+
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/gemm.h"
@@ -9,63 +11,79 @@
 namespace kindling {
 namespace {
 
-/// self @ other for (batched) matrices [b, m, k] and [b, k, n], with beta * c + alpha times it; c broadcasts.
-Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& beta, const Scalar& alpha) {
-    bool batched = a.dim() == 3;
-    int64_t rows = batched ? 1 : 0;
-    library::Gemm problem{};
-    problem.dtype = a.dtype();
-    problem.m = a.size(rows);
-    problem.k = a.size(rows + 1);
-    problem.n = b.size(rows + 1);
-    problem.batch = batched ? a.size(0) : 1;
-    Sizes sizes;
-    if (batched) sizes.push_back(problem.batch);
-    sizes.push_back(problem.m);
-    sizes.push_back(problem.n);
-    Tensor out = make_tensor(sizes, a.dtype(), a.device());
-    if (out.is_meta() || !out.numel()) return out;
-    Tensor left = a, right = b, added = c;
-    if (a.dtype() == DType::Bool) fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
-    problem.a = left.data();
-    problem.a_row = left.stride(rows);
-    problem.a_column = left.stride(rows + 1);
-    problem.a_conjugate = left.is_conj();
-    problem.b = right.data();
-    problem.b_row = right.stride(rows);
-    problem.b_column = right.stride(rows + 1);
-    problem.b_conjugate = right.is_conj();
-    problem.out = out.data();
-    problem.out_row = problem.n;
-    problem.out_column = 1;
-    if (batched) {
-        problem.a_batch = left.stride(0);
-        problem.b_batch = right.stride(0);
-        problem.out_batch = problem.m * problem.n;
-    }
-    if (c.defined() && !beta.equals(0)) {
-        added = expand(resolve_lazy_bits(c), sizes);
-        problem.c = added.data();
-        problem.c_row = added.stride(rows);
-        problem.c_column = added.stride(rows + 1);
-        if (batched) problem.c_batch = added.stride(0);
-    }
-    check_fits(alpha, value_type(a.dtype()));
-    check_fits(beta, value_type(a.dtype()));
-    problem.alpha = alpha.to_complex().real();
-    problem.alpha_imaginary = alpha.to_complex().imag();
-    problem.beta = beta.to_complex().real();
-    problem.beta_imaginary = beta.to_complex().imag();
-    if (is_integral(a.dtype())) {
-        problem.integer_alpha = alpha.to_int();
-        problem.integer_beta = beta.to_int();
-    }
-    Unlocked unlocked(problem.m * problem.n * problem.k * problem.batch > 100000);
-    library::gemm(problem);
-    return out;
+/// beta * c + alpha * a @ b of (batches of) matrices or vectors.
+struct Product {
+    int64_t m, n, k, batch = 1;
+    bool adds = false;                            // if not, beta is 0 and alpha 1
+    Scalar beta = {}, alpha = {};
+};
+
+/// What a rule says of it; c broadcasts. The result has `sizes`, which are those of the matrices or, of vectors, fewer.
+void product_of(KernelCall& call, const Tensor& a, const Tensor& b, IntList sizes, const Product& product, const Tensor& c = {}) {
+    call.reads_unresolved(a);
+    call.reads_unresolved(b);
+    if (c.defined()) {
+        Sizes matrices{product.m, product.n};
+        if (a.dim() == 3) matrices.insert(0, product.batch);
+        expanded_strides(c.sizes(), c.strides(), matrices);   // refuses what does not broadcast
+        call.reads_as_it_lies(product.beta.equals(0) ? Tensor() : expand(c, matrices));
+    } else call.reads_as_it_lies(c);
+    call.gives(sizes, a.dtype());
+    call.costs(product.m * product.n * product.k * product.batch);
 }
 
-Tensor plain(const Tensor& t) { return t.is_neg() ? resolve_lazy_bits(t) : t; }
+constexpr auto multiplied = [](const Product& what, const Array& a, const Array& b, const Array& c, const Array& out) {
+    const DType dtype = a.dtype();
+    if (dtype == DType::Bool) fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+    if (what.adds)
+        for (const Scalar* factor : {&what.alpha, &what.beta}) check_fits(*factor, value_type(dtype));
+    if (!what.k && !c.defined()) {                // sums of nothing
+        std::memset(out.data(), 0, static_cast<size_t>(out.numel()) * out.element_size());
+        return;
+    }
+    library::Gemm problem{};
+    problem.dtype = dtype;
+    problem.m = what.m;
+    problem.n = what.n;
+    problem.k = what.k;
+    problem.batch = what.batch;
+    problem.a = a.data();
+    problem.a_column = a.stride(-1);
+    if (a.dim() > 1) problem.a_row = a.stride(-2);
+    problem.a_conjugate = a.is_conj();
+    problem.b = b.data();
+    problem.b_row = b.stride(b.dim() > 1 ? -2 : -1);
+    problem.b_column = b.dim() > 1 ? b.stride(-1) : 1;
+    problem.b_conjugate = b.is_conj();
+    problem.out = out.data();
+    problem.out_row = what.n;
+    problem.out_column = 1;
+    if (a.dim() == 3) {
+        problem.a_batch = a.stride(0);
+        problem.b_batch = b.stride(0);
+        problem.out_batch = what.m * what.n;
+    }
+    if (c.defined()) {
+        problem.c = c.data();
+        problem.c_row = c.stride(-2);
+        problem.c_column = c.stride(-1);
+        if (c.dim() == 3) problem.c_batch = c.stride(0);
+    }
+    problem.beta = 0;
+    problem.integer_beta = 0;
+    if (what.adds) {
+        const std::complex<double> alpha = what.alpha.to_complex(), beta = what.beta.to_complex();
+        problem.alpha = alpha.real();
+        problem.alpha_imaginary = alpha.imag();
+        problem.beta = beta.real();
+        problem.beta_imaginary = beta.imag();
+        if (is_integral(dtype)) {
+            problem.integer_alpha = what.alpha.to_int();
+            problem.integer_beta = what.beta.to_int();
+        }
+    }
+    library::gemm(problem);
+};
 
 void same_dtype(const Tensor& a, const Tensor& b, const char* operation) {
     KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "%s: expected m1 and m2 to have the same dtype, but got: %s != %s", operation, name(a.dtype()), name(b.dtype()));
@@ -103,14 +121,10 @@ Tensor right_gradient(const Tensor& grad, const Tensor& left, const Tensor& righ
     return by_columns(right_shape) ? t(mm(t(grad), conj(left))) : mm(H(left), grad);
 }
 
-/// The product that is added where alpha is 0: PyTorch's BLAS does not look at the matrices then, so their NaN and infinities do not matter.
-Tensor sum_of(const Tensor& self, const Tensor& left, const Tensor& right, const Scalar& beta, const Scalar& alpha, bool looked) {
-    if (looked || !alpha.equals(0)) return product(left, right, self, beta, alpha);
-    return product(narrow(left, -1, 0, 0), narrow(right, -2, 0, 0), self, beta, alpha);
+/// A product that is added. Where alpha is 0, PyTorch's BLAS does not look at the matrices, so their NaN and infinities do not matter.
+Product added(int64_t m, int64_t n, int64_t k, int64_t batch, const Scalar& beta, const Scalar& alpha, bool looks) {
+    return {m, n, looks || !alpha.equals(0) ? k : 0, batch, true, beta, alpha};
 }
-
-/// The vector as a matrix of one column.
-Tensor as_column(const Tensor& vec) { return make_view(vec, {vec.size(0), 1}, {vec.stride(0), 1}, vec.storage_offset()); }
 
 }  // namespace
 }  // namespace kindling
@@ -118,20 +132,24 @@ Tensor as_column(const Tensor& vec) { return make_view(vec, {vec.size(0), 1}, {v
 OPERATORS(products) {
     declare("mm(Tensor self, Tensor mat2) -> Tensor", {
         doc("The product of two matrices"), flags(trait::AutocastLower), keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& mat2) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& mat2) {
             check_mm(self, mat2);
-            return product(plain(self), plain(mat2), Tensor(), 0, 1);
-        }),
+            const Product product{self.size(0), mat2.size(1), self.size(1)};
+            product_of(call, self, mat2, Sizes{self.size(0), mat2.size(1)}, product);
+            return product;
+        }, multiplied),
         derivative("self", GIVEN(Tensor grad, Tensor mat2, Tensor self_shape) { return left_gradient(grad, mat2, self_shape); }),
         derivative("mat2", GIVEN(Tensor grad, Tensor self, Tensor mat2_shape) { return right_gradient(grad, self, mat2_shape); }),
         refuses("torch.ones(2, 3).mm(torch.ones(2, 3))", "RuntimeError: mat1 and mat2 shapes cannot be multiplied \\(2x3 and 2x3\\)"),
     });
     declare("bmm(Tensor self, Tensor mat2) -> Tensor", {
         doc("Products of matrices in batches of one size"), flags(trait::AutocastLower), keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& mat2) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& mat2) {
             check_bmm(self, mat2);
-            return product(plain(self), plain(mat2), Tensor(), 0, 1);
-        }),
+            const Product product{self.size(1), mat2.size(2), self.size(2), self.size(0)};
+            product_of(call, self, mat2, Sizes{self.size(0), self.size(1), mat2.size(2)}, product);
+            return product;
+        }, multiplied),
         derivative("self", GIVEN(Tensor grad, Tensor mat2) { return bmm(grad, H(mat2)); }),
         derivative("mat2", GIVEN(Tensor grad, Tensor self) { return bmm(H(self), grad); }),
     });
@@ -154,7 +172,7 @@ OPERATORS(products) {
             Tensor sum;
             for (int64_t at = 0; at < problem.k || !at; at += exact) {
                 const int64_t count = std::min(exact, problem.k - at);
-                Tensor part = to(product(to(narrow(self, 1, at, count), DType::Float32), to(narrow(mat2, 0, at, count), DType::Float32), Tensor(), 0, 1), DType::Int32);
+                Tensor part = to(mm(to(narrow(self, 1, at, count), DType::Float32), to(narrow(mat2, 0, at, count), DType::Float32)), DType::Int32);
                 sum = sum.defined() ? add(sum, part) : part;
             }
             return sum;
@@ -197,25 +215,31 @@ OPERATORS(products) {
     });
     declare("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * mat1 @ mat2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got %s and %s", scalar_type_name(mat1.dtype()), scalar_type_name(mat2.dtype()));
             check_mm(mat1, mat2);
             KINDLING_CHECK(Runtime, self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(mat2.dtype()));
-            expanded_strides(self.sizes(), self.strides(), {mat1.size(0), mat2.size(1)});
-            return sum_of(self, plain(mat1), plain(mat2), beta, alpha, !(kind_of(self.dtype()) & (kind::Float | kind::Complex)));
-        }),
+            const Sizes sizes{mat1.size(0), mat2.size(1)};
+            const bool looks = !(kind_of(self.dtype()) & (kind::Float | kind::Complex));
+            const Product product = added(sizes[0], sizes[1], mat1.size(1), 1, beta, alpha, looks);
+            product_of(call, mat1, mat2, sizes, product, self);
+            return product;
+        }, multiplied),
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("mat1", GIVEN(Tensor grad, Tensor mat2, Scalar alpha, Tensor mat1_shape) { return scaled(left_gradient(grad, mat2, mat1_shape), alpha); }),
         derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha, Tensor mat2_shape) { return scaled(right_gradient(grad, mat1, mat2_shape), alpha); }),
     });
     declare("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * batch1 @ batch2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
             check_bmm(batch1, batch2);
             KINDLING_CHECK(Runtime, self.dtype() == batch1.dtype(), "Input dtypes must be the same, got: input: %s, batch1: %s, batch2: %s", name(self.dtype()), name(batch1.dtype()), name(batch2.dtype()));
-            expanded_strides(self.sizes(), self.strides(), {batch1.size(0), batch1.size(1), batch2.size(2)});
-            return sum_of(self, plain(batch1), plain(batch2), beta, alpha, batch1.size(1) * batch1.size(2) * batch2.size(2) < 400);
-        }),
+            const Sizes sizes{batch1.size(0), batch1.size(1), batch2.size(2)};
+            const bool looks = sizes[1] * batch1.size(2) * sizes[2] < 400;
+            const Product product = added(sizes[1], sizes[2], batch1.size(2), sizes[0], beta, alpha, looks);
+            product_of(call, batch1, batch2, sizes, product, self);
+            return product;
+        }, multiplied),
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("batch1", GIVEN(Tensor grad, Tensor batch2, Scalar alpha) { return scaled(bmm(grad, H(batch2)), alpha); }),
         derivative("batch2", GIVEN(Tensor grad, Tensor batch1, Scalar alpha) { return scaled(bmm(H(batch1), grad), alpha); }),
@@ -231,29 +255,28 @@ OPERATORS(products) {
     });
     declare("mv(Tensor self, Tensor vec) -> Tensor", {
         doc("A matrix times a vector"), keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& vec) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& vec) {
             KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", int64_t{1}, self.dim(), vec.dim());
             KINDLING_CHECK(Runtime, self.size(1) == vec.size(0), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.size(0), self.size(0), self.size(1), vec.size(0));
             same_dtype(self, vec, "mv");
-            Tensor result = product(plain(self), as_column(plain(vec)), Tensor(), 0, 1);
-            result.impl()->set_shape({self.size(0)});
-            return result;
-        }),
+            const Product product{self.size(0), 1, self.size(1)};
+            product_of(call, self, vec, Sizes{self.size(0)}, product);
+            return product;
+        }, multiplied),
         derivative("self", GIVEN(Tensor grad, Tensor vec) { return mul(unsqueeze(grad, 1), conj(unsqueeze(vec, 0))); }),
         derivative("vec", GIVEN(Tensor grad, Tensor self) { return mv(H(self), grad); }),
     });
     declare("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * mat @ vec"), has_inplace(), keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", self.dim(), mat.dim(), vec.dim());
             KINDLING_CHECK(Runtime, mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.numel(), mat.size(0), mat.size(1), vec.size(0));
             same_dtype(mat, vec, "addmv");
             KINDLING_CHECK(Runtime, self.dtype() == mat.dtype(), "addmv: expected self and mat to have the same dtype, but got: %s != %s", name(self.dtype()), name(mat.dtype()));
-            Tensor added = self.dim() ? unsqueeze(self, 1) : self;
-            Tensor result = sum_of(added, plain(mat), as_column(plain(vec)), beta, alpha, kind_of(self.dtype()) != kind::Float);
-            result.impl()->set_shape({mat.size(0)});
-            return result;
-        }),
+            const Product product = added(mat.size(0), 1, mat.size(1), 1, beta, alpha, kind_of(self.dtype()) != kind::Float);
+            product_of(call, mat, vec, Sizes{mat.size(0)}, product, self.dim() ? unsqueeze(self, 1) : self);
+            return product;
+        }, multiplied),
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("mat", GIVEN(Tensor grad, Tensor vec, Scalar alpha) { return scaled(mul(unsqueeze(grad, 1), conj(unsqueeze(vec, 0))), alpha); }),
         derivative("vec", GIVEN(Tensor grad, Tensor mat, Scalar alpha) { return scaled(mv(H(mat), grad), alpha); }),
@@ -291,17 +314,14 @@ OPERATORS(products) {
     });
     declare("dot(Tensor self, Tensor tensor) -> Tensor", {
         doc("The sum of two vectors' products"), keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& tensor) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& tensor) {
             KINDLING_CHECK(Runtime, self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got %ldD and %ldD tensors", self.dim(), tensor.dim());
             KINDLING_CHECK(Runtime, self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found %s and %s", scalar_type_name(self.dtype()), scalar_type_name(tensor.dtype()));
             KINDLING_CHECK(Runtime, self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [%ld] and src [%ld] to have the same number of elements, but got %ld and %ld elements respectively", self.numel(), tensor.numel(), self.numel(), tensor.numel());
-            Tensor a = plain(self), b = plain(tensor);
-            Tensor row = make_view(a, {1, a.size(0)}, {1, a.stride(0)}, a.storage_offset());
-            Tensor result = product(row, as_column(b), Tensor(), 0, 1);
-            if (!a.numel() && !result.is_meta()) zero_(result);
-            result.impl()->set_shape({});
-            return result;
-        }),
+            const Product product{1, 1, self.numel()};
+            product_of(call, self, tensor, {}, product);
+            return product;
+        }, multiplied),
         derivative("self", GIVEN(Tensor grad, Tensor tensor) { return mul(grad, conj(tensor)); }),
         derivative("tensor", GIVEN(Tensor grad, Tensor self) { return mul(grad, conj(self)); }),
     });
