@@ -294,12 +294,18 @@ OPERATORS(activation) {
     });
     declare("_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)", {
         doc("The gradients through prelu, that of the weight not yet summed"), in(space::Hidden), no_out(),
-        takes(kind::Floats), kernel([](const Tensor& grad, const Tensor& self, const Tensor& weight) {
+        takes(kind::Floats), elements([](KernelCall& call, const Tensor& grad, const Tensor& self, const Tensor& weight) {
             for (const Tensor* each : {&weight, &grad})
                 KINDLING_CHECK(Runtime, each->dtype() == self.dtype(), "Found dtype %s but expected %s", scalar_type_name(each->dtype()), scalar_type_name(self.dtype()));
-            Sizes sizes = broadcast_sizes(broadcast_sizes(self.sizes(), weight.sizes()), grad.sizes());   // both have one shape
-            Tensor above = gt(expand(self, sizes), Scalar(0));
-            return std::tuple<Tensor, Tensor>(where(above, grad, mul(grad, weight)), where(above, wrap_number(Scalar(0)), mul(grad, self)));
+            const Sizes sizes = broadcast_sizes(broadcast_sizes(self.sizes(), weight.sizes()), grad.sizes());
+            call.along(sizes, 0, value_type(self.dtype()));
+            TensorImpl* operands[] = {self.impl(), weight.impl(), grad.impl()};
+            const Sizes strides = output_strides(sizes, operands, 3);
+            for (const Tensor* each : {&self, &weight, &grad}) call.reads_as_it_lies(*each);
+            for (int i = 0; i < 2; i++) call.gives(sizes, self.dtype()).laid_out(strides);
+        }, [](auto x, auto weight, auto grad) {
+            auto above = x > 0;
+            return std::pair(where(above, grad, grad * weight), where(above, like(grad, 0), grad * x));
         }),
         derivative("grad_output, self, weight", GIVEN(TensorList grads, Tensor grad_output, Tensor self, Tensor weight) {
             Tensor above = ge(self, Scalar(0)), none = wrap_number(Scalar(0)), gg, gx = zeros(self.sizes(), self.dtype()), gw = zeros(weight.sizes(), weight.dtype());

@@ -10,6 +10,7 @@ import kindling
 pytestmark = pytest.mark.kernels
 
 STRIDES = """
+torch.ops.aten._prelu_kernel_backward(torch.ones(3, 2).t(), torch.ones(1, 3).expand(2, 3), torch.ones(1, 3))
 2. ** torch.ones(3, 4).t()
 torch.pow(2, torch.ones(3, 4).t())
 torch.pow(1 + 1j, torch.ones(3, 4, 2).permute(2, 0, 1))
