@@ -111,16 +111,34 @@ void check_normalized(const Tensor& input, IntList shape, const Tensor& weight, 
                    str(shape).substr(1, str(shape).size() - 2).c_str(), str(input.sizes()).c_str());
 }
 
-/// The dtype of the statistics.
-DType check_layer(const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias) {
+/// The rule of layer normalisation, with so many statistics.
+void normalizes_layer(KernelCall& call, const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias, double eps, int statistics) {
     check_normalized(input, shape, weight, bias);
     KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"LayerNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
-    return statistics_type(input, {&weight, &bias});
+    const DType type = statistics_type(input, {&weight, &bias});
+    normalizes(call, input, last_dims(input.dim(), shape.size()), weight, bias, eps);
+    call.input(0).order = KernelCall::Order::Rows;
+    call.gives(input.sizes(), input.dtype());
+    gives_statistics(call, type, statistics);
 }
 
 double rms_eps(const Tensor& input, std::optional<double> given) {
     return given.value_or(to_real(input.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07);
 }
+
+/// The rule of root-mean-square normalisation; 1 / the root is a result if it is wanted.
+void normalizes_by_root(KernelCall& call, const Tensor& input, IntList shape, const Tensor& weight, std::optional<double> eps, bool root) {
+    check_normalized(input, shape, weight, Tensor());
+    KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
+    normalizes(call, input, last_dims(input.dim(), shape.size()), weight, Tensor(), rms_eps(input, eps));
+    call.input(0).order = KernelCall::Order::Rows;
+    call.gives(input.sizes(), input.dtype());
+    if (root) call.gives_of_row(value_type(input.dtype())).if_nothing(__builtin_nan(""));
+}
+constexpr auto rms_row = [](auto x, auto weight, auto, auto length, auto eps) {
+    auto rstd = rsqrt(row_sum(x * x) / length + eps);
+    return std::pair(affine(x * rstd, weight, Sym()), rstd);
+};
 
 /// (x - mean) * rstd; with no mean, of root-mean-square normalisation, x * rstd.
 Tensor hat_of(const Tensor& x, const Tensor& mean_, const Tensor& rstd) { return mul(mean_.defined() ? sub(x, mean_) : x, rstd); }
@@ -271,11 +289,7 @@ OPERATORS(normalization) {
     declare("native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over the last dimensions (Ba et al., 2016); also mean and 1 / deviation"), in(space::Torch), no_out(),
         rows([](KernelCall& call, const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
-            const DType type = check_layer(input, normalized_shape, weight, bias);
-            normalizes(call, input, last_dims(input.dim(), normalized_shape.size()), weight, bias, eps);
-            call.input(0).order = KernelCall::Order::Rows;
-            call.gives(input.sizes(), input.dtype());
-            gives_statistics(call, type, 2);
+            normalizes_layer(call, input, normalized_shape, weight, bias, eps, 2);
         }, normalized_row),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, double eps, Tensor result1, Tensor result2, Wanted wanted) {
             Tensor gi, gw, gb, g = grad;
@@ -289,14 +303,17 @@ OPERATORS(normalization) {
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),
     });
+    declare("_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> Tensor", {
+        doc("Normalised over the last dimensions, without what a gradient needs"), in(space::Hidden), no_out(), not_differentiable(),
+        rows([](KernelCall& call, const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
+            normalizes_layer(call, input, normalized_shape, weight, bias, eps, 0);
+        }, normalized_row),
+    });
     declare("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor", {
         doc("Normalised over the last dimensions (Ba et al., 2016)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps, bool) {
             // Where nobody sees the parts, the numbers for a gradient need not be made.
-            if (runs_plainly({&input, &weight, &bias})) {
-                check_layer(input, normalized_shape, weight, bias);
-                return std::get<0>(_normalized(contiguous(input), mask_dims(last_dims(input.dim(), normalized_shape.size()), input.dim()), weight, bias, eps, 0));
-            }
+            if (runs_plainly({&input, &weight, &bias})) return _layer_norm(input, normalized_shape, weight, bias, eps);
             return std::get<0>(native_layer_norm(input, normalized_shape, weight, bias, eps));
         }),
         refuses("torch.layer_norm(torch.ones(2, 3), [4])", "RuntimeError: Given normalized_shape"),
@@ -304,16 +321,8 @@ OPERATORS(normalization) {
     declare("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", {
         doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019); also 1 / that root"), in(space::Torch | space::Hidden), no_out(),
         rows([](KernelCall& call, const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
-            check_normalized(input, normalized_shape, weight, Tensor());
-            KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
-            normalizes(call, input, last_dims(input.dim(), normalized_shape.size()), weight, Tensor(), rms_eps(input, eps));
-            call.input(0).order = KernelCall::Order::Rows;
-            call.gives(input.sizes(), input.dtype());
-            call.gives_of_row(value_type(input.dtype())).if_nothing(__builtin_nan(""));
-        }, [](auto x, auto weight, auto, auto length, auto eps) {
-            auto rstd = rsqrt(row_sum(x * x) / length + eps);
-            return std::pair(affine(x * rstd, weight, Sym()), rstd);
-        }),
+            normalizes_by_root(call, input, normalized_shape, weight, eps, true);
+        }, rms_row),
         derivative("input, weight", GIVEN(Tensor grad, Tensor input, IntList normalized_shape, Tensor weight, std::optional<double> eps, Tensor result1, Wanted wanted) {
             if (!grad.defined()) return std::tuple<Tensor, Tensor>();
             uint64_t mask = last_dims(input.dim(), normalized_shape.size());
@@ -325,13 +334,20 @@ OPERATORS(normalization) {
             return std::tuple<Tensor, Tensor>(gi, std::get<0>(through_parameters(grad, input, Tensor(), rstd, lead, wanted[1], false)));
         }),
     });
+    declare("_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> Tensor", {
+        doc("Divided by the root of the mean square over the last dimensions, without what a gradient needs"), in(space::Hidden), no_out(), not_differentiable(),
+        rows([](KernelCall& call, const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
+            normalizes_by_root(call, input, normalized_shape, weight, eps, false);
+        }, rms_row),
+    });
     declare("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", {
         doc("Divided by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019)"), in(space::Torch), no_out(),
         composition([](const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
             KINDLING_CHECK(Value, input.dim() >= static_cast<int64_t>(normalized_shape.size()) || (weight.defined() && weight.sizes() != normalized_shape), "Input tensor must have at least %zu dimensions, but got %ld", normalized_shape.size(), input.dim());
             check_normalized(input, normalized_shape, weight, Tensor());
             KINDLING_CHECK(NotImplemented, category(input.dtype()) >= 2, "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
-            if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype())) return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+            if (is_floating(input.dtype()) && (!weight.defined() || weight.dtype() == input.dtype()))
+                return runs_plainly({&input, &weight}) ? _rms_norm(input, normalized_shape, weight, eps) : std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
             Tensor x = is_half(input.dtype()) ? to(input, DType::Float32) : input;
             Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(rms_eps(input, eps))));
             Tensor y = mul(x, rstd);
