@@ -28,6 +28,13 @@ library::RandomOut out_of(const Tensor& tensor) {
     return out;
 }
 
+/// All of one dtype, for which there is a kernel.
+void need_floats_alike(const Tensor& first, std::initializer_list<const Tensor*> others, const char* operation) {
+    for (const Tensor* each : others)
+        KINDLING_CHECK(Runtime, each->dtype() == first.dtype(), "Found dtype %s but expected %s", scalar_type_name(each->dtype()), scalar_type_name(first.dtype()));
+    KINDLING_CHECK(NotImplemented, first.dtype() == DType::Float32 || first.dtype() == DType::Float64, "\"%s_cpu\" not implemented for '%s'", operation, scalar_type_name(first.dtype()));
+}
+
 void need_float(const Tensor& self, const char* name) {
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
 }
@@ -396,9 +403,9 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return mul(grad, _standard_gamma_grad(self, result)); }),
     });
     declare("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", {
-        doc("d(sample)/d(shape) of a gamma number"), takes(kind::Floats), in(space::Torch), not_differentiable(),
+        doc("d(sample)/d(shape) of a gamma number"), in(space::Torch), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& output) {
-            KINDLING_CHECK(Runtime, output.dtype() == self.dtype(), "Found dtype %s but expected %s", scalar_type_name(output.dtype()), scalar_type_name(self.dtype()));
+            need_floats_alike(self, {&output}, "_standard_gamma_grad");
             Sizes sizes = broadcast_sizes(self.sizes(), output.sizes(), "_standard_gamma_grad");
             for (const Tensor* each : {&self, &output}) call.reads(expand(*each, sizes));
             call.gives(sizes, self.dtype());
@@ -407,11 +414,10 @@ OPERATORS(random) {
         }),
     });
     declare("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", {
-        doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"), takes(kind::Floats),
+        doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"),
         in(space::Torch), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& x, const Tensor& alpha, const Tensor& total) {
-            for (const Tensor* each : {&alpha, &total})
-                KINDLING_CHECK(Runtime, each->dtype() == x.dtype(), "Found dtype %s but expected %s", scalar_type_name(each->dtype()), scalar_type_name(x.dtype()));
+            need_floats_alike(x, {&alpha, &total}, "_dirichlet_grad");
             Sizes sizes = broadcast_sizes(broadcast_sizes(x.sizes(), alpha.sizes(), "_dirichlet_grad"), total.sizes(), "_dirichlet_grad");
             for (const Tensor* each : {&x, &alpha, &total}) call.reads(expand(*each, sizes));
             call.gives(sizes, x.dtype());

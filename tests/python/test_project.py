@@ -299,24 +299,27 @@ def test_no_static_construction_in_sources():
     assert [str(path.relative_to(ROOT)) for path, text in code.items() if banned.search(text)] == []
 
 
-def test_the_documented_operator_is_accepted(tmp_path):
-    """The file in docs/adding-an-operator.md, as it stands, passes the generator and the compiler."""
+@pytest.mark.parametrize("name", ["squareplus", "mean_square", "stretch"])
+def test_the_documented_operators_are_accepted(tmp_path, name):
+    """The files in docs/adding-an-operator.md, as they stand, pass the generator and the compiler: one file an operator."""
     text = (ROOT / "docs" / "adding-an-operator.md").read_text()
-    (code,) = re.findall(r"^```cpp\n(.*?)^```$", text, re.M | re.S)
-    assert len(code.strip().splitlines()) <= 15
-    family = tmp_path / "squareplus.cpp"
+    files = {re.search(r"^OPERATORS\((\w+)\)", code, re.M)[1]: code for code in re.findall(r"^```cpp\n(.*?)^```$", text, re.M | re.S)}
+    assert list(files) == ["squareplus", "mean_square", "stretch"]
+    code = files[name]
+    assert len(code.strip().splitlines()) <= {"squareplus": 15, "mean_square": 20, "stretch": 26}[name]
+    family = tmp_path / f"{name}.cpp"
     family.write_text(code)
     families = sorted((ROOT / "operators").glob("*.cpp"))
     generated = tmp_path / "generated"
     run(sys.executable, ROOT / "tools" / "generate.py", generated, *families, family)
     declared = json.loads((generated / "operators.json").read_text())
-    (mine,) = [operator for operator in declared if operator["name"] == "squareplus"]
-    assert mine["inplace"] and mine["out"] and mine["differentiable"]
-    assert re.search(r"\bsquareplus\(", (generated / "functions.h").read_text())
+    (mine,) = [operator for operator in declared if operator["name"] == name]
+    assert mine["out"] and mine["differentiable"] and mine["inplace"] == (name == "squareplus")
+    assert re.search(rf"\b{name}\(", (generated / "functions.h").read_text())
     flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     run(CXX, *flags, "-I", ROOT, "-I", tmp_path, family)
     family.write_text(code.replace('doc("', 'alias("'))
     refused = subprocess.run(
         [sys.executable, ROOT / "tools" / "generate.py", generated, *families, family], capture_output=True, text=True
     )
-    assert refused.returncode != 0 and "squareplus has no doc" in refused.stderr + refused.stdout
+    assert refused.returncode != 0 and f"{name} has no doc" in refused.stderr + refused.stdout
