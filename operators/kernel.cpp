@@ -416,7 +416,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     {
         Unlocked unlocked(work_of(call, results) > long_work);
         for (int i = 0; i < call.result_count; i++)
-            if (const Array& zeros = arrays[call.read_count + i]; zeros.defined() && call.result(i).zeros) {
+            if (const Array& zeros = arrays[call.read_count + i]; zeros.defined() && zeros.numel() && call.result(i).zeros) {
                 if (zeros.impl()->non_overlapping_dense) std::memset(zeros.data(), 0, static_cast<size_t>(zeros.numel()) * zeros.element_size());
                 else copy_into(results[i], wrap_number(Scalar(0)));   // an out= with gaps
             }
