@@ -14,29 +14,29 @@ namespace kindling {
 namespace {
 
 /// A fresh result of these sizes.
-KernelCall::Result& of(KernelCall& call, IntList sizes, DType dtype, const std::optional<Device>& device) {
+KernelCall::Result& gives_fresh(KernelCall& call, IntList sizes, DType dtype, const std::optional<Device>& device) {
     call.on(or_default(device));
     return call.gives(sizes, or_default(dtype)).written_as_it_lies();
 }
 /// Of a tensor's dtype and device, unless others are given.
-KernelCall::Result& of(KernelCall& call, const Tensor& self, IntList sizes, DType dtype, const std::optional<Device>& device) {
-    return of(call, sizes, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
+KernelCall::Result& gives_fresh(KernelCall& call, const Tensor& self, IntList sizes, DType dtype, const std::optional<Device>& device) {
+    return gives_fresh(call, sizes, dtype == DType::None ? self.dtype() : dtype, device.value_or(self.device()));
 }
 /// Of its shape and memory format, too.
-KernelCall::Result& like(KernelCall& call, const Tensor& self, DType dtype, const std::optional<Device>& device, const std::optional<MemoryFormat>& format) {
-    KernelCall::Result& result = of(call, self, self.sizes(), dtype, device);
+KernelCall::Result& gives_like(KernelCall& call, const Tensor& self, DType dtype, const std::optional<Device>& device, const std::optional<MemoryFormat>& format) {
+    KernelCall::Result& result = gives_fresh(call, self, self.sizes(), dtype, device);
     const MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
     return wanted == MemoryFormat::Preserve ? result.preserves(self) : result.laid_out(format_strides(self.sizes(), wanted));
 }
 
 constexpr auto as_it_begins = [](const Array&) {};   // uninitialised, or zeros if the rule says so
-/// A number for a loop over a result of `dtype`.
-void add_number(KernelCall& call, const Scalar& value, DType dtype) {
+/// A number as a loop over memory of `dtype` takes it.
+Immediate immediate_of(const Scalar& value, DType dtype) {
     const DType type = value_type(dtype);
-    if (value.is_complex()) call.number(type, value.to_complex());
-    else if (value.is_float()) call.number(type, value.to_double());
-    else if (value.kind() == Scalar::Kind::UInt) call.number(type, static_cast<uint64_t>(value.to_int()));
-    else call.number(type, value.to_int());
+    if (value.is_complex()) return Immediate::of(type, value.to_complex());
+    if (value.is_float()) return Immediate::of(type, value.to_double());
+    if (value.kind() == Scalar::Kind::UInt) return Immediate::of(type, static_cast<uint64_t>(value.to_int()));
+    return Immediate::of(type, value.to_int());
 }
 /// The result that was just given is this number everywhere.
 void fills(KernelCall& call, const Scalar& value) {
@@ -44,7 +44,7 @@ void fills(KernelCall& call, const Scalar& value) {
     const bool rounds = checked_numel(result.sizes) == 1 && is_narrow(result.dtype) && value.is_real();  // as torch
     if (!call.on_meta() && !rounds) check_fits(value, result.dtype);
     call.along(result.sizes, 0, DType::None);
-    add_number(call, value, result.dtype);
+    call.number(value_type(result.dtype), immediate_of(value, result.dtype));
 }
 constexpr auto number_itself = [](auto value) { return value; };
 
@@ -78,8 +78,8 @@ Tensor zeroed(Tensor fresh) {
 }
 
 /// start, start + step, ...: a loop over the index of a vector, in doubles for floating numbers (as torch: in the accumulate type).
-template <class T> void counts(KernelCall& call, int64_t count, DType dtype, const std::optional<Device>& device, T start, T step) {
-    of(call, Sizes{count}, dtype, device);
+template <class T> void gives_range(KernelCall& call, int64_t count, DType dtype, const std::optional<Device>& device, T start, T step) {
+    gives_fresh(call, Sizes{count}, dtype, device);
     call.along(Sizes{count}, 0, DType::None);
     const DType inner = std::is_same_v<T, double> ? DType::Float64 : DType::Int64;
     call.number(inner, start);
@@ -138,8 +138,8 @@ void arange_of(KernelCall& call, const Scalar& start, const Scalar& end, const S
         KINDLING_CHECK(Runtime, size >= 0 && size <= 9.2e18, "invalid size, possible overflow?");
         count = static_cast<int64_t>(size);
     }
-    if (is_floating(dtype)) counts(call, count, dtype, device, first, stride);
-    else counts(call, count, dtype, device, start.to_int(), step.to_int());
+    if (is_floating(dtype)) gives_range(call, count, dtype, device, first, stride);
+    else gives_range(call, count, dtype, device, start.to_int(), step.to_int());
 }
 
 /// start, start + step, ... up to end, which is one of them if it is met.
@@ -164,8 +164,8 @@ void range_of(KernelCall& call, const Scalar& start, const Scalar& end, const Sc
     double size = (last - first) / stride + 1;
     KINDLING_CHECK(Runtime, size >= 0 && size <= 9.2e18, "invalid size, possible overflow?");
     int64_t count = static_cast<int64_t>(size);
-    if (whole) counts(call, count, dtype, device, start.to_int(), step.to_int());
-    else counts(call, count, dtype, device, first, stride);
+    if (whole) gives_range(call, count, dtype, device, start.to_int(), step.to_int());
+    else gives_range(call, count, dtype, device, first, stride);
 }
 
 DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c) {
@@ -184,7 +184,7 @@ OPERATORS(creation) {
         kernel([](KernelCall& call, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "unsupported memory format Preserve");
             checked_numel(size);
-            KernelCall::Result& result = of(call, size, dtype, device);
+            KernelCall::Result& result = gives_fresh(call, size, dtype, device);
             if (memory_format && memory_format != MemoryFormat::Contiguous) result.laid_out(format_strides(size, *memory_format));
         }, as_it_begins),
     });
@@ -192,7 +192,7 @@ OPERATORS(creation) {
         doc("Uninitialised memory with the given strides"), takes_float8(), not_differentiable(), no_out(),
         kernel([](KernelCall& call, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
-            of(call, size, dtype, device).laid_out(stride);
+            gives_fresh(call, size, dtype, device).laid_out(stride);
         }, as_it_begins),
     });
     declare("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
@@ -210,39 +210,39 @@ OPERATORS(creation) {
                 strides[static_cast<size_t>(dim)] = step;
                 step *= std::max<int64_t>(size[static_cast<size_t>(dim)], 1);
             }
-            of(call, size, dtype, device).laid_out(strides);
+            gives_fresh(call, size, dtype, device).laid_out(strides);
         }, as_it_begins),
     });
     declare("empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Uninitialised memory of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
-            like(call, self, dtype, device, format);
+            gives_like(call, self, dtype, device, format);
         }, as_it_begins),
     });
     declare("zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Zeros"), takes_float8(), not_differentiable(),
         kernel([](KernelCall& call, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            of(call, size, dtype, device).zeroed();
+            gives_fresh(call, size, dtype, device).zeroed();
         }, as_it_begins),
         example("torch.zeros(2, 3, dtype=torch.int64)"),
     });
     declare("zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Zeros of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
-            like(call, self, dtype, device, format).zeroed();
+            gives_like(call, self, dtype, device, format).zeroed();
         }, as_it_begins),
     });
     declare("ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Ones"), takes_float8(), not_differentiable(),
         elements([](KernelCall& call, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            of(call, size, dtype, device);
+            gives_fresh(call, size, dtype, device);
             fills(call, 1);
         }, number_itself),
     });
     declare("ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Ones of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         elements([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
-            like(call, self, dtype, device, format);
+            gives_like(call, self, dtype, device, format);
             fills(call, 1);
         }, number_itself),
     });
@@ -252,54 +252,54 @@ OPERATORS(creation) {
             if (dtype == DType::None)
                 dtype = fill_value.is_bool() ? DType::Bool : fill_value.is_integral() ? DType::Int64
                         : fill_value.is_complex() ? to_complex(default_dtype()) : default_dtype();
-            of(call, size, dtype, device);
+            gives_fresh(call, size, dtype, device);
             fills(call, fill_value);
         }, number_itself),
     });
     declare("full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("One number everywhere, of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         elements([](KernelCall& call, const Tensor& self, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
-            like(call, self, dtype, device, format);
+            gives_like(call, self, dtype, device, format);
             fills(call, fill_value);
         }, number_itself),
     });
     declare("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uninitialised memory of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            of(call, self, size, dtype, device);
+            gives_fresh(call, self, size, dtype, device);
         }, as_it_begins),
     });
     declare("new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uninitialised memory with the given strides"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
-            of(call, self, size, dtype, device).laid_out(stride);
+            gives_fresh(call, self, size, dtype, device).laid_out(stride);
         }, as_it_begins),
     });
     declare("new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Zeros of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            of(call, self, size, dtype, device).zeroed();
+            gives_fresh(call, self, size, dtype, device).zeroed();
         }, as_it_begins),
     });
     declare("new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Ones of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         elements([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            of(call, self, size, dtype, device);
+            gives_fresh(call, self, size, dtype, device);
             fills(call, 1);
         }, number_itself),
     });
     declare("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("One number everywhere, of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         elements([](KernelCall& call, const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            of(call, self, size, dtype, device);
+            gives_fresh(call, self, size, dtype, device);
             fills(call, fill_value);
         }, number_itself),
     });
     declare("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("A 0-d tensor"), takes_float8(), not_differentiable(), no_out(),
         elements([](KernelCall& call, const Scalar& s, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            of(call, {}, dtype, device);
+            gives_fresh(call, {}, dtype, device);
             fills(call, s);
         }, number_itself),
     });
@@ -435,10 +435,7 @@ OPERATORS(creation) {
                 const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
                     b.output(cast(b.scalar(value_type(dtype)), dtype));
                 });
-                Immediate number = value.is_complex()      ? Immediate::of(value_type(self.dtype()), value.to_complex())
-                                   : value.is_float()      ? Immediate::of(value_type(self.dtype()), value.to_double())
-                                   : value.kind() == Scalar::Kind::UInt ? Immediate::of(value_type(self.dtype()), static_cast<uint64_t>(value.to_int()))
-                                                           : Immediate::of(value_type(self.dtype()), value.to_int());
+                const Immediate number = immediate_of(value, dtype);
                 TensorImpl* header = self.impl();
                 run_loop(expression, self.sizes(), &header, 1, nullptr, 0, &number);
             }

@@ -167,18 +167,23 @@ void add_numbers(ExpressionBuilder& builder, const KernelCall& call, Sym* argume
 
 void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& made) {
     const bool reduces = home.loop == LoopKind::Reduction;
-    auto finished = [&](const Expression& raw, ExpressionBuilder& builder, std::vector<Sym> inputs) {   // outputs in the results' dtypes
+    auto inputs_of = [&](ExpressionBuilder& builder) {      // one that is not given has no place in the loop
+        std::vector<Sym> inputs;
+        for (int i = 0; i < call.read_count; i++)
+            if (call.input(i).tensor) inputs.push_back(builder.input(call.input(i).dtype));
+        return inputs;
+    };
+    // As many values as the rule has results, in their dtypes where they are stored.
+    auto results_of = [&](const Expression& raw, ExpressionBuilder& builder, const std::vector<Sym>& inputs, bool stored) {
         Sym numbers[KernelCall::max_numbers];
         for (int i = 0; i < raw.scalar_count; i++) numbers[i] = builder.scalar(i, call.number_types[i]);
         int which = 0;
         for (const Sym& value : builder.append(raw, inputs.data(), numbers))
-            if (which < call.result_count) builder.output(cast(value, call.result(which++).dtype));
+            if (which < call.result_count) builder.output(stored ? cast(value, call.result(which).dtype) : value), which++;
         return builder.finish();
     };
-    ExpressionBuilder builder;
-    std::vector<Sym> inputs;
-    for (int i = 0; i < call.read_count; i++)     // an input that is not given has no place in the loop
-        if (call.input(i).tensor) inputs.push_back(builder.input(call.input(i).dtype));
+    ExpressionBuilder builder, outer;
+    const std::vector<Sym> inputs = inputs_of(builder);
     Sym arguments[most_arguments];
     for (int i = 0, given = 0; i < call.read_count; i++)
         if (call.input(i).tensor) {
@@ -189,24 +194,11 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
     home.scalar_build(builder, arguments);
     Expression raw = builder.finish();
     if (!reduces && home.loop != LoopKind::Scan) {
-        ExpressionBuilder outer;
-        std::vector<Sym> again;
-        for (int i = 0; i < call.read_count; i++)
-            if (call.input(i).tensor) again.push_back(outer.input(call.input(i).dtype));
-        made.map = finished(raw, outer, again);
+        made.map = results_of(raw, outer, inputs_of(outer), true);
         return;
     }
-    if (reduces && !home.finish_build && raw.outputs.size() > static_cast<size_t>(call.result_count)) {   // what the rule does not ask for
-        ExpressionBuilder fewer;
-        std::vector<Sym> again;
-        Sym numbers[KernelCall::max_numbers];
-        for (int i = 0; i < call.read_count; i++)
-            if (call.input(i).tensor) again.push_back(fewer.input(call.input(i).dtype));
-        for (int i = 0; i < raw.scalar_count; i++) numbers[i] = fewer.scalar(i, call.number_types[i]);
-        std::vector<Sym> values = fewer.append(raw, again.data(), numbers);
-        for (int i = 0; i < call.result_count; i++) fewer.output(values[static_cast<size_t>(i)]);
-        raw = fewer.finish();
-    }
+    if (reduces && !home.finish_build && raw.outputs.size() > static_cast<size_t>(call.result_count))
+        raw = results_of(raw, outer, inputs_of(outer), false);   // the rest nobody asks for
     made.map = std::move(raw);
     if (!reduces) return;
     std::vector<DType> reduced;                    // mean and variance are two values of one
@@ -218,7 +210,7 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
     for (size_t i = 0; i < reduced.size() && !home.finish_build; i++)
         made.has_finish |= value_type(call.result(static_cast<int>(i)).dtype) != reduced[i];
     if (!made.has_finish) return;
-    ExpressionBuilder first, outer;
+    ExpressionBuilder first;
     std::vector<Sym> values, again;
     for (DType type : reduced) values.push_back(first.input(type)), again.push_back(outer.input(type));
     if (home.finish_build) {
@@ -227,7 +219,7 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
         home.finish_build(first, arguments);
     } else
         for (const Sym& value : values) first.output(value);
-    made.finish = finished(first.finish(), outer, again);
+    made.finish = results_of(first.finish(), outer, again, true);
     bool only_stored = true;                       // what a store does anyhow
     for (size_t i = 0; i < made.finish.outputs.size(); i++) {
         const Node& node = made.finish.nodes[static_cast<size_t>(made.finish.outputs[i])];
@@ -365,15 +357,15 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     run(kernel);
 }
 
-/// Memory for results that can not be computed in place. What nobody needs is not touched.
-struct Apart {
-    Apart() {}
-    Apart(const Apart&) = delete;
-    ~Apart() { for (int i = 0; made >> i; i++) if (made >> i & 1) tensors[i].~Tensor(); }
-    bool has(int i) const { return made >> i & 1; }
-    void set(int i, Tensor tensor) { new (tensors + i) Tensor(std::move(tensor)); made |= 1u << i; }
-    union { Tensor tensors[KernelCall::max_results]; };
-    uint32_t made = 0;
+/// As many tensors as there are results. Places that are not filled are not touched, neither are they cleared at the end.
+struct Tensors {
+    Tensors() {}
+    Tensors(const Tensors&) = delete;
+    ~Tensors() { for (int i = 0; filled >> i; i++) if (has(i)) each[i].~Tensor(); }
+    bool has(int i) const { return filled >> i & 1; }
+    void set(int i, Tensor tensor) { new (each + i) Tensor(std::move(tensor)); filled |= 1u << i; }
+    union { Tensor each[KernelCall::max_results]; };
+    uint32_t filled = 0;
 };
 
 void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
@@ -396,7 +388,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         } else if (read.order == KernelCall::Order::Rows && !read.tensor->contiguous) replace(read, contiguous(Tensor::share(read.tensor)));
         arrays[count] = Array(read.tensor);
     }
-    Apart apart;
+    Tensors apart;                               // memory for results that can not be computed in place
     for (int i = 0; i < call.result_count; i++, count++) {
         if (!results[i].defined()) continue;
         const KernelCall::Result& result = call.result(i);
@@ -404,7 +396,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         const bool lies_so = result.exact ? results[i].strides() == IntList(result.strides) : result.any_strides || results[i].impl()->contiguous;
         if (computed != results[i].dtype() || !lies_so)
             apart.set(i, result.exact ? make_tensor(result.sizes, result.strides, computed) : make_tensor(result.sizes, computed));
-        const Tensor& target = apart.has(i) ? apart.tensors[i] : results[i];
+        const Tensor& target = apart.has(i) ? apart.each[i] : results[i];
         if (result.begins.defined() && target.numel()) copy_into(target, result.begins);
         arrays[count] = Array(target.impl());
     }
@@ -423,7 +415,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         op.functional->compute(call.plan(), arrays, Span<Array>(list), much.defined() ? much.data() : few);
     }
     for (int i = 0; i < call.result_count; i++)
-        if (apart.has(i)) copy_into(results[i], apart.tensors[i]);
+        if (apart.has(i)) copy_into(results[i], apart.each[i]);
 }
 
 void compute(const Operator& op, KernelCall& call, Tensor* results) {
@@ -431,16 +423,6 @@ void compute(const Operator& op, KernelCall& call, Tensor* results) {
     if (op.functional->loop != LoopKind::None) run_loop_body(op, call, results);
     else run_compute(op, call, results);
 }
-
-/// Results while they are computed. Only as many as there are get touched.
-struct Made {
-    Made() {}
-    Made(const Made&) = delete;
-    ~Made() { while (count) tensors[--count].~Tensor(); }
-    void add(Tensor tensor) { new (tensors + count++) Tensor(std::move(tensor)); }
-    union { Tensor tensors[KernelCall::max_results]; };
-    int count = 0;
-};
 
 void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
     const Operator& home = *op.functional;
@@ -467,15 +449,15 @@ void run_kernel(const Operator& op, Value* arguments, Value* results) {
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
     if (call.declined && !(call.result_count && call.on_meta())) return op.functional->otherwise(op, arguments, results);
-    Made made;
+    Tensors made;
     for (int i = 0; i < call.result_count; i++) {
         const KernelCall::Result& result = call.result(i);
-        if (result.dtype == DType::None) made.add(Tensor());
-        else made.add(result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device));
+        if (result.dtype == DType::None) made.set(i, Tensor());
+        else made.set(i, result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device));
     }
-    compute(op, call, made.tensors);
-    for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made.tensors[i]));
-    made.count = 0;
+    compute(op, call, made.each);
+    for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made.each[i]));
+    made.filled = 0;                             // what was moved from needs no destructor
     for (size_t i = static_cast<size_t>(call.result_count); i < op.schema->results.size(); i++) results[i] = Value::own(Tensor());
 }
 

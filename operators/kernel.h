@@ -118,7 +118,8 @@ public:
     Result& gives_of_row(DType dtype, bool keepdim = true);
     void scans(const Tensor& tensor, int64_t dim, Scan kind, DType inside);
     /// The next run-time number that the bodies take, in this dtype: what it is does not change the expression.
-    template <class T> void number(DType type, T value) { new (numbers() + number_count) Immediate(Immediate::of(type, value)), number_types[number_count++] = type; }
+    template <class T> void number(DType type, T value) { number(type, Immediate::of(type, value)); }
+    void number(DType type, Immediate value) { new (numbers() + number_count) Immediate(value), number_types[number_count++] = type; }
     /// The next argument of the bodies that chooses among expressions: a flag, or a small number.
     void choice(int64_t value) { choices[choice_count++] = static_cast<uint8_t>(value); }
 

@@ -3,6 +3,7 @@
 #include "generated/functions.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
+#include "operators/reduce.h"
 
 namespace kindling {
 namespace {
@@ -51,12 +52,6 @@ Sizes mask_dims(uint64_t mask, int64_t ndim) {
     return dims;
 }
 
-double row_length(const Tensor& x, uint64_t mask) {
-    double length = 1;
-    for (int64_t d = 0; d < x.dim(); d++) if (mask >> d & 1) length *= static_cast<double>(x.size(d));
-    return length;
-}
-
 // ---- bodies: of half types in float
 
 Sym affine(Sym y, const Sym& weight, const Sym& bias) {
@@ -79,7 +74,7 @@ void normalizes(KernelCall& call, const Tensor& x, uint64_t mask, const Tensor& 
     call.reads_as_it_lies(x);
     call.reads_as_it_lies(weight);
     call.reads_as_it_lies(bias);
-    call.number(inside, row_length(x, mask));
+    call.number(inside, count_in(x.sizes(), mask));
     call.number(inside, eps);
 }
 /// Mean (of nothing 0, as in torch), 1 / deviation and variance, as many as are wanted.
@@ -219,7 +214,7 @@ OPERATORS(normalization) {
             check_floating({&grad, &input, &mean, &rstd, &weight}, "_normalized_backward");
             call.along(input, mask, value_type(input.dtype()));
             for (const Tensor* each : {&grad, &input, &mean, &rstd, &weight}) call.reads_as_it_lies(*each);
-            call.number(value_type(input.dtype()), row_length(input, mask));
+            call.number(value_type(input.dtype()), count_in(input.sizes(), mask));
             call.gives(input.sizes(), input.dtype()).preserves(input);
         }, [](auto g, auto x, auto mean, auto rstd, auto weight, auto length) {
             auto hat = standardized(x, mean, rstd), dy = affine(g, weight, Sym()), second = row_sum(dy * hat) / length;

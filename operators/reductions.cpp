@@ -35,13 +35,6 @@ void truth_of(KernelCall& call, const Tensor& self, Combine combine, uint64_t ma
     reduce_one(call, self, combine, DType::Bool, self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool, mask, keepdim);
 }
 
-int64_t count_in(IntList sizes, uint64_t mask) {
-    int64_t count = 1;
-    for (size_t i = 0; i < sizes.size(); i++)
-        if (mask >> i & 1) count *= sizes[i];
-    return count;
-}
-
 void need_elements(const Tensor& self, uint64_t mask, const char* operation) {
     for (size_t i = 0; i < self.sizes().size(); i++)
         KINDLING_CHECK(Index, !(mask >> i & 1) || self.sizes()[i] != 0,
