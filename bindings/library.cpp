@@ -79,7 +79,7 @@ static PyObject* add_python_kernel(PyObject*, PyObject* args) {
     });
 }
 
-/// _C._operator_facts(name, overload): (body, composite, has a derivative, registered from Python, [layers with kernels]); None if there is none.
+/// _C._operator_facts(name, overload): (body, composite, has a derivative, registered from Python, [layers with kernels], {traits}); None if there is none.
 static PyObject* operator_facts(PyObject*, PyObject* args) {
     const char *name, *overload;
     if (!PyArg_ParseTuple(args, "ss", &name, &overload)) return nullptr;
@@ -96,9 +96,15 @@ static PyObject* operator_facts(PyObject*, PyObject* args) {
                 }
         static constexpr const char* bodies[] = {"pointwise", "composition", "kernel", "view"};
         const Operator* functional = op->functional ? op->functional : op;
-        return Py_BuildValue("(sOOON)", bodies[static_cast<int>(op->body)], op->composite ? Py_True : Py_False,
+#define TRAIT(name) #name "\0"
+        const char* each = KINDLING_TRAITS(TRAIT);
+#undef TRAIT
+        Object traits(checked(PySet_New(nullptr)));
+        for (uint32_t bit = 1; *each; bit <<= 1, each += strlen(each) + 1)
+            if (op->has(bit) && PySet_Add(traits.get(), Object(checked(PyUnicode_FromString(each))).get())) return nullptr;
+        return Py_BuildValue("(sOOONN)", bodies[static_cast<int>(op->body)], op->composite ? Py_True : Py_False,
                              functional->derivative_count || (functional->body == Body::Pointwise && !functional->has(trait::NotDifferentiable)) ? Py_True : Py_False,
-                             op->index == 0xffff ? Py_True : Py_False, layers);
+                             op->index == 0xffff ? Py_True : Py_False, layers, traits.take());
     });
 }
 

@@ -21,7 +21,7 @@ void (*retake_lock)(void*) = nullptr;
 /// which reads no more of it. Returns whether more than a shape is meta.
 [[gnu::cold]] static bool on_meta(const Operator& op, const Value* arguments) {
     const std::string& name = op.schema->name;
-    if (op.has(trait::ShapeByValue) && op.body == Body::Kernel)
+    if (op.has(trait::ShapeByValue) && op.body == Body::Kernel && name != "index")   // there it does so for masks alone
         fail(ErrorKind::NotImplemented, "aten::%s: the shape of its result depends on values, which Meta tensors do not have", name.c_str());
     const TensorImpl* first = nullptr;
     bool mixed = false, meta = op.list_count > 0, late = false;

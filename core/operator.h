@@ -36,7 +36,8 @@ enum class Promotion : uint8_t {
     TRAIT(RaisesByValue)     /* may raise because of values (cholesky, multinomial) */ \
     TRAIT(NotDifferentiable) /* results never require grad (comparisons, argmax) */ \
     TRAIT(NoDerivative)      /* results require grad as arguments do, and going backward raises */ \
-    TRAIT(Linear) \
+    TRAIT(NumberByValue)     /* gives a number or a bool that depends on values (item, equal) */ \
+    TRAIT(Linear)            /* in all its differentiable tensors together, with real factors; other arguments fixed. Every view is; not said of scalar bodies */ \
     TRAIT(Atomic)            /* a composition that autograd and modes see as one operator (it has a derivative) */ \
     TRAIT(NoInplace) \
     TRAIT(Inplace)           /* has an in-place form though it is not pointwise */ \

@@ -152,7 +152,7 @@ def _test_autograd(torch, op, args, kwargs, atol, rtol):
     facts = _C._operator_facts(op._opname if op.namespace == "aten" else op.name_in_core, op._raw)
     if not any(each.requires_grad for each in _tensors((args, kwargs))):
         return
-    _, composite, formula, registered, layers = facts
+    _, composite, formula, registered, layers, _ = facts
     if not composite and not formula and not any(layer == 4 for layer, _ in layers) or registered and not any(layer in (3, 4) for layer, _ in layers):
         raise RuntimeError(f"the operator {op.name()} has arguments that require grad, but no backward was registered for it: use "
                            "torch.library.register_autograd")

@@ -6,6 +6,16 @@ from kindling import _C
 _overloads = {}      # (name, overload) -> OpOverload
 
 
+# The tags of what the core knows: by traits of operators (core/operator.h).
+_TAGS = {"Random": "nondeterministic_seeded", "ShapeByValue": "dynamic_output_shape", "NumberByValue": "data_dependent_output"}
+
+
+def _tags_of(facts):
+    from kindling._keys import Tag
+
+    return [getattr(Tag, tag) for trait, tag in _TAGS.items() if facts and trait in facts[5]]
+
+
 class OpOverload:
     """One overload of an operator. Calling it goes to the core with nothing left to choose."""
 
@@ -51,7 +61,12 @@ class OpOverload:
     @property
     def tags(self):
         library = sys.modules.get("kindling.library")
-        return list(library._tags.get((self._core, self._raw), ())) if library else []
+        added = library._tags.get((self._core, self._raw), ()) if library else ()
+        return [*added, *_tags_of(_C._operator_facts(self._core, self._raw))]
+
+    @property
+    def _nondeterministic_seeded(self):
+        return any(tag.name == "nondeterministic_seeded" for tag in self.tags)
 
     @property
     def _core(self):

@@ -23,7 +23,7 @@ def kernels(op):
     facts = _C._operator_facts(name, overload)
     if facts is None:
         return {}
-    body, composite, formula, registered, _ = facts
+    body, composite, formula, registered, *_ = facts
     found = {}
     if not registered:
         if composite:

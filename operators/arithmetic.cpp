@@ -87,29 +87,29 @@ OPERATORS(arithmetic) {
         refuses("torch.div(torch.ones(2), 2, rounding_mode='up')", "RuntimeError: .*rounding_mode"),
     });
     declare("_div_trunc(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded towards zero"), in(space::Hidden), takes(kind::Integers | kind::Floats),
+        doc("self / other rounded towards zero"), raises_by_value(), in(space::Hidden), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return divided(x, y, Sym("trunc")); }), flags(trait::WideSecond),
         derivative("self, other", GIVEN(Tensor grad, IntList self_sizes, IntList other_sizes) {
             return std::tuple(zeros(self_sizes, grad.dtype()), zeros(other_sizes, grad.dtype()));
         }),
     });
     declare("_div_floor(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded down"), in(space::Hidden), takes(kind::Integers | kind::Floats),
+        doc("self / other rounded down"), raises_by_value(), in(space::Hidden), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return divided(x, y, Sym("floor")); }), flags(trait::WideSecond),
         derivative("self, other", GIVEN(Tensor grad, IntList self_sizes, IntList other_sizes) {
             return std::tuple(zeros(self_sizes, grad.dtype()), zeros(other_sizes, grad.dtype()));
         }),
     });
     declare("floor_divide(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded down"), no_derivative(), takes(kind::Integers | kind::Floats),
+        doc("self / other rounded down"), raises_by_value(), no_derivative(), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return floor_div(x, y); }), flags(trait::WideSecond),
     });
     declare("fmod.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded towards zero: it has self's sign"), flags(trait::NumberLast), takes(kind::Integers | kind::Floats),
+        doc("The remainder of self / other rounded towards zero: it has self's sign"), raises_by_value(), flags(trait::NumberLast), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return fmod(x, y); }),
     });
     declare("remainder.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"), takes(kind::Integers | kind::Floats),
+        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"), raises_by_value(), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return remainder(x, y); }),
     });
     declare("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {

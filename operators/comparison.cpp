@@ -197,7 +197,7 @@ OPERATORS(comparison) {
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
     });
     declare("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", {
-        doc("A 0-d tensor's number where the mask is set, self elsewhere"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
+        doc("A 0-d tensor's number where the mask is set, self elsewhere"), linear(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %ld dimension(s).", value.dim());
             if (!value.is_meta()) check_fits(value.item_scalar(), self.dtype());
@@ -223,13 +223,13 @@ OPERATORS(comparison) {
         }),
     });
     declare("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool", {
-        doc("Whether isclose holds everywhere"), not_differentiable(),
+        doc("Whether isclose holds everywhere"), number_by_value(), not_differentiable(),
         composition([](const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
             return all(isclose(self, other, rtol, atol, equal_nan)).item<bool>();
         }),
     });
     declare("equal(Tensor self, Tensor other) -> bool", {
-        doc("Whether shapes and all elements are equal"), not_differentiable(),
+        doc("Whether shapes and all elements are equal"), number_by_value(), not_differentiable(),
         composition([](const Tensor& self, const Tensor& other) {
             if (!(self.sizes() == other.sizes())) return false;
             return all(eq(self, other)).item<bool>();

@@ -49,7 +49,7 @@ template <class A, class B> DType joint_type(const A& a, const B& b) {
 
 OPERATORS(copying) {
     declare("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("A copy; keeps dense strides unless a memory format is given"), takes_float8(), no_out(),
+        doc("A copy; keeps dense strides unless a memory format is given"), linear(), takes_float8(), no_out(),
         kernel([](const Tensor& self, std::optional<MemoryFormat> memory_format) {
             return converted(self, self.dtype(), self.device(), chosen(memory_format));
         }),
@@ -64,7 +64,7 @@ OPERATORS(copying) {
         }),
     });
     declare("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", {
-        doc("Writes src into self, broadcast and converted"), takes_float8(), in(space::Method), keeps_conj(),
+        doc("Writes src into self, broadcast and converted"), linear(), takes_float8(), in(space::Method), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& src, bool) {
             KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
             TensorImpl *from = src.impl(), *to = self.impl();
@@ -88,7 +88,7 @@ OPERATORS(copying) {
         derivative("src", GIVEN(Tensor grad) { return grad; }),
     });
     declare("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", {
-        doc("What copy_ would leave in self"), takes_float8(), in(space::Hidden),
+        doc("What copy_ would leave in self"), linear(), takes_float8(), in(space::Hidden),
         kernel([](const Tensor& self, const Tensor& src, bool) {
             Tensor result = make_tensor(self.sizes(), like_strides(self, self.sizes(), MemoryFormat::Preserve), self.dtype(), self.device());
             expanded_strides(src.sizes(), src.strides(), self.sizes());
@@ -99,7 +99,7 @@ OPERATORS(copying) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("A copy of another dtype or on another device"), takes_float8(), in(space::Torch), no_out(),
+        doc("A copy of another dtype or on another device"), linear(), takes_float8(), in(space::Torch), no_out(),
         kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, bool,
                   std::optional<MemoryFormat> memory_format) {
             return converted(self, dtype == DType::None ? self.dtype() : dtype, device_or(device, self), chosen(memory_format));
@@ -140,7 +140,7 @@ OPERATORS(copying) {
         }),
     });
     declare("_local_scalar_dense(Tensor self) -> Scalar", {
-        doc("The number of a tensor of one element: what item() asks for, as a subclass sees it"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
+        doc("The number of a tensor of one element: what item() asks for, as a subclass sees it"), number_by_value(), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](const Tensor& self) { return self.item_scalar(); }),
         example("torch._local_scalar_dense(torch.tensor([1.5]))"),
     });

@@ -366,21 +366,21 @@ OPERATORS(creation) {
         }),
     });
     declare("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), raises_by_value(), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Tensor& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0 && end.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start.item_scalar(), end.item_scalar(), steps, dtype, layout, device, pin);
         }),
     });
     declare("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), raises_by_value(), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Tensor& start, const Scalar& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, start.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start.item_scalar(), end, steps, dtype, layout, device, pin);
         }),
     });
     declare("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Evenly spaced numbers between 0-d tensors"), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
+        doc("Evenly spaced numbers between 0-d tensors"), raises_by_value(), out_decides(), flags(trait::OutKeepsShape), in(space::Torch), not_differentiable(),
         composition([](const Scalar& start, const Tensor& end, int64_t steps, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin) {
             KINDLING_CHECK(Runtime, end.dim() == 0, "linspace only supports 0-dimensional start and end tensors");
             return linspace(start, end.item_scalar(), steps, dtype, layout, device, pin);
@@ -445,7 +445,7 @@ OPERATORS(creation) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", {
-        doc("A 0-d tensor's number everywhere, in place"), takes_float8(), in(space::Torch | space::Method),
+        doc("A 0-d tensor's number everywhere, in place"), linear(), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
             check_overlap(self, nullptr, 0);
@@ -465,7 +465,7 @@ OPERATORS(creation) {
         composition([](const Tensor& self, const Tensor& value) { return fill_(clone(self), value); }),
     });
     declare("zero_(Tensor(a!) self) -> Tensor(a!)", {
-        doc("Zeros, in place"), takes_float8(), in(space::Torch | space::Method),
+        doc("Zeros, in place"), linear(), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self) {
             clear(self);
             written(self);

@@ -56,9 +56,12 @@ Field refuses(const char* python, const char* error);
 
 inline Field flags(uint32_t bits) { return {Field::Kind::Flag, 0, bits}; }
 inline Field not_differentiable() { return flags(trait::NotDifferentiable); }
+/// Effects. tests/python/test_effects.py finds out what is true of each operator. A composition that is seen through has the
+/// effects of its parts, and need not repeat them.
 inline Field random_numbers() { return flags(trait::Random); }
 inline Field shape_by_value() { return flags(trait::ShapeByValue); }
 inline Field raises_by_value() { return flags(trait::RaisesByValue); }
+inline Field number_by_value() { return flags(trait::NumberByValue); }
 /// For what PyTorch has no formula either: results require grad, and backward raises.
 inline Field no_derivative() { return flags(trait::NoDerivative); }
 inline Field linear() { return flags(trait::Linear); }

@@ -84,7 +84,7 @@ void widen_row(const Array& table, int64_t row, float* to) {
 
 OPERATORS(embedding) {
     declare("embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor", {
-        doc("Rows of a table; the row padding_idx gets no gradient"), in(space::Torch), no_out(),
+        doc("Rows of a table; the row padding_idx gets no gradient"), linear(), raises_by_value(), in(space::Torch), no_out(),
         kernel([](KernelCall& call, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
             KINDLING_CHECK(Runtime, weight.dim() == 2, "'weight' must be 2-D");
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
@@ -126,7 +126,7 @@ OPERATORS(embedding) {
         }),
     });
     declare("embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
-        doc("Gradients added up in the rows they came from"), in(space::Torch), no_out(),
+        doc("Gradients added up in the rows they came from"), linear(), raises_by_value(), in(space::Torch), no_out(),
         kernel([](const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding_backward)", scalar_type_name(indices.dtype()));
             Tensor flat = reshape(to(indices, DType::Int64), {-1}), g = reshape(grad_output, {flat.numel(), grad_output.size(-1)});
@@ -149,7 +149,7 @@ OPERATORS(embedding) {
         }),
     });
     declare("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)", {
-        doc("Scales down the rows that are looked up to a norm of at most max_norm"), in(space::Torch), not_differentiable(),
+        doc("Scales down the rows that are looked up to a norm of at most max_norm"), raises_by_value(), in(space::Torch), not_differentiable(),
         kernel([](const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "Expected 2-dimensional tensor, but got %ld-dimensional tensor for argument #1 'self' (while checking arguments for embedding_renorm_)", self.dim());
             Tensor flat = std::get<0>(_unique2(reshape(indices, {-1})));
@@ -160,7 +160,7 @@ OPERATORS(embedding) {
         }),
     });
     declare("one_hot(Tensor self, int num_classes=-1) -> Tensor", {
-        doc("1 at the place of the class, 0 elsewhere"), in(space::Nn), not_differentiable(), shape_by_value(), no_out(),
+        doc("1 at the place of the class, 0 elsewhere"), raises_by_value(), in(space::Nn), not_differentiable(), shape_by_value(), no_out(),
         kernel([](const Tensor& self, int64_t num_classes) {
             KINDLING_CHECK(Runtime, self.dtype() == DType::Int64, "one_hot is only applicable to index tensor of type LongTensor.");
             if (self.numel() == 0) {
@@ -198,7 +198,7 @@ OPERATORS(embedding) {
         }),
     });
     declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, int padding_idx, bool sparse, bool scale_grad_by_freq) -> Tensor", {
-        doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"), in(space::Hidden), no_out(),
+        doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"), raises_by_value(), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count, const Tensor& per_sample_weights, int64_t padding_idx, bool, bool) {
             const DType wide = value_type(weight.dtype());
             reads_bags(call, weight, indices, bags, count);
@@ -256,7 +256,7 @@ OPERATORS(embedding) {
         }),
     });
     declare("_embedding_bag_max(Tensor weight, Tensor indices, Tensor bags, Tensor sizes, int padding_idx) -> (Tensor values, Tensor rows)", {
-        doc("Maxima of table rows by bag and the rows they stand in; the first of several. Empty bags have 0"), in(space::Hidden), no_out(),
+        doc("Maxima of table rows by bag and the rows they stand in; the first of several. Empty bags have 0"), raises_by_value(), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags, const Tensor& sizes, int64_t padding_idx) {
             reads_bags(call, weight, indices, bags, sizes.numel());
             const Sizes shape{sizes.numel(), weight.size(1)};

@@ -298,7 +298,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", {
-        doc("The inverse of the matrix whose Cholesky factor is given"), out_castable(), flags(trait::AutocastFloat),
+        doc("The inverse of the matrix whose Cholesky factor is given"), raises_by_value(), out_castable(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, bool upper) {
             need_square(self, "cholesky_inverse");
             need_kernel(self, "cholesky_inverse_out_cpu");
@@ -349,7 +349,7 @@ OPERATORS(factorizations) {
     });
     // ---- LU
     declare("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)", {
-        doc("The LU factors with row exchanges, packed; the exchanges; LAPACK's answer for each"),
+        doc("The LU factors with row exchanges, packed; the exchanges; LAPACK's answer for each"), raises_by_value(),
         kernel([](KernelCall& call, const Tensor& A, bool pivot, bool check_errors) {
             need_matrix(A, "torch.lu_factor");
             need_kernel(A, "lu_cpu");
@@ -380,11 +380,11 @@ OPERATORS(factorizations) {
         }),
     });
     declare("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)", {
-        doc("linalg_lu_factor_ex under its old name"), flags(trait::AutocastFloat), in(space::Torch), raises_by_value(),
+        doc("linalg_lu_factor_ex under its old name"), flags(trait::AutocastFloat), in(space::Torch),
         composition([](const Tensor& self, bool pivot, bool) { return linalg_lu_factor_ex(self, pivot, false); }),
     });
     declare("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", {
-        doc("P, L and U from what lu_factor gave"), in(space::Torch),
+        doc("P, L and U from what lu_factor gave"), raises_by_value(), in(space::Torch),
         kernel([](const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
             need_matrix(LU, "torch.lu_unpack", "LU_data");
             KINDLING_CHECK(Runtime, !unpack_pivots || pivots.dtype() == DType::Int32, "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor");
@@ -423,7 +423,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor", {
-        doc("The solution of A X = B (X A = B if not left; A^H for A if adjoint), with A as lu_factor gave it"),
+        doc("The solution of A X = B (X A = B if not left; A^H for A if adjoint), with A as lu_factor gave it"), raises_by_value(),
         kernel([](KernelCall& call, const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) { return lu_solved(call, LU, pivots, B, left, adjoint); },
                [](const Sides& how, const Array& LU, const Array& pivots, const Array& X) {
             if (!X.numel()) return;
@@ -479,7 +479,7 @@ OPERATORS(factorizations) {
         }),
     });
     declare("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", {
-        doc("The solution of A X = B, with A as ldl_factor gave it"), no_derivative(),
+        doc("The solution of A X = B, with A as ldl_factor gave it"), raises_by_value(), no_derivative(),
         kernel([](KernelCall& call, const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
             need_square(LD, "torch.linalg.ldl_solve", "LD");
             need_field(LD, "torch.linalg.ldl_solve", "ldl_solve_kernel_cpu");

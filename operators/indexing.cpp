@@ -509,7 +509,7 @@ Tensor gathered_places(const Tensor& grad, IntList sizes, int64_t dim, const Ten
 
 OPERATORS(indexing) {
     declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
-        doc("Elements at places given by index tensors or masks, as self[indices]"), takes_float8(), in(space::Hidden),
+        doc("Elements at places given by index tensors or masks, as self[indices]"), shape_by_value(), linear(), raises_by_value(), takes_float8(), in(space::Hidden),
         kernel([](const Tensor& self, TensorList indices) {
             KINDLING_CHECK(Index, !indices.empty(), "at least one index must be provided");
             if (chooses_elements(self, indices)) return chosen_elements(self, indices[0]);
@@ -534,7 +534,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("_index_put_accumulate(Tensor self, Tensor?[] indices, Tensor values) -> Tensor", {
-        doc("self with values added at the places"), in(space::Hidden),
+        doc("self with values added at the places"), linear(), raises_by_value(), in(space::Hidden),
         kernel([](const Tensor& self, TensorList indices, const Tensor& values) {
             Tensor result = clone(self);
             put(result, indices, values, Write::Add);
@@ -544,7 +544,7 @@ OPERATORS(indexing) {
         derivative("values", GIVEN(Tensor grad, TensorList indices) { return index(grad, indices); }),
     });
     declare("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", {
-        doc("self with values written, or added, at the places"), takes_float8(), no_out(),
+        doc("self with values written, or added, at the places"), linear(), raises_by_value(), takes_float8(), no_out(),
         kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             Tensor result = clone(self);
             put(result, indices, values, accumulate ? Write::Add : Write::Set);
@@ -556,7 +556,7 @@ OPERATORS(indexing) {
         derivative("values", GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
     });
     declare("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)", {
-        doc("Writes, or adds, values at the places"), in(space::Torch | space::Method),
+        doc("Writes, or adds, values at the places"), raises_by_value(), linear(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             warn_of_expanded(self, "index_put_", "indices] = tensor");
             put(self, indices, values, accumulate ? Write::Add : Write::Set);
@@ -569,7 +569,7 @@ OPERATORS(indexing) {
         derivative("values", GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
     });
     declare("index_select(Tensor self, int dim, Tensor index) -> Tensor", {
-        doc("The slices at the given places along a dimension"), takes_float8(), flags(trait::OutApart),
+        doc("The slices at the given places along a dimension"), linear(), raises_by_value(), takes_float8(), flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index) { return selected_rows(call, self, dim, index); },
                [](int64_t dim, const Array& self, const Array& index, const Array& result) {
             KINDLING_CHECK(Index, !library::find_outside(index.data_ptr<int64_t>(), index.numel(), self.dim() ? self.size(dim) : 1), "index out of range in self");
@@ -582,7 +582,7 @@ OPERATORS(indexing) {
         refuses("torch.ones(2).index_select(0, torch.tensor([5]))", "IndexError: index out of range in self"),
     });
     declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
-        doc("self with alpha * source added at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
+        doc("self with alpha * source added at the given places along a dimension"), linear(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
             check_fits(alpha, value_type(source.dtype()));
             Tensor values = alpha.equals(1) ? source : to(mul(source, wrap_number(is_differentiable(source.dtype()) ? alpha : source.dtype() == DType::Bool ? Scalar(alpha.to_bool()) : Scalar(alpha.to_int()))), source.dtype());
@@ -595,7 +595,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
-        doc("self with source written at the given places along a dimension"), flags(trait::AutocastPromote | trait::WritesCopy | trait::OutApart), has_inplace(),
+        doc("self with source written at the given places along a dimension"), linear(), raises_by_value(), flags(trait::AutocastPromote | trait::WritesCopy | trait::OutApart), has_inplace(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "index_copy_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             return write_rows(self, dim, index, source, Write::Set, "index_copy_");
@@ -606,7 +606,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded | trait::OutApart), no_out(),
+        doc("self with a number written at the given places along a dimension"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded | trait::OutApart), no_out(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             KINDLING_CHECK(Runtime, index.dim() <= 1, "Index has to be a vector/scalar");
             KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
@@ -630,7 +630,7 @@ OPERATORS(indexing) {
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
     });
     declare("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", {
-        doc("self with a 0-d tensor's number written at the given places along a dimension"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
+        doc("self with a 0-d tensor's number written at the given places along a dimension"), linear(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "Only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
             return index_fill(self, dim, index, value.item_scalar());
@@ -644,7 +644,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("unique_places(Tensor index, int size) -> Tensor", {
-        doc("The different values of an index below size, in order"), in(space::Hidden), not_differentiable(),
+        doc("The different values of an index below size, in order"), shape_by_value(), raises_by_value(), in(space::Hidden), not_differentiable(),
         composition([](const Tensor& index, int64_t size) {
             Tensor hit = index_fill(zeros({size}, DType::Bool), 0, reshape(index, {-1}), Scalar(true));
             return reshape(nonzero(hit), {-1});
@@ -664,7 +664,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", {
-        doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"), flags(trait::OutApart),
+        doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"), linear(), raises_by_value(), flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, bool) {
             dim = wrap_dim(dim, self.dim());
             check_along(self, dim, index, nullptr, "gather");
@@ -682,7 +682,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
+        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), linear(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
             return scattered(self, dim, index, src, Write::Set, "scatter");
         }),
@@ -701,7 +701,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
+        doc("self with a number written at the indexed places"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             if (!index.numel()) return untouched(self, dim);
             return scattered(self, dim, index, number_like(index, value, self), Write::Set, "scatter");
@@ -709,7 +709,7 @@ OPERATORS(indexing) {
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
     });
     declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", {
-        doc("self with src combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart), not_differentiable(),
+        doc("self with src combined ('add', 'multiply') at the indexed places"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart), not_differentiable(),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
             return scattered(self, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
@@ -724,7 +724,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with src added at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
+        doc("self with src added at the indexed places"), linear(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
             return scattered(self, dim, index, src, Write::Add, "scatter_add");
         }),
@@ -732,7 +732,7 @@ OPERATORS(indexing) {
         derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
     });
     declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", {
-        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
+        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
             KINDLING_CHECK(Runtime, reduce != "add" && reduce != "multiply", "reduce argument must be either sum, prod, mean, amax or amin, got %s", std::string(reduce).c_str());
             Write write = reduce_mode(reduce, "scatter_reduce");
@@ -823,7 +823,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", {
-        doc("self with elements written, or added, at places counted in row-major order"), has_inplace(), no_out(), flags(trait::OutApart),
+        doc("self with elements written, or added, at places counted in row-major order"), linear(), raises_by_value(), has_inplace(), no_out(), flags(trait::OutApart),
         kernel([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
@@ -856,7 +856,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("masked_select(Tensor self, Tensor mask) -> Tensor", {
-        doc("The elements where the mask is set, in row-major order"), takes_float8(), flags(trait::OutApart), shape_by_value(),
+        doc("The elements where the mask is set, in row-major order"), linear(), takes_float8(), flags(trait::OutApart), shape_by_value(),
         kernel([](const Tensor& self, const Tensor& mask) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_select");
@@ -871,7 +871,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", {
-        doc("self with source's elements, in order, where the mask is set"), has_inplace(), flags(trait::WritesCopy), no_out(),
+        doc("self with source's elements, in order, where the mask is set"), raises_by_value(), linear(), has_inplace(), flags(trait::WritesCopy), no_out(),
         kernel([](const Tensor& self, const Tensor& mask, const Tensor& source) {
             if (mask.dtype() == DType::UInt8 && warn)
                 warn("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype torch.bool instead.");
@@ -943,7 +943,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", {
-        doc("self with src under a strided view of it"),
+        doc("self with src under a strided view of it"), linear(),
         composition([](const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || self.is_contiguous(), "as_strided_scatter is currently only supported for contiguous inputs");
             Tensor result = clone_with_strides(self), part = as_strided(result, size, stride, storage_offset);

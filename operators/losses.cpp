@@ -188,7 +188,7 @@ OPERATORS(losses) {
         }, [](auto x, auto largest, auto log_sum, auto scale) { return exp(x - largest - log_sum) * scale; }),
     });
     declare("nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)", {
-        doc("-weight[target] * self[target], and the sum of the weights"), in(space::Nn),
+        doc("-weight[target] * self[target], and the sum of the weights"), raises_by_value(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
             const Nll n = nll_of(self, target, weight, reduction, ignore_index);
             const DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32, sums = is_half(self.dtype()) ? DType::Float64 : self.dtype();
@@ -214,7 +214,7 @@ OPERATORS(losses) {
         }),
     });
     declare("nll_loss_backward(Tensor grad_output, Tensor shape, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor", {
-        doc("The gradient of nll_loss; `shape` has the input's sizes"), in(space::Hidden),
+        doc("The gradient of nll_loss; `shape` has the input's sizes"), linear(), raises_by_value(), in(space::Hidden),
         kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
             KINDLING_CHECK(Runtime, shape.dim() == 1 || (shape.dim() > 1 && target.dim() + 1 == shape.dim()), "input tensor should be 1D or 2D");   // or images, whose gradient is this one, too
             bool single = shape.dim() == 1;
@@ -253,7 +253,7 @@ OPERATORS(losses) {
         }),
     });
     declare("_cross_entropy(Tensor self, Tensor target, int reduction, SymInt ignore_index) -> (Tensor, Tensor, Tensor, Tensor)", {
-        doc("nll_loss of log_softmax over rows of floats; also what its gradient needs"), in(space::Hidden), no_out(),
+        doc("nll_loss of log_softmax over rows of floats; also what its gradient needs"), raises_by_value(), in(space::Hidden), no_out(),
         kernel([](const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore_index) { return softmax_nll(self, target, reduction, ignore_index); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor target, int64_t reduction, int64_t ignore_index, Tensor result1, Tensor result2, Tensor result3) {
             if (!grad.defined()) return Tensor();
@@ -265,7 +265,7 @@ OPERATORS(losses) {
         }),
     });
     declare("_cross_entropy_backward(Tensor grad, Tensor self, Tensor target, Tensor largest, Tensor log_sum, Tensor count, int reduction, SymInt ignore_index) -> Tensor", {
-        doc("The gradient of _cross_entropy"), in(space::Hidden), no_out(), not_differentiable(),
+        doc("The gradient of _cross_entropy"), raises_by_value(), in(space::Hidden), no_out(), not_differentiable(),
         kernel([](const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum, const Tensor& count, int64_t reduction, int64_t ignore_index) {
             check_rows(self, target, "_cross_entropy_backward");
             bool fits = grad.sizes() == (reduction == 0 ? target.sizes() : IntList()) && count.numel() == 1 && largest.sizes() == IntList({self.size(0), 1}) && log_sum.sizes() == largest.sizes();

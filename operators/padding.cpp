@@ -422,42 +422,42 @@ OPERATORS(padding) {
         refuses("torch.nn.functional.pad(torch.ones(2, 3), (1, 1), mode='mirror')", "NotImplementedError: Unrecognised padding mode"),
     });
     declare("reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
-        doc("Padding mirrored at the edges, of the last dimension"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding mirrored at the edges, of the last dimension"), linear(), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Reflect, self, padding, 1); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
-        doc("Padding mirrored at the edges, of the last two dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding mirrored at the edges, of the last two dimensions"), linear(), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Reflect, self, padding, 2); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
-        doc("Padding mirrored at the edges, of the last three dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), in(space::Nn),
+        doc("Padding mirrored at the edges, of the last three dimensions"), linear(), takes(kind::All & ~(kind::Bool | kind::Unsigned)), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Reflect, self, padding, 3); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Reflect)); }),
     });
     declare("replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last dimension"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding with the edges' elements, of the last dimension"), linear(), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Replicate, self, padding, 1); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last two dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding with the edges' elements, of the last two dimensions"), linear(), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Replicate, self, padding, 2); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", {
-        doc("Padding with the edges' elements, of the last three dimensions"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
+        doc("Padding with the edges' elements, of the last three dimensions"), linear(), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList padding) { return padded(call, Fill::Replicate, self, padding, 3); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList padding) { return _pad_backward(grad, self_shape, padding, static_cast<int64_t>(Fill::Replicate)); }),
     });
     declare("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", {
-        doc("Each side padded with what is at the other"), in(space::Nn), no_out(),
+        doc("Each side padded with what is at the other"), linear(), in(space::Nn), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList pad) { return padded(call, Fill::Circular, self, pad, static_cast<int>(pad.size() / 2)); }, pad_planes),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList pad) { return _pad_backward(grad, self_shape, pad, static_cast<int64_t>(Fill::Circular)); }),
     });
     declare("_pad_backward(Tensor grad_output, Tensor shape, SymInt[] padding, int fill) -> Tensor", {
-        doc("Gradients of padded places added up where they were read; `shape` has the input's sizes and format"), in(space::Hidden), no_out(),
+        doc("Gradients of padded places added up where they were read; `shape` has the input's sizes and format"), linear(), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& shape, IntList padding, int64_t fill) {
             return pad_gradient(call, static_cast<Fill>(fill), grad_output, shape, padding);
         }, [](const Padding& p, const Array& grad, const Array& result, Workspace room) {
@@ -493,7 +493,7 @@ OPERATORS(padding) {
         }),
     });
     declare("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", {
-        doc("The sliding blocks of an image, each a column"), takes(kind::Bool | kind::Floats | kind::Complex), in(space::Nn),
+        doc("The sliding blocks of an image, each a column"), linear(), takes(kind::Bool | kind::Floats | kind::Complex), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
             KINDLING_CHECK(Runtime, (self.dim() == 3 || self.dim() == 4) && self.size(-1) && self.size(-2) && self.size(-3),
                            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", str(self.sizes()).c_str());
@@ -566,7 +566,7 @@ OPERATORS(padding) {
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return contiguous(_max_pool_backward(grad, self_shape, result1, 3)); }),
     });
     declare("_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)", {
-        doc("Minus the log of the probability of each target over all alignments, and the forward variables"), in(space::Torch), no_out(),
+        doc("Minus the log of the probability of each target over all alignments, and the forward variables"), raises_by_value(), in(space::Torch), no_out(),
         kernel([](KernelCall& call, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank, bool) {
             Alignment a = alignment(call, log_probs, targets, input_lengths, target_lengths, blank);
             call.gives({a.batch}, log_probs.dtype());
@@ -582,7 +582,7 @@ OPERATORS(padding) {
         }),
     });
     declare("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor", {
-        doc("Gradient of _ctc_loss by the backward variables"), in(space::Torch), no_out(),
+        doc("Gradient of _ctc_loss by the backward variables"), raises_by_value(), in(space::Torch), no_out(),
         kernel([](KernelCall& call, const Tensor& grad, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, const Tensor& neg_log_likelihood, const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
             Alignment a = alignment(call, log_probs, targets, input_lengths, target_lengths, blank);
             a.zero_infinity = zero_infinity;

@@ -209,7 +209,7 @@ OPERATORS(pooling) {
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 3); }),
     });
     declare("_max_pool_backward(Tensor grad_output, Tensor shape, Tensor indices, int dims) -> Tensor", {
-        doc("Gradients put where the maxima were; `shape` has the input's sizes and format"), in(space::Hidden),
+        doc("Gradients put where the maxima were; `shape` has the input's sizes and format"), linear(), in(space::Hidden),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& shape, const Tensor& indices, int64_t dims) {
             return max_gradient(call, grad_output, shape, indices, static_cast<int>(dims));
         }, [](const Planes& planes, const Array& grad, const Array& indices, const Array& result) {
@@ -218,7 +218,7 @@ OPERATORS(pooling) {
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices, int64_t dims) { return max_second(grad, indices, static_cast<int>(dims)); }),
     });
     declare("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor", {
-        doc("Gradients put back where the maxima were"), in(space::Torch), no_out(),
+        doc("Gradients put back where the maxima were"), linear(), in(space::Torch), no_out(),
         composition([](const Tensor& grad_output, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode, const Tensor& indices) {
             KINDLING_CHECK(Runtime, kernel_size.size() == 1 || kernel_size.size() == 2, "max_pool2d: kernel_size must either be a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, stride.size() <= 2, "max_pool2d: stride must either be omitted, a single int, or a tuple of two ints");
@@ -257,7 +257,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor", {
-        doc("The mean of each window"), in(space::Torch | space::Nn), no_out(),
+        doc("The mean of each window"), linear(), in(space::Torch | space::Nn), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad) {
             return average(call, self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 1, "avg_pool1d"), count_include_pad, std::nullopt);
         }, avg_pool),
@@ -266,7 +266,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor", {
-        doc("The mean of each window"), in(space::Nn),
+        doc("The mean of each window"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
             return average(call, self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 2, "avg_pool2d"), count_include_pad, divisor_override);
         }, avg_pool),
@@ -275,7 +275,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor", {
-        doc("The mean of each window"), flags(trait::AutocastFloat), in(space::Nn),
+        doc("The mean of each window"), linear(), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
             return average(call, self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 3, "avg_pool3d"), count_include_pad, divisor_override);
         }, avg_pool),
@@ -284,7 +284,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("_avg_pool_backward(Tensor grad_output, Tensor shape, int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, int dims) -> Tensor", {
-        doc("Gradients shared over each window; `shape` has the input's sizes"), in(space::Hidden),
+        doc("Gradients shared over each window; `shape` has the input's sizes"), linear(), in(space::Hidden),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims) {
             Window w = window(shape, kernel_size, stride, padding, {1}, ceil_mode, static_cast<int>(dims), "avg_pool");
             w.p.count_include_pad = count_include_pad;
@@ -298,17 +298,17 @@ OPERATORS(pooling) {
         }),
     });
     declare("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", {
-        doc("The mean of windows that divide the plane into output_size"), in(space::Torch | space::Nn),
+        doc("The mean of windows that divide the plane into output_size"), linear(), in(space::Torch | space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return adaptive_average(call, self, output_size, 2, "adaptive_avg_pool2d"); }, adaptive_avg_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _adaptive_avg_pool_backward(grad, self_shape, 2); }),
     });
     declare("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", {
-        doc("The mean of windows that divide the volume into output_size"), in(space::Torch | space::Nn),
+        doc("The mean of windows that divide the volume into output_size"), linear(), in(space::Torch | space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return adaptive_average(call, self, output_size, 3, "adaptive_avg_pool3d"); }, adaptive_avg_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _adaptive_avg_pool_backward(grad, self_shape, 3); }),
     });
     declare("_adaptive_avg_pool_backward(Tensor grad_output, Tensor shape, int dims) -> Tensor", {
-        doc("Gradients shared over each adaptive window"), in(space::Hidden),
+        doc("Gradients shared over each adaptive window"), linear(), in(space::Hidden),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& shape, int64_t dims) {
             check_some(grad_output, static_cast<int>(dims), "avg");
             check_dims(grad_output, static_cast<int>(dims));

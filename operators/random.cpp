@@ -257,7 +257,7 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("1 with its own probability, else 0, in place"), in(space::Method), random_numbers(),
+        doc("1 with its own probability, else 0, in place"), raises_by_value(), in(space::Method), random_numbers(),
         kernel([](const Tensor& self, const Tensor& p, Generator* generator) {
             check_overlap(self, nullptr, 0);
             if (!self.numel()) {
@@ -283,7 +283,7 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", {
-        doc("1 with the probability in self, else 0"), out_castable(), random_numbers(),
+        doc("1 with the probability in self, else 0"), raises_by_value(), out_castable(), random_numbers(),
         composition([](const Tensor& self, Generator* generator) { return bernoulli_(room_to_draw(self.sizes(), self.dtype(), self.device()), self, generator); }),
         refuses("torch.bernoulli(torch.tensor([2.]))", "RuntimeError: Expected p_in"),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
@@ -359,7 +359,7 @@ OPERATORS(random) {
         refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
     });
     declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own mean and deviation"), out_castable(), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own mean and deviation"), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
@@ -379,7 +379,7 @@ OPERATORS(random) {
         derivative("mean", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own deviation"), out_castable(), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own deviation"), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
         composition([](double mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
@@ -436,7 +436,7 @@ OPERATORS(random) {
         }),
     });
     declare("poisson(Tensor self, Generator? generator=None) -> Tensor", {
-        doc("Poisson numbers of rate self"), in(space::Torch), random_numbers(), no_out(), takes(kind::Floats),
+        doc("Poisson numbers of rate self"), raises_by_value(), in(space::Torch), random_numbers(), no_out(), takes(kind::Floats),
         kernel([](KernelCall& call, const Tensor& self, Generator* generator) { return draws_by(call, self, generator); },
                [](Generator* generator, const Array& self, const Array& result) {
             library::poisson(result.data(), self.data(), self.dtype(), self.numel(), chosen(generator));

@@ -178,6 +178,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         op->derivatives = kept;
         op->derivative_count = static_cast<uint8_t>(derivative_count);
     }
+    if (op->body == Body::View && !op->has(trait::NotDifferentiable | trait::NoDerivative)) op->flags |= trait::Linear;
     op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(trait::Atomic | trait::NotDifferentiable | trait::NoDerivative);
     if (!op->schema->arguments.empty() && op->schema->arguments[0].mutated) op->form = Form::Inplace;
     place_tensors(*op);

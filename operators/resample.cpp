@@ -228,7 +228,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor", {
-        doc("The nearest element, by rounding down"), in(space::Nn),
+        doc("The nearest element, by rounding down"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales) {
             return resampled(call, "upsample_nearest1d", self, output_size, Interpolation::Nearest, false, {scales});
         }, resample),
@@ -244,7 +244,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("The nearest element, by rounding down"), in(space::Nn),
+        doc("The nearest element, by rounding down"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales_h, Scale scales_w) {
             return resampled(call, "upsample_nearest2d", self, output_size, Interpolation::Nearest, false, {scales_h, scales_w});
         }, resample),
@@ -260,7 +260,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("The nearest element, by rounding down"), in(space::Nn),
+        doc("The nearest element, by rounding down"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales_d, Scale scales_h, Scale scales_w) {
             return resampled(call, "upsample_nearest3d", self, output_size, Interpolation::Nearest, false, {scales_d, scales_h, scales_w});
         }, resample),
@@ -276,7 +276,7 @@ OPERATORS(resample) {
         }),
     });
     declare("_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor", {
-        doc("The nearest element, from centre to centre"), in(space::Nn),
+        doc("The nearest element, from centre to centre"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales) {
             return resampled(call, "_upsample_nearest_exact1d", self, output_size, Interpolation::NearestExact, false, {scales});
         }, resample),
@@ -292,7 +292,7 @@ OPERATORS(resample) {
         }),
     });
     declare("_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("The nearest element, from centre to centre"), in(space::Nn),
+        doc("The nearest element, from centre to centre"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales_h, Scale scales_w) {
             return resampled(call, "_upsample_nearest_exact2d", self, output_size, Interpolation::NearestExact, false, {scales_h, scales_w});
         }, resample),
@@ -308,7 +308,7 @@ OPERATORS(resample) {
         }),
     });
     declare("_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("The nearest element, from centre to centre"), in(space::Nn),
+        doc("The nearest element, from centre to centre"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, Scale scales_d, Scale scales_h, Scale scales_w) {
             return resampled(call, "_upsample_nearest_exact3d", self, output_size, Interpolation::NearestExact, false, {scales_d, scales_h, scales_w});
         }, resample),
@@ -324,7 +324,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor", {
-        doc("Linear interpolation"), takes(kind::Floats), in(space::Nn),
+        doc("Linear interpolation"), linear(), takes(kind::Floats), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales) {
             return resampled(call, "upsample_linear1d", self, output_size, Interpolation::Linear, align_corners, {scales});
         }, resample),
@@ -340,7 +340,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("Linear interpolation in two dimensions"), in(space::Nn),
+        doc("Linear interpolation in two dimensions"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
             return resampled(call, "upsample_bilinear2d", self, output_size, Interpolation::Linear, align_corners, {scales_h, scales_w});
         }, resample),
@@ -356,7 +356,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("Linear interpolation in three dimensions"), takes(kind::Floats), in(space::Nn),
+        doc("Linear interpolation in three dimensions"), linear(), takes(kind::Floats), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_d, Scale scales_h, Scale scales_w) {
             return resampled(call, "upsample_trilinear3d", self, output_size, Interpolation::Linear, align_corners, {scales_d, scales_h, scales_w});
         }, resample),
@@ -372,7 +372,7 @@ OPERATORS(resample) {
         }),
     });
     declare("upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("Cubic interpolation in two dimensions (Keys, 1981)"), in(space::Nn),
+        doc("Cubic interpolation in two dimensions (Keys, 1981)"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
             return resampled(call, "upsample_bicubic2d", self, output_size, Interpolation::Cubic, align_corners, {scales_h, scales_w});
         }, resample),
@@ -388,7 +388,7 @@ OPERATORS(resample) {
         }),
     });
     declare("_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("Linear interpolation whose window grows as the image shrinks"), in(space::Nn),
+        doc("Linear interpolation whose window grows as the image shrinks"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
             return resampled(call, "_upsample_bilinear2d_aa", self, output_size, Interpolation::LinearAntialias, align_corners, {scales_h, scales_w});
         }, resample),
@@ -404,7 +404,7 @@ OPERATORS(resample) {
         }),
     });
     declare("_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", {
-        doc("Cubic interpolation whose window grows as the image shrinks"), in(space::Nn),
+        doc("Cubic interpolation whose window grows as the image shrinks"), linear(), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size, bool align_corners, Scale scales_h, Scale scales_w) {
             return resampled(call, "_upsample_bicubic2d_aa", self, output_size, Interpolation::CubicAntialias, align_corners, {scales_h, scales_w});
         }, resample),
@@ -413,7 +413,7 @@ OPERATORS(resample) {
         }),
     });
     declare("_resample_backward(Tensor grad_output, SymInt[] output_size, SymInt[] input_size, int mode, bool align_corners, float[] scales) -> Tensor", {
-        doc("Gradient of any of the above: each element's share back to where it was read"), in(space::Hidden), no_out(),
+        doc("Gradient of any of the above: each element's share back to where it was read"), linear(), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& grad_output, IntList output_size, IntList input_size, int64_t mode, bool align_corners, Span<double> scales) {
             library::Resampling r = resampling(input_size, output_size, static_cast<Interpolation>(mode), align_corners, scales, "_resample_backward");
             r.dtype = value_type(grad_output.dtype());

@@ -202,7 +202,7 @@ constexpr auto flipped = [](uint64_t mask, const Array& self, const Array& resul
 
 OPERATORS(shaping) {
     declare("cat(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors joined along a dimension"), takes_float8(), out_joined(), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
+        doc("Tensors joined along a dimension"), linear(), takes_float8(), out_joined(), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
         kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
         derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
             std::vector<Tensor> parts = parted(grad, tensors_shape, dim);
@@ -216,7 +216,7 @@ OPERATORS(shaping) {
         refuses("torch.cat([torch.ones(2, 2), torch.ones(3, 3)])", "RuntimeError: Sizes of tensors must match except in dimension 0"),
     });
     declare("stack(Tensor[] tensors, int dim=0) -> Tensor", {
-        doc("Tensors of one shape joined along a new dimension"), takes_float8(), out_joined(), flags(trait::AutocastPromote),
+        doc("Tensors of one shape joined along a new dimension"), linear(), takes_float8(), out_joined(), flags(trait::AutocastPromote),
         composition([](TensorList tensors, int64_t dim) {
             KINDLING_CHECK(Runtime, !tensors.empty(), "stack expects a non-empty TensorList");
             int64_t d = wrap_dim(dim, tensors[0].dim() + 1);
@@ -362,7 +362,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor", {
-        doc("0 repeated repeats[0] times, 1 repeats[1] times, and so on"), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
+        doc("0 repeated repeats[0] times, 1 repeats[1] times, and so on"), raises_by_value(), in(space::Torch), not_differentiable(), shape_by_value(), no_out(),
         kernel([](const Tensor& repeats, std::optional<int64_t> output_size) {
             KINDLING_CHECK(NotImplemented, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "\"repeat_interleave_cpu\" not implemented for '%s'",
                            scalar_type_name(repeats.dtype()));
@@ -384,7 +384,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("flip(Tensor self, int[] dims) -> Tensor", {
-        doc("The order along dimensions turned round"), no_out(),
+        doc("The order along dimensions turned round"), linear(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList dims) {
             const uint64_t mask = dim_mask(dims, self.dim(), false);
             call.reads_as_it_lies(self);
@@ -408,7 +408,7 @@ OPERATORS(shaping) {
         }),
     });
     declare("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", {
-        doc("Elements shifted along dimensions; what falls out comes in again"), takes_float8(), no_out(),
+        doc("Elements shifted along dimensions; what falls out comes in again"), linear(), takes_float8(), no_out(),
         kernel([](const Tensor& self, IntList shifts, IntList dims) {
             KINDLING_CHECK(Runtime, !shifts.empty(), "`shifts` required");
             if (dims.empty() && shifts.size() == 1) return reshape(rolled_once(reshape(contiguous(self), {-1}), shifts[0], 0), self.sizes());
@@ -440,12 +440,12 @@ OPERATORS(shaping) {
         }),
     });
     declare("tril(Tensor self, int diagonal=0) -> Tensor", {
-        doc("The lower triangle, zeros above"), has_inplace(),
+        doc("The lower triangle, zeros above"), linear(), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, int64_t diagonal) { return triangle_of(call, self, diagonal, false, "tril"); }, triangle),
         derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return tril(grad, diagonal); }),
     });
     declare("triu(Tensor self, int diagonal=0) -> Tensor", {
-        doc("The upper triangle, zeros below"), has_inplace(),
+        doc("The upper triangle, zeros below"), linear(), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, int64_t diagonal) { return triangle_of(call, self, diagonal, true, "triu"); }, triangle),
         derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return triu(grad, diagonal); }),
     });
@@ -489,7 +489,7 @@ OPERATORS(shaping) {
         composition([](const Tensor& self, int64_t offset) { return diag_embed(reshape(self, {-1}), offset); }),
     });
     declare("trace(Tensor self) -> Tensor", {
-        doc("The sum of a matrix's diagonal"), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat),
+        doc("The sum of a matrix's diagonal"), linear(), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "trace: expected a matrix, but got tensor with dim %ld", self.dim());
             return sum(diagonal(self));

@@ -52,13 +52,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     Sizes batch = broadcast_sizes(batch_of(self), batch_of(B));
     bool has_rank = method != "gels", has_values = method == "gelsd" || method == "gelss", has_residuals = m > n && method != "gelsy";
     DType dtype = self.dtype();
-    if (self.is_meta()) {
-        Sizes sizes = with(batch, {n}), rest = has_residuals ? with(batch, {width}) : Sizes{0};  // as if of full rank
-        if (!vector) sizes.push_back(width);
-        auto none = [&](IntList shape, DType type) { return make_tensor(shape, type, self.device()); };
-        return {none(sizes, dtype), none(rest, to_real(dtype)), has_rank ? none(batch, DType::Int64) : none({0}, DType::Int64),
-                has_values ? none(with(batch, {k}), to_real(dtype)) : none({0}, to_real(dtype))};
-    }
+    KINDLING_CHECK(Runtime, method != "gelsd" || all_finite(Array(resolve_lazy_bits(contiguous(self)).impl())), "torch.linalg.lstsq: Argument 4 has illegal value: the matrices have infs or NaNs");
     // LAPACK's answer takes the place of b, which therefore has room for max(m, n) rows.
     Tensor A = by_columns(self, batch, dtype), X = empty_by_columns(batch, std::max(m, n), width, dtype);
     if (X.numel()) X.zero_();
@@ -217,7 +211,7 @@ OPERATORS(solvers) {
         }),
     });
     declare("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", {
-        doc("The least squares solution of A X = B: with residuals, rank and singular values where the driver finds them"), out_castable(), flags(trait::AutocastFloat),
+        doc("The least squares solution of A X = B: with residuals, rank and singular values where the driver finds them"), raises_by_value(), shape_by_value(), out_castable(), flags(trait::AutocastFloat),
         kernel([](const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) { return least_squares(self, b, rcond, driver); }),
         derivative("self, b", GIVEN(Tensor grad0, Tensor grad1, Tensor self, Tensor b, Tensor result0, Wanted wanted) {
             // X = pinv(A) B, and the residual is r = A X - B, orthogonal to A's columns.

@@ -298,14 +298,14 @@ OPERATORS(sorting) {
         }),
     });
     declare("searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
-        doc("Where values would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
+        doc("Where values would go to keep a sequence sorted"), raises_by_value(), in(space::Torch), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
             return places(call, sorted_sequence, self, out_int32, right, side, sorter);
         }, search),
         refuses("torch.searchsorted(torch.arange(3), torch.arange(3), sorter=torch.tensor([0, 1, 7]))", "RuntimeError: .*sorter index out of range"),
     });
     declare("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor", {
-        doc("Where a number would go to keep a sequence sorted"), in(space::Torch), not_differentiable(),
+        doc("Where a number would go to keep a sequence sorted"), raises_by_value(), in(space::Torch), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<Text> side, const Tensor& sorter) {
             return places(call, sorted_sequence, wrap_number(self), out_int32, right, side, sorter);
         }, search),
@@ -355,7 +355,7 @@ OPERATORS(sorting) {
         }),
     });
     declare("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", {
-        doc("How often each integer occurs, or the sum of the weights where it does"), no_derivative(), shape_by_value(), no_out(),
+        doc("How often each integer occurs, or the sum of the weights where it does"), raises_by_value(), no_derivative(), shape_by_value(), no_out(),
         kernel([](const Tensor& self, const Tensor& weights, int64_t minlength) {
             KINDLING_CHECK(Runtime, minlength >= 0, "minlength should be >= 0");
             KINDLING_CHECK(NotImplemented, is_integral(self.dtype()), "\"bincount_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
@@ -373,7 +373,7 @@ OPERATORS(sorting) {
         }),
     });
     declare("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", {
-        doc("How many elements fall into each of `bins` equal bins between min and max"), not_differentiable(),
+        doc("How many elements fall into each of `bins` equal bins between min and max"), raises_by_value(), not_differentiable(),
         kernel([](const Tensor& self, int64_t bins, const Scalar& min_, const Scalar& max_) {
             KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"histogramdd\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, bins > 0, "bins must be > 0");

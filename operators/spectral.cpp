@@ -235,7 +235,7 @@ void need_pinv(const Tensor& self) {
 
 OPERATORS(spectral) {
     declare("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", {
-        doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices of which one triangle is read"), has_out(), in(space::Torch),
+        doc("Eigenvalues, in order, and eigenvectors of Hermitian matrices of which one triangle is read"), raises_by_value(), has_out(), in(space::Torch),
         kernel([](KernelCall& call, const Tensor& A, Text UPLO, bool compute_v) { return eigh(call, A, UPLO, compute_v); }, hermitian_spectrum),
         derivative("A", GIVEN(TensorList grads, Tensor result0, Tensor result1) { return eigh_gradient(grads[0], grads[1], result0, result1); }),
     });
@@ -248,7 +248,7 @@ OPERATORS(spectral) {
         composition([](const Tensor& self, Text UPLO) { return std::get<0>(_linalg_eigh(self, UPLO, records(self))); }),
     });
     declare("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", {
-        doc("Eigenvalues and eigenvectors of square matrices, complex"), out_castable(), flags(trait::AutocastFloat),
+        doc("Eigenvalues and eigenvectors of square matrices, complex"), raises_by_value(), out_castable(), flags(trait::AutocastFloat),
         kernel([](KernelCall& call, const Tensor& self) { eig(call, self, true, "linalg.eig"); },
                [](const Array& A, const Array& w, const Array& V, Workspace room) { find_spectrum(A, w, V, room); }),
         derivative("self", GIVEN(TensorList grads, Tensor self_shape, Tensor result0, Tensor result1) {
@@ -256,7 +256,7 @@ OPERATORS(spectral) {
         }),
     });
     declare("_linalg_eigvals(Tensor self) -> Tensor", {
-        doc("Eigenvalues of square matrices, complex"), in(space::Torch), not_differentiable(),
+        doc("Eigenvalues of square matrices, complex"), raises_by_value(), in(space::Torch), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& self) { eig(call, self, false, "linalg.eigvals"); },
                [](const Array& A, const Array& w, Workspace room) { find_spectrum(A, w, Array(), room); }),
     });
@@ -265,7 +265,7 @@ OPERATORS(spectral) {
         composition([](const Tensor& self) { return records(self) ? std::get<0>(linalg_eig(self)) : _linalg_eigvals(self); }),
     });
     declare("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
-        doc("A = U diag(S) Vh, singular values in falling order"), has_out(), in(space::Torch),
+        doc("A = U diag(S) Vh, singular values in falling order"), raises_by_value(), has_out(), in(space::Torch),
         kernel([](KernelCall& call, const Tensor& A, bool full_matrices, bool compute_uv, std::optional<Text> driver) { return svd_of(call, A, full_matrices, compute_uv, driver); }, find_svd),
         derivative("A", GIVEN(TensorList grads, bool full_matrices, bool compute_uv, Tensor result0, Tensor result1, Tensor result2) {
             KINDLING_CHECK(Runtime, compute_uv, "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, and hence we cannot compute backward. Please use torch.svd(compute_uv=True)");
@@ -299,7 +299,7 @@ OPERATORS(spectral) {
     });
     // ---- pseudoinverse
     declare("linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("The pseudoinverse, by the singular values above a tolerance"), out_castable(),
+        doc("The pseudoinverse, by the singular values above a tolerance"), raises_by_value(), out_castable(),
         kernel([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
             need_pinv(self);
             for (const Tensor* each : {&atol, &rtol})
@@ -344,21 +344,21 @@ OPERATORS(spectral) {
     });
     // ---- rank
     declare("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above a tolerance"), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
+        doc("How many singular values are above a tolerance"), raises_by_value(), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& input, const Tensor& atol, const Tensor& rtol, bool hermitian) { return rank_of(input, atol, rtol, hermitian); }),
     });
     declare("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above a tolerance"), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
+        doc("How many singular values are above a tolerance"), raises_by_value(), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
             return rank_of(self, optional_number(atol, self), optional_number(rtol, self), hermitian);
         }),
     });
     declare("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above tol"), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
+        doc("How many singular values are above tol"), raises_by_value(), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& self, double tol, bool hermitian) { return rank_of(self, optional_number(tol, self), optional_number(0.0, self), hermitian); }),
     });
     declare("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor", {
-        doc("How many singular values are above tol"), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
+        doc("How many singular values are above tol"), raises_by_value(), out_castable(), flags(trait::AutocastFloat), not_differentiable(),
         composition([](const Tensor& input, const Tensor& tol, bool hermitian) { return rank_of(input, tol, optional_number(0.0, input), hermitian); }),
     });
 }

@@ -258,14 +258,14 @@ OPERATORS(statistics) {
         }),
     });
     declare("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", {
-        doc("How many elements fall in bins of equal width"), no_derivative(),
+        doc("How many elements fall in bins of equal width"), raises_by_value(), no_derivative(),
         kernel([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             Tensor x = reshape(self, {-1, 1}), edges = edges_of(x, {bins}, range, "histogram")[0], w = weight.defined() ? reshape(weight, {-1}) : weight;
             return std::tuple<Tensor, Tensor>(counted(x, {edges}, w, density, "histogram"), edges);
         }),
     });
     declare("histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)", {
-        doc("How many points, the rows of self, fall in cells of equal width along each dimension"), no_derivative(), no_out(), in(space::Torch | space::Method),
+        doc("How many points, the rows of self, fall in cells of equal width along each dimension"), raises_by_value(), no_derivative(), no_out(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, IntList bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             std::vector<Tensor> edges = edges_of(self, bins, range, "histogramdd");
             Tensor result = counted(self, edges, weight, density, "histogramdd");
@@ -273,7 +273,7 @@ OPERATORS(statistics) {
         }),
     });
     declare("histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)", {
-        doc("histogramdd with as many cells along each dimension"), no_derivative(), no_out(), in(space::Torch | space::Method),
+        doc("histogramdd with as many cells along each dimension"), raises_by_value(), no_derivative(), no_out(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             std::vector<Tensor> edges = edges_of(self, Sizes(static_cast<size_t>(self.size(-1)), bins), range, "histogramdd");
             Tensor result = counted(self, edges, weight, density, "histogramdd");

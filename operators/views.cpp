@@ -182,7 +182,7 @@ OPERATORS(views) {
         refuses("torch.arange(6).view(4, 2)", "RuntimeError: shape '\\[4, 2\\]' is invalid for input of size 6"),
     });
     declare("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", {
-        doc("view of a tensor that nobody else will see: no view to autograd"), takes_float8(), keeps_conj(), in(space::Torch),
+        doc("view of a tensor that nobody else will see: no view to autograd"), linear(), takes_float8(), keeps_conj(), in(space::Torch),
         kernel([](const Tensor& self, IntList size) { return viewed(self, size); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });
@@ -436,7 +436,7 @@ OPERATORS(views) {
         }),
     });
     declare("select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor", {
-        doc("Zeros, but for the selected element"), in(space::Hidden),
+        doc("Zeros, but for the selected element"), linear(), in(space::Hidden),
         kernel([](const Tensor& grad_output, IntList input_sizes, int64_t dim, int64_t index) {
             Tensor result = zeros(input_sizes, grad_output.dtype(), std::nullopt, grad_output.device());
             selected(result, dim, index).copy_(grad_output);
@@ -454,7 +454,7 @@ OPERATORS(views) {
         }),
     });
     declare("slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor", {
-        doc("Zeros, but for the slice"), in(space::Hidden),
+        doc("Zeros, but for the slice"), linear(), in(space::Hidden),
         kernel([](const Tensor& grad_output, IntList input_sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
             Tensor result = zeros(input_sizes, grad_output.dtype(), std::nullopt, grad_output.device());
             sliced(result, dim, start, end, step).copy_(grad_output);
@@ -508,7 +508,7 @@ OPERATORS(views) {
         }),
     });
     declare("diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor", {
-        doc("Zeros, but for the diagonal"), in(space::Hidden),
+        doc("Zeros, but for the diagonal"), linear(), in(space::Hidden),
         kernel([](const Tensor& grad_output, IntList input_sizes, int64_t offset, int64_t dim1, int64_t dim2) {
             Tensor result = zeros(input_sizes, grad_output.dtype(), std::nullopt, grad_output.device());
             diagonal(result, offset, dim1, dim2).copy_(grad_output);
@@ -539,7 +539,7 @@ OPERATORS(views) {
         }),
     });
     declare("unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, SymInt size, SymInt step) -> Tensor", {
-        doc("Adds up what every window gave"), in(space::Hidden),
+        doc("Adds up what every window gave"), linear(), in(space::Hidden),
         kernel([](const Tensor& grad_in, IntList input_sizes, int64_t dim, int64_t size, int64_t step) {
             KINDLING_CHECK(Value, step > 0, "step is %ld but must be > 0", step);
             Tensor result = zeros(input_sizes, grad_in.dtype(), std::nullopt, grad_in.device()), windows = unfold(result, dim, size, step);
