@@ -240,8 +240,7 @@ static Fit convert_list(const Argument& argument, PyObject* object, Value& value
         Scalar* scalars = arena.get<Scalar>(size + 1);
         for (size_t i = 0; i < size; i++) {
             new (scalars + i) Scalar();
-            if (is_tensor(item(i)) && impl_of(item(i))->ndim == 0) scalars[i] = tensor_of(item(i)).item_scalar();
-            else if (!scalar_of_object(item(i), scalars[i])) return Fit::No;
+            if (!scalar_of_object(item(i), scalars[i])) return Fit::No;   // no tensor: a list of those has an overload, and gradients
         }
         value = Value(Span<Scalar>(scalars, size));
         return Fit::Yes;

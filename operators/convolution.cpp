@@ -24,6 +24,10 @@ template <class Size> std::string by_dimension(int64_t dims, Size size) {
 }
 
 /// Checks everything torch checks, with its words, and works out the result's sizes.
+void need_each(IntList list, int64_t dims, const char* what) {
+    KINDLING_CHECK(Runtime, list.size() == 1 || static_cast<int64_t>(list.size()) == dims, "expected %s to be a single integer value or a list of %ld values to match the convolution dimensions, but got %s=%s", what, dims, what, str(list).c_str());
+}
+
 Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed,
             IntList output_padding, int64_t groups) {
     int64_t dims = weight.dim() - 2;
@@ -32,6 +36,10 @@ Shape check(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
     KINDLING_CHECK(Runtime, input.dtype() == weight.dtype(), "Input type (%s) and bias type (%s) should be the same", name(input.dtype()), name(weight.dtype()));
     if (bias.defined()) KINDLING_CHECK(Runtime, input.dtype() == bias.dtype(), "Input type (%s) and bias type (%s) should be the same", name(input.dtype()), name(bias.dtype()));
     KINDLING_CHECK(Runtime, input.dim() == dims + 2, "Expected %ldD (unbatched) or %ldD (batched) input to conv%ldd, but got input of size: %s", dims + 1, dims + 2, dims, str(input.sizes()).c_str());
+    need_each(stride, dims, "stride");
+    need_each(padding, dims, "padding");
+    need_each(dilation, dims, "dilation");
+    need_each(output_padding, dims, "output_padding");
     for (int i = 0; i < dims; i++) {
         KINDLING_CHECK(Runtime, at(stride, i) > 0, "non-positive stride is not supported");
         KINDLING_CHECK(Runtime, at(padding, i) >= 0, "negative padding is not supported");
@@ -179,11 +187,10 @@ Tensor plain(const Tensor& input, const Tensor& weight, const Tensor& bias, IntL
              IntList output_padding, int64_t groups, int64_t dims) {
     KINDLING_CHECK(Runtime, weight.dim() == dims + 2, "Expected %ldD weight for conv%s%ldd, but got weight of size: %s", dims + 2, transposed ? "_transpose" : "", dims, str(weight.sizes()).c_str());
     KINDLING_CHECK(Runtime, input.dim() == dims + 1 || input.dim() == dims + 2, "Expected %ldD (unbatched) or %ldD (batched) input to conv%s%ldd, but got input of size: %s", dims + 1, dims + 2, transposed ? "_transpose" : "", dims, str(input.sizes()).c_str());
-    auto fits = [&](IntList list, const char* what) {
-        KINDLING_CHECK(Runtime, list.size() == 1 || static_cast<int64_t>(list.size()) == dims, "expected %s to be a single integer value or a list of %ld values to match the convolution dimensions, but got %s=%s", what, dims, what, str(list).c_str());
-    };
-    fits(stride, "stride"); fits(padding, "padding"); fits(dilation, "dilation");
-    if (transposed) fits(output_padding, "output_padding");
+    need_each(stride, dims, "stride");               // before what is wrong with the batch that is added
+    need_each(padding, dims, "padding");
+    need_each(dilation, dims, "dilation");
+    need_each(output_padding, dims, "output_padding");
     bool open = input.dim() == dims + 2;
     Tensor result = kindling::convolution(open ? input : unsqueeze(input, 0), weight, bias, stride, padding, dilation, transposed, output_padding, groups);
     return open ? result : squeeze(result, 0);
@@ -239,6 +246,7 @@ OPERATORS(convolution) {
         doc("The gradients of a convolution's input, weight and bias"), in(space::Torch), no_out(),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& input, const Tensor& weight, std::optional<IntList>, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Span<bool> output_mask) {
             const library::Convolution c = check(input, weight, Tensor(), stride, padding, dilation, transposed, output_padding, groups).c;
+            for (int64_t each : output_padding) KINDLING_CHECK(Runtime, transposed || !each, "output_padding is not supported for non-transposed convolutions; got: %ld", each);
             const DType dtype = input.dtype();
             call.reads(grad_output, dtype);
             for (const Tensor* each : {&input, &weight}) call.reads(is_complex(dtype) ? conj(*each) : *each);

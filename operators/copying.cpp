@@ -47,6 +47,20 @@ template <class A, class B> DType joint_type(const A& a, const B& b) {
 }  // namespace
 }  // namespace kindling
 
+namespace kindling {
+
+Tensor clone_with_strides(const Tensor& self) {
+    for (int64_t d = 0; d < self.dim(); d++)
+        if (self.size(d) > 1 && self.stride(d) == 0) return clone(self);
+    Tensor result = make_tensor({static_cast<int64_t>(self.storage()->bytes / self.element_size())}, self.dtype(), self.device());   // all of it: another view may reach there
+    result.impl()->set_shape(self.sizes(), self.strides());
+    result.impl()->offset = self.storage_offset();
+    copy_(result, self);
+    return result;
+}
+
+}  // namespace kindling
+
 OPERATORS(copying) {
     declare("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", {
         doc("A copy; keeps dense strides unless a memory format is given"), linear(), takes_float8(), no_out(),
@@ -90,7 +104,7 @@ OPERATORS(copying) {
     declare("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", {
         doc("What copy_ would leave in self"), linear(), takes_float8(), in(space::Hidden),
         kernel([](const Tensor& self, const Tensor& src, bool) {
-            Tensor result = make_tensor(self.sizes(), like_strides(self, self.sizes(), MemoryFormat::Preserve), self.dtype(), self.device());
+            Tensor result = clone_with_strides(self);
             expanded_strides(src.sizes(), src.strides(), self.sizes());
             if (!result.is_meta()) copy_into(result, src);
             return result;

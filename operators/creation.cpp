@@ -119,16 +119,16 @@ void arange_of(KernelCall& call, const Scalar& start, const Scalar& end, const S
     KINDLING_CHECK(NotImplemented, !is_complex(dtype) && dtype != DType::Bool, "\"arange_cpu\" not implemented for '%s'", scalar_type_name(dtype));
     for (const Scalar& number : {start, end, step}) check_fits(number, DType::Float64);
     KINDLING_CHECK(Runtime, step.to_double() != 0, "step must be nonzero");
-    KINDLING_CHECK(Value, !is_integral(dtype) || step.to_int() != 0, "step must be nonzero");
+    KINDLING_CHECK(Value, dtype != DType::Int64 || step.to_int() != 0, "step must be nonzero");   // of narrower ones all are the first
     double first = start.to_double(), last = end.to_double(), stride = step.to_double();
     KINDLING_CHECK(Runtime, std::isfinite(first) && std::isfinite(last), "unsupported range: %g -> %g", first, last);
     KINDLING_CHECK(Runtime, (stride > 0 && last >= first) || (stride < 0 && last <= first),
                    "upper bound and lower bound inconsistent with step sign");
     if (is_integral(dtype))
         for (const Scalar& number : {start, end, step}) check_fits(number, DType::Int64);
-    KINDLING_CHECK(Value, !is_integral(dtype) || step.to_int() != 0, "step must be nonzero");
+    auto whole_number = [](const Scalar& number) { return number.is_integral() || number.is_bool(); };
     int64_t count;
-    if (dtype == DType::Int64 || (is_integral(dtype) && start.is_integral() && end.is_integral() && step.is_integral())) {
+    if (dtype == DType::Int64 || (is_integral(dtype) && whole_number(start) && whole_number(end) && whole_number(step))) {
         int64_t s = step.to_int(), sign = s > 0 ? 1 : -1;
         __int128 whole = (static_cast<__int128>(end.to_int()) - start.to_int() + s - sign) / s;
         KINDLING_CHECK(Runtime, whole <= INT64_MAX, "invalid size, possible overflow?");

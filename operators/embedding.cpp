@@ -307,6 +307,7 @@ OPERATORS(embedding) {
                 for (const char* wrong : {per_sample_weights.dim() == 1 ? nullptr : "dim() == 1", per_sample_weights.numel() == indices.numel() ? nullptr : "numel() == indices.numel()"})
                     KINDLING_CHECK(Runtime, !wrong, "Expected per_sample_weights.value().%s to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)", wrong);
             }
+            KINDLING_CHECK(Index, offsets.dim(), "Dimension specified as 0 but tensor has no dimensions");
             KINDLING_CHECK(Runtime, !include_last_offset || offsets.numel() >= 1, "include_last_offset: number of offset should be at least 1");
             const int64_t count = offsets.numel() - (include_last_offset ? 1 : 0);
             Tensor starts = to(reshape(offsets, {-1}), DType::Int64), at = to(reshape(indices, {-1}), DType::Int64);
@@ -488,7 +489,7 @@ OPERATORS(embedding) {
         composition([](const Tensor& self, int64_t r) {
             KINDLING_CHECK(Runtime, self.dim() >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with %ld dimension(s)", self.dim());
             KINDLING_CHECK(Runtime, r > 0, "pixel_shuffle expects a positive upscale_factor, but got %ld", r);
-            KINDLING_CHECK(Runtime, r < int64_t{1} << 20, "pixel_shuffle: an upscale_factor of %ld is out of range", r);
+            KINDLING_CHECK(Value, r <= 3037000499, "upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor=%ld", r);   // whose square fits 64 bits
             int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
             KINDLING_CHECK(Runtime, c % r == 0 && c / r % r == 0, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)=%ld is not divisible by %ld", c, r * r);
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead;
@@ -522,7 +523,7 @@ OPERATORS(embedding) {
             KINDLING_CHECK(Runtime, groups > 0, "Number of groups to divide channels in must be positive. Value of groups:%ld", groups);
             int64_t c = self.size(1);
             KINDLING_CHECK(Runtime, c % groups == 0, "Number of channels must be divisible by groups. Got %ld channels and %ld groups.", c, groups);
-            if (!self.numel()) return view(self, self.sizes());
+            if (!self.numel()) return view(resolve_neg(resolve_conj(self)), self.sizes());
             int64_t rest = 1;
             for (int64_t i = 2; i < self.dim(); i++) rest *= self.size(i);
             return like_input(_unsafe_view(clone(transpose(reshape(self, {self.size(0), groups, c / groups, rest}), 1, 2), MemoryFormat::Contiguous), self.sizes()), self);

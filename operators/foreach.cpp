@@ -687,7 +687,7 @@ OPERATORS(foreach) {
                 const DType computed = dtype == DType::None ? t.dtype() : dtype;
                 // Whole numbers are summed in int64, whatever they are.
                 if (category(computed) < 2) fail(ErrorKind::NotImplemented, "\"powsum_cpu\" not implemented for 'Long'");
-                return sum(pow(abs(to(t, computed)), ord));
+                return sum(to(pow(abs(is_complex(computed) == t.is_complex() ? to(t, computed) : t), wrap_number(ord)), to_real(computed)));
             });
         }) });
     declare("_foreach_max(Tensor[] self) -> Tensor[]", {
@@ -705,7 +705,7 @@ OPERATORS(foreach) {
     declare("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]", {
         doc("Every tensor's partner, in the tensor's dtype and shape"), in(space::Torch),
         composition([](TensorList self, TensorList src, bool) {
-            return pairs(self, src, [](const Tensor& t, const Tensor& s) { return clone(expand(to(s, t.dtype()), t.sizes())); });
+            return pairs(self, src, [](const Tensor& t, const Tensor& s) { return copy(t, s); });
         }) });
     declare("_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]", {
         doc("Matrix products of partners"), in(space::Torch),

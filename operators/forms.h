@@ -23,6 +23,9 @@ void out_kernel(const Operator& op, Value* arguments, Value* results);
 /// For a body with trait::WritesCopy: whether it runs as the in-place form and may write to self, once; not where something
 /// that it still `reads` shares memory with self. Nothing else of self is read from then on.
 bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads);
+/// A copy with self's strides and offset: a place in the one is the same place in the other.
+Tensor clone_with_strides(const Tensor& self);
+
 /// Self, if so, or else a copy of it.
 Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads);
 

@@ -212,19 +212,6 @@ bool in_order_of(const Sizes& strides, Places& p) {
     return true;
 }
 
-/// A copy with self's strides and offset: a place in the one is the same place in the other.
-Tensor clone_with_strides(const Tensor& self) {
-    for (int64_t d = 0; d < self.dim(); d++)
-        if (self.size(d) > 1 && self.stride(d) == 0) return clone(self);
-    int64_t needed = self.storage_offset() + (self.numel() ? 1 : 0);
-    for (int64_t d = 0; d < self.dim() && self.numel(); d++) needed += (self.size(d) - 1) * self.stride(d);
-    Tensor result = make_tensor({needed}, self.dtype(), self.device());
-    result.impl()->set_shape(self.sizes(), self.strides());
-    result.impl()->offset = self.storage_offset();
-    copy_(result, self);
-    return result;
-}
-
 /// Whether self[indices] is a choice of elements in the order in which they lie.
 bool chooses_elements(const Tensor& self, TensorList indices) {
     if (indices.size() != 1 || !indices[0].defined() || !self.dim() || !self.is_contiguous()) return false;
@@ -693,6 +680,7 @@ OPERATORS(indexing) {
         doc("self followed by zeros up to the given sizes"), in(space::Hidden), no_out(),
         composition([](const Tensor& self, IntList size) {
             if (self.sizes() == size) return self;
+            if (!self.numel()) return zeros(size, self.dtype());   // of whatever shape an index without elements was
             if (self.dim() != static_cast<int64_t>(size.size())) return reshape(self, size);   // a vector of one and a number
             Tensor result = zeros(size, self.dtype()), part = result;
             for (int64_t d = 0; d < self.dim(); d++) part = narrow(part, d, 0, self.size(d));

@@ -29,6 +29,21 @@ Tensor reduced(const Tensor& loss, int64_t reduction) { return reduction == 1 ? 
 /// Those that ask for 0 and for 1, and take all other numbers for a sum.
 Tensor reduced_or_summed(const Tensor& loss, int64_t reduction) { return reduced(loss, reduction == 0 || reduction == 1 ? reduction : 2); }
 
+/// Of losses over classes, as torch: there may be no sample, but not no class.
+void check_classes(const Tensor& self) {
+    KINDLING_CHECK(Runtime, self.dim() <= 2 && (!self.dim() || self.size(-1)), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
+}
+
+void check_distances(const Tensor& x1, const Tensor& x2, double p) {
+    for (const Tensor* each : {&x1, &x2})
+        KINDLING_CHECK(Runtime, each->dim() >= 2, "cdist only supports at least 2D tensors, %s got: %ldD", each == &x1 ? "X1" : "X2", each->dim());
+    for (const Tensor* each : {&x1, &x2})
+        KINDLING_CHECK(Runtime, is_floating(each->dtype()), "cdist only supports floating-point dtypes, %s got: %s", each == &x1 ? "X1" : "X2", scalar_type_name(each->dtype()));
+    KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
+    KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
+    KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");
+}
+
 /// Samples x classes x places, a target for each place, and what is done with the losses.
 struct Nll { int64_t batch, classes, space, reduction, ignore; };
 
@@ -45,8 +60,8 @@ Nll nll_of(const Tensor& self, const Tensor& target, const Tensor& weight, int64
         long_or_byte();
         KINDLING_CHECK(Value, target.numel() == 1, "For 1D input, 1D target must have size 1, but got target size: %ld", target.numel());
     } else {
-        KINDLING_CHECK(Value, target.dim() >= 1 && self.size(0) == target.size(0), "Expected input batch_size (%ld) to match target batch_size (%ld).", self.size(0), target.dim() ? target.size(0) : 0);
-        KINDLING_CHECK(Runtime, self.dim() != 2 || target.dim() == 1, "0D or 1D target tensor expected, multi-target not supported");
+        KINDLING_CHECK(Value, self.size(0) == (target.dim() ? target.size(0) : 0), "Expected input batch_size (%ld) to match target batch_size (%ld).", self.size(0), target.dim() ? target.size(0) : 0);
+        KINDLING_CHECK(Runtime, self.dim() != 2 || target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
         KINDLING_CHECK(Runtime, self.dim() != 4 || target.dim() == 3, "only batches of spatial targets supported (3D tensors) but got targets of dimension: %ld", target.dim());
         Sizes wanted{self.size(0)};
         for (int64_t d = 2; d < self.dim(); d++) {
@@ -218,6 +233,10 @@ OPERATORS(losses) {
         kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
             KINDLING_CHECK(Runtime, shape.dim() == 1 || (shape.dim() > 1 && target.dim() + 1 == shape.dim()), "input tensor should be 1D or 2D");   // or images, whose gradient is this one, too
             bool single = shape.dim() == 1;
+            KINDLING_CHECK(Runtime, total_weight.numel() == 1, "expected total_weight to be a  single element tensor, got: %s (%ld elements)", str(total_weight.sizes()).c_str(), total_weight.numel());
+            KINDLING_CHECK(Runtime, !weight.defined() || weight.numel() == shape.size(single ? 0 : 1), "weight tensor should be defined either for all or no classes");
+            KINDLING_CHECK(Runtime, reduction == 0 || (grad_output.dim() <= 1 && grad_output.numel() == 1), "Expected a single element grad_output tensor, but got: %s", str(grad_output.sizes()).c_str());
+            KINDLING_CHECK(Runtime, target.dtype() == DType::Int64 || target.dtype() == DType::UInt8, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
             KINDLING_CHECK(Runtime, single || target.size(0) == shape.size(0), "size mismatch (got input: %s, target: %s)", str(shape.sizes()).c_str(), str(target.sizes()).c_str());
             if (!shape.numel()) return zeros(shape.sizes(), grad_output.dtype());   // all targets are ignored
             Tensor places = single ? reshape(target, {1}) : unsqueeze(target, 1);
@@ -523,7 +542,7 @@ OPERATORS(losses) {
         composition([](const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin, const Tensor& weight, int64_t reduction) {
             KINDLING_CHECK(NotImplemented, kind_of(self.dtype()) == kind::Float, "\"multi_margin_loss_cpu_kernel\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, p.equals(1) || p.equals(2), "multi_margin_loss: Invalid p, expected 1 or 2 but got %g", p.to_double());
-            KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
+            check_classes(self);
             bool single = self.dim() < 2;
             KINDLING_CHECK(Runtime, target.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
             Tensor x = single ? reshape(self, {1, -1}) : self, t = reshape(target, {-1});
@@ -542,14 +561,14 @@ OPERATORS(losses) {
     declare("multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", {
         doc("The mean over target labels j and other labels i of max(0, 1 - (x[j] - x[i])); labels end at the first -1"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
-            KINDLING_CHECK(Runtime, self.dim() <= 2 && self.numel(), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
+            check_classes(self);
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "inconsistent target size: %s for input size: %s", str(target.sizes()).c_str(), str(self.sizes()).c_str());
             KINDLING_CHECK(NotImplemented, kind_of(self.dtype()) == kind::Float, "\"multilabel_margin_loss_forward_out_frame\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(NotImplemented, !target.is_complex(), "\"min_all\" not implemented for '%s'", scalar_type_name(target.dtype()));
             KINDLING_CHECK(Runtime, target.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
             Tensor x = self.dim() < 2 ? reshape(self, {1, -1}) : self, t = self.dim() < 2 ? reshape(target, {1, -1}) : target;
             int64_t n = x.size(1);
-            if (!t.is_meta()) KINDLING_CHECK(Runtime, min(t).item<int64_t>() >= -1 && max(t).item<int64_t>() < n, "argument #2 'target' is out of range");
+            if (!t.is_meta() && t.numel()) KINDLING_CHECK(Runtime, min(t).item<int64_t>() >= -1 && max(t).item<int64_t>() < n, "argument #2 'target' is out of range");
             Tensor valid = eq(cumsum(to(lt(t, Scalar(0)), DType::Int64), 1), Scalar(0));
             Tensor safe = masked_fill(t, logical_not(valid), Scalar(0));
             Tensor is_target = gt(scatter_add(zeros(x.sizes(), DType::Int64), 1, safe, to(valid, DType::Int64)), Scalar(0));
@@ -563,12 +582,7 @@ OPERATORS(losses) {
     declare("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", {
         doc("Distances between all rows of two batches of matrices"), in(space::Torch), no_out(),
         composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
-            for (const Tensor* each : {&x1, &x2})
-                KINDLING_CHECK(Runtime, each->dim() >= 2, "cdist only supports at least 2D tensors, %s got: %ldD", each == &x1 ? "X1" : "X2", each->dim());
-            KINDLING_CHECK(Runtime, is_floating(x1.dtype()), "cdist only supports floating-point dtypes, X1 got: %s", scalar_type_name(x1.dtype()));
-            KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
-            KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
-            KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");
+            check_distances(x1, x2, p);
             int64_t mode = compute_mode.value_or(0);
             KINDLING_CHECK(Runtime, mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: %ld", mode);
             KINDLING_CHECK(Runtime, x1.dtype() == x2.dtype() || !x1.numel() || !x2.numel(), "expected scalar type %s but found %s", scalar_type_name(x1.dtype()), scalar_type_name(x2.dtype()));
@@ -590,13 +604,7 @@ OPERATORS(losses) {
     declare("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", {
         doc("Distances between all rows of two batches of matrices"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
-            KINDLING_CHECK(Runtime, x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: %ldD", x1.dim());
-            KINDLING_CHECK(Runtime, x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: %ldD", x2.dim());
-            for (const Tensor* each : {&x1, &x2})
-                KINDLING_CHECK(Runtime, is_floating(each->dtype()), "cdist only supports floating-point dtypes, %s got: %s", each == &x1 ? "X1" : "X2", scalar_type_name(each->dtype()));
-            KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
-            KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1), x2.size(-1));
-            KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");
+            check_distances(x1, x2, p);   // of what autocast does not cast, too
             return _cdist_forward(x1, x2, p, compute_mode);
         }),
     });

@@ -127,7 +127,7 @@ void normalizes_by_root(KernelCall& call, const Tensor& input, IntList shape, co
     KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"rms_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
     normalizes(call, input, last_dims(input.dim(), shape.size()), weight, Tensor(), rms_eps(input, eps));
     call.input(0).order = KernelCall::Order::Rows;
-    call.gives(input.sizes(), input.dtype());
+    call.gives(input.sizes(), input.dtype()).like(input);
     if (root) call.gives_of_row(value_type(input.dtype())).if_nothing(__builtin_nan(""));
 }
 constexpr auto rms_row = [](auto x, auto weight, auto, auto length, auto eps) {
@@ -347,7 +347,7 @@ OPERATORS(normalization) {
             Tensor rstd = rsqrt(add(mean(mul(x, x), IntList(mask_dims(last_dims(x.dim(), normalized_shape.size()), x.dim())), true), number(rms_eps(input, eps))));
             Tensor y = mul(x, rstd);
             if (weight.defined()) y = mul(y, weight);
-            return contiguous(to(y, input.dtype()));
+            return contiguous(to(y, input.dtype()), input.suggest_memory_format());
         }),
     });
     declare("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
@@ -361,6 +361,8 @@ OPERATORS(normalization) {
             KINDLING_CHECK(Runtime, training || (running_mean.defined() && running_var.defined()), "Expected running_mean and running_var to be defined when training is False");
             for (const Tensor* each : {&weight, &bias, &running_mean, &running_var})
                 KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == input.size(1) && is_floating(each->dtype())), "batch_norm: expected floating weight, bias and statistics of %ld elements, got %s of %ld", input.size(1), kindling::name(each->dtype()), each->numel());
+            for (const Tensor* each : {&running_mean, &running_var})
+                KINDLING_CHECK(Runtime, !each->defined() || each->dim() == 1, "batch_norm: running statistics have one dimension, but got %ld", each->dim());
             const DType type = statistics_type(input, {&weight, &bias, &running_mean, &running_var}), inside = value_type(input.dtype());
             Tensor mean_, rstd;
             if (training) {
@@ -513,7 +515,7 @@ OPERATORS(normalization) {
             KINDLING_CHECK(Runtime, channels % num_groups == 0, "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%ld", str(input.sizes()).c_str(), num_groups);
             KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() == 1 && weight.numel() == channels), "Expected weight to be a vector of size equal to the number of channels in input, but got weight of shape %s and input of shape %s", weight.defined() ? str(weight.sizes()).c_str() : "", str(input.sizes()).c_str());
             KINDLING_CHECK(Runtime, !bias.defined() || (bias.dim() == 1 && bias.numel() == channels), "Expected bias to be a vector of size equal to the number of channels in input, but got bias of shape %s and input of shape %s", bias.defined() ? str(bias.sizes()).c_str() : "", str(input.sizes()).c_str());
-            if (input.numel() == 0) return clone(input);
+            if (input.numel() == 0) return statistics_type(input, {&weight, &bias}), clone(input);
             return std::get<0>(native_group_norm(input, weight, bias, input.size(0), channels, input.numel() / (input.size(0) * channels), num_groups, eps));
         }),
     });
@@ -544,9 +546,13 @@ OPERATORS(normalization) {
             KINDLING_CHECK(Runtime, !maxnorm.is_complex(), "renorm: maxnorm must be real-valued");
             KINDLING_CHECK(Runtime, maxnorm.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got %g", maxnorm.to_double());
             KINDLING_CHECK(Runtime, self.dim() > 1, "renorm: input needs at least 2 dimensions, got %ld dimensions", self.dim());
-            Tensor norms = linalg_vector_norm(self, p, IntList(all_but(self.dim(), wrap_dim(dim, self.dim()))), true, is_half(self.dtype()) ? DType::Float32 : DType::None);
-            // The quotient that is not taken has no slope that could be infinite.
-            Tensor large = gt(norms, maxnorm), factor = where(large, div(wrap_number(Scalar(maxnorm.to_double())), where(large, add(norms, number(1e-7)), number(1))), number(1));
+            const Sizes along = all_but(self.dim(), wrap_dim(dim, self.dim()));
+            auto length = [&](const Tensor& x) { return linalg_vector_norm(x, p, IntList(along), true, is_half(x.dtype()) ? DType::Float32 : DType::None); };
+            Tensor norms = length(self);
+            // The quotient and the norms that are not taken have no slope that could be infinite.
+            Tensor large = gt(norms, maxnorm);
+            if (thread_state.grad_mode && self.requires_grad()) norms = length(where(large, self, wrap_number(Scalar(0))));
+            Tensor factor = where(large, div(wrap_number(Scalar(maxnorm.to_double())), where(large, add(norms, number(1e-7)), number(1))), number(1));
             return contiguous(to(mul(self, factor), self.dtype()));
         }),
     });

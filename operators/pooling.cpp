@@ -375,6 +375,8 @@ OPERATORS(pooling) {
             KINDLING_CHECK(Runtime, self.dim() == 3 || self.dim() == 4, "Input to max_unpooling2d should be a 3d or 4d Tensor, but got a tensor with %ld dimensions.", self.dim());
             need_room(output_size, "max_unpooling2d");
             KINDLING_CHECK(Runtime, self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (%s) but got indices tensor with shape: %s", str(self.sizes()).c_str(), str(indices.sizes()).c_str());
+            for (int64_t d = 1; d < self.dim(); d++)
+                KINDLING_CHECK(Runtime, self.size(d), "max_unpooling2d(): Expected input to have non-zero size for non-batch dimensions, but got %s with dimension %ld being empty.", str(self.sizes()).c_str(), d);
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 2)), result = lead, flat = lead, rows = lead;
             for (int64_t size : output_size) result.push_back(size);
             flat.push_back(output_size[0] * output_size[1]);
@@ -390,6 +392,8 @@ OPERATORS(pooling) {
             need_room(output_size, "max_unpooling3d");
             KINDLING_CHECK(Runtime, self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (%s) but got indices tensor with shape: %s", str(self.sizes()).c_str(), str(indices.sizes()).c_str());
             KINDLING_CHECK(Runtime, self.dim() == 4 || self.dim() == 5, "Input to max_unpooling3d should be a 4d or 5d Tensor, but got a tensor with %ld dimensions.", self.dim());
+            for (int64_t d = 1; d < self.dim(); d++)
+                KINDLING_CHECK(Runtime, self.size(d), "max_unpooling3d(): Expected input to have non-zero size for non-batch dimensions, but got %s with dimension %ld being empty.", str(self.sizes()).c_str(), d);
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead, flat = lead, rows = lead;
             for (int64_t size : output_size) result.push_back(size);
             flat.push_back(output_size[0] * output_size[1] * output_size[2]);

@@ -39,6 +39,11 @@ void need_float(const Tensor& self, const char* name) {
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
 }
 
+/// float32 or float64.
+void need_single(const Tensor& self, const char* name) {
+    KINDLING_CHECK(NotImplemented, kind_of(self.dtype()) == kind::Float, "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
+}
+
 /// Runs a fill; expanded or overlapping tensors are refused as in torch.
 template <class F> Tensor fill_with(const Tensor& self, F fill) {
     check_overlap(self, nullptr, 0);
@@ -395,9 +400,11 @@ OPERATORS(random) {
         }),
     });
     declare("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", {
-        doc("Gamma numbers of shape self and rate 1"), takes(kind::Floats), in(space::Torch), random_numbers(),
-        kernel([](KernelCall& call, const Tensor& self, Generator* generator) { return draws_by(call, self, generator); },
-               [](Generator* generator, const Array& self, const Array& result) {
+        doc("Gamma numbers of shape self and rate 1"), in(space::Torch), random_numbers(),
+        kernel([](KernelCall& call, const Tensor& self, Generator* generator) {
+            need_single(self, "gamma_cpu");
+            return draws_by(call, self, generator);
+        }, [](Generator* generator, const Array& self, const Array& result) {
             library::standard_gamma(result.data(), self.data(), self.dtype(), self.numel(), chosen(generator));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return mul(grad, _standard_gamma_grad(self, result)); }),
@@ -428,7 +435,7 @@ OPERATORS(random) {
     declare("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", {
         doc("Dirichlet numbers; the last dimension is one distribution"), in(space::Torch), random_numbers(), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& self, Generator* generator) {
-            need_float(self, "dirichlet");
+            need_single(self, "dirichlet");
             return draws_by(call, self, generator);
         }, [](Generator* generator, const Array& self, const Array& result) {
             const int64_t width = self.dim() ? self.size(-1) : 1;
@@ -450,6 +457,7 @@ OPERATORS(random) {
             for (const Tensor* each : {&count, &prob})
                 KINDLING_CHECK(Value, is_floating(each->dtype()), "binomial only supports floating-point dtypes for %s, got: %s", each == &count ? "count" : "prob", scalar_type_name(each->dtype()));
             KINDLING_CHECK(Runtime, count.dtype() == prob.dtype(), "binomial: expected count and prob of one dtype, got %s and %s", scalar_type_name(count.dtype()), scalar_type_name(prob.dtype()));
+            need_single(count, "binomial_cpu");
             for (const Tensor* each : {&count, &prob}) call.reads(expand(*each, sizes));
             call.gives(sizes, count.dtype());
             return generator;

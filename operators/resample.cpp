@@ -12,6 +12,27 @@ using Scale = std::optional<double>;
 
 Tensor number(double value) { return wrap_number(Scalar(value)); }
 
+/// Which dimensions PyTorch's kernels resample by their sizes alone, whatever scale was given: with antialiasing those that keep
+/// their size, not in the gradient; of the nearest element those that keep or double it, which the kernels for one and three dimensions, and for large
+/// contiguous planes, do only in the gradient. That of a bicubic one goes by the sizes where all stay.
+void forget_scales(library::Resampling& r, const Tensor* input) {
+    bool all = true, doubles = !input;
+    for (int i = 0; i < r.dims; i++) all &= r.in[i] == r.out[i];
+    if (input && r.dims > 1)
+        doubles = (r.dims == 2 && r.out[0] + r.out[1] <= 128) || (input->size(1) > 3 && input->is_contiguous(r.dims == 2 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d));
+    for (int i = 0; i < r.dims; i++) {
+        const bool same = r.in[i] == r.out[i];
+        bool by_sizes = false;
+        switch (r.mode) {
+            case Interpolation::Nearest: by_sizes = doubles && (same || r.out[i] == 2 * r.in[i]); break;
+            case Interpolation::Cubic: by_sizes = !input && all; break;
+            case Interpolation::LinearAntialias: case Interpolation::CubicAntialias: by_sizes = input && same; break;
+            default: break;
+        }
+        if (by_sizes) r.scale[i] = 0;
+    }
+}
+
 /// Checks the sizes; fills in everything but the dtype.
 library::Resampling resampling(IntList in, IntList out, Interpolation mode, bool align_corners, Span<double> scales, const char* name) {
     int dims = static_cast<int>(scales.size());
@@ -41,6 +62,7 @@ library::Resampling resampled(KernelCall& call, const char* name, const Tensor& 
     KINDLING_CHECK(NotImplemented, is_floating(self.dtype()) || self.dtype() == DType::UInt8, "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
     Sizes sizes{self.size(0), self.size(1)};
     for (int64_t size : output_size) sizes.push_back(size);
+    forget_scales(r, &self);
     r.dtype = value_type(self.dtype());
     call.reads(self, r.dtype);
     call.gives(sizes, self.dtype()).like(self).computed_in(r.dtype);
@@ -416,6 +438,7 @@ OPERATORS(resample) {
         doc("Gradient of any of the above: each element's share back to where it was read"), linear(), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& grad_output, IntList output_size, IntList input_size, int64_t mode, bool align_corners, Span<double> scales) {
             library::Resampling r = resampling(input_size, output_size, static_cast<Interpolation>(mode), align_corners, scales, "_resample_backward");
+            forget_scales(r, nullptr);
             r.dtype = value_type(grad_output.dtype());
             call.reads(grad_output, r.dtype);
             KernelCall::Result& result = call.gives(input_size, grad_output.dtype()).computed_in(r.dtype);

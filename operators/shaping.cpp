@@ -330,6 +330,20 @@ OPERATORS(shaping) {
             return repeat(self, repeats);
         }),
     });
+    declare("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor", {
+        doc("Each element repeated its own number of times"), no_out(), shape_by_value(),
+        composition([](const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
+            Tensor source = dim ? self : reshape(self, {-1});
+            KINDLING_CHECK(Index, source.dim(), "Dimension specified as %ld but tensor has no dimensions", dim.value_or(0));
+            int64_t d = wrap_dim(dim.value_or(0), source.dim());
+            KINDLING_CHECK(Runtime, repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
+            KINDLING_CHECK(NotImplemented, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "\"repeat_interleave_cpu\" not implemented for '%s'", scalar_type_name(repeats.dtype()));
+            Tensor each = repeats;
+            if (repeats.dim() == 0 || repeats.size(0) == 1) each = expand(reshape(repeats, {1}), {source.size(d)});
+            KINDLING_CHECK(Runtime, each.size(0) == source.size(d), "repeats must have the same size as input along dim, but got repeats.size(0) = %ld and input.size(%ld) = %ld", each.size(0), d, source.size(d));
+            return index_select(source, d, repeat_interleave(each, output_size));
+        }),
+    });
     declare("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor", {
         doc("Each element repeated"), no_out(),
         composition([](const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
@@ -346,19 +360,6 @@ OPERATORS(shaping) {
             KINDLING_CHECK(Runtime, !output_size || *output_size == sizes[static_cast<size_t>(d)], "repeat_interleave: Invalid output_size, expected %ld but got %ld",
                            sizes[static_cast<size_t>(d)], output_size.value_or(0));
             return reshape(clone(expand(open, wide), MemoryFormat::Contiguous), sizes);
-        }),
-    });
-    declare("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor", {
-        doc("Each element repeated its own number of times"), no_out(), shape_by_value(),
-        composition([](const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
-            Tensor source = dim ? self : reshape(self, {-1});
-            if (source.dim() == 0) source = reshape(source, {1});
-            int64_t d = wrap_dim(dim.value_or(0), source.dim());
-            KINDLING_CHECK(Runtime, repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
-            Tensor each = repeats;
-            if (repeats.dim() == 0 || repeats.size(0) == 1) each = expand(reshape(repeats, {1}), {source.size(d)});
-            KINDLING_CHECK(Runtime, each.size(0) == source.size(d), "repeats must have the same size as input along dim, but got repeats.size(0) = %ld and input.size(%ld) = %ld", each.size(0), d, source.size(d));
-            return index_select(source, d, repeat_interleave(each, output_size));
         }),
     });
     declare("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor", {
@@ -516,6 +517,14 @@ OPERATORS(shaping) {
                 KINDLING_CHECK(Runtime, size >= 0, "The input size %ld, plus negative padding %ld and %ld resulted in a negative output size, which is invalid. Check dimension %ld of your input.",
                                sizes[static_cast<size_t>(d)], before, after, d);
                 sizes[static_cast<size_t>(d)] = size;
+            }
+            if (std::all_of(pad.begin(), pad.end(), [](int64_t each) { return each <= 0; })) {   // nothing to fill, whatever the number
+                Tensor part = self;
+                for (int64_t i = 0; i < count; i++) {
+                    const int64_t d = self.dim() - 1 - i, before = -pad[static_cast<size_t>(2 * i)];
+                    part = narrow(part, d, before, sizes[static_cast<size_t>(d)]);
+                }
+                return clone(part);
             }
             Sizes strides = format_strides(sizes, self.suggest_memory_format());
             Tensor result = make_tensor(sizes, strides, self.dtype(), self.device());

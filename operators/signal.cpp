@@ -63,25 +63,6 @@ Tensor kaiser(int64_t length, bool periodic, double beta, Options options) {
 
 // ---- pieces of a signal
 
-/// Both ends of the last dimension made longer by `amount`.
-Tensor extended(const Tensor& x, int64_t amount, Text mode) {
-    if (mode == "constant") return constant_pad_nd(x, {amount, amount});
-    KINDLING_CHECK(NotImplemented, mode == "reflect" || mode == "replicate" || mode == "circular", "Unrecognised padding mode %s", std::string(mode).c_str());
-    int64_t n = x.size(-1);
-    if (mode == "reflect") KINDLING_CHECK(Runtime, amount < n, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (%ld, %ld) at dimension %ld of input %s", amount, amount, x.dim(), str(x.sizes()).c_str());
-    Tensor places = make_tensor({n + 2 * amount}, DType::Int64, x.device());
-    if (places.is_meta()) return index_select(x, -1, places);
-    int64_t* place = places.data_ptr<int64_t>();
-    for (int64_t i = 0; i < n + 2 * amount; i++) {
-        int64_t at = i - amount;
-        if (mode == "reflect") at = at < 0 ? -at : at >= n ? 2 * (n - 1) - at : at;
-        else if (mode == "replicate") at = std::max<int64_t>(0, std::min(at, n - 1));
-        else at = ((at % n) + n) % n;
-        place[i] = at;
-    }
-    return index_select(x, -1, places);
-}
-
 struct Frames { int64_t size, step, window; };
 
 /// The window in the middle of zeros, as long as a piece.
@@ -103,7 +84,7 @@ Tensor short_transform(const Tensor& self, int64_t n_fft, std::optional<int64_t>
     KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "stft(%s, n_fft=%ld): expected a tensor of floating point or complex values", str(self).c_str(), n_fft);
     KINDLING_CHECK(Runtime, self.dim() == 1 || self.dim() == 2, "stft(%s, n_fft=%ld): expected a 1D or 2D tensor", str(self).c_str(), n_fft);
     Tensor x = self.dim() == 1 ? unsqueeze(self, 0) : self;
-    if (center) x = extended(x, n_fft / 2, pad_mode);
+    if (center) x = squeeze(pad(unsqueeze(x, 0), {n_fft / 2, n_fft / 2}, pad_mode), 0);
     int64_t length = x.size(1);
     KINDLING_CHECK(Runtime, n_fft > 0 && n_fft <= length, "stft(%s, n_fft=%ld, hop_length=%ld, win_length=%ld): expected 0 < n_fft < %ld, but got n_fft=%ld", str(self).c_str(), n_fft, frames.step, frames.window, length, n_fft);
     KINDLING_CHECK(Runtime, frames.step > 0, "stft(%s, n_fft=%ld, hop_length=%ld): expected hop_length > 0, but got hop_length=%ld", str(self).c_str(), n_fft, frames.step, frames.step);

@@ -292,7 +292,7 @@ OPERATORS(sorting) {
         doc("Runs of equal neighbours as one"), in(space::Torch), shape_by_value(), no_out(),
         derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "unique_consecutive"); }),
         kernel([](const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
-            if (dim) return distinct_slices(self, *dim, true);  // all three, as PyTorch's
+            if (dim && !(*dim == 0 && self.dim() == 1)) return distinct_slices(self, *dim, true);  // all three, as PyTorch's
             auto [values, inverse, counts] = distinct(self, true);
             return std::tuple<Tensor, Tensor, Tensor>(values, return_inverse ? inverse : make_tensor({0}, DType::Int64), return_counts ? counts : make_tensor({0}, DType::Int64));
         }),
@@ -384,9 +384,11 @@ OPERATORS(sorting) {
             if (low == high) { low -= 1; high += 1; }
             KINDLING_CHECK(Runtime, high - low < __builtin_inf() && low - high < __builtin_inf(), "range of [%g, %g] is not finite", low, high);
             KINDLING_CHECK(Runtime, low < high, "max must be larger than min");
-            Tensor x = to(reshape(self, {-1}), DType::Float64);
-            x = masked_select(x, logical_and(ge(x, Scalar(low)), le(x, Scalar(high))));
-            Tensor place = clamp(to(floor(mul(div(sub(x, wrap_number(Scalar(low))), wrap_number(Scalar(high - low))), wrap_number(Scalar(bins)))), DType::Int64), Scalar(0), Scalar(bins - 1));
+            // In the elements' dtype, rounded after each step, as PyTorch does: that decides which side of an edge an element is on.
+            auto held = [&](double value) { return full({}, Scalar(value), self.dtype()); };
+            Tensor x = reshape(self, {-1}), first = held(low), last = held(high);
+            x = masked_select(x, logical_and(ge(x, first), le(x, last)));
+            Tensor place = clamp(to(div(mul(sub(x, first), held(static_cast<double>(bins))), sub(last, first)), DType::Int64), Scalar(0), Scalar(bins - 1));
             return index_add(zeros({bins}, self.dtype()), 0, place, ones({place.numel()}, self.dtype()));
         }),
     });

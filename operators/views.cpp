@@ -671,9 +671,9 @@ OPERATORS(views) {
             Sizes sizes = self.sizes(), strides = self.strides();
             sizes.pop_back();
             strides.pop_back();
-            for (auto& stride : strides) {
-                KINDLING_CHECK(Runtime, stride % 2 == 0, "Tensor must have a stride divisible by 2 for all but last dimension");
-                stride /= 2;
+            for (size_t d = 0; d < sizes.size(); d++) {
+                KINDLING_CHECK(Runtime, strides[d] % 2 == 0 || sizes[d] == 1, "Tensor must have a stride divisible by 2 for all but last dimension");
+                strides[d] /= 2;
             }
             KINDLING_CHECK(Runtime, self.storage_offset() % 2 == 0, "Tensor must have a storage_offset divisible by 2");
             return make_view(self, sizes, strides, self.storage_offset() / 2, to_complex(self.dtype()));

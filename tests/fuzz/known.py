@@ -31,7 +31,7 @@ COMPLAINTS = [
     ("pinned memory", r"pin_memory|pinned"),
     ("a device", r"same device|cross-device|CUDA|cuda|Meta tensors|meta tensor|backend|device type|on meta|fake impl|expected device|Expected one of cpu|must be on|"
                  r"Cannot copy out of meta|access accelerator|no data!|no tensor arguments to this function"),
-    ("a dimension twice", r"appears multiple times|appears twice|repeated dim|dim(ension)?s? .*(unique|duplicate|identical)"),
+    ("a dimension twice", r"appears multiple times|appears twice|repeated dim|duplicate dims|dim(ension)?s? .*(unique|duplicate|identical)"),
     ("a dimension", r"Dimension out of range|Dimension specified as|tuple index out of range|too many indices|to have non-zero size|"
                     r"reduction dim|[Dd]im(ension)? .* (appears|repeated)|dims? .* (unique|appears)|list index out of range|index out of range|out of bounds|"
                     r"out of range for tensor|empty tensor|dims? must be (distinct|unique|different)|same dimension|duplicate dim"),
@@ -67,7 +67,7 @@ def two_faults(kind, theirs, ours, call):
 
 def complex_nan(kind, theirs, ours, call):
     """Complex numbers, of which PyTorch has NaN: of such that are not finite, whose products may not be, or that are few, as a deviation of one is."""
-    few = re.search(r"\b(std|var)[\w.]*\(", call)
+    few = re.search(r"\b(std|var|gradient)[\w.]*\(", call) or re.search(r"nan\S* there, \S*nan\S* here", call)
     return "complex" in call and bool(re.search(r"nan\S* there", call)) and bool(few or not_finite(kind, theirs, ours, call) or far_apart(kind, theirs, ours, call))
 
 
@@ -147,6 +147,40 @@ def repeated(kind, theirs, ours, call):
 def unstable(kind, theirs, ours, call):
     """Whether places (whole numbers) differ, and no stable order was asked for."""
     return "stable=True" not in call and bool(re.search(r"\n\d+ there, \d+ here", call))
+
+
+def near(call, part):
+    """Whether the two numbers that are told differ by no more than a part of them."""
+    pair = re.search(r"\n(\S+) there, (\S+) here", call)
+    one, other = (complex(each) for each in pair.groups()) if pair else (0, 1)
+    return abs(one - other) <= part * abs(one)
+
+
+def no_digits(kind, theirs, ours, call):
+    """Whether both numbers that are told are what rounding leaves of the largest one."""
+    pair = re.search(r"\n(\S+) there, (\S+) here", call)
+    most = max((max(abs(low), abs(high)) for low, high, *_ in held(call)), default=0)
+    return bool(pair) and max(abs(complex(each)) for each in pair.groups()) <= 1e-6 * most
+
+
+def long_step(kind, theirs, ours, call):
+    """Whether a slice has a step whose sum with its size passes 64 bits."""
+    return any(int(step) >= 2**62 for step in re.findall(r"slice\([^()]*, (\d+)\)", call))
+
+
+def fewer_dims(kind, theirs, ours, call):
+    """Whether the second tensor has fewer dimensions than the first."""
+    sizes = [each.count(",") for each in re.findall(r"<\w+ (\[[^]]*\]) by", call)]
+    return len(sizes) > 1 and sizes[1] < sizes[0]
+
+
+def numbers_first(kind, theirs, ours, call):
+    """Whether a call through torch.ops has a Python number for its first argument."""
+    return bool(re.match(r"(pybind11_\w+\.|aten::)\w+(\.\w+)?\((nan|-?inf|-?[\d.(]|True|False)", call))
+
+
+def no_elements(kind, theirs, ours, call):
+    return bool(re.search(r"<\w+ \[([^]]*, )?0[,\]]", call))
 
 
 def beyond(kind, theirs, ours, call):
@@ -459,6 +493,8 @@ KNOWN = [
           r"expected Tensor as element \d+ in argument 0, but got list", r"^an answer", "A list is as clear as several arguments.", "takes its tensors in a list as well"),
     Known(r".*", r"^RuntimeError there, an answer here", r"Inference tensors cannot be saved for backward", r"^an answer",
           "What is not needed is not kept, so it may be an inference tensor.", "keeps fewer tensors for backward"),
+    Known(r"(soft_margin_loss|special_zeta|zeta)\.\w+", r"^RuntimeError in the gradient there, an answer here", r"on a bool tensor is not supported", r"^an answer",
+          "What is not differentiated may be a bool.", "More has a derivative than in PyTorch"),
     Known(r"_foreach_\w+\.\w+", r"^RuntimeError in the gradient there, an answer here", r"on a bool tensor is not supported|can't be cast to the desired output type", r"^an answer",
           "Each tensor of a list is as if it were alone.", "Each tensor of a list operator is treated as if it were alone"),
     Known(r".*", r"^RuntimeError there, an answer here", r"Autograd not support dtype", r"^an answer",
@@ -530,16 +566,16 @@ KNOWN = [
           "whose elements share memory is refused"),
     Known(r"view_as_complex(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only supported for half, float and double|float16", "complex32 is not there.", "complex32"),
     Known(r"linalg_(inv|cholesky)_ex\.\w+|_?linalg_solve_ex\.\w+", r"^result: (nan or infinity|value)", r"^an answer", r"^an answer", "What is left in a singular matrix is LAPACK's.",
-          "`inv_ex` of a singular matrix", lambda *told: "nan or infinity" in told[0] or far_apart(*told) or expanded(*told)),
+          "`inv_ex` of a singular matrix", lambda *told: "nan or infinity" in told[0] or far_apart(*told) or expanded(*told) or no_digits(*told)),
     Known(r"(mse|huber|smooth_l1)_loss\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer",
           "Of shapes that are broadcast: PyTorch divides by the number of the input's elements, not of the loss's.", "`torch.ops.aten.mse_loss` of shapes that are broadcast", unlike_sizes),
     Known(r"(arg)?sort\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two equal elements comes first is open.",
           "of equal elements is open", unstable),
     Known(r"m?sort\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "And so is which of them gets which gradient.", "of equal elements is open", repeated),
-    Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor)'", r"^an answer",
+    Known(r".*", r"^RuntimeError there, (an answer|RuntimeError in the gradient) here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor|NoneType)'", r"",
           "One for a list of one.", "one integer or tensor where its declaration has a list"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here|^RuntimeError there, an answer here", r"^an answer|Invalid padding size", r"padding size is expected to be|^an answer", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
-    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|log_sigmoid(_forward)?|bitwise_\w+|__[lr]shift__|gradient|isin|conj_physical|special_\w+_polynomial_\w)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
+    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|log_sigmoid(_forward)?|bitwise_\w+|__[lr]shift__|gradient|isin|conj_physical|special_\w+_polynomial_\w+)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
           "They are those of the first operand that is not broadcast.", "strides of what `rsub`"),
     Known(r"(nan)?median\.\w+", r"^(result|arguments after the call|gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
           "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", expanded),
@@ -650,7 +686,7 @@ KNOWN = [
           lambda kind, theirs, ours, call: not re.search(r", [012](, [-\d.]+)?(, out=.*)?\)\n", call)),
     Known(r"hardtanh_?\.\w+", r"^RuntimeError there, an answer here", r"[cC]annot do hardtanh on an unsigned type with negative limits", r"^an answer", "No element is below a negative limit.", "`hardtanh` of uint8"),
     Known(r"(linspace|logspace)\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type|inferred dtype", "The ends are checked also where they are not reached.", "of empty and of meta tensors is refused"),
-    Known(r"native_batch_norm\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Expected 2D or more input|expected floating weight, bias and statistics", "The checks are those of batch_norm.", "`native_batch_norm` checks"),
+    Known(r"native_batch_norm\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Expected 2D or more input|to be defined when training is False|expected floating weight, bias and statistics", "The checks are those of batch_norm.", "`native_batch_norm` checks"),
     Known(r"_native_batch_norm_legit\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Expected 2D or more|to be defined when training is False|expected floating weight, bias and statistics", "The checks are those of batch_norm.", "`native_batch_norm` checks"),
     Known(r"diff\.out", r"^(IndexError|RuntimeError) there, an answer here", r"start out of range|expected scalar_type", r"^an answer", "As without out.", "Overloads with `out=`"),
     Known(r"norm\.ScalarOpt_dim_dtype", r"^RuntimeError there, an answer here", r"Expected out tensor to have dtype", r"^an answer", "A norm is real.", "`norm` of complex numbers with a dtype"),
@@ -677,11 +713,11 @@ KNOWN = [
     Known(r"(arange|linspace|logspace|range|full|scalar_tensor)\.\w+", r"^RuntimeError there, an answer here", r"failed to match any schema|expected at most \d argument", r"^an answer", "A number and a tensor of no dimension stand for one another.", "a number where its declaration has a tensor"),
     Known(r"(special_)?logit_?\.\w+", r"^RuntimeError there, an answer here", r"value cannot be converted to type", r"^an answer", "A limit beyond the dtype is none.", "`logit` with an `eps` beyond the dtype"),
     Known(r"polar\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "The formula needs it.", "is right"),
-    Known(r"unfold_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"maximum size for tensor", "No window fits.", "`unfold_backward` of a window"),
+    Known(r"unfold_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"maximum size for tensor|doesn't match the broadcast shape|must match the size of tensor", "No window fits.", "`unfold_backward` of a window"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Negative padding value is resulting in an empty", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
     Known(r"trap(z|ezoid)\.\w+|cumulative_trapezoid\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only support dx as a real number", "A flag is no distance.", "a number of another kind for a flag"),
     Known(r"(mode|median|nanmedian)\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of several NaN.", "of infinities and NaN differ", holds_nan),
-    Known(r"histogram\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(BFloat16|Half)'", "Counts in so few digits.", "`histogram` of float16 and bfloat16"),
+    Known(r"histogram(dd)?\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(BFloat16|Half)'", "Counts in so few digits.", "`histogram` of float16 and bfloat16"),
     Known(r"bilinear\.\w+|batch_norm\.\w+", r"^(an answer|IndexError|RuntimeError) there, (RuntimeError|an answer) here", r"^an answer|select\(\): index 0 out of range|The size of tensor a", r"The size of tensor a|^an answer", "A bias is a vector.", "A bias of more than one dimension"),
     Known(r"_dirichlet_grad\.\w+", r"^result: (value|nan or infinity)", r"^an answer", r"^an answer", "Of numbers that no distribution gives, or to the digits that PyTorch's fits are good to.", "fits good to about 1e-3", no_dirichlet),
     Known(r"(clip|clamp)_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Promotion for uint16, uint32, uint64 types is not supported", "Two limits of which one is beyond 64 bits with a sign.", "alpha beyond 64 bits with a sign"),
@@ -805,7 +841,7 @@ KNOWN = [
     Known(r"(nextafter|ldexp|copysign)_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "One formula serves both operands.", "so some of them may be inference tensors"),
     Known(r"scaled_dot_product_attention\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "Nothing times infinity.", "rows that attend to nothing", lambda *told: "\nnan there, 0.0 here" in told[3] and not_finite(*told)),
     Known(r"tensor_split\.tensor_indices_or_sections", r"^result: list", r"^an answer", r"^an answer", "A tensor of one element is a number there.", "a tensor of one element where it has a"),
-    Known(r"fmod_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's vector loop divides first.", "`fmod` of numbers whose quotient", lambda *told: "\nnan there" in told[3] and far_apart(*told)),
+    Known(r"fmod_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's vector loop divides first.", "`fmod` and `remainder` of numbers whose quotient", lambda *told: "\nnan there" in told[3] and far_apart(*told)),
     Known(r"linalg_pinv\.\w+|pinverse\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "A singular matrix, or one that is not finite, has no such gradient.", "where sums of products overflow", lambda *told: not_finite(*told) or far_apart(*told) or expanded(*told)),
     Known(r"native_dropout\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "PyTorch drops as in training and forgets the scale going back.", "`native_dropout` with `train=None`", lambda kind, theirs, ours, call: bool(re.search(r", None\)$|train=None", call.partition("\n")[0]))),
     Known(r"\[\]|(_?unsafe_)?index(_put_?)?\.\w+|_unsafe_index\w*\.\w+|embedding_sparse_backward\.\w+|tensor_split\.\w+", r"^(result|gradient|arguments after the call): (value|shape)|^(IndexError( in the gradient)?|an answer) there, (an answer|IndexError|RuntimeError)( in the gradient)? here", r"",
@@ -825,6 +861,42 @@ KNOWN = [
     Known(r"_foreach_(norm|copy)\.\w+", r"^an answer there, RuntimeError here|^result: device", r"^an answer", r"^an answer|does not have an identity", "Meta tensors in a list.", "Meta tensors together with tensors that have values", on_meta),
     Known(r"(linspace|logspace)\.\w+", r"^NotImplementedError there, RuntimeError here", r"not implemented for 'Bool'", r"inferred dtype \S+ can't be safely cast", "Two faults.", "wrong in two ways"),
     Known(r"(linspace|logspace)\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"(linspace|logspace)\.\w*out", r"^(result|arguments after the call): requires_grad True there, False here", r"^an answer", r"^an answer", "An end is a number, which has no gradient.", "the ends of `linspace`"),
+    Known(r"(linspace|logspace|arange)\.\w+", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "One of one element keeps its shape on the CPU alone.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"nansum\.\w+", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "PyTorch's function for it keeps what it is to sum.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"(pow|__pow__)\.\w+", r"^result: dtype int64 there, bool here", r"^an answer", r"^an answer", "PyTorch's function for it has another dtype than its operator.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r".*", r"^ValueError there, an answer here", r"is not a valid value for reduction", r"^an answer", "PyTorch's function for it looks at what its operator does not.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"_unsafe_masked_index\.\w+", r"^result: shape", r"^an answer", r"^an answer", "PyTorch's has no elements either.", "answer for tensors without elements", no_elements),
+    Known(r"cov\.\w+", r"^arguments after the call: value", r"^an answer", r"^an answer", "PyTorch subtracts the mean of a single number from that number itself.", "`cov` of a number without dimensions"),
+    Known(r"remainder_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's vector loop divides first.", "`fmod` and `remainder` of numbers whose quotient", lambda *told: "\nnan there" in told[3] and far_apart(*told)),
+    Known(r"_?linalg_svd(vals)?\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "where sums of products overflow", far_apart),
+    Known(r"\[\]=?", r"^RuntimeError there, an answer here|^(result|arguments after the call): value", r"", r"^an answer", "PyTorch's number of steps wraps, and reads and writes elsewhere.", "A slice whose step", long_step),
+    Known(r"linalg_lstsq\.\w+", r"^RuntimeError there, an answer here", r"doesn't match the broadcast shape|must match the size of tensor b", r"^an answer", "A right side of fewer dimensions is broadcast.", "`linalg.lstsq` broadcasts a right side", fewer_dims),
+    Known(r"__(or|and|xor)__\.\w+", r"^an answer there, \w+ here|^result: bool", r"^an answer", r"not implemented for|^an answer", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone", numbers_first),
+    Known(r"to\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Device index must not be negative", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone", numbers_first),
+    Known(r"fft_ifft\.out", r"^RuntimeError there, an answer here", r"Found dtype Complex(Double|Float) but expected", r"^an answer", "It casts as others do.", "`fft.ifft` of real numbers"),
+    Known(r"rrelu_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"bound must be finite", "The checks are those of rrelu.", "`rrelu_` with an infinite limit"),
+    Known(r"clamp_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type", "PyTorch fills with a limit that is NaN before it looks at the other one.", "two limits of `clamp`", lambda kind, theirs, ours, call: "nan" in call.partition("\n")[0]),
+    Known(r"hardtanh_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type uint8_t", "PyTorch cuts a limit between -1 and 0 off first.", "`hardtanh` of uint8"),
+    Known(r"multi(label)?_margin_loss\.\w+", r"^(result|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch leaves the loss of no samples as memory was.", "the margin loss of no samples", no_elements),
+    Known(r"linalg_eigvals\.\w+|linalg_eig\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "In which order LAPACK finds them.", "order in which eigenvalues"),
+    Known(r"ldexp_?\.\w+", r"^(result|gradient|arguments after the call): value", r"^an answer", r"^an answer", "Powers of two with complex exponents in their precision.", "`ldexp` with complex or real numbers", lambda kind, theirs, ours, call: bool(re.search(r"<(complex64|float32) ", call)) and near(call, 1e-5 if "complex64" in call else 1e-6)),
+    Known(r"cosine_similarity\.\w+|(margin_ranking|cosine_embedding|triplet_margin|hinge_embedding)_loss\.\w+|pairwise_distance\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "the gradient of a product that overflows", lambda *told: not_finite(*told) or far_apart(*told)),
+    Known(r"linalg_tensorsolve\.\w+", r"^ValueError there, an answer here", r"cannot create std::vector larger", r"^an answer", "A number is solved for.", "stops with an internal assertion"),
+    Known(r"(sub|subtract|add)_?\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"value cannot be converted to type int64_t without overflow", r"^an answer", "An alpha beyond 64 bits is that number.", "An alpha beyond 64 bits", past_int64),
+    Known(r"remainder\.\w+", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "They are those of the operand that is a tensor.", "strides of what `rsub`", lambda kind, theirs, ours, call: bool(re.match(r"\S+?\(-?[\d.(]", call))),
+    Known(r"_fused_sgd_\.\w+", r"^RuntimeError there, an answer here", r"expected scalar type Float but found (Half|BFloat16|Double)", r"^an answer", "A scale is a number.", "the scale of `_fused_sgd_`"),
+    Known(r"_fused_(adam|adamw|sgd|adagrad)_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"a leaf Variable that requires grad", "What is written to is a leaf that requires grad.", "the scale of `_fused_sgd_`"),
+    Known(r"(rand|randn|randint)_like\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"index\.Tensor|gradient\.\w+", r"^RuntimeError there, an answer here", r"tensors used as indices must be long|expected each tensor to be on the same device", r"^an answer", "PyTorch's function for it takes other dtypes, and no number.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"as_strided_copy\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"setStorage: sizes", "What its storage does not hold.", "of empty and of meta tensors is refused", on_meta),
+    Known(r"_foreach_\w+\.\w+", r"^IndexError in the gradient there, an answer here", r"cannot be applied to a \d+-dim tensor", r"^an answer", "A defect of PyTorch's formula for several complex tensors.", "More has a derivative than in PyTorch"),
+    Known(r"lerp_?\.\w+", r"^(result|arguments after the call|gradient): nan or infinity", r"^an answer", r"^an answer", "A difference that overflows.", "where sums of products overflow", far_apart),
+    Known(r"mean\.\w*out", r"^RuntimeError there, an answer here", r"input types can't be cast to the desired output type", r"^an answer", "As without out, and with a dimension.", "Overloads with `out=`"),
+    Known(r"_?conv(olution|\d?d|_transpose\dd)\w*\.\w+", r"^second gradient: NoneType None there, a tensor of|^second gradient is a tensor there, NoneType None here", r"^an answer", r"^an answer", "There is no element to be differentiated.", "or requires grad where it is zero throughout", no_elements),
+    Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
+    Known(r"norm\.\w+", r"^AttributeError there, TypeError here", r"object has no attribute 'layout'", r"len\(\) of a 0-d", "The call has two faults.", "wrong in two ways"),
+    Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),
     Known(r"to\.\w+|_to_copy\.\w+|copy_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "What a conversion to an integer dtype makes of numbers that it cannot hold is undefined in C++.", "What has no place in an integer dtype",
           lambda kind, theirs, ours, call: bool(re.search(r"uint(16|32|64)", call)) and (not_finite(kind, theirs, ours, call) or any(max(abs(low), abs(high)) > 4e9 for low, high, *_ in held(call)))),
     Known(r"(cum)?prod_?\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "Which products meet zero times infinity depends on the formula.", "the gradient of a product that overflows", lambda *told: not_finite(*told) or far_apart(*told)),
@@ -861,11 +933,11 @@ KNOWN = [
     Known(r"gradient\.tensor\w+", r"^an answer there, RuntimeError here|^result: shape", r"^an answer", r"^an answer|as many elements as its dimension", "PyTorch broadcasts differences of the wrong number.", "`gradient` with coordinates of another number"),
     Known(r"cholesky_inverse\.\w+|logdet\.\w+|linalg_ldl_factor\w*\.\w+|linalg_pinv\.\w+|pinverse\.\w+", r"^(result|gradient|second gradient|arguments after the call): (nan or infinity|value)|^LinAlgError there, an answer here|^an answer there, LinAlgError here", r"", r"", "A factor with a zero on its diagonal has no inverse.", "A matrix that is singular but for rounding", singular),
     Known(r"_foreach_(maximum|minimum|clamp_max|clamp_min)\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "At the limit itself the slope is that of clamp, 1.", "slope of a list operator's limit"),
-    Known(r"_?scaled_dot_product\w+\.\w+", r"^RuntimeError there, an answer here", r"Expected attn_mask dtype to be", r"^an answer", "A mask is added, as promotion has it.", "Attention takes what can be broadcast"),
+    Known(r"_?scaled_dot_product\w+\.\w+", r"^RuntimeError there, an answer here", r"Expected attn_mask dtype to be|Attention mask is the same data type as query", r"^an answer", "A mask is added, as promotion has it.", "Attention takes what can be broadcast"),
     Known(r"_fft_r2c\.\w+|_fft_c2r\.\w+|_fft_c2c\.\w+", r"^RuntimeError there, an answer here", r"MKL FFT doesn't support tensors of type", r"^an answer", "There is nothing to transform.", "private Fourier transforms"),
     Known(r"linalg_(matrix_norm|norm|cond)\.\w+|nuclear_norm\.\w+", r"^result: requires_grad False there, True here", r"^an answer", r"^an answer", "The norm of no element.", "requires grad where it is zero throughout", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
     Known(r"(repeat_interleave|channel_shuffle)\.\w+", r"^result: lazy", r"^an answer", r"^an answer", "No elements have no sign.", "of empty and of meta tensors", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
-    Known(r"_?embedding_bag\w*\.\w+", r"^IndexError there, an answer here", r"Index is supposed to be a vector", r"^an answer", "Indices of two dimensions are taken for any table.", "Bags take indices of two dimensions"),
+    Known(r"_?embedding_bag\w*\.\w+", r"^IndexError( in the gradient)? there, an answer here", r"Index is supposed to be a vector", r"^an answer", "Indices of two dimensions are taken for any table.", "Bags take indices of two dimensions"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be (tuple of ints|str), not bytes", "PyTorch takes bytes for a list of integers and for a word.", "bytes for a list of integers"),
     Known(r"soft_margin_loss\w*\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "An exponential that overflows.", "the gradient of a product that overflows", far_apart),
     Known(r"linalg_matrix_rank\.\w*out", r"^arguments after the call: stride$|^result: stride$", r"^an answer", r"^an answer", "PyTorch resizes the target to the shape of the ranks, and then to that of the tolerances.", "strides of what `rsub`"),

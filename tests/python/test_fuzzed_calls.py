@@ -151,6 +151,41 @@ t.nn.functional.scaled_dot_product_attention(t.ones(0, 1, 2, device="meta"), t.o
 t.ops.aten.max_pool2d_with_indices_backward(t.ones(0, 7), t.ones(0, 7), [1, 1], [1, 1], [0, 0], [1, 1], False, t.ones(0, 7, dtype=t.int64))
 t.sparse_coo_tensor(t.zeros(1, 0, dtype=t.int64), t.ones(0), (2,)).sparse_resize_and_clear_((5, 5), -1, 3)
 t.sparse_coo_tensor(t.zeros(1, 0, dtype=t.int64), t.ones(0), (2,)).sparse_resize_((5, 5), 5, -3)
+t.ops.aten._cdist_forward(t.ones(2, 0, 2), t.ones(2, 0, 2, dtype=t.uint16), 0.0, 0)
+t.group_norm(t.ones(2, 0), 2, bias=t.ones(0, dtype=t.complex64))
+t.group_norm(t.ones(0, 4), 2, weight=t.ones(4, dtype=t.float64))
+t.ops.aten._batch_norm_with_update(t.ones(2, 3), None, None, t.zeros(1, 3), t.ones(1, 3), 0.1, 1e-5)
+t.batch_norm(t.ones(2, 3), None, None, t.zeros(3), t.ones(1, 3), True, 0.1, 1e-5, False)
+t.native_batch_norm(t.ones(2, 1, 2), None, None, t.zeros(()), t.ones(()), False, 0.1, 1e-5)
+t.stft(t.ones(1), 8, 2, 8, center=True, pad_mode="circular", return_complex=True)
+t.ops.aten.stft.center(t.ones(0, 3), 8, 2, 8, center=True, pad_mode="replicate", return_complex=True)
+t.nn.functional.hardtanh(t.ones(2, dtype=t.uint8), -2, 4)
+t.nn.functional.hardtanh(t.ones(2, dtype=t.uint8), 0, -1.5)
+t.ops.aten.cross_entropy_loss(t.zeros(0, 0, 0, 0), t.tensor(0))
+t.ops.aten.nll_loss_backward(t.ones(()), t.ones(3), t.tensor(0), None, -1, -1, t.ones(0))
+t.ops.aten.nll_loss_backward(t.ones(()), t.ones(3), t.tensor(0, dtype=t.int32), None, 1, -1, t.ones(()))
+t.ops.aten.nll_loss_backward(t.ones(()), t.ones(3, 2), t.tensor([0, 1, 0]), t.ones(3), 1, -1, t.ones(1))
+t.ops.aten.nll_loss_backward(t.ones(1, 1), t.ones(3, 2), t.tensor([0, 1, 1]), None, 1, -1, t.ones(1))
+t.ops.aten._standard_gamma(t.ones(0, dtype=t.float16))
+t.ops.aten._standard_gamma(t.ones(0, dtype=t.bfloat16))
+t.binomial(t.zeros(0, dtype=t.float16), t.zeros(0, dtype=t.float16))
+t._sample_dirichlet(t.zeros(0, dtype=t.bfloat16))
+t.repeat_interleave(t.tensor(1.0), t.tensor(3, dtype=t.int8))
+t.repeat_interleave(t.tensor([1.0, 2]), t.tensor(3, dtype=t.int8))
+t.repeat_interleave(t.tensor(5), t.tensor([2]), 0)
+t.repeat_interleave(t.tensor(5), t.tensor(2), -1)
+t.pixel_shuffle(t.ones(1, 4, 4, 4), 2**40)
+t.convolution(t.ones(1, 3, 4), t.ones(3, 3, 1), None, [1, 1], [0], [1], False, [0], 1)
+t.convolution(t.ones(1, 3, 4), t.ones(3, 3, 1), None, [1], [0], [1], False, [1, 0], 1)
+t.convolution(t.ones(1, 3, 4, 4), t.ones(3, 3, 1, 1), None, [1], [], [1], False, [0], 1)
+t.ops.aten.convolution_backward(t.ones(1, 3, 4), t.ones(1, 3, 4), t.ones(3, 3, 1), None, [1], [0], [1], False, [1], 1, [True, True, True])
+t.arange(0, 5, -0.5, dtype=t.int8)
+t.arange(0, float("inf"), 0.5, dtype=t.int8)
+t._foreach_addcmul([t.ones(2)], [t.ones(2)], [t.ones(2)], [t.tensor(1.0)])
+t._foreach_mul([t.ones(2)] * 2, [t.tensor(1.0), 2.0])
+t.ops.aten.max_unpool2d(t.ones(3, 3, 0, 3), t.ones(3, 3, 0, 3, dtype=t.int64), [3, 3])
+t.ops.aten.max_unpool3d(t.ones(1, 3, 0, 3, 1), t.ones(1, 3, 0, 3, 1, dtype=t.int64), [3, 3, 3], [1, 1, 1], [0, 0, 0])
+t._embedding_bag(t.ones(7, 2), t.zeros(2, 7, dtype=t.int32), t.tensor(0, dtype=t.int32))
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
@@ -254,6 +289,39 @@ t.ops.aten._unsafe_view(t._neg_view(t.ones(2, 3)), [6])
 t.ones(0, dtype=t.complex64).uniform_(-1e308, 1e308)
 t.ones(2).scatter_reduce(0, t.tensor([0, 0]), t.tensor([2.0, 9.0]), "max")
 t.ones(2).scatter_reduce(0, t.tensor([0, 0]), t.tensor([-2.0, 9.0]), "min", include_self=False)
+t.view_as_complex(t.arange(4.0).as_strided((1, 2), (1, 1)))
+t.view_as_complex(t.arange(4.0).as_strided((1, 2), (3, 1)))
+t.scatter_add(t.ones(0), -1, t.ones(0, 0, dtype=t.int64), t.ones(()))
+t.renorm(t.tensor([[-1.8 + 1.7j]]), 2147483646, 1, 3)
+t.renorm(t.tensor([[-1.8, 2.0], [0.5, 4.0]]), 2.5, 0, 3)
+t.rms_norm(t.arange(54.0).view(2, 3, 3, 3).permute(0, 3, 1, 2), [3])
+t.rms_norm(t.arange(54.0).half().view(2, 3, 3, 3).permute(0, 3, 1, 2), [3, 3])
+t.rms_norm(t.arange(162.0).view(2, 3, 3, 3, 3).permute(0, 4, 1, 2, 3), [3], t.ones(3))
+t.nn.functional.pad(t.arange(16.0).view(4, 2, 2).permute(1, 2, 0), [])
+t.nn.functional.pad(t.arange(16.0).view(4, 2, 2).permute(1, 2, 0), [-1, 0])
+t.nn.functional.pad(t.arange(16.0).view(4, 2, 2).permute(1, 2, 0)[:, :, ::2], [0, 0, -1, 0], value=1e300)
+t.ops.aten.constant_pad_nd(t.ones(0), [0, 0], 1e300)
+t.ops.aten.unique_consecutive(t.tensor([0.7, 0.6, 0.6]), dim=0)
+t.ops.aten.unique_consecutive(t.tensor([0.7, 0.6, 0.6]), return_counts=True, dim=0)
+t.ops.aten.multilabel_margin_loss(t.ones(0, 3), t.zeros(0, 3, dtype=t.int64), 0)
+t.ops.aten.multi_margin_loss(t.ones(0, 3), t.zeros(0, dtype=t.int64), 1, 1, None, 0)
+t.as_strided_scatter(t.zeros(8, dtype=t.int32).as_strided((0, 0), (3, 2), 3), t.tensor(1, dtype=t.int32), [], [])
+t.as_strided_scatter(t.zeros(8)[:3], t.tensor(1.0), [], [], 7)
+t._foreach_powsum([t.tensor([1 + 2j, 3 - 1j])], dtype=t.float32)
+t._foreach_powsum([t.ones(2, dtype=t.int16)], 65535, t.float16)
+t._foreach_mul([t.ones(2, 2)], [t.tensor(2.0)])
+t._foreach_mul([t.ones(2), t.tensor(3)], [t.tensor(2.0), t.tensor(1.5, dtype=t.float64)])
+t._foreach_pow([t.ones(2, 2) + 1], [t.tensor(2.0)])
+t._foreach_maximum([t.tensor(1.0, dtype=t.bfloat16)], [t.tensor(1.0, dtype=t.float64)])
+t.ops.aten._foreach_copy([t.ones(3, 2).t(), t.ones(3, 4)[:, ::2]], [t.arange(6.0).view(2, 3), t.arange(6).view(3, 2)])
+t.ops.aten.copy(t.ones(17, 34)[:, :17], t.ones(17, 17))
+t.histc(t.linspace(0, 2.7, 400).half() * 3.3, 100, 0, 0)
+t.histc(t.linspace(0, 1, 1001), 77, 0, 1)
+t.arange(0, 5, 0.5, dtype=t.int8)
+t.arange(0.0, 5.0, 0.9, dtype=t.int32)
+t.channel_shuffle(t._neg_view(t.ones(4, 4, 0)), 1)
+t.ops.aten.upsample_bicubic2d(t.arange(9.0).view(1, 1, 3, 3), [3, 3], False, None, 0.3)
+t.ops.aten.upsample_nearest2d(t.arange(9.0).view(1, 1, 3, 3), [3, 3], 0.3, 0.3)
 """
 
 
@@ -325,3 +393,40 @@ def test_sizes_whose_product_is_no_number():
 
     with pytest.raises(RuntimeError, match="do not fit"):
         kindling.native_group_norm(kindling.ones(0, 7, 3), None, None, 0, 7, 2**62, 7, 1e-5)
+
+
+@pytest.mark.parametrize("mode, dims", [("nearest", 1), ("nearest", 2), ("nearest", 3), ("nearest-exact", 2), ("bilinear", 2), ("bicubic", 2), ("trilinear", 3), ("area", 2)])
+def test_scales_that_keep_or_double_a_size(mode, dims):
+    """PyTorch's kernels leave the given scale out there, some in the result, some in the gradient, and some in neither."""
+    def resized(t, size, factor, options):
+        x = (t.arange(64.0 * 3 * size ** dims)[: 5 * size ** dims] * 0.7).sin().view(1, 5, *[size] * dims)
+        if options.pop("last", False):
+            x = x.contiguous(memory_format=t.channels_last if dims == 2 else t.channels_last_3d)
+        x.requires_grad_()
+        y = t.nn.functional.interpolate(x, scale_factor=factor, mode=mode, **options)
+        (gradient,) = t.autograd.grad((y * t.arange(float(y.numel())).view(y.shape)).sum(), x)
+        return torch.tensor(y.tolist()), torch.tensor(gradient.tolist())
+    factors = [(1.2,) * dims, (1.1, 1.3, 1.2)[:dims], (1.3, 2.0, 1.0)[:dims], (2.05, 1.2, 1.9)[:dims], (0.8, 1.2, 2.4)[:dims]]
+    for size, factor, antialias, last in ((s, f, a, c) for s in (3, 4) for f in factors for a in (False, True) for c in (False, True)):
+        if antialias and mode not in ("bilinear", "bicubic") or last and dims == 1:
+            continue
+        for theirs, ours in zip(*(resized(t, size, factor, {"antialias": antialias, "last": last}) for t in (torch, kindling))):
+            assert theirs.shape == ours.shape and torch.allclose(theirs, ours, 1e-4, 1e-4), (size, factor, antialias, last)
+    if mode == "nearest" and dims == 2:
+        x = torch.arange(70.0 * 70).view(1, 1, 70, 70)
+        ours = kindling.nn.functional.interpolate(kindling.arange(70.0 * 70).view(1, 1, 70, 70), scale_factor=1.01, mode=mode)
+        assert torch.nn.functional.interpolate(x, scale_factor=1.01, mode=mode).tolist() == ours.tolist()
+
+
+def test_a_list_of_tensors_without_dimensions_is_one_of_tensors():
+    for name in ("_foreach_mul", "_foreach_div", "_foreach_add", "_foreach_sub", "_foreach_pow", "_foreach_maximum", "_foreach_clamp_min"):
+        found = []
+        for t in (torch, kindling):
+            x, y = t.tensor([2.0, 3.0], requires_grad=True), t.tensor(2.5, requires_grad=True)
+            found.append([g.tolist() for g in t.autograd.grad(getattr(t, name)([x], [y])[0].sum(), [x, y])])
+        assert all(torch.allclose(torch.tensor(a), torch.tensor(b)) for a, b in zip(*found)), name
+
+
+def test_circular_padding_of_no_elements_is_refused():
+    with pytest.raises(RuntimeError):
+        kindling.ops.aten.stft.center(kindling.ones(0), 3, 8, 3, center=True, pad_mode="circular", return_complex=True)
