@@ -2,6 +2,7 @@
 #include "autograd/meta.h"
 
 #include "autograd/copy_slices.h"
+#include "autograd/forward.h"
 #include "autograd/ops.h"
 #include "core/shape.h"
 
@@ -212,7 +213,7 @@ Tensor detached(const Tensor& tensor, bool own_version) {
     impl->dtype = from->dtype;
     impl->layout = from->layout;
     impl->set_shape(tensor.sizes(), tensor.strides());
-    impl->key = from->key & ~static_cast<uint32_t>(key::Autograd | key::Function | key::Dispatch);
+    impl->key = from->key & ~static_cast<uint32_t>(key::Autograd | key::Function | key::Dispatch | key::Dual);
     impl->device = from->device;
     impl->inference = from->inference;
     impl->offset = from->offset;
@@ -268,7 +269,7 @@ void set_data(const Tensor& tensor, const Tensor& value) {
     to->device = from->device;
     to->offset = from->offset;
     to->inference = from->inference;
-    constexpr uint32_t kept = key::Autograd | key::Dispatch | key::Function;
+    constexpr uint32_t kept = key::Autograd | key::Dispatch | key::Function | key::Dual;
     to->key = (to->key & kept) | (from->key & ~kept);
     to->set_shape(value.sizes(), value.strides());
     to->storage = from->storage;

@@ -5,8 +5,11 @@
 #pragma GCC visibility push(default)
 namespace kindling {
 
+struct Tangents;
+
 struct AutogradMeta {
     Tensor grad;
+    Ref<Tangents> tangents;              // autograd/forward.h
     Ref<GradNode> grad_fn;
     GradNode* accumulator = nullptr;     // weak: the one AccumulateGrad of a leaf while any graph uses it
     Ref<GradNode> stands_for;            // of a leaf's stand-in (unpacked by hooks): the accumulator of the leaf itself

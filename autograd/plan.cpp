@@ -104,11 +104,28 @@ void read_rule(OperatorPlan& plan, const Operator& op, const Derivative& declare
     plan.rules.push_back(std::move(rule));
 }
 
+/// The parameters of `forward(...)`.
+std::unique_ptr<DerivativeRule> read_forward(const Operator& op) {
+    using Kind = DerivativeRule::Given::Kind;
+    auto rule = std::make_unique<DerivativeRule>();
+    rule->declared = op.forward;
+    const Schema& schema = *op.schema;
+    for (const std::string& piece : pieces(op.forward->given)) {
+        std::string name = identifier(piece);
+        int number = 0, at = schema.find(name.data(), name.size()), of = sized(schema, name, "_t");
+        if (at < 0 && of < 0)
+            KINDLING_CHECK(Internal, name == "result" || numbered(name, "result", number), "aten::%s: forward asks for '%s', which it does not have", op.name(), name.c_str());
+        rule->given.push_back({at >= 0 ? Kind::Argument : of >= 0 ? Kind::Tangent : Kind::Result, static_cast<uint8_t>(at >= 0 ? at : of >= 0 ? of : number), 0});
+    }
+    return rule;
+}
+
 OperatorPlan* make_plan(const Operator& op) {
     auto plan = std::make_unique<OperatorPlan>();
     const Operator& home = op.functional ? *op.functional : op;
     plan->op = &home;
     plan->name = node_name(op);
+    if (op.forward) plan->forward = read_forward(home);
     if (op.derivative_count) {
         plan->kind = OperatorPlan::Kind::Rules;
         for (int i = 0; i < op.derivative_count; i++) read_rule(*plan, op, op.derivatives[i]);

@@ -9,7 +9,7 @@ namespace kindling {
 /// One `derivative(...)` of a declaration, its names resolved.
 struct DerivativeRule {
     struct Given {
-        enum class Kind : uint8_t { Grad, Grads, Argument, Result, Wanted };
+        enum class Kind : uint8_t { Grad, Grads, Argument, Result, Wanted, Tangent };
         Kind kind;
         uint8_t index;               // which gradient, argument or result
         uint8_t saved;               // where in the plan's `saved`
@@ -36,6 +36,7 @@ struct OperatorPlan {
     const Operator* op;              // the functional form
     const char* name;                // of its nodes
     std::vector<DerivativeRule> rules;
+    std::unique_ptr<DerivativeRule> forward;  // what gives tangents, if that is written down
     std::vector<uint8_t> targets;    // argument positions that have a derivative, in schema order
     std::vector<Saved> saved;
     bool keeps_number = false;       // a number as operand is kept as PyTorch keeps it, as a tensor: only once backward
@@ -48,6 +49,9 @@ struct OperatorPlan {
 };
 
 const OperatorPlan& plan_of(const Operator& op);
+
+/// Nothing is ever read through it: only its numbers count.
+Tensor shape_of(const TensorImpl* impl);
 
 /// A value that is no tensor, copied out of the call.
 class SavedPlain {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "autograd/forward.h"
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "autograd/plan.h"
@@ -59,6 +60,30 @@ int8_t pass_of(const Expression& e, int32_t output, DType gradient_type) {
     return -2;
 }
 
+/// Bits beside those of the wanted inputs: the tangent rather than gradients, and along with it the value.
+constexpr uint32_t tangent_bit = 1u << 31, value_bit = 1u << 30;
+
+/// Inputs: those of the forward expression, the tangents of the wanted ones and, without the value, the result.
+void compute_tangent(OperatorPlan::Computation& made, const PointwisePlan& forward, const std::vector<int>& wanted, bool value) {
+    made.loop = differentiate_forward(forward.expression, wanted.data(), static_cast<int>(wanted.size()));
+    if (!value) return;
+    ExpressionBuilder builder;
+    const size_t count = static_cast<size_t>(forward.input_count);
+    std::vector<Sym> inputs(static_cast<size_t>(made.loop.input_count)), scalars(static_cast<size_t>(std::max(made.loop.scalar_count, forward.expression.scalar_count)));
+    for (const Expression* each : {&forward.expression, &const_cast<const Expression&>(made.loop)})
+        for (const Node& node : each->nodes) {
+            if (node.primitive == Primitive::Scalar) scalars[static_cast<size_t>(node.index())] = builder.scalar(node.index(), node.type);
+            if (node.primitive == Primitive::Input && static_cast<size_t>(node.index()) < count + wanted.size())
+                inputs[static_cast<size_t>(node.index())] = builder.input(node.index(), node.type);
+        }
+    Sym result = builder.append(forward.expression, inputs.data(), scalars.data())[0];
+    inputs.back() = result;
+    Sym tangent = builder.append(made.loop, inputs.data(), scalars.data())[0];
+    builder.output(result);
+    builder.output(tangent);
+    made.loop = builder.finish();
+}
+
 std::unique_ptr<OperatorPlan::Computation> compute(const PlanRef& plan, uint32_t wanted) {
     const PointwisePlan& forward = *plan;
     auto made = std::make_unique<OperatorPlan::Computation>();
@@ -70,6 +95,10 @@ std::unique_ptr<OperatorPlan::Computation> compute(const PlanRef& plan, uint32_t
             list.push_back(i);
             made->inputs.push_back(static_cast<uint8_t>(i));
         }
+    if (wanted & tangent_bit) {
+        compute_tangent(*made, forward, list, wanted & value_bit);
+        return made;
+    }
     Expression full = differentiate(forward.expression, list.data(), static_cast<int>(list.size()));
     made->gradient_type = made->result_type = forward.expression.output_type(0);
     ExpressionBuilder builder;
@@ -410,6 +439,40 @@ bool pointwise_saves_self(const OperatorPlan& plan, const Operator& op, const Va
         if (read < forward.input_count && arguments[forward.input_position[read]].tensor == arguments[0].tensor) return true;
     }
     return false;
+}
+
+Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Value* arguments, const Tensor* tangents,
+                         const Tensor& result, Tensor* value) {
+    const PlanRef kept = pointwise_plan(op, arguments);
+    const PointwisePlan& forward = *kept;
+    if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return {};
+    uint32_t wanted = tangent_bit | (value ? value_bit : 0);
+    Few<Tensor, 6> held;
+    for (int i = 0; i < forward.input_count; i++) held.push_back(Tensor::share(arguments[forward.input_position[i]].tensor));
+    for (int i = 0; i < forward.input_count; i++)
+        if (const Tensor& tangent = tangents[forward.input_position[i]]; tangent.defined()) {
+            wanted |= 1u << i;
+            held.push_back(tangent);
+        }
+    if (!value) held.push_back(result);
+    std::unique_ptr<const OperatorPlan::Computation> own;
+    const auto* c = computation(plan, kept, wanted, own);
+    Immediate scalars[12];
+    for (int i = 0; i < forward.scalar_count; i++) scalars[i] = pointwise_scalar(forward, arguments, i);
+    if (!value) return evaluate_by_operators(c->loop, held.data(), scalars)[0];
+    Few<TensorImpl*, 6> inputs;
+    for (auto& each : held) inputs.push_back(each.impl());
+    Sizes sizes = broadcast_all(inputs.data(), forward.input_count, op.name());
+    Sizes strides = forward.rows ? contiguous_strides(sizes) : output_strides(sizes, inputs.data(), forward.input_count, forward.compute);
+    Tensor outputs[2];
+    TensorImpl* headers[2];
+    for (int i = 0; i < 2; i++) {
+        outputs[i] = make_tensor(sizes, strides, c->loop.output_type(i), held[0].device());
+        headers[i] = outputs[i].impl();
+    }
+    run_loop(c->loop, sizes, headers, 2, inputs.data(), static_cast<int>(inputs.size()), scalars);
+    *value = std::move(outputs[0]);
+    return std::move(outputs[1]);
 }
 
 std::vector<SavedView> saved_values(const GradNode& node) {

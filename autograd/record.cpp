@@ -92,13 +92,16 @@ bool is_used(const OperatorPlan& plan, size_t saved, const Value* arguments) {
     return false;
 }
 
-/// Nothing is ever read through it: only its numbers count.
+}  // namespace
+
 Tensor shape_of(const TensorImpl* impl) {
     Tensor shape = make_tensor(impl->sizes(), impl->strides(), impl->dtype, Device{DeviceType::Meta});
     shape.impl()->offset = impl->offset;
     shape.impl()->layout = impl->layout;   // in name only: it has no parts
     return shape;
 }
+
+namespace {
 
 SavedItem save(const Value& v, bool output, OperatorPlan::How how) {
     SavedItem item;

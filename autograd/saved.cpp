@@ -2,6 +2,7 @@
 #include "autograd/saved.h"
 
 #include "autograd/copy_slices.h"
+#include "autograd/forward.h"
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "core/shape.h"
@@ -12,7 +13,11 @@ PackedTensor* (*pack_saved)(const Tensor& tensor) = nullptr;
 
 /// A header of its own without history. A class with __torch_dispatch__ makes it, as it makes every result: its data may be elsewhere.
 static Tensor copy_of(const Tensor& tensor) {
-    if (!(tensor.impl()->key & key::Dispatch & ~thread_state.exclude)) [[likely]] return detached(tensor);
+    if (!(tensor.impl()->key & key::Dispatch & ~thread_state.exclude)) [[likely]] {
+        Tensor copy = detached(tensor);
+        share_tangents(copy.impl(), tensor.impl());
+        return copy;
+    }
     GradMode off(false);
     Tensor fresh = tape::detach(tensor);
     if (fresh.is_same(tensor)) return detached(tensor);
@@ -70,6 +75,7 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySl
         return fresh;
     }
     if (!data_.defined()) return {};
+    if (is_output_) see_tangents(data_.impl());
     uint32_t now = data_.version();
     if (now != version_) [[unlikely]] {
         Ref<GradNode> made_by = is_output_ ? node : kindling::grad_fn(data_.impl());

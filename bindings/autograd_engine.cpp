@@ -1,4 +1,6 @@
 // bindings/autograd_engine.cpp: the engine and the modes as Python calls them.
+#include "autograd/forward.h"
+#include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
 #include "bindings/function.h"
@@ -207,7 +209,81 @@ static PyObject* set_version(PyObject*, PyObject* args) {
     });
 }
 
+// ---- forward mode
+
+static uint64_t level_from(PyObject* object) {
+    uint64_t level = PyLong_AsUnsignedLongLong(object);
+    if (PyErr_Occurred()) throw_python();
+    return level;
+}
+static PyObject* enter_level(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(enter_forward_level()); }
+static PyObject* exit_level(PyObject*, PyObject* level) {
+    return guarded([&]() -> PyObject* {
+        exit_forward_level(level_from(level));
+        Py_RETURN_NONE;
+    });
+}
+static PyObject* make_dual_method(PyObject*, PyObject* args) {
+    PyObject *primal, *tangent, *level;
+    if (!PyArg_ParseTuple(args, "O!O!O", tensor_type, &primal, tensor_type, &tangent, &level)) return nullptr;
+    return guarded([&] { return wrap(make_dual(tensor_of(primal), tensor_of(tangent), level_from(level))); });
+}
+static PyObject* tangent_method(PyObject*, PyObject* args) {
+    PyObject *tensor, *level;
+    if (!PyArg_ParseTuple(args, "O!O", tensor_type, &tensor, &level)) return nullptr;
+    return guarded([&]() -> PyObject* {
+        Tensor tangent = thread_state.forward_grad_mode ? tangent_of(impl_of(tensor), level_from(level)) : Tensor();
+        return tangent.defined() ? wrap(tangent) : Py_NewRef(Py_None);
+    });
+}
+static PyObject* primal_method(PyObject*, PyObject* args) {
+    PyObject *tensor, *level;
+    if (!PyArg_ParseTuple(args, "O!O", tensor_type, &tensor, &level)) return nullptr;
+    return guarded([&] { return wrap(primal_of(tensor_of(tensor), level_from(level))); });
+}
+/// [(level, tangent)], and the same tensor with others in their place.
+static PyObject* tangents_method(PyObject*, PyObject* tensor) {
+    if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, not %s", Py_TYPE(tensor)->tp_name);
+    return guarded([&] {
+        Object list(checked(PyList_New(0)));
+        for (auto& [level, tangent] : tangents_of(impl_of(tensor))) {
+            Object pair(checked(Py_BuildValue("(KN)", static_cast<unsigned long long>(level), checked(wrap(tangent)))));
+            if (PyList_Append(list.get(), pair.get()) < 0) throw_python();
+        }
+        return list.take();
+    });
+}
+static PyObject* with_tangents(PyObject*, PyObject* args) {
+    PyObject *tensor, *pairs;
+    if (!PyArg_ParseTuple(args, "O!O!", tensor_type, &tensor, &PyList_Type, &pairs)) return nullptr;
+    return guarded([&] {
+        Tensor fresh = primal_of(tensor_of(tensor), 1);
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pairs); i++) {
+            PyObject* pair = PyList_GET_ITEM(pairs, i);
+            set_tangent(fresh, level_from(PyTuple_GetItem(pair, 0)), tensor_of(PyTuple_GetItem(pair, 1)));
+        }
+        return wrap(fresh);
+    });
+}
+/// The tensor without its graph, but with its tangents.
+static PyObject* without_graph(PyObject*, PyObject* tensor) {
+    if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, not %s", Py_TYPE(tensor)->tp_name);
+    return guarded([&] {
+        Tensor copy = detached(tensor_of(tensor));
+        share_tangents(copy.impl(), impl_of(tensor));
+        return wrap(copy);
+    });
+}
+
 static PyMethodDef functions[] = {
+    {"_enter_dual_level", enter_level, METH_NOARGS, nullptr},
+    {"_exit_dual_level", exit_level, METH_O, nullptr},
+    {"_make_dual", make_dual_method, METH_VARARGS, nullptr},
+    {"_tangent", tangent_method, METH_VARARGS, nullptr},
+    {"_primal", primal_method, METH_VARARGS, nullptr},
+    {"_without_graph", without_graph, METH_O, nullptr},
+    {"_tangents", tangents_method, METH_O, nullptr},
+    {"_with_tangents", with_tangents, METH_VARARGS, nullptr},
     {"_run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(run_backward_method)), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"_queue_callback", queue_callback_method, METH_O, nullptr},
     {"_is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},

@@ -134,6 +134,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     if (word & key::Autocast) return call_autocast(op, arguments, results);
     if (word & key::Layout && (op.composite || !(word & (key::Dispatch | key::Mode))) && call_sparse_parts(op, arguments, results)) return;
     if (op.composite) return op.kernel(op, arguments, results);
+    if (word & key::Dual && call_forward(op, arguments, results)) return;
     if (word & key::Autograd) {
         const AddedKernels* added = op.added.load(std::memory_order_relaxed);
         if (added && added->layers[static_cast<int>(Layer::Autograd)].kernel) [[unlikely]] return call_added(op, arguments, results);

@@ -57,9 +57,18 @@ inline bool runs_plainly(std::initializer_list<const Tensor*> tensors) {
     return !(word & ~thread_state.exclude & key::slow) && !kernels_were_added();
 }
 
+/// Whether the tape records what comes of a tensor, or forward mode follows it.
+inline bool is_followed(const Tensor& tensor) {
+    if (!tensor.defined()) return false;
+    uint32_t word = key_of(tensor.impl());
+    return (thread_state.grad_mode && word & key::Autograd) || word & key::Dual;
+}
+
 /// The layers, each set by the part that implements it; they call `call` again with their own bit excluded.
 /// autograd/: records the call. Runs `op` (already known to have a differentiable argument or an in-place effect).
 void call_autograd(const Operator& op, Value* arguments, Value* results);
+/// autograd/: a call with tensors that carry tangents, and the tangents of its results. False where none of them counts here.
+bool call_forward(const Operator& op, Value* arguments, Value* results);
 /// bindings/: __torch_dispatch__ of modes and subclasses.
 extern void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results);
 

@@ -38,6 +38,7 @@ enum class Promotion : uint8_t {
     TRAIT(NoDerivative)      /* results require grad as arguments do, and going backward raises */ \
     TRAIT(NumberByValue)     /* gives a number or a bool that depends on values (item, equal) */ \
     TRAIT(Linear)            /* in all its differentiable tensors together, with real factors; other arguments fixed. Every view is; not said of scalar bodies */ \
+    TRAIT(Multilinear)       /* in each of them alone: its tangent is the sum of itself with one tangent at a time */ \
     TRAIT(Atomic)            /* a composition that autograd and modes see as one operator (it has a derivative) */ \
     TRAIT(NoInplace) \
     TRAIT(Inplace)           /* has an in-place form though it is not pointwise */ \
@@ -170,6 +171,7 @@ struct Operator {
     Kernel check = nullptr;              // of a scalar body: refuses combinations of dtypes and of kinds of numbers
     const Derivative* derivatives = nullptr;
     uint8_t derivative_count = 0;
+    const Derivative* forward = nullptr;  // its tangents, where they are written down
     const char* doc = "";
     mutable std::atomic<void*> plans{nullptr};       // the loop kernels made of the scalar body so far
     mutable std::atomic<void*> autograd_plan{nullptr};

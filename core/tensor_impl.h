@@ -25,10 +25,11 @@ enum : uint32_t {
     Profile = 1u << 11,        // thread only: a profiler writes down what is called
     Made = 1u << 12,           // thread only: see MadeOn
     Float8 = 1u << 13,         // of a dtype that few operators have kernels of
+    Dual = 1u << 14,           // it has tangents (autograd/forward.h)
     Function = 1u << 16,       // Python only: a subclass with its own __torch_function__
 };
 /// What makes a kernel call leave the straight path. Kernels of meta tensors stop after allocating.
-inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made | Float8;
+inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made | Float8 | Dual;
 }  // namespace key
 
 enum class Layout : uint8_t { Strided, Sparse, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Jagged, Mkldnn };
@@ -108,9 +109,9 @@ struct TensorImpl : RefCounted {
 };
 void release(TensorImpl* impl);
 
-/// A tensor's key word. A view requires grad as soon as what it looks into does, also when that changes later.
+/// A tensor's key word. A view requires grad, or has a tangent, as soon as what it looks into does, also when that changes later.
 inline uint32_t key_of(const TensorImpl* impl) {
-    return impl->base ? impl->key | (impl->base->key & key::Autograd) : impl->key;
+    return impl->base ? impl->key | (impl->base->key & (key::Autograd | key::Dual)) : impl->key;
 }
 
 /// Called by `release` when the last reference goes and the Python object lives through the header. Set by bindings.

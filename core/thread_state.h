@@ -22,6 +22,8 @@ struct ThreadState {
     uint8_t autocast_dtype = static_cast<uint8_t>(DType::BFloat16);
     bool autocast_cache = true;
     DeviceType made_on = DeviceType::CPU;  // where operators make a tensor when no device is given
+    uint64_t forward_cap = ~uint64_t{0};  // tangents of levels above it are not looked at
+    int forward_levels = 0;      // how many this thread has open
     int dispatch_modes = 0;      // how many TorchDispatchModes are on the stack
     int function_modes = 0;
     int skip_torch_function = 0; // DisableTorchFunction(Subclass)
@@ -62,6 +64,9 @@ private:
     DeviceType before_;
 };
 inline Device or_default(const std::optional<Device>& device) { return device.value_or(Device{thread_state.made_on}); }
+
+/// Whether what a derivative computes may be differentiated again, backward or forward: then it is made of operators that can be.
+inline bool differentiates_again() { return thread_state.grad_mode || thread_state.forward_levels; }
 
 struct NoGradGuard : GradMode { NoGradGuard() : GradMode(false) {} };
 

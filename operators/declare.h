@@ -65,6 +65,7 @@ inline Field number_by_value() { return flags(trait::NumberByValue); }
 /// For what PyTorch has no formula either: results require grad, and backward raises.
 inline Field no_derivative() { return flags(trait::NoDerivative); }
 inline Field linear() { return flags(trait::Linear); }
+inline Field multilinear() { return flags(trait::Multilinear); }
 inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
 inline Field no_inplace() { return flags(trait::NoInplace); }
 inline Field has_out() { return flags(trait::Out); }              // for private names, and for lists of results
@@ -161,6 +162,11 @@ template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<
 template <class F> Field derivative(const char* targets, boxed::Given<F> given) {
     return derivative_field(targets, given.parameters, &boxed::gradient<F>);
 }
+/// The results' tangents, where neither the derivative nor linear() or multilinear() gives them well (autograd/forward.cpp):
+///     forward(GIVEN(Tensor self_t, Tensor result) { return self_t * result; })
+/// `self_t` is the tangent of `self`, undefined where it has none (`tensors_t`, of a list). Other parameters as above. An
+/// undefined result is a zero.
+template <class F> Field forward(boxed::Given<F> given) { return derivative_field(nullptr, given.parameters, &boxed::gradient<F>); }
 #define GIVEN(...) ::kindling::boxed::Names{#__VA_ARGS__} + [](__VA_ARGS__)
 
 }  // namespace kindling

@@ -348,7 +348,7 @@ OPERATORS(embedding) {
                 KINDLING_CHECK(Runtime, row >= -count && row < count, "padding_idx must be within the number of embeddings, -%ld through %ld, but got %ld", count, count - 1, row);
                 if (row < 0) row += count;
             }
-            const bool records = weight.requires_grad() || (per_sample_weights.defined() && per_sample_weights.requires_grad());
+            const bool records = weight.requires_grad() || is_followed(weight) || is_followed(per_sample_weights) || (per_sample_weights.defined() && per_sample_weights.requires_grad());
             return (records ? _embedding_bag : _embedding_bag_forward_only)(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, row);
         }),
     });
@@ -379,7 +379,7 @@ OPERATORS(embedding) {
         }),
         derivative("query, key, value", GIVEN(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor result0, Tensor result1, double dropout_p, bool is_causal, Tensor attn_mask, std::optional<double> scale) {
             if (!grad.defined()) return std::tuple<Tensor, Tensor, Tensor>();
-            if (!thread_state.grad_mode)
+            if (!differentiates_again())
                 return _scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result0, result1, dropout_p, is_causal, attn_mask, scale);
             // A second derivative follows: the same by its parts.
             Tensor s = number(scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3)))));
@@ -436,7 +436,7 @@ OPERATORS(embedding) {
             bool planes = query.dim() == 4 && key.dim() == 4 && v.dim() == 4 && query.size(3) == key.size(3) && k.size(2) == v.size(2);
             for (int64_t d = 0; planes && d < 2; d++) planes = k.size(d) == query.size(d) && v.size(d) == query.size(d);
             bool mask_fits = !attn_mask.defined() || ((attn_mask.dtype() == DType::Bool || attn_mask.dtype() == query.dtype()) &&
-                                                      !(thread_state.grad_mode && attn_mask.requires_grad()));
+                                                      !is_followed(attn_mask));
             if (planes && mask_fits && dropout_p == 0 && is_floating(query.dtype()) && query.numel() && k.numel() && v.numel() && !query.is_meta()) {
                 Tensor mask = attn_mask;
                 if (mask.defined()) {

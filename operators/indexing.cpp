@@ -782,7 +782,7 @@ OPERATORS(indexing) {
                 Tensor without_src = scatter_reduce(base, dim, index, masked_fill(read, zero_src, Scalar(1)), "prod", true);
                 Tensor only = eq(gather(zeros_at, dim, index), Scalar(1)), others = div(gather(result, dim, index), masked_fill(read, zero_src, Scalar(1)));
                 for_src = mul(gather(grad, dim, index), where(zero_src, where(only, gather(without_src, dim, index), none), others));
-                if (thread_state.grad_mode && !zeros_at.is_meta() && any(gt(zeros_at, Scalar(1))).item<bool>())
+                if (differentiates_again() && !zeros_at.is_meta() && any(gt(zeros_at, Scalar(1))).item<bool>())
                     for_src = _delayed_error(for_src, "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are scattered to the same position in self");
             } else {
                 Tensor reached = gather(result, dim, index);

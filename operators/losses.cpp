@@ -276,7 +276,7 @@ OPERATORS(losses) {
         kernel([](const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore_index) { return softmax_nll(self, target, reduction, ignore_index); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor target, int64_t reduction, int64_t ignore_index, Tensor result1, Tensor result2, Tensor result3) {
             if (!grad.defined()) return Tensor();
-            if (!thread_state.grad_mode) return _cross_entropy_backward(grad, self, target, result1, result2, result3, reduction, ignore_index);
+            if (!differentiates_again()) return _cross_entropy_backward(grad, self, target, result1, result2, result3, reduction, ignore_index);
             // A second derivative follows: the same by its parts.
             Tensor g = reduction == 1 ? div(grad, result3) : grad, places = unsqueeze(to(target, DType::Int64), 1), ignored = eq(places, Scalar(ignore_index));
             g = masked_fill(expand(reduction == 0 ? unsqueeze(g, 1) : g, places.sizes()), ignored, Scalar(0));

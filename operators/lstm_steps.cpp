@@ -83,7 +83,7 @@ Tensor states_before(const Tensor& first, const Tensor& states, bool reverse) {
 }
 
 /// Output and cell states of all steps [steps, batch, width], and the gates [steps, 4, batch, width] in torch's order.
-constexpr auto forward = [](bool reverse, const Array& sums, const Array& w_hh, const Array& h_first, const Array& c_first,
+constexpr auto run_steps = [](bool reverse, const Array& sums, const Array& w_hh, const Array& h_first, const Array& c_first,
                             const Array& output, const Array& cells, const Array& gates, Workspace room) {
     const int64_t steps = sums.size(0), batch = h_first.size(0), width = h_first.size(1), state = batch * width;
     const DType type = sums.dtype();
@@ -231,9 +231,9 @@ OPERATORS(lstm_steps) {
             call.needs_workspace(Panels{gates.dtype(), 4, width, width}.bytes());
             call.costs(gates.numel() * width);
             return reverse;
-        }, forward),
+        }, run_steps),
         derivative("gates, w_hh, h0, c0", GIVEN(TensorList grads, Tensor w_hh, Tensor h0, Tensor c0, bool reverse, Tensor result0, Tensor result1, Tensor result2) {
-            if (thread_state.grad_mode || grads[2].defined()) return differentiable_backward(grads, w_hh, h0, c0, result0, result1, result2, reverse);
+            if (differentiates_again() || grads[2].defined()) return differentiable_backward(grads, w_hh, h0, c0, result0, result1, result2, reverse);
             return _lstm_steps_backward(grads[0], grads[1], w_hh, h0, c0, result0, result1, result2, reverse);
         }),
         refuses("torch.ops.aten._lstm_steps(torch.ones(1, 2, 8), torch.ones(8, 2), torch.ones(2, 3), torch.ones(2, 3), False)", "RuntimeError: .*do not fit"),

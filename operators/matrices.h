@@ -150,7 +150,4 @@ inline bool is_vector(const Tensor& A, const Tensor& B) {
     return batch_of(A, 1) == B.sizes();
 }
 
-/// Whether autograd would record what comes of these.
-inline bool records(const Tensor& t) { return thread_state.grad_mode && t.requires_grad(); }
-
 }  // namespace kindling::matrices

@@ -141,7 +141,7 @@ Tensor hat_of(const Tensor& x, const Tensor& mean_, const Tensor& rstd) { return
 /// The gradient through y = (x - mean(x)) * rstd(x) * weight over the dims of `mask`.
 Tensor through_statistics(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight, uint64_t mask) {
     Sizes dims = mask_dims(mask, x.dim());
-    if (!thread_state.grad_mode) return _normalized_backward(grad, x, mean_, rstd, weight, dims);
+    if (!differentiates_again()) return _normalized_backward(grad, x, mean_, rstd, weight, dims);
     Tensor dy = weight.defined() ? mul(grad, weight) : grad, hat = hat_of(x, mean_, rstd);
     Tensor second = mean(mul(dy, hat), IntList(dims), true);
     return mul(sub(mean_.defined() ? sub(dy, mean(dy, IntList(dims), true)) : dy, mul(hat, second)), rstd);
@@ -160,7 +160,7 @@ void check_floating(std::initializer_list<const Tensor*> tensors, const char* op
 
 /// The gradients of weight and bias, which are the same along `dims`; those that are wanted.
 std::tuple<Tensor, Tensor> through_parameters(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Sizes& dims, bool weight, bool bias) {
-    if (weight && !dims.empty() && !thread_state.grad_mode) {
+    if (weight && !dims.empty() && !differentiates_again()) {
         auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims, bias);
         return {to(gw, grad.dtype()), bias ? to(gb, grad.dtype()) : Tensor()};
     }
@@ -291,7 +291,7 @@ OPERATORS(normalization) {
             if (!g.defined()) return std::tuple<Tensor, Tensor, Tensor>();
             uint64_t mask = last_dims(input.dim(), normalized_shape.size());
             Tensor mean_ = to(result1, value_type(input.dtype())), rstd = to(result2, value_type(input.dtype()));
-            if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(input, mask_dims(mask, input.dim()), eps);
+            if (differentiates_again()) std::tie(mean_, rstd) = statistics_again(input, mask_dims(mask, input.dim()), eps);
             if (wanted[0]) gi = through_statistics(g, input, mean_, rstd, weight, mask);
             Sizes lead = mask_dims(~mask, input.dim());
             std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, lead, wanted[1], wanted[2]);
@@ -322,7 +322,7 @@ OPERATORS(normalization) {
             if (!grad.defined()) return std::tuple<Tensor, Tensor>();
             uint64_t mask = last_dims(input.dim(), normalized_shape.size());
             Tensor rstd = result1, gi;
-            if (thread_state.grad_mode)  // made anew, as a part of the graph
+            if (differentiates_again())  // made anew, as a part of the graph
                 rstd = rsqrt(add(mean(square(input), IntList(mask_dims(mask, input.dim())), true), number(rms_eps(input, eps))));
             if (wanted[0]) gi = through_statistics(grad, input, Tensor(), rstd, weight, mask);
             Sizes lead = mask_dims(~mask, input.dim());
@@ -375,7 +375,7 @@ OPERATORS(normalization) {
                 rstd = view(all.rstd, {input.size(1)});
                 Tensor spread = view(all.variance, {input.size(1)});
                 double count = static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(input.size(1), 1));
-                Exclude below(key::Autograd);
+                Exclude below(key::Autograd | key::Dual);
                 // As torch does, without a word to their version counters: what was saved of another call stays good.
                 auto keep = [&](const Tensor& running, const Tensor& now, double share) {
                     if (running.defined()) copy_into(running, add(mul(running, number(1 - momentum)), mul(now, number(share))));
@@ -400,12 +400,12 @@ OPERATORS(normalization) {
             Tensor mean_ = to(training ? result1 : running_mean, inside), rstd = training ? to(result2, inside) : rsqrt(add(to(running_var, inside), number(eps)));
             mean_ = along(mean_, n, 1);
             rstd = along(rstd, n, 1);
-            if (training && thread_state.grad_mode) {
+            if (training && differentiates_again()) {
                 mean_ = mean(input, IntList(dims), true);
                 rstd = rsqrt(add(var(input, IntList(dims), Scalar(0), true), number(eps)));
             }
             Tensor w = along(weight, n, 1);
-            if (wanted[0] && training && !thread_state.grad_mode) {
+            if (wanted[0] && training && !differentiates_again()) {
                 auto [to_input, to_weight, to_bias] = through_batch(g, input, mean_, rstd, w, dims);
                 return std::tuple<Tensor, Tensor, Tensor>(like_input(to_input, input), wanted[1] ? to_weight : Tensor(), wanted[2] ? to_bias : Tensor());
             }
@@ -484,7 +484,7 @@ OPERATORS(normalization) {
             Tensor x = reshape(input, grouped), mean_ = to(view(result1, one), inside), rstd = to(view(result2, one), inside);
             Tensor by_statistics;                    // what the gradients of mean and 1 / deviation give the input
             if (wanted[0] && (grad1.defined() || grad2.defined())) {
-                if (thread_state.grad_mode) std::tie(mean_, rstd) = statistics_again(x, apart, eps);
+                if (differentiates_again()) std::tie(mean_, rstd) = statistics_again(x, apart, eps);
                 Tensor share = number(1 / static_cast<double>(std::max<int64_t>(C / group * HxW, 1)));
                 by_statistics = grad1.defined() ? mul(reshape(grad1, one), share) : zeros(one, inside);
                 if (grad2.defined()) by_statistics = sub(by_statistics, mul(mul(mul(reshape(grad2, one), share), pow(rstd, Scalar(3))), sub(x, mean_)));
@@ -495,11 +495,11 @@ OPERATORS(normalization) {
             auto all_of = [&](const Tensor& gi) { return like_input(by_statistics.defined() ? add(gi, by_statistics) : gi, input); };
             auto flat = [](const Tensor& t) { return t.defined() ? reshape(t, {-1}) : t; };
             Tensor gi, gw, gb;
-            if (wanted[0] && !thread_state.grad_mode) {
+            if (wanted[0] && !differentiates_again()) {
                 std::tie(gi, gw, gb) = through_groups(contiguous(g), contiguous(x), mean_, rstd, weight);
                 return std::tuple<Tensor, Tensor, Tensor>(all_of(reshape(gi, input.sizes())), wanted[1] ? flat(gw) : Tensor(), wanted[2] ? flat(gb) : Tensor());
             }
-            if (thread_state.grad_mode && !by_statistics.defined()) std::tie(mean_, rstd) = statistics_again(x, apart, eps);
+            if (differentiates_again() && !by_statistics.defined()) std::tie(mean_, rstd) = statistics_again(x, apart, eps);
             if (wanted[0]) gi = all_of(reshape(through_statistics(g, x, mean_, rstd, weight.defined() ? reshape(weight, {1, group, C / group, 1}) : weight, last_dims(4, 2)), input.sizes()));
             std::tie(gw, gb) = through_parameters(g, x, mean_, rstd, {0, 3}, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, flat(gw), flat(gb));

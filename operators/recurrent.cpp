@@ -379,7 +379,7 @@ OPERATORS(recurrent) {
         }),
         derivative("input_gates, hidden_gates, cx, input_bias, hidden_bias", GIVEN(TensorList grads, Tensor cx, Tensor result1, Tensor result2) {
             Tensor dh = or_zeros(grads[0], cx), dc = or_zeros(grads[1], cx);
-            if (!thread_state.grad_mode && !grads[2].defined()) {
+            if (!differentiates_again() && !grads[2].defined()) {
                 auto [gates, grad_cx, bias] = _thnn_fused_lstm_cell_backward_impl(dh, dc, cx, result1, result2, false);
                 return std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>(gates, gates, grad_cx, gates, gates);
             }
@@ -421,7 +421,7 @@ OPERATORS(recurrent) {
         }),
         derivative("input_gates, hidden_gates, hx, input_bias, hidden_bias", GIVEN(TensorList grads, IntList hx_sizes, Tensor result1) {
             Tensor d = grads[0].defined() ? grads[0] : zeros(hx_sizes, result1.dtype(), std::nullopt, result1.device());
-            if (!thread_state.grad_mode && !grads[1].defined()) {
+            if (!differentiates_again() && !grads[1].defined()) {
                 auto [input, hidden, grad_hx, input_bias, hidden_bias] = _thnn_fused_gru_cell_backward(d, result1, false);
                 return std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>(input, hidden, grad_hx, input, hidden);
             }

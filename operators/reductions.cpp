@@ -159,7 +159,7 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
     if (self.dim() == 0) return grad;
     if (!any(zero).item<bool>()) return mul(grad, conj(div(result, self)));
     // Of several zeros in one product all gradients are zero, beside NaN too. Their own gradients need not be.
-    if (result.dim() == 0 && !thread_state.grad_mode && sum(zero).item<int64_t>() > 1) return zeros(self.sizes(), self.dtype());
+    if (result.dim() == 0 && !differentiates_again() && sum(zero).item<int64_t>() > 1) return zeros(self.sizes(), self.dtype());
     Sizes sizes = self.sizes();
     int64_t d = wrap_dim(dim, self.dim()), length = self.size(d);
     sizes[static_cast<size_t>(d)] = 1;
@@ -501,7 +501,7 @@ OPERATORS(reductions) {
             if (p == 0) return Tensor();
             if (p == 1) return mul(sgn(self), g);
             // Where a second derivative follows, 0 / 0 must not be met on the way back.
-            if (p == 2) return thread_state.grad_mode ? mul(g, masked_fill(div(self, norm), eq(norm, Scalar(0)), Scalar(0)))
+            if (p == 2) return differentiates_again() ? mul(g, masked_fill(div(self, norm), eq(norm, Scalar(0)), Scalar(0)))
                                                       : mul(self, masked_fill(div(g, norm), eq(norm, Scalar(0)), Scalar(0)));
             if (std::isinf(p)) {
                 Tensor size = abs(self), hit = logical_or(eq(size, norm), logical_and(isnan(size), isnan(norm)));

@@ -154,6 +154,10 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
             break;
         case Field::Kind::Otherwise: op->otherwise = reinterpret_cast<Kernel>(field.function); break;
         case Field::Kind::Derivative:
+            if (!field.text) {
+                op->forward = new Derivative{nullptr, field.more, reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
+                break;
+            }
             KINDLING_ASSERT(derivative_count < 8);
             derivatives[derivative_count++] = {field.text, field.more,
                 reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
@@ -202,6 +206,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         made->scalar_arity = op->scalar_arity;
         made->derivatives = op->derivatives;
         made->derivative_count = op->derivative_count;
+        made->forward = op->forward;
         made->doc = op->doc;
         place_tensors(*made);
         __atomic_store_n(&operator_table[made->index], made, __ATOMIC_RELEASE);

@@ -483,7 +483,7 @@ OPERATORS(resample) {
         }, grid_sample),
         derivative("input, grid", GIVEN(Tensor grad, Tensor input, Tensor grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Wanted wanted) {
             bool mask[2] = {wanted[0], wanted[1]};
-            if (thread_state.grad_mode) return grid_gradient_by_parts(grad, input, grid, interpolation_mode, padding_mode, align_corners, mask[0], mask[1]);
+            if (differentiates_again()) return grid_gradient_by_parts(grad, input, grid, interpolation_mode, padding_mode, align_corners, mask[0], mask[1]);
             return grid_sampler_2d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, Span<bool>(mask));
         }),
     });
@@ -505,7 +505,7 @@ OPERATORS(resample) {
         }, grid_sample),
         derivative("input, grid", GIVEN(Tensor grad, Tensor input, Tensor grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Wanted wanted) {
             bool mask[2] = {wanted[0], wanted[1]};
-            if (thread_state.grad_mode) return grid_gradient_by_parts(grad, input, grid, interpolation_mode, padding_mode, align_corners, mask[0], mask[1]);
+            if (differentiates_again()) return grid_gradient_by_parts(grad, input, grid, interpolation_mode, padding_mode, align_corners, mask[0], mask[1]);
             return grid_sampler_3d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, Span<bool>(mask));
         }),
     });

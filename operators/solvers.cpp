@@ -165,7 +165,7 @@ OPERATORS(solvers) {
             bool vector = is_vector(A, B_shape);
             Tensor g = vector ? unsqueeze(grad, -1) : grad, X = vector ? unsqueeze(result0, -1) : result0, gA;
             // The factors are at hand, but only A leads back to itself when this is differentiated again.
-            Tensor gB = thread_state.grad_mode ? linalg_solve(H(A), g, left) : linalg_lu_solve(result1, result2, g, left, true);
+            Tensor gB = differentiates_again() ? linalg_solve(H(A), g, left) : linalg_lu_solve(result1, result2, g, left, true);
             if (wanted[0]) gA = neg(left ? matmul(gB, H(X)) : matmul(H(X), gB));
             return std::make_tuple(gA, vector ? squeeze(gB, -1) : gB);
         }),
@@ -250,7 +250,7 @@ OPERATORS(solvers) {
             Tensor scale = unsqueeze(mul(grad, conj(result0)), -1);
             Tensor right = diag_embed(expand(scale, batch_of(A, 1)));
             double epsilon = to_real(A.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
-            if (thread_state.grad_mode) {   // to be differentiated again
+            if (differentiates_again()) {   // to be differentiated again
                 Tensor singular = lt(abs(result0), Scalar(100 * epsilon));
                 if (!singular.is_meta() && any(singular).item<bool>()) return adjugates(A, right, mul(grad, ones(batch_of(A), grad.dtype())), singular);
                 return linalg_solve(H(A), right);
@@ -289,7 +289,7 @@ OPERATORS(solvers) {
             }
             if (!scale.defined()) return Tensor();
             Tensor right = diag_embed(expand(unsqueeze(scale, -1), batch_of(A, 1)));
-            if (thread_state.grad_mode) return linalg_solve(H(A), right);
+            if (differentiates_again()) return linalg_solve(H(A), right);
             return linalg_lu_solve(result2, result3, right, true, true);
         }),
     });

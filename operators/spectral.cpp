@@ -245,7 +245,7 @@ OPERATORS(spectral) {
     });
     declare("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", {
         doc("Eigenvalues, in order, of Hermitian matrices"), flags(trait::AutocastFloat),
-        composition([](const Tensor& self, Text UPLO) { return std::get<0>(_linalg_eigh(self, UPLO, records(self))); }),
+        composition([](const Tensor& self, Text UPLO) { return std::get<0>(_linalg_eigh(self, UPLO, is_followed(self))); }),
     });
     declare("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", {
         doc("Eigenvalues and eigenvectors of square matrices, complex"), raises_by_value(), out_castable(), flags(trait::AutocastFloat),
@@ -262,7 +262,7 @@ OPERATORS(spectral) {
     });
     declare("linalg_eigvals(Tensor self) -> Tensor", {
         doc("Eigenvalues of square matrices, complex"), out_castable(), flags(trait::AutocastFloat),
-        composition([](const Tensor& self) { return records(self) ? std::get<0>(linalg_eig(self)) : _linalg_eigvals(self); }),
+        composition([](const Tensor& self) { return is_followed(self) ? std::get<0>(linalg_eig(self)) : _linalg_eigvals(self); }),
     });
     declare("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", {
         doc("A = U diag(S) Vh, singular values in falling order"), raises_by_value(), has_out(), in(space::Torch),
@@ -282,7 +282,7 @@ OPERATORS(spectral) {
     });
     declare("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", {
         doc("Singular values in falling order"), flags(trait::AutocastFloat),
-        composition([](const Tensor& A, std::optional<Text> driver) { return std::get<1>(_linalg_svd(A, false, records(A), driver)); }),
+        composition([](const Tensor& A, std::optional<Text> driver) { return std::get<1>(_linalg_svd(A, false, is_followed(A), driver)); }),
     });
     declare("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", {
         doc("self = U diag(S) V^H; new programs call linalg.svd"), flags(trait::AutocastFloat),

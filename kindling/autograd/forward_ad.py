@@ -1,12 +1,13 @@
 """Forward-mode differentiation: tensors that carry a tangent.
 
-A dual tensor is recorded like one that requires grad, and a tangent is what two passes over that graph give: backward is linear in
-the gradient it starts from, and its own derivative with respect to that gradient, along the tangents, is the tangent.
+The core keeps tangents by the numbers of levels that it gives out; here, as in PyTorch, one level is open at a time and called 0.
 """
+from kindling import _C
 
 __all__ = ["UnpackedDualTensor", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual", "dual_level"]
 
-_levels = []     # for each level that is open: [(dual tensor, tangent, whether the primal required grad)]
+_current_level = -1
+_opened = []     # the core's numbers of the levels that are open
 
 
 class UnpackedDualTensor(tuple):
@@ -26,68 +27,57 @@ class UnpackedDualTensor(tuple):
 
 def enter_dual_level():
     """Opens a level in which dual tensors can be made; gives its number."""
-    if _levels:
+    global _current_level
+    if _opened:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _levels.append([])
-    return len(_levels) - 1
+    _opened.append(_C._enter_dual_level())
+    _current_level = len(_opened) - 1
+    return _current_level
 
 
 def exit_dual_level(*, level=None):
     """Closes the level: its tangents are gone."""
-    if level is not None and level != len(_levels) - 1:
+    global _current_level
+    if level is None:
+        level = _current_level
+    if level != _current_level:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
-    if not _levels:
+    if not _opened:
         raise RuntimeError("Trying to exit a forward AD level but no level is open")
-    _levels.pop()
+    _C._exit_dual_level(_opened.pop())
+    _current_level = len(_opened) - 1
+
+
+def _number(level):
+    """The core's number of a level, the last one if it is None; None where none is open."""
+    level = _current_level if level is None else level
+    return _opened[level] if 0 <= level < len(_opened) else None
 
 
 def make_dual(tensor, tangent, *, level=None):
-    """`tensor` with `tangent`, of the same shape and dtype, for as long as the level is open."""
-    import kindling as torch
-    if not _levels or (level is not None and level < 0):
+    """A view of `tensor` that carries `tangent`, of the same shape and dtype, for as long as the level is open.
+
+    >>> with torch.autograd.forward_ad.dual_level():
+    ...     dual = torch.autograd.forward_ad.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+    ...     print(torch.autograd.forward_ad.unpack_dual(dual * dual).tangent)
+    tensor(4.)
+    """
+    number = _number(level)
+    if number is None:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     if not (tensor.is_floating_point() or tensor.is_complex()):
         raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
     if not (tangent.is_floating_point() or tangent.is_complex()):
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
-    if tensor.shape != tangent.shape:
-        raise RuntimeError(f"Expected tangent to have the same shape as the primal, but got {tuple(tangent.shape)} and {tuple(tensor.shape)}")
-    if tensor.dtype != tangent.dtype:
-        raise RuntimeError(f"Expected tangent to have the same dtype as the primal, but got {tangent.dtype} and {tensor.dtype}")
-    required = tensor.requires_grad
-    with torch.enable_grad():
-        dual = tensor.view_as(tensor) if required else tensor.detach().requires_grad_()
-    _levels[-1].append((dual, tangent, required))
-    return dual
+    return _C._make_dual(tensor, tangent, number)
 
 
 def unpack_dual(tensor, *, level=None):
-    """(primal, tangent): tangent is None where `tensor` depends on no dual tensor of the level."""
-    import kindling as torch
-    if not _levels or (level is not None and level < 0):
+    """(primal, tangent): tangent is None where `tensor` has none."""
+    number = _number(level)
+    if number is None:
         return UnpackedDualTensor(tensor, None)
-    inputs = _levels[-1]
-    required = any(each[2] for each in inputs)
-    primal = tensor if required else tensor.detach()
-    for dual, tangent, _ in inputs:
-        if dual is tensor:
-            return UnpackedDualTensor(primal, tangent)
-    if not inputs or not tensor.requires_grad:
-        return UnpackedDualTensor(primal, None)
-    with torch.enable_grad():
-        seed = torch.zeros_like(tensor).detach().requires_grad_()
-        gradients = torch.autograd.grad(tensor, [each[0] for each in inputs], seed, create_graph=True, retain_graph=True, allow_unused=True)
-        pairs = [(gradient, each[1]) for gradient, each in zip(gradients, inputs) if gradient is not None]
-        if not pairs:
-            return UnpackedDualTensor(primal, None)
-        pairs = [pair for pair in pairs if pair[0].requires_grad]
-        tangent = None
-        if pairs:
-            tangent, = torch.autograd.grad([pair[0] for pair in pairs], seed, [pair[1] for pair in pairs], create_graph=required,
-                                           retain_graph=True, allow_unused=True)
-    if tangent is None:
-        tangent = torch.zeros_like(tensor)
-    return UnpackedDualTensor(primal, tangent if required else tangent.detach())
+    return UnpackedDualTensor(_C._primal(tensor, number), _C._tangent(tensor, number))
 
 
 class dual_level:
@@ -101,13 +91,11 @@ class dual_level:
 
 
 def _is_fwd_grad_enabled():
-    from kindling import _C
     return _C._is_fwd_grad_enabled()
 
 
 class _set_fwd_grad_enabled:
     def __init__(self, mode):
-        from kindling import _C
         self.prev = _C._is_fwd_grad_enabled()
         _C._set_fwd_grad_enabled(mode)
 
@@ -115,5 +103,4 @@ class _set_fwd_grad_enabled:
         pass
 
     def __exit__(self, kind, value, traceback):
-        from kindling import _C
         _C._set_fwd_grad_enabled(self.prev)

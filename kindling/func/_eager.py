@@ -7,6 +7,7 @@ graph reaches no leaf but our own is cut from it.
 import functools
 
 import kindling as torch
+from kindling import _C
 from kindling.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 
@@ -28,19 +29,26 @@ class _Scope:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if value.requires_grad:
             return value.view_as(value)
-        leaf = value.detach().requires_grad_(True)
+        leaf = _C._without_graph(value).requires_grad_(True)
         self.own.add(id(leaf))
         self.keep = (*getattr(self, "keep", ()), leaf)
         return leaf
 
     def cut(self, value, outer):
         """A result without a graph, if that has no leaf but ours, or if gradients are off outside."""
-        if not isinstance(value, torch.Tensor) or not value.requires_grad:
+        if not isinstance(value, torch.Tensor):
+            return value
+        tangents = _C._tangents(value)
+        if tangents:
+            kept = [(level, self.cut(tangent, outer)) for level, tangent in tangents]
+            if any(one[1] is not other[1] for one, other in zip(kept, tangents)):
+                value = _C._with_tangents(value, kept)
+        if not value.requires_grad:
             return value
         if not outer:
-            return value.detach()
+            return _C._without_graph(value)
         if id(value) in self.own or value.grad_fn is not None and not self._reaches_others(value.grad_fn):
-            return value.detach()
+            return _C._without_graph(value)
         return value
 
     def _reaches_others(self, node):
@@ -250,24 +258,57 @@ def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None, _preallocate_and_
     return wrapper
 
 
+def _only_real(leaves, what):
+    for place, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor) and leaf.dtype.is_complex:
+            raise RuntimeError(f"jacfwd: Expected all {what} to be real but received complex tensor at flattened input idx: {place}")
+
+
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """The Jacobian, as `jacrev` gives it: columns are computed by rows here.
+    """The Jacobian, as `jacrev` gives it, a column at a time: by `jvp` along each element of the inputs.
 
     >>> torch.func.jacfwd(torch.exp)(torch.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])
     """
-    rows = jacrev(func, argnums, has_aux)
 
     @_wraps(func)
     def wrapper(*args, **kwargs):
-        try:
-            return rows(*args, **kwargs)
-        except RuntimeError as error:
-            words = str(error)
-            if words.startswith("vjp(f, *primals)"):
-                raise RuntimeError(words.replace("vjp(f, *primals)", "jvp(f, primals, tangents)", 1)) from None
-            raise
+        places = _argnums(argnums, len(args))
+        chosen = args[places[0]] if isinstance(argnums, int) else tuple(args[place] for place in places)
+        flat, form = tree_flatten(chosen)
+
+        def of_chosen(*values):
+            parts = tree_unflatten(list(values), form)
+            given = list(args)
+            for place, part in zip(places, (parts,) if isinstance(argnums, int) else parts):
+                given[place] = part
+            return func(*given, **kwargs)
+
+        _only_real(tree_flatten(args)[0], "inputs")
+        columns, outputs, output_form, aux = [], None, None, None
+        for at, value in enumerate(flat):
+            mine = []
+            for unit in torch.eye(value.numel(), dtype=value.dtype, device=value.device):
+                tangents = tuple(unit.view(value.shape) if i == at else torch.zeros_like(other) for i, other in enumerate(flat))
+                result = jvp(of_chosen, tuple(flat), tangents, has_aux=has_aux)
+                aux = result[2] if has_aux else None
+                outputs, output_form = tree_flatten(result[0])
+                _only_real(outputs, "outputs")
+                mine.append(tree_flatten(result[1])[0])
+            columns.append(mine)
+        if outputs is None:      # no element to differentiate by: the shapes are the function's own
+            output, aux = _with_aux(of_chosen(*flat), has_aux, "jvp(f, primals, tangents)")
+            outputs, output_form = tree_flatten(output)
+        blocks = []
+        for place, output in enumerate(outputs):
+            row = []
+            for value, mine in zip(flat, columns):
+                parts = [column[place] for column in mine]
+                row.append((torch.stack(parts, -1) if parts else output.new_zeros(output.shape + (0,))).view(output.shape + value.shape))
+            blocks.append(tree_unflatten(row, form))
+        result = tree_unflatten(blocks, output_form)
+        return (result, aux) if has_aux else result
 
     return wrapper
 
@@ -282,10 +323,22 @@ def hessian(func, argnums=0):
     return jacfwd(jacrev(func, argnums), argnums)
 
 
+class _DualLevel:
+    """A level of forward mode for a `with` block, whatever is switched off outside; gives its number."""
+
+    def __enter__(self):
+        self.before = _C._is_fwd_grad_enabled()
+        _C._set_fwd_grad_enabled(True)
+        self.number = _C._enter_dual_level()
+        return self.number
+
+    def __exit__(self, kind, value, traceback):
+        _C._exit_dual_level(self.number)
+        _C._set_fwd_grad_enabled(self.before)
+
+
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """(`func(*primals)`, the product of its Jacobian with the tangents); aux third with `has_aux`.
-
-    By two backward passes: the product with the transposed Jacobian is linear in its cotangent, and is differentiated by it.
 
     >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.ones(2),))
     (tensor([0., 0.]), tensor([1., 1.]))
@@ -301,22 +354,27 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
                            f"{directions_form}")
     if not flat:
         raise RuntimeError(f"{words}: Expected primals to contain at least one Tensor.")
-    for value, direction in zip(flat, directions):
-        if value.shape != direction.shape:
-            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-                               f"Tensor is of size {list(value.shape)} while the given forward gradient is of size {list(direction.shape)}.")
-    outer, scope = torch.is_grad_enabled(), _Scope()
-    with torch.enable_grad():
-        inputs = [scope.stand_in(value) for value in flat]
-        output, aux = _with_aux(func(*tree_unflatten(inputs, form)), has_aux, words)
+    for what, leaves in (("primals", flat), ("tangents", directions)):
+        for leaf in leaves:
+            if not isinstance(leaf, torch.Tensor):
+                raise RuntimeError(f"{words}: Expected {what} to only contain Tensors, got {type(leaf)}")
+    with _DualLevel() as level:
+        duals = [_C._make_dual(value, direction, level) for value, direction in zip(flat, directions)]
+        output, aux = _with_aux(func(*tree_unflatten(duals, form)), has_aux, words)
         leaves, output_form = tree_flatten(output)
+        if not leaves or leaves == [None]:
+            raise RuntimeError(f"{words}: Expected f to be a function that has non-empty output (got output = {leaves})")
         _only_tensors(leaves, f"{words}: expected f(*primals) to return only tensors")
-        if strict and not all(leaf.requires_grad for leaf in leaves):
+        products = [_C._tangent(leaf, level) for leaf in leaves]
+        if strict and any(product is None for product in products):
             raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
                                "strict=True.")
-        products = _products(leaves, inputs, directions, scope)
-        result = (output, tree_unflatten(products, output_form))
-        return scope.cut_tree((*result, aux) if has_aux else result, outer)
+        products = [torch.zeros_like(leaf) if product is None else product for leaf, product in zip(leaves, products)]
+        values = tree_unflatten([_C._primal(leaf, level) for leaf in leaves], output_form)
+        if has_aux:
+            aux = tree_map(lambda value: _C._primal(value, level) if isinstance(value, torch.Tensor) else value, aux)
+        result = (values, tree_unflatten(products, output_form))
+        return (*result, aux) if has_aux else result
 
 
 def _products(outputs, inputs, directions, scope):

@@ -1,0 +1,215 @@
+// autograd/tangents.cpp: levels of forward mode, and where a tensor keeps its tangents.
+#include "autograd/copy_slices.h"
+#include "autograd/forward.h"
+#include "autograd/meta.h"
+#include "autograd/ops.h"
+#include "core/shape.h"
+#include "operators/loops.h"
+
+namespace kindling {
+
+namespace {
+
+using One = Tangents::One;
+
+struct Level {
+    uint64_t number;
+    One* first;
+    Level* below;
+};
+constinit SpinLock lock;             // of all that follows, and of every tensor's list
+constinit Level* levels = nullptr;
+constinit uint64_t last_level = 0;
+
+Level* open_level(uint64_t number) {
+    for (Level* level = levels; level; level = level->below)
+        if (level->number == number) return level;
+    return nullptr;
+}
+
+void leave_level(One* one) {
+    if (one->after) one->after->before = one->before;
+    if (one->before) one->before->after = one->after;
+    else if (Level* level = open_level(one->level)) level->first = one->after;
+}
+
+Tensor own_tangent(const TensorImpl* impl, uint64_t level) {
+    if (!impl->autograd || !impl->autograd->tangents) return {};
+    SpinGuard guard(lock);
+    for (One* one = impl->autograd->tangents->first; one; one = one->next)
+        if (one->level == level) return one->value;
+    return {};
+}
+
+void need_tangents(TensorImpl* impl) {
+    AutogradMeta& meta = need_meta(impl);
+    if (!meta.tangents) meta.tangents = Ref<Tangents>::adopt(new Tangents);
+}
+
+void attach(TensorImpl* impl, uint64_t number, Tensor value) {
+    need_tangents(impl);
+    Tangents* mine = impl->autograd->tangents.get();
+    auto fresh = std::make_unique<One>(One{number, Tensor(), mine});
+    {
+        SpinGuard guard(lock);
+        One* one = mine->first;
+        while (one && one->level != number) one = one->next;
+        Level* level = one ? nullptr : open_level(number);
+        if (level) {
+            one = fresh.release();
+            one->next = mine->first;
+            mine->first = one;
+            one->after = level->first;
+            if (one->after) one->after->before = one;
+            level->first = one;
+        }
+        if (one) std::swap(one->value, value);   // the old one goes when the lock is open again
+    }
+    impl->key |= key::Dual;
+}
+
+constexpr uint32_t lazy_bits = key::Conj | key::Neg;
+
+/// The tangent as its primal lies: then a view of the one is a view of the other.
+Tensor laid_out(Tensor tangent, const TensorImpl* primal) {
+    bool same = ((tangent.impl()->key ^ primal->key) & lazy_bits) == 0 && tangent.dtype() == primal->dtype;
+    for (size_t d = 0; d < primal->ndim; d++) same &= primal->sizes()[d] <= 1 || tangent.strides()[d] == primal->strides()[d];
+    if (same || primal->numel == 0 || primal->layout != Layout::Strided || is_expanded(*primal)) return tangent;
+    Tensor fresh = make_tensor(primal->sizes(), primal->strides(), primal->dtype, primal->device);
+    fresh.impl()->key |= primal->key & lazy_bits;
+    tape::copy_(fresh, tangent);
+    return fresh;
+}
+
+}  // namespace
+
+Tangents::~Tangents() {
+    One* all;
+    {
+        SpinGuard guard(lock);
+        all = first;
+        for (One* one = all; one; one = one->next) leave_level(one);
+    }
+    while (all) delete std::exchange(all, all->next);
+}
+
+uint64_t enter_forward_level() {
+    thread_state.forward_levels++;
+    auto* fresh = new Level{0, nullptr, nullptr};
+    SpinGuard guard(lock);
+    fresh->number = ++last_level;
+    fresh->below = levels;
+    levels = fresh;
+    return fresh->number;
+}
+
+void exit_forward_level(uint64_t number) {
+    Level* closed = nullptr;
+    One* all = nullptr;
+    {
+        SpinGuard guard(lock);
+        for (Level** at = &levels; *at; at = &(*at)->below)
+            if ((*at)->number == number) {
+                closed = *at;
+                *at = closed->below;
+                break;
+            }
+        if (!closed) return;
+        all = closed->first;
+        for (One* one = all; one; one = one->after) {
+            One** at = &one->of->first;
+            while (*at != one) at = &(*at)->next;
+            *at = one->next;
+        }
+    }
+    if (thread_state.forward_levels) thread_state.forward_levels--;
+    while (all) delete std::exchange(all, all->after);   // outside of the lock: it may run anything
+    delete closed;
+}
+
+uint64_t level_of(TensorImpl* impl, uint64_t cap) {
+    uint64_t found = 0;
+    for (TensorImpl* each : {impl, impl->base}) {
+        if (!each || !(each->key & key::Dual) || !each->autograd || !each->autograd->tangents) continue;
+        SpinGuard guard(lock);
+        One* one = each->autograd->tangents->first;
+        if (!one) each->key &= ~static_cast<uint32_t>(key::Dual);
+        for (; one; one = one->next)
+            if (one->level <= cap && one->level > found) found = one->level;
+    }
+    return found;
+}
+
+Tensor tangent_of(TensorImpl* impl, uint64_t level) {
+    if (!(key_of(impl) & key::Dual)) return {};
+    if (Tensor own = own_tangent(impl, level); own.defined()) return own;
+    Tensor whole = impl->base ? own_tangent(impl->base, level) : Tensor();
+    if (!whole.defined()) return {};
+    BelowLevel below(level);
+    Tensor part = ViewGeometry(impl->base, impl).of(whole);
+    attach(impl, level, part);
+    return part;
+}
+
+void set_tangent(const Tensor& tensor, uint64_t level, Tensor tangent) {
+    BelowLevel below(level);
+    attach(tensor.impl(), level, laid_out(std::move(tangent), tensor.impl()));
+}
+
+void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent) {
+    TensorImpl* impl = tensor.impl();
+    Tensor old = tangent_of(impl, level);
+    if (!old.defined() && !impl->base) return set_tangent(tensor, level, tangent);
+    if (!old.defined()) {
+        Tensor whole = make_tensor(static_cast<const TensorImpl*>(impl->base)->sizes(), static_cast<const TensorImpl*>(impl->base)->strides(), impl->base->dtype, impl->base->device);
+        {
+            BelowLevel below(level);
+            tape::zero_(whole);
+        }
+        whole.impl()->key |= impl->base->key & lazy_bits;
+        attach(impl->base, level, whole);
+        old = tangent_of(impl, level);
+    }
+    BelowLevel below(level);
+    tape::copy_(old, tangent);
+}
+
+Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
+    static constinit NamedOperator alias{"alias", ""};
+    KINDLING_CHECK(Runtime, !tangent_of(primal.impl(), level).defined(), "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
+                   "level 0 is not supported.");
+    KINDLING_CHECK(Runtime, !tangent_of(tangent.impl(), level).defined(), "Setting a forward grad that itself has a forward gradient at the same level0 is not supported.");
+    KINDLING_CHECK(Runtime, primal.sizes() == tangent.sizes(), "Trying to set a forward gradient that has a different size than that of the original Tensor, this "
+                   "is not supported. Tensor is of size %s while the given forward gradient is of size %s.", str(primal.sizes()).c_str(), str(tangent.sizes()).c_str());
+    Tensor dual = call_named(alias, primal);
+    if (thread_state.forward_grad_mode) set_tangent(dual, level, tangent);
+    return dual;
+}
+
+Tensor primal_of(const Tensor& tensor, uint64_t level) {
+    static constinit NamedOperator alias{"alias", ""};
+    BelowLevel below(level);
+    Tensor primal = call_named(alias, tensor);
+    return key_of(primal.impl()) & key::Dual ? untied(std::move(primal)) : primal;   // a view would have its base's tangents
+}
+
+std::vector<std::pair<uint64_t, Tensor>> tangents_of(const TensorImpl* impl) {
+    std::vector<std::pair<uint64_t, Tensor>> all;
+    if (!impl->autograd || !impl->autograd->tangents) return all;
+    SpinGuard guard(lock);
+    for (One* one = impl->autograd->tangents->first; one; one = one->next) all.push_back({one->level, one->value});
+    return all;
+}
+
+void share_tangents(TensorImpl* copy, TensorImpl* impl) {
+    if (thread_state.forward_cap == ~uint64_t{0} && !(impl->autograd && impl->autograd->tangents)) return;
+    need_tangents(impl);
+    need_meta(copy).tangents = impl->autograd->tangents;
+    see_tangents(copy);
+}
+
+void see_tangents(TensorImpl* copy) {
+    if (copy->autograd && copy->autograd->tangents && copy->autograd->tangents->first) copy->key |= key::Dual;
+}
+
+}  // namespace kindling

@@ -1,0 +1,183 @@
+"""Forward mode: tangents of what operators give, levels, views, writes in place, and the tape beside it; all as PyTorch has it."""
+import contextlib
+
+import numpy as np
+import pytest
+
+import kindling
+
+torch = pytest.importorskip("torch")
+
+SETUP = """
+fw = torch.autograd.forward_ad
+func = torch.func
+def randn(*shape, seed=0, dtype=torch.float64):
+    torch.manual_seed(seed)
+    return torch.randn(*shape, dtype=dtype)
+def dual(*shape, seed=0, dtype=torch.float64):
+    return fw.make_dual(randn(*shape, seed=seed, dtype=dtype), randn(*shape, seed=seed + 100, dtype=dtype))
+def both(value):
+    pair = fw.unpack_dual(value)
+    return pair.primal, pair.tangent
+"""
+
+
+def plain(value):
+    if type(value).__name__ == "Tensor" or hasattr(value, "requires_grad"):
+        return ("tensor", value.detach().resolve_conj().numpy().tolist(), bool(value.requires_grad))
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    return value
+
+
+def outcome(module, source):
+    names = {"torch": module, "kindling": module}
+    exec(SETUP, names)
+    try:
+        exec(source, names)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        with contextlib.suppress(Exception):
+            names["fw"].exit_dual_level()
+        names["fw"]._set_fwd_grad_enabled(True)
+    return plain(names["out"])
+
+
+def close(one, other):
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(close, one, other))
+    if isinstance(one, (float, complex)) and isinstance(other, (float, complex)):
+        return bool(np.isclose(one, other, 1e-9, 1e-9, equal_nan=True))
+    return one == other
+
+
+def same(source):
+    expected, actual = outcome(torch, source), outcome(kindling, source)
+    assert close(expected, actual), (expected, actual)
+
+
+PROGRAMS = {
+    "a chain": "with fw.dual_level():\n    out = both((dual(3).sin() * 2 + 1).exp() / dual(3, seed=1))",
+    "complex": "with fw.dual_level():\n    x = dual(3, dtype=torch.complex128)\n    out = both(x * x.conj() + x.abs() * x.angle() + torch.sgn(x))",
+    "broadcast": "with fw.dual_level():\n    out = both(dual(3, 1) * dual(4, seed=1) - randn(3, 4))",
+    "a module": "m = torch.nn.Linear(4, 3, dtype=torch.float64)\nwith torch.no_grad():\n    m.weight.copy_(randn(3, 4)); m.bias.copy_(randn(3))\n"
+                "with fw.dual_level():\n    a, b = both(m(dual(2, 4)))\n    out = a.detach(), b.detach(), a.requires_grad, b.requires_grad",
+    "closed level": "with fw.dual_level():\n    y = dual(3) * 2\nout = y, fw.unpack_dual(y).tangent, (y * 2)",
+    "tangent is dropped by detach": "with fw.dual_level():\n    x = dual(3)\n    out = both(x.detach()), both(x.data), both(x.clone())",
+    "a view of a dual is written to": "with fw.dual_level():\n    x = dual(4) * 1\n    v = x[1:3]\n    v.mul_(dual(2, seed=5))\n    out = both(x), both(v)",
+    "a view without tangent gets one": "with fw.dual_level():\n    b = torch.zeros(4, dtype=torch.float64)\n    v, w = b[1:3], b[:2]\n    v.copy_(dual(2))\n"
+                                       "    out = both(b), both(v), both(w)",
+    "the base is written to": "with fw.dual_level():\n    b = torch.zeros(4, dtype=torch.float64)\n    v = b[1:3]\n    b.add_(dual(4))\n    out = both(b), both(v)",
+    "tangent is aliased": "with fw.dual_level():\n    t = randn(3)\n    x = fw.make_dual(randn(3, seed=1), t)\n    x.mul_(3)\n    out = t, both(x)",
+    "fill and zero": "with fw.dual_level():\n    x, y, z = dual(3) * 1, dual(3) * 1, dual(3) * 1\n    x.zero_(); y.fill_(2); z[0] = 7\n    out = both(x), both(y), both(z)",
+    "uniform": "with fw.dual_level():\n    x = dual(3) * 1\n    x.uniform_()\n    out = fw.unpack_dual(x).tangent",
+    "transpose in place": "with fw.dual_level():\n    x = dual(2, 3) * 1\n    x.t_()\n    out = both(x), both(x.contiguous())",
+    "no_grad keeps tangents": "with fw.dual_level(), torch.no_grad():\n    out = both(dual(3).exp())",
+    "switched off": "with fw.dual_level():\n    x = dual(3)\n    with fw._set_fwd_grad_enabled(False):\n        y = x * 2\n        out = fw.unpack_dual(x).tangent\n"
+                    "    out = out, fw.unpack_dual(y).tangent, fw.unpack_dual(x).tangent",
+    "comparisons": "with fw.dual_level():\n    x = dual(3)\n    out = fw.unpack_dual(x > 0).tangent, fw.unpack_dual(x.argmax()).tangent, both(x.floor())",
+    "several results": "with fw.dual_level():\n    v, i = dual(3, 4).sort(1)\n    out = both(v), fw.unpack_dual(i).tangent, [both(p) for p in dual(4, 2).split(2)]",
+    "out": "with fw.dual_level():\n    torch.add(dual(3), 1, out=torch.zeros(3, dtype=torch.float64))",
+    "reverse over forward": "x = randn(3).requires_grad_()\nwith fw.dual_level():\n    d = fw.make_dual(x, randn(3, seed=1))\n    p, t = both(d.exp() * d.sin())\n"
+                            "    out = torch.autograd.grad(t.sum(), x, retain_graph=True)[0], torch.autograd.grad(p.sum(), x)[0]",
+    "forward over reverse": "x = randn(3)\nwith fw.dual_level():\n    d = fw.make_dual(x.requires_grad_(), randn(3, seed=1))\n"
+                            "    g, = torch.autograd.grad((d.exp() * d.sin()).sum(), x, create_graph=False)\n    out = both(g)",
+    "forward over reverse, saved results": "x = randn(3).requires_grad_()\nwith fw.dual_level():\n    d = fw.make_dual(x, randn(3, seed=1))\n"
+                                           "    g, = torch.autograd.grad(torch.softmax(d.tanh(), 0)[0], x)\n    out = both(g)",
+    "forward over reverse, norms": "x = randn(3, 4).requires_grad_()\nwith fw.dual_level():\n    d = fw.make_dual(x, randn(3, 4, seed=1))\n"
+                                   "    y = torch.nn.functional.layer_norm(d, (4,)).pow(3).sum() + torch.nn.functional.cross_entropy(d, torch.tensor([0, 1, 3]))\n"
+                                   "    g, = torch.autograd.grad(y, x)\n    out = both(g)",
+    "jvp": "out = func.jvp(lambda x, y: (x @ y).tanh(), (randn(2, 3), randn(3, 2)), (randn(2, 3, seed=1), randn(3, 2, seed=2)))",
+    "jvp in jvp": "f = lambda x: func.jvp(lambda y: y ** 3 * x, (x,), (torch.ones_like(x),))[1]\nout = func.jvp(f, (randn(3),), (randn(3, seed=1),))",
+    "jvp with a tangent of its own": "out = func.jvp(lambda t: func.jvp(torch.sin, (randn(3),), (t,))[1], (randn(3, seed=1),), (randn(3, seed=2),))",
+    "no confusion of levels": "out = func.jvp(lambda x: x * func.jvp(lambda y: x + y, (torch.ones((), dtype=torch.float64),), (torch.ones((), dtype=torch.float64),))[1], "
+                              "(randn(()),), (torch.ones((), dtype=torch.float64),))",
+    "jvp of grad": "out = func.jvp(func.grad(lambda x: (x ** 3).sum() + x.logsumexp(0)), (randn(3),), (randn(3, seed=1),))",
+    "grad of jvp": "out = func.grad(lambda x: func.jvp(lambda y: y.exp() * x, (x,), (x.sin(),))[1].sum())(randn(3))",
+    "jvp of vjp": "out = func.jvp(lambda x: func.vjp(torch.tanh, x)[1](x)[0], (randn(3),), (randn(3, seed=1),))",
+    "hessian": "out = func.hessian(lambda x: (x.exp() * x[0]).sum())(randn(3)), func.jacfwd(func.jacfwd(lambda x: (x ** 3).sum()))(randn(2)), "
+               "func.jacrev(func.jacfwd(lambda x: x.sin() * x[1]))(randn(2))",
+    "jacfwd": "out = func.jacfwd(lambda x, y: (x * y.sum(), y @ y), argnums=(0, 1))(randn(2), randn(3, seed=1)), func.jacfwd(lambda x: (x * 2, x), has_aux=True)(randn(2))",
+    "leaves nothing behind": "x = randn(3)\nfunc.jvp(torch.sin, (x,), (x,))\nout = fw._current_level, x",
+}
+ERRORS = [
+    "fw.make_dual(randn(3), randn(3))",
+    "with fw.dual_level():\n    fw.make_dual(randn(3), randn(4))",
+    "with fw.dual_level():\n    fw.make_dual(torch.ones(3, dtype=torch.int64), randn(3))",
+    "with fw.dual_level():\n    fw.make_dual(randn(3), torch.ones(3, dtype=torch.int64))",
+    "with fw.dual_level():\n    x = dual(3)\n    fw.make_dual(x, randn(3))",
+    "with fw.dual_level():\n    x = dual(3)\n    fw.make_dual(randn(3), x)",
+    "fw.enter_dual_level()\nfw.enter_dual_level()",
+    "fw.enter_dual_level()\nfw.exit_dual_level(level=3)",
+    "func.jvp(torch.sin, (randn(3),), (randn(4),))",
+    "func.jvp(torch.sin, randn(3), (randn(3),))",
+    "func.jvp(torch.sin, (randn(3),), (randn(3), randn(3)))",
+    "func.jvp(torch.sin, (1.0,), (1.0,))",
+    "func.jvp(lambda x: 1, (randn(3),), (randn(3),))",
+    "func.jvp(lambda x: None, (randn(3),), (randn(3),))",
+    "func.jacfwd(lambda x: x)(torch.ones(2, dtype=torch.complex64))",
+    "func.jvp(lambda x: torch.ones(2), (randn(3),), (randn(3),), strict=True)",
+    "func.jvp(lambda x: x, (randn(3),), (randn(3),), has_aux=True)",
+]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    same(PROGRAMS[name])
+
+
+@pytest.mark.parametrize("source", ERRORS)
+def test_errors(source):
+    expected = outcome(torch, source + "\nout = 0")
+    assert expected != 0, "PyTorch does not refuse this"
+    assert outcome(kindling, source + "\nout = 0") == expected
+
+
+def test_a_tensor_times_itself_in_place():
+    """PyTorch reads the second operand after the write, and gives t * (x + x * x)."""
+    torch = kindling
+    x, t = torch.tensor([3.0]), torch.tensor([1.0])
+    assert torch.func.jvp(lambda y: y.clone().mul_(y), (x,), (t,))[1].item() == 6
+
+    def twice(y):
+        y = y.clone()
+        return y.mul_(y)
+    assert torch.func.jvp(twice, (x,), (t,))[1].item() == 6
+
+
+def test_tangents_go_with_their_level_and_with_their_tensor():
+    import gc
+    import weakref
+    torch, fw = kindling, kindling.autograd.forward_ad
+    with fw.dual_level():
+        x = fw.make_dual(torch.ones(3), torch.ones(3))
+        y = x * 2
+        tangent = weakref.ref(fw.unpack_dual(y).tangent)
+        del y
+        gc.collect()
+        assert tangent() is None
+        z = x.exp()
+        tangent = weakref.ref(fw.unpack_dual(z).tangent)
+    gc.collect()
+    assert tangent() is None
+
+
+def test_a_result_has_a_tangent_of_its_own():
+    """What hands a gradient on as it is must not hand its argument's tangent on: that is written to with the result."""
+    torch = kindling
+    for make in (torch.clone, lambda y: y + 0, lambda y: torch.cat([y]), lambda y: y.repeat(1), lambda y: torch.stack([y])[0], lambda y: y.double().float(),
+                 lambda y: torch.where(y > 0, y, y), lambda y: torch.nn.functional.pad(y, (0, 0))):
+        t = torch.ones(3)
+        torch.func.jvp(lambda y: make(y).mul_(7), (torch.ones(3),), (t,))  # noqa: B023
+        assert t.tolist() == [1, 1, 1]
+
+
+def test_running_statistics_carry_no_tangent():
+    torch, fw = kindling, kindling.autograd.forward_ad
+    layer = torch.nn.BatchNorm1d(3)
+    with fw.dual_level():
+        layer(fw.make_dual(torch.randn(4, 3), torch.randn(4, 3)))
+        assert fw.unpack_dual(layer.running_mean).tangent is None
