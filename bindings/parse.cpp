@@ -140,7 +140,7 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
     } else {
         if (argument.list_size == 0) return Fit::No;
         int64_t single;
-        Fit fit = int_of_object(object, single);
+        Fit fit = size_of_object(object, single);
         if (fit != Fit::Yes) return fit;
         int64_t* ints = arena.get<int64_t>(static_cast<size_t>(argument.list_size));
         for (int i = 0; i < argument.list_size; i++) ints[i] = single;
@@ -313,7 +313,7 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
     }
     case Type::Int: {
         int64_t integer;
-        Fit fit = int_of_object(object, integer);
+        Fit fit = argument.symbolic ? size_of_object(object, integer) : int_of_object(object, integer);
         if (fit == Fit::Yes) value = Value(integer);
         return fit;
     }
@@ -441,7 +441,7 @@ static bool goes_after(const Signature& a, const Signature& b) {
     for (int i = 0; i < n; i++) {
         const Argument &x = *a.parameters[i].argument, &y = *b.parameters[i].argument;
         if (x.type == y.type && x.list == y.list) continue;
-        bool smaller = (is_number_type(x) && is_tensor_type(y)) || (x.type == Type::Int && x.list && y.type == Type::Int && !y.list) ||
+        bool smaller = ((is_number_type(x) || (x.type == Type::Int && !x.list)) && is_tensor_type(y)) || (x.type == Type::Int && x.list && y.type == Type::Int && !y.list) ||
                        (x.list && x.type == Type::Tensor && y.list);
         if (!smaller) return false;
         after = true;

@@ -90,6 +90,7 @@ private:
         for (auto& known : types) if (word_ == known.name) found = &known.type;
         if (!found) fault("a type expected");
         argument.type = *found;
+        argument.symbolic = word_ == "SymInt";
         if (*at_ == '!') {                             // Tensor!: mutated, and nothing else aliases it
             at_++;
             argument.mutated = true;

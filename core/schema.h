@@ -22,6 +22,7 @@ struct Argument {
     bool mutated = false;        // "Tensor(a!)"
     bool out = false;            // mutated and keyword only: an out= argument
     bool has_default = false;
+    bool symbolic = false;       // "SymInt": a tensor of one integer will do, of any number of dimensions
     char alias = 0;              // 'a' in "Tensor(a)", '*' for "Tensor(a -> *)"
     int8_t list_size = 0;        // 2 in "int[2]": a single int is accepted and repeated
     Value default_value;         // points into the schema

@@ -440,12 +440,12 @@ OPERATORS(shaping) {
             return clone(self, MemoryFormat::Contiguous);
         }),
     });
-    declare("tril(Tensor self, int diagonal=0) -> Tensor", {
+    declare("tril(Tensor self, SymInt diagonal=0) -> Tensor", {
         doc("The lower triangle, zeros above"), linear(), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, int64_t diagonal) { return triangle_of(call, self, diagonal, false, "tril"); }, triangle),
         derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return tril(grad, diagonal); }),
     });
-    declare("triu(Tensor self, int diagonal=0) -> Tensor", {
+    declare("triu(Tensor self, SymInt diagonal=0) -> Tensor", {
         doc("The upper triangle, zeros below"), linear(), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, int64_t diagonal) { return triangle_of(call, self, diagonal, true, "triu"); }, triangle),
         derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return triu(grad, diagonal); }),

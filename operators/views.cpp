@@ -772,6 +772,18 @@ OPERATORS(views) {
             return tensor_split(self, indices, 2);
         }),
     });
+    declare("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]", {
+        doc("tensor_split with its places, or number of pieces, in a tensor"),
+        composition([](const Tensor& self, const Tensor& where, int64_t dim) {
+            KINDLING_CHECK(Runtime, self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with %ld dims", self.dim());
+            KINDLING_CHECK(Runtime, where.dtype() == DType::Int64, "tensor_split expected tensor_indices_or_sections to have dtype of long, but got %s", scalar_type_name(where.dtype()));
+            KINDLING_CHECK(Runtime, where.dim() <= 1, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with %ld dims", where.dim());
+            if (where.dim() == 0) return tensor_split(self, where.item<int64_t>(), dim);
+            std::vector<int64_t> indices;
+            for (int64_t i = 0; i < where.numel(); i++) indices.push_back(select(where, 0, i).item<int64_t>());
+            return tensor_split(self, indices, dim);
+        }),
+    });
     declare("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]", {
         doc("That many pieces, the first ones larger by one where it does not divide"),
         composition([](const Tensor& self, int64_t sections, int64_t dim) {
@@ -797,18 +809,6 @@ OPERATORS(views) {
             for (int64_t end : indices) { pieces.push_back(slice(self, dim, start, end, 1)); start = end; }
             pieces.push_back(slice(self, dim, start, self.size(dim), 1));
             return pieces;
-        }),
-    });
-    declare("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]", {
-        doc("tensor_split with its places, or number of pieces, in a tensor"),
-        composition([](const Tensor& self, const Tensor& where, int64_t dim) {
-            KINDLING_CHECK(Runtime, self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with %ld dims", self.dim());
-            KINDLING_CHECK(Runtime, where.dtype() == DType::Int64, "tensor_split expected tensor_indices_or_sections to have dtype of long, but got %s", scalar_type_name(where.dtype()));
-            KINDLING_CHECK(Runtime, where.dim() <= 1, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with %ld dims", where.dim());
-            if (where.dim() == 0) return tensor_split(self, where.item<int64_t>(), dim);
-            std::vector<int64_t> indices;
-            for (int64_t i = 0; i < where.numel(); i++) indices.push_back(select(where, 0, i).item<int64_t>());
-            return tensor_split(self, indices, dim);
         }),
     });
 }

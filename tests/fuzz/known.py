@@ -39,7 +39,7 @@ COMPLAINTS = [
                    r"Expected result|doesn't match the broadcast shape|Bad in-place|in-place|single memory location|overlap|in.?place|Inplace|result dtype|result type|"
                    r"desired output|expected out"),
     ("a value", r"value cannot be converted|sections are too many"),
-    ("an index", r"Index has to be a vector/scalar|tensors used as indices|unexpected index type"),
+    ("an index", r"Index has to be a vector/scalar|Index is supposed to be a vector|tensors used as indices|unexpected index type"),
     ("two dtypes", r"(have|be) (of )?the same d?type|have same d?type|dtypes? match|same scalar type"),
     ("a dtype", r"does not support bool|not implemented for|conversion is supported for|not supported for|dtype|complex|Complex|floating|integral|[Bb]oolean|scalar type|scalar_type|input type|expects? .*(float|bool|int)|"
                 r"Low precision|Promotion|same type|indices must be|Expected .*(Long|Int|Float|Double|Half|Byte)|Expected a long|expected T|to have type|"
@@ -114,7 +114,7 @@ def no_dirichlet(kind, theirs, ours, call):
     numbers = list(held(call))
     pair = re.search(r"\n(\S+) there, (\S+) here", call)
     one, other = (float(each) for each in pair.groups()) if pair else (0, 1)
-    return any(low <= 0 for low, *_ in numbers) or numbers[0][1] >= 1 or abs(one - other) <= 5e-3 * abs(one) or not_finite(kind, theirs, ours, call)
+    return any(low <= 0 for low, *_ in numbers) or numbers[0][1] >= 1 or numbers[2][0] <= numbers[1][1] or abs(one - other) <= 5e-3 * abs(one) or not_finite(kind, theirs, ours, call)
 
 
 def slope_of_vectors(kind, theirs, ours, call):
@@ -432,6 +432,8 @@ PROGRAMS = [
     Known(r"program", r"^(variable|grad): value$", r"", r"", "Which of two zeros is the greatest, told apart by an angle.", "Which zero a maximum or minimum of 0 and -0",
           lambda kind, theirs, ours, call: bool(re.search(r" -?(0\.0|3\.14159\d*) there, -?(0\.0|3\.14159\d*) here", call)) and
           bool(re.search(r"\.(max|min|amax|amin)\(", call)) and bool(re.search(r"atan2|angle\(", call))),
+    Known(r"program", r"^an answer there, RuntimeError here", r"", r"setStorage: sizes", "A view that was given another storage has no place in its base; PyTorch tells in backward.", "refused in the call that PyTorch refuses in backward",
+          lambda kind, theirs, ours, call: bool(re.match(r"['\"]\(*v\d+\S*\.set_\(", call))),
     Known(r"program", r"^RuntimeError there, IndexError here", r"out of bounds for dimension", r"out of range",
           "One of PyTorch's two ways to add rows has another class.", "`index_add` beyond the end is an IndexError", calls("index_add")),
 ]
@@ -554,7 +556,7 @@ KNOWN = [
     Known(r"(cummin|cummax)\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer", "PyTorch gives back the input where there are no elements.", "The gradient of a maximum pooling",
           lambda kind, theirs, ours, call: bool(re.search(r"\b0[,\]]", call))),
     Known(r".*", r"^(an answer|NotImplementedError) there, RuntimeError here", r"^an answer|\(call\)$", r"pin_memory=True requires a CUDA", "There is none.", "`pin_memory=True` is refused"),
-    Known(r".*", r"^(ValueError|TypeError|RuntimeError) there, (RuntimeError|TypeError|ValueError) here", r"Overflow when unpacking long", r"Overflow when unpacking long", "An integer beyond 64 bits.", "other words than PyTorch's"),
+    Known(r".*", r"^(ValueError|TypeError|RuntimeError|OverflowError) there, (RuntimeError|TypeError|ValueError|OverflowError) here", r"Overflow when unpacking long|int too big to convert", r"Overflow when unpacking long|int too big to convert", "An integer beyond 64 bits.", "other words than PyTorch's"),
     Known(r".*", r"^(RuntimeError|TypeError) there, (OverflowError|ValueError) here|^(OverflowError|ValueError) there, (RuntimeError|TypeError) here",
           r"^\w+: .*\(call\)$", r"^\w+: .*\(call\)$", "An integer beyond 64 bits beside another fault.", "wrong in two ways", beyond),
     Known(r".*", r"^AttributeError there, TypeError here", r"object has no attribute", r"must be \w+, not|invalid combination|object of type", "PyTorch's functions in Python do not look at types.",
@@ -894,6 +896,10 @@ KNOWN = [
     Known(r"lerp_?\.\w+", r"^(result|arguments after the call|gradient): nan or infinity", r"^an answer", r"^an answer", "A difference that overflows.", "where sums of products overflow", far_apart),
     Known(r"mean\.\w*out", r"^RuntimeError there, an answer here", r"input types can't be cast to the desired output type", r"^an answer", "As without out, and with a dimension.", "Overloads with `out=`"),
     Known(r"_?conv(olution|\d?d|_transpose\dd)\w*\.\w+", r"^second gradient: NoneType None there, a tensor of|^second gradient is a tensor there, NoneType None here", r"^an answer", r"^an answer", "There is no element to be differentiated.", "or requires grad where it is zero throughout", no_elements),
+    Known(r"softplus(_backward)?\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "NaN times a slope of zero.", "of infinities and NaN differ", lambda *told: "\nnan there" in told[3] and not_finite(*told)),
+    Known(r"normal\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type", "PyTorch adds a mean to what is in out.", "numbers of the shape of the parameters"),
+    Known(r"_weight_norm\.\w+", r"^second gradient: value", r"^an answer", r"^an answer", "PyTorch's formula of the second takes the norm of each number for a constant.", "of the norms of single numbers", lambda kind, theirs, ours, call: bool(re.search(r"_weight_norm\(<\w+ \[\d+\] ", call))),
+    Known(r"(inner|tensordot)\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved for backward", "PyTorch sums over dimensions of one element first, and keeps the sum.", "some of them may be inference tensors"),
     Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
     Known(r"norm\.\w+", r"^AttributeError there, TypeError here", r"object has no attribute 'layout'", r"len\(\) of a 0-d", "The call has two faults.", "wrong in two ways"),
     Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),
@@ -923,8 +929,8 @@ KNOWN = [
     Known(r"_to_dense\.\w+", r"^NotImplementedError there, (NotImplementedError in the gradient|an answer) here", r"aten::_to_dense", r"", "A dense tensor is its own dense form.", "_to_dense` of a dense tensor"),
     Known(r"_sparse_\w+_tensor_unsafe\.\w+", r"^an answer there, \w+ here", r"^an answer", r"Torch not compiled with CUDA enabled", "There is no such device.", "a device that is not there"),
     Known(r"binary_cross_entropy_with_logits\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"doesn't match the broadcast shape", r"^an answer", "What is broadcast is broadcast.", "More has a derivative than in PyTorch"),
-    Known(r"normal\.Tensor_Tensor", r"^gradient: NoneType None there", r"^an answer", r"^an answer", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",
-          lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[\]", call))),
+    Known(r"normal\.Tensor_Tensor", r"^gradient: NoneType None there|^result: shape", r"^an answer", r"^an answer", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",
+          lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[(1(, 1)*)?\]", call))),
     Known(r"to\.(other|dtype)", r"^result: dtype", r"^an answer", r"^an answer", "torch.ops takes a tensor of one element for the number of a dtype.", "a tensor of one element where it has a", lambda kind, theirs, ours, call: bool(re.search(r">, <\w+ \[\]", call))),
     Known(r"special_log_ndtr\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "Far out its slope is the number itself; PyTorch divides zero by zero.", "Of second derivatives far from 0", far_out),
     Known(r"chain_matmul\.\w+|linalg_multi_dot\.\w+", r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "where sums of products overflow", lambda *told: not_finite(*told) or far_apart(*told)),

@@ -430,3 +430,31 @@ def test_a_list_of_tensors_without_dimensions_is_one_of_tensors():
 def test_circular_padding_of_no_elements_is_refused():
     with pytest.raises(RuntimeError):
         kindling.ops.aten.stft.center(kindling.ones(0), 3, 8, 3, center=True, pad_mode="circular", return_complex=True)
+
+
+@pytest.mark.parametrize("line", """
+t.sum(t.ones(2, 2), t.tensor([1]))
+t.narrow(t.ones(2, 2), 0, t.tensor([1]), 1)
+t.narrow(t.ones(2, 2), 0, 1, t.tensor([[1]]))
+t.narrow(t.ones(2, 2), t.tensor([0]), 1, 1)
+t.select(t.ones(2, 2), 0, t.tensor([1]))
+t.select(t.ones(2, 2), t.tensor([1]), 0)
+t.topk(t.ones(4), t.tensor([2]))
+t.tril(t.ones(2, 2), t.tensor([0]))
+t.diag(t.ones(2, 2), t.tensor([0]))
+t.roll(t.ones(2, 2), t.tensor([1]), t.tensor([0]))
+t.eye(t.tensor([2]))
+t.randperm(t.tensor([3])).sort()
+t.bincount(t.tensor([1]), None, t.tensor([3]))
+t.cumsum(t.ones(2, 2), t.tensor([1]))
+t.cumsum(t.ones(2, 2), t.tensor(1))
+t.tensor_split(t.arange(6), t.tensor([2]))
+t.tensor_split(t.arange(6), t.tensor(2))
+t.repeat_interleave(t.ones(2), t.tensor([3]))
+t.topk(t.ones(4), t.tensor([2, 2]))
+""".split("\n")[1:-1])
+def test_a_tensor_of_one_integer_for_a_size(line):
+    """Where PyTorch's declaration has SymInt, of any number of dimensions; where it has int, of none."""
+    theirs, ours = both(line)
+    assert theirs.error == ours.error, (theirs, ours)
+    compare(theirs.result, ours.result, "result", 1)
