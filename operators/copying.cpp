@@ -238,10 +238,12 @@ OPERATORS(copying) {
             for (int64_t step : strides) KINDLING_CHECK(Runtime, step >= 0, "set_: Negative strides are not supported at the moment, got strides: %s", str(strides).c_str());
             checked_numel(size);
             size_t bytes = checked_bytes(size, strides, storage_offset, self.element_size());
-            KINDLING_CHECK(Runtime, bytes <= source->bytes || (source->resizable && !as_is),
+            // Without strides it is looked at as rows in order, also where self keeps its own.
+            const size_t needed = stride.empty() ? checked_bytes(size, contiguous_strides(size), storage_offset, self.element_size()) : bytes;
+            KINDLING_CHECK(Runtime, needed <= source->bytes || (source->resizable && !as_is),
                            "setStorage: sizes %s, strides %s, storage offset %ld, and itemsize %zu requiring a storage size of %zu are "
-                           "out of bounds for storage of size %zu", str(size).c_str(), str(strides).c_str(), storage_offset,
-                           self.element_size(), bytes, source->bytes);
+                           "out of bounds for storage of size %zu", str(size).c_str(), str(stride).c_str(), storage_offset,
+                           self.element_size(), needed, source->bytes);
             if (bytes > source->bytes) source->resize(bytes);
             TensorImpl* impl = self.impl();
             if (impl->autograd) forget_accumulator(impl->autograd);

@@ -471,6 +471,8 @@ OPERATORS(embedding) {
         doc("y[k] = input1 @ weight[k] @ input2 + bias[k]"), in(space::Torch), no_out(),
         composition([](const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
             KINDLING_CHECK(Runtime, input1.dim() == input2.dim(), "bilinear(): input dimensions do not match: got %ld and %ld", input1.dim(), input2.dim());
+            for (const Tensor* each : {&input2, &weight, &bias})
+                KINDLING_CHECK(Runtime, !each->defined() || each->dtype() == input1.dtype(), "All tensors must have the same dtype, got input1: %s, input2: %s, weight: %s", name(input1.dtype()), name(input2.dtype()), name(weight.dtype()));
             KINDLING_CHECK(Runtime, input1.size(-1) == weight.size(1), "bilinear(): input1 size does not match weight size: got %ld but expected %ld", input1.size(-1), weight.size(1));
             KINDLING_CHECK(Runtime, input2.size(-1) == weight.size(2), "bilinear(): input2 size does not match weight size: got %ld but expected %ld", input2.size(-1), weight.size(2));
             KINDLING_CHECK(Runtime, !bias.defined() || bias.size(0) == weight.size(0), "bilinear(): bias size does not match weight size: got %ld but expected %ld", bias.defined() ? bias.size(0) : 0, weight.size(0));

@@ -63,6 +63,16 @@ template <class F> void triples_in_place(TensorList self, TensorList a, TensorLi
     check_lists(self, b);
     for (size_t i = 0; i < self.size(); i++) f(self[i], a[i], b[i], i);
 }
+// The greater and the lesser of two: clamp's values, and where slopes are asked for those of maximum and minimum, half at a tie.
+bool sloped(const Tensor& t, const Tensor& u) { return thread_state.grad_mode && (t.requires_grad() || u.requires_grad()); }
+bool sloped(const Tensor& t, const Scalar&) { return thread_state.grad_mode && t.requires_grad(); }
+const Tensor& as_tensor(const Tensor& u) { return u; }
+Tensor as_tensor(const Scalar& s) { return wrap_number(s); }
+template <class U> Tensor greater(const Tensor& t, const U& u) { return sloped(t, u) ? maximum(t, as_tensor(u)) : clamp_min(t, u); }
+template <class U> Tensor lesser(const Tensor& t, const U& u) { return sloped(t, u) ? minimum(t, as_tensor(u)) : clamp_max(t, u); }
+template <class U> void greater_into(const Tensor& t, const U& u) { sloped(t, u) ? copy_(t, maximum(clone(t), as_tensor(u))) : clamp_min_(t, u); }
+template <class U> void lesser_into(const Tensor& t, const U& u) { sloped(t, u) ? copy_(t, minimum(clone(t), as_tensor(u))) : clamp_max_(t, u); }
+
 /// The numbers of a packed tensor of scalars.
 std::vector<Scalar> unpacked(const Tensor& scalars, size_t count) {
     KINDLING_CHECK(Runtime, scalars.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got %ld instead.", scalars.dim());
@@ -522,40 +532,40 @@ OPERATORS(foreach) {
         composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_min_(t, s); }); }) });
     declare("_foreach_maximum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
         doc("Every tensor or, where larger, a number"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return clamp_min(t, scalar); }); }) });
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return greater(t, scalar); }); }) });
     declare("_foreach_maximum_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
         doc("Every tensor or, where larger, a number, in place"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { clamp_min_(t, scalar); }); }) });
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { greater_into(t, scalar); }); }) });
     declare("_foreach_maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
         doc("Every tensor or, where larger, its partner"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return clamp_min(t, u); }); }) });
+        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return greater(t, u); }); }) });
     declare("_foreach_maximum_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
         doc("Every tensor or, where larger, its partner, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { clamp_min_(t, u); }); }) });
+        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { greater_into(t, u); }); }) });
     declare("_foreach_maximum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
         doc("Every tensor or, where larger, its number"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return clamp_min(t, s); }); }) });
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return greater(t, s); }); }) });
     declare("_foreach_maximum_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
         doc("Every tensor or, where larger, its number, in place"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_min_(t, s); }); }) });
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { greater_into(t, s); }); }) });
     declare("_foreach_minimum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
         doc("Every tensor or, where smaller, a number"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return clamp_max(t, scalar); }); }) });
+        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return lesser(t, scalar); }); }) });
     declare("_foreach_minimum_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
         doc("Every tensor or, where smaller, a number, in place"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { clamp_max_(t, scalar); }); }) });
+        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { lesser_into(t, scalar); }); }) });
     declare("_foreach_minimum.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
         doc("Every tensor or, where smaller, its partner"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return clamp_max(t, u); }); }) });
+        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return lesser(t, u); }); }) });
     declare("_foreach_minimum_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
         doc("Every tensor or, where smaller, its partner, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { clamp_max_(t, u); }); }) });
+        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { lesser_into(t, u); }); }) });
     declare("_foreach_minimum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
         doc("Every tensor or, where smaller, its number"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return clamp_max(t, s); }); }) });
+        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return lesser(t, s); }); }) });
     declare("_foreach_minimum_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
         doc("Every tensor or, where smaller, its number, in place"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_max_(t, s); }); }) });
+        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { lesser_into(t, s); }); }) });
     declare("_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
         doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor"), in(space::Torch),
         composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {

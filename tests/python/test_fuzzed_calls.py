@@ -186,6 +186,10 @@ t._foreach_mul([t.ones(2)] * 2, [t.tensor(1.0), 2.0])
 t.ops.aten.max_unpool2d(t.ones(3, 3, 0, 3), t.ones(3, 3, 0, 3, dtype=t.int64), [3, 3])
 t.ops.aten.max_unpool3d(t.ones(1, 3, 0, 3, 1), t.ones(1, 3, 0, 3, 1, dtype=t.int64), [3, 3, 3], [1, 1, 1], [0, 0, 0])
 t._embedding_bag(t.ones(7, 2), t.zeros(2, 7, dtype=t.int32), t.tensor(0, dtype=t.int32))
+t.bilinear(t.ones(3, 3), t.ones(3, 3, dtype=t.int64), t.ones(2, 3, 3))
+t.bilinear(t.ones(3, 3), t.ones(3, 3), t.ones(2, 3, 3), t.ones(2, dtype=t.float64))
+t.zeros(81).as_strided((3, 3, 3, 3), (0, 0, 3, 1)).set_(t.zeros(81), 4, [3, 3, 3, 3], [])
+t.zeros(81).as_strided((3, 3, 3, 3), (0, 0, 3, 1)).set_(t.zeros(81).untyped_storage(), 4, [3, 3, 3, 3])
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
@@ -458,3 +462,18 @@ def test_a_tensor_of_one_integer_for_a_size(line):
     theirs, ours = both(line)
     assert theirs.error == ours.error, (theirs, ours)
     compare(theirs.result, ours.result, "result", 1)
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "clamp_min", "clamp_max"])
+def test_slopes_of_list_operators_at_a_tie(name):
+    def slopes(t, form, suffix):
+        x, y = t.tensor([1.0, 2.0, 3.0], requires_grad=True), t.tensor([1.0, 2.5, 2.0], requires_grad=True)
+        z = x * 1
+        other = {"list": [y], "number": 1.0, "numbers": [1.0]}[form]
+        result = getattr(t, f"_foreach_{name}{suffix}")([z], other)
+        (z if suffix else result[0]).sum().backward()
+        return x.grad.tolist(), y.grad.tolist() if form == "list" else None
+    for form in ("list", "number", "numbers"):
+        theirs = slopes(torch, form, "")
+        for suffix in ("", "_"):   # PyTorch has no derivative of those in place
+            assert slopes(kindling, form, suffix) == theirs, (form, suffix)
