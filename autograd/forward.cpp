@@ -190,9 +190,9 @@ void Call::of_view() {
     if (!tangents[at].defined()) return;
     Value changed[most], values[8];
     for (size_t i = 0; i < op.argument_count(); i++) changed[i] = arguments[i];
+    // What is taken by places in memory may look at more of it than the tensor does.
+    if (op.schema->find("storage_offset", 14) >= 0) tangents[at] = tangent_over_storage(Tensor::share(arguments[at].tensor), level, tangents[at]);
     changed[at] = tangents[at];
-    int offset = op.schema->find("storage_offset", 14);
-    if (offset >= 0 && changed[offset].tag == Value::Tag::Int) changed[offset].integer += tangents[at].storage_offset() - arguments[at].tensor->offset;
     call(op, changed, values);
     take(values);
 }
@@ -315,6 +315,8 @@ void Call::by_derivative() {
     for (size_t i = 0; i < which.size(); i++) found[which[i]] = std::move(products[i]);
 }
 
+constexpr const char* not_written = "has not been implemented yet.\nPlease file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?"
+    "template=feature-request.yml so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml";
 [[noreturn]] void fail_missing(const Operator& op, const char* why) {
     fail(ErrorKind::NotImplemented, "Trying to use forward AD with %s that does not support it because it %s", op.form == Form::Out ? (std::string(op.name()) + "_out").c_str() : op.name(), why);
 }
@@ -325,17 +327,21 @@ void Call::compute() {
     name_outputs();
     BelowLevel below(level);
     const bool pointwise = op.body == Body::Pointwise;
-    if (plan.forward) written_down();
-    else if (pointwise && plan.kind == Kind::Computed) found[0] = pointwise_tangent(plan, op, arguments, tangents, outputs[0], nullptr);
-    else if (op.body == Body::View) of_view();
-    else if (op.has(trait::Linear)) linear();
-    else if (op.has(trait::Multilinear)) multilinear();
-    else if (plan.kind != Kind::Rules)
-        fail_missing(op, "has not been implemented yet.\nPlease file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
-                         "so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml");
-    else if (pointwise && !outputs[0].is_complex() && std::none_of(tangents, tangents + most, [](const Tensor& t) { return t.defined() && t.is_complex(); }))
-        each_by_derivative();
-    else by_derivative();
+    try {
+        if (plan.forward) written_down();
+        else if (pointwise && plan.kind == Kind::Computed) found[0] = pointwise_tangent(plan, op, arguments, tangents, outputs[0], nullptr);
+        else if (op.body == Body::View) of_view();
+        else if (op.has(trait::Linear)) linear();
+        else if (op.has(trait::Multilinear)) multilinear();
+        else if (plan.kind != Kind::Rules)
+            fail_missing(op, not_written);
+        else if (pointwise && !outputs[0].is_complex() && std::none_of(tangents, tangents + most, [](const Tensor& t) { return t.defined() && t.is_complex(); }))
+            each_by_derivative();
+        else by_derivative();
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::NotImplemented && plan.kind == Kind::Rules && !plan.forward) fail_missing(op, not_written);
+        throw;
+    }
 }
 
 /// Whether a result's tangent looks into that of an argument: a write to the result would be seen there.

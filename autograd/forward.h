@@ -32,6 +32,8 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level);
 void set_tangent(const Tensor& tensor, uint64_t level, Tensor tangent);
 /// After a write: the tangent that `tensor` has, or that part of its base's, is overwritten.
 void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent);
+/// Of a tensor with this tangent: one that lies in as much memory as the tensor itself, and is its tangent from now on.
+Tensor tangent_over_storage(const Tensor& tensor, uint64_t level, const Tensor& tangent);
 /// What the tensor is for lower levels alone.
 Tensor primal_of(const Tensor& tensor, uint64_t level);
 /// The highest level at or below `cap` at which the tensor has a tangent, 0 if there is none.

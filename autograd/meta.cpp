@@ -234,10 +234,11 @@ void detach_in_place(const Tensor& tensor) {
                    "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                    "detach_() cannot be called on these gradients. To fix this error, please refer to the "
                    "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.");
-    impl->key &= ~static_cast<uint32_t>(key::Autograd);
+    impl->key &= ~static_cast<uint32_t>(key::Autograd | key::Dual);
     impl->requires_grad = false;
     if (!impl->autograd) return;
     AutogradMeta& meta = *impl->autograd;
+    meta.tangents = nullptr;
     // It still retains what reaches its old node, as torch's does, for as long as others keep that.
     Ref<GradNode> kept = meta.retained_at ? std::move(meta.retained_at) : meta.grad_fn;
     if (meta.retains_grad && kept) {

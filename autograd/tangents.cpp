@@ -156,6 +156,17 @@ void set_tangent(const Tensor& tensor, uint64_t level, Tensor tangent) {
     attach(tensor.impl(), level, laid_out(std::move(tangent), tensor.impl()));
 }
 
+Tensor tangent_over_storage(const Tensor& tensor, uint64_t level, const Tensor& tangent) {
+    const TensorImpl* impl = tensor.impl();
+    if (tangent.storage()->bytes == impl->storage->bytes && tangent.storage_offset() == impl->offset) return tangent;
+    BelowLevel below(level);
+    Tensor all = tape::zeros({static_cast<int64_t>(impl->storage->bytes / item_size(impl->dtype))}, impl->dtype, impl->device);
+    Tensor part = tape::as_strided(all, impl->sizes(), impl->strides(), impl->offset);
+    tape::copy_(part, tangent);
+    attach(tensor.impl(), level, part);
+    return part;
+}
+
 void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent) {
     TensorImpl* impl = tensor.impl();
     Tensor old = tangent_of(impl, level);

@@ -1,6 +1,9 @@
 // bindings/autograd_function.cpp: torch.autograd.Function: the context object, apply, and the node whose backward is written in Python.
+#include "autograd/forward.h"
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
+
+#include <algorithm>
 
 #include <structmember.h>
 
@@ -148,6 +151,79 @@ static PyObject* finish_output(PyObject* item, ContextObject* context, const Ref
     return Py_NewRef(item);
 }
 
+/// The tangent at a level that jvp gave for an output of forward. A view's must be a view of the tangent of what the output looks into.
+static void set_output_tangent(const Tensor& out, const Tensor& tangent, uint64_t level, PyObject* args) {
+    const auto root = [](const TensorImpl* impl) { return impl->base ? impl->base : impl; };
+    for (Py_ssize_t i = 0; out.impl()->base && i < PyTuple_GET_SIZE(args); i++) {
+        PyObject* item = PyTuple_GET_ITEM(args, i);
+        if (!python::is_tensor(item) || root(impl_of(item)) != out.impl()->base) continue;
+        Tensor given = tangent_of(impl_of(item), level);
+        if (!given.defined()) return write_tangent(out, level, tangent);
+        KINDLING_CHECK(Runtime, tangent.impl()->base, "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.");
+        KINDLING_CHECK(Runtime, tangent.impl()->base == root(given.impl()), given.impl()->base
+                       ? "A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input."
+                       : "A custom Function is returning a view but the jvp is not returning a view of the given grad input.");
+        break;
+    }
+    set_tangent(out, level, tangent);
+}
+
+/// Calls jvp for each level at which an input has a tangent, lower levels first: it sees their tangents on what it saved.
+static void apply_jvp(ContextObject* context, PyObject* args, PyObject* raw, PyObject* finished) {
+    std::vector<uint64_t> levels;
+    const Py_ssize_t count = PyTuple_GET_SIZE(args), output_count = PyTuple_GET_SIZE(finished);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject* item = PyTuple_GET_ITEM(args, i);
+        if (!python::is_tensor(item)) continue;
+        for (uint64_t level = level_of(impl_of(item), thread_state.forward_cap); level; level = level_of(impl_of(item), level - 1)) levels.push_back(level);
+    }
+    std::sort(levels.begin(), levels.end());
+    levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+    for (uint64_t level : levels) {
+        Object tangents(checked(PyTuple_New(count)));
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject* item = PyTuple_GET_ITEM(args, i);
+            Tensor tangent = python::is_tensor(item) ? tangent_of(impl_of(item), level) : Tensor();
+            if (!tangent.defined() && python::is_tensor(item) && context->materialize_grads && is_differentiable(impl_of(item)->dtype)) {
+                BelowLevel below(level);
+                const TensorImpl* impl = impl_of(item);
+                tangent = tape::zeros(impl->sizes(), impl->dtype, impl->device);
+            }
+            PyTuple_SET_ITEM(tangents.get(), i, tangent.defined() ? checked(wrap(tangent)) : Py_NewRef(Py_None));
+        }
+        Object result;
+        {
+            BelowLevel below(level);
+            Object run(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(context), "apply_jvp")));
+            result = Object(checked(PyObject_CallObject(run.get(), tangents.get())));
+        }
+        if (!PyTuple_Check(result.get())) result = Object(checked(PyTuple_Pack(1, result.get())));
+        KINDLING_CHECK(Runtime, PyTuple_GET_SIZE(result.get()) == output_count, "Function's jvp returned an invalid number of forward gradients (expected %zd but got %zd)",
+                       output_count, PyTuple_GET_SIZE(result.get()));
+        for (Py_ssize_t o = 0; o < output_count; o++) {
+            PyObject *item = PyTuple_GET_ITEM(raw, o), *out = PyTuple_GET_ITEM(finished, o), *given = PyTuple_GET_ITEM(result.get(), o);
+            if (given == Py_None) continue;
+            if (!python::is_tensor(given)) fail(ErrorKind::Runtime, "expected Variable or None (got %s)", Py_TYPE(given)->tp_name);
+            if (!python::is_tensor(out) || contains(context->non_differentiable, item) || !is_differentiable(impl_of(out)->dtype))
+                fail(ErrorKind::Runtime, "Function's jvp returned a gradient at position %zd, but  the corresponding forward output is not a differentiable "
+                     "Tensor.You should return None at that position instead.", o);
+            if (contains(args, item) && contains(context->dirty_tensors, item)) {
+                KINDLING_CHECK(Runtime, tangent_of(impl_of(item), level).is_same(tensor_of(given)),
+                               "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
+                               "inplace, then the jvp function must modify the corresponding gradient inplace.");
+                continue;
+            }
+            set_output_tangent(tensor_of(out), tensor_of(given), level, args);
+        }
+    }
+}
+
+struct NoForward {
+    bool before = thread_state.forward_grad_mode;
+    NoForward() { thread_state.forward_grad_mode = false; }
+    ~NoForward() { thread_state.forward_grad_mode = before; }
+};
+
 static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
     return guarded([&]() -> PyObject* {
         Object backward_class(checked(PyObject_GetAttrString(cls, "_backward_cls")));
@@ -155,12 +231,13 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
         if (!PyObject_TypeCheck(object.get(), function_base_type)) fail(ErrorKind::Type, "_backward_cls must derive from _FunctionBase");
         ContextObject* context = as_context(object.get());
         auto count = static_cast<size_t>(PyTuple_GET_SIZE(args));
-        bool any = false;
+        bool any = false, dual = false;
         Object needs(checked(PyTuple_New(static_cast<Py_ssize_t>(count))));
         for (size_t i = 0; i < count; i++) {
             PyObject* item = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
             bool needed = python::is_tensor(item) && requires_grad(impl_of(item));
             any |= needed;
+            dual |= python::is_tensor(item) && key_of(impl_of(item)) & key::Dual;
             PyTuple_SET_ITEM(needs.get(), static_cast<Py_ssize_t>(i), PyBool_FromLong(needed));
         }
         bool recorded = any && thread_state.grad_mode && !thread_state.inference_mode && !(thread_state.exclude & key::Autograd);
@@ -185,6 +262,7 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
         Object output;
         {
             NoGradGuard no_grad;
+            NoForward no_forward;
             if (apart) {
                 output = Object(checked(PyObject_Call(forward.get(), args, kwargs)));
                 Object setup_arguments(checked(PyTuple_Pack(3, object.get(), args, output.get())));
@@ -226,6 +304,12 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
             PyTuple_SET_ITEM(finished.get(), static_cast<Py_ssize_t>(i), checked(finish_output(item, context, node, args, tensor_outputs)));
             if (node && node->inputs.size() == before) node->inputs.emplace_back();
         }
+        if (dual && thread_state.forward_grad_mode && !thread_state.inference_mode) {
+            check_tuple(context->saved_for_forward, "save_for_forward");
+            if (!context->saved_for_forward) context->saved_for_forward = checked(PyTuple_New(0));   // what was saved for backward is not for jvp
+            apply_jvp(context, args, outputs.get(), finished.get());
+        }
+        Py_CLEAR(context->saved_for_forward);
         if (context->to_save) {
             check_tuple(context->to_save, "save_for_backward");
             if (mine && context->to_save) {
@@ -293,6 +377,7 @@ static void context_dealloc(PyObject* self) {
 static PyObject* get_saved_tensors(PyObject* self, void*) {
     return guarded([&]() -> PyObject* {
         ContextObject* context = as_context(self);
+        if (context->saved_for_forward) return Py_NewRef(context->saved_for_forward);
         auto* node = static_cast<PythonNode*>(context->base.node);
         if (!node || !context->applied) return context->to_save ? Py_NewRef(context->to_save) : PyTuple_New(0);
         if (node->released) fail_released();

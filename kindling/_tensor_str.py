@@ -254,6 +254,8 @@ def _intern(tensor, contents):
         suffixes.append(f"grad_fn=<{name}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
+    for _, tangent in _C._tangents(tensor)[-1:]:
+        suffixes.append(f"tangent={tangent}")
     text = _add_suffixes(prefix + text, suffixes, indent, tensor.layout == torch.sparse_coo)
     if isinstance(tensor, torch.nn.Parameter):
         text = f"Parameter containing:\n{text}" if type(tensor) is torch.nn.Parameter else text

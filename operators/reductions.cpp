@@ -511,12 +511,10 @@ OPERATORS(reductions) {
                 Tensor scaled = mul(sgn(self), masked_fill(pow(abs(self), Scalar(p - 1)), eq(self, Scalar(0)), Scalar(0)));
                 return mul(scaled, mul(g, pow(norm, Scalar(1 - p))));
             }
-            if (p < 2) {
-                Tensor scaled = mul(sgn(self), pow(abs(self), Scalar(p - 1)));
-                return mul(scaled, masked_fill(div(g, pow(norm, Scalar(p - 1))), eq(norm, Scalar(0)), Scalar(0)));
-            }
-            Tensor scaled = mul(self, pow(abs(self), Scalar(p - 2)));
-            return mul(scaled, masked_fill(div(g, pow(norm, Scalar(p - 1))), eq(norm, Scalar(0)), Scalar(0)));
+            Tensor scaled = p < 2 ? mul(sgn(self), pow(abs(self), Scalar(p - 1))) : mul(self, pow(abs(self), Scalar(p - 2)));
+            Tensor powered = pow(norm, Scalar(p - 1)), nothing = eq(norm, Scalar(0));
+            if (differentiates_again()) return mul(g, masked_fill(div(scaled, powered), nothing, Scalar(0)));
+            return mul(scaled, masked_fill(div(g, powered), nothing, Scalar(0)));
         }),
     });
     declare("norm.Scalar(Tensor self, Scalar p=2) -> Tensor", {

@@ -114,6 +114,11 @@ OPERATORS(scans) {
             Tensor positive = where(gt(grad, Scalar(0)), log(grad), low), negative = where(lt(grad, Scalar(0)), log(neg(grad)), low);
             return sub(reversed(positive), reversed(negative));
         }),
+        forward(GIVEN(Tensor self, Tensor self_t, int64_t dim) {   // linear in the tangent, which the derivative shows in no form that can be differentiated
+            if (self.dim() == 0 || self.numel() == 0) return self_t;
+            Tensor size = exp(self.is_complex() ? self : sub(self, amax(self, {dim}, true))), total = cumsum(size, dim);
+            return masked_fill(div(cumsum(mul(size, self_t), dim), total), eq(total, Scalar(0)), Scalar(0));
+        }),
     });
     declare("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", {
         doc("The running maximum along a dimension, and where it is"),

@@ -168,6 +168,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     if strategy == "forward-mode" and create_graph:
         raise NotImplementedError('torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
                                   "together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`.")
+    if strategy == "forward-mode":
+        return _columns(func, inputs, strict, vectorize)
     if vectorize and strict:
         raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either "
                            "set `strict=False` or `vectorize=False`.")
@@ -200,11 +202,44 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     return tuple(result) if many_out else result[0]
 
 
+def _columns(func, inputs, strict, vectorize):
+    """The Jacobian by forward mode, along one element of the inputs at a time."""
+    import kindling as torch
+    from kindling.autograd import forward_ad
+    if strict:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not supported together "
+                           "(yet). Please either set `strict=False` or `strategy=\"reverse-mode\"`.")
+    many, inputs = _tuple_of(inputs, "inputs", "jacobian")
+    if not vectorize:
+        raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.")
+    columns, many_out, primals = [], False, ()
+    for tangents in zip(*_construct_standard_basis_for(inputs, tuple([each.numel() for each in inputs]))):
+        with forward_ad.dual_level():
+            duals = tuple([forward_ad.make_dual(each, tangent.view_as(each)) for each, tangent in zip(inputs, tangents)])
+            many_out, outputs = _tuple_of(func(*duals), "outputs", "jacobian")
+            pairs = [forward_ad.unpack_dual(each) for each in outputs]
+            primals = [pair.primal for pair in pairs]
+            columns.append([torch.zeros_like(pair.primal) if pair.tangent is None else pair.tangent for pair in pairs])
+    result = []
+    for i, primal in enumerate(primals):
+        row, first = [], 0
+        for each in inputs:
+            part = [column[i] for column in columns[first:first + each.numel()]]
+            row.append(torch.stack(part, -1).view(primal.shape + each.shape) if part else primal.new_zeros(primal.shape + each.shape))
+            first += each.numel()
+        result.append(_shaped(tuple(row), many))
+    return tuple(result) if many_out else result[0]
+
+
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
     """The second derivatives of a function with one element: a tensor of shape input.shape twice, for every pair of inputs."""
     many, inputs = _tuple_of(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def first(*arguments):
+        if outer_jacobian_strategy == "forward-mode":
+            arguments = tuple([each.requires_grad_(True) for each in arguments])
         gradients = jacobian(number, arguments, create_graph=True)
         _checked(gradients, "jacobian", strict)
         return gradients
@@ -217,7 +252,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         if outputs[0].nelement() != 1:
             raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
         return outputs[0].squeeze()
-    result = jacobian(first, inputs, create_graph=create_graph, strict=strict, vectorize=vectorize)
+    result = jacobian(first, inputs, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy)
     return result if many else result[0][0]
 
 

@@ -263,33 +263,90 @@ def _check_undefined(function, inputs, sources):
             raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. " + notes)
 
 
-def _check_forward(function, inputs, sources, eps, atol, rtol, raise_exception):
-    """Forward mode against differences, along one random direction for each input."""
+def _tangents_along(function, inputs, position, direction):
+    """(primal, tangent) of the outputs along a direction of one input; the others that require grad have tangents of zeros."""
     import kindling as torch
     from kindling.autograd import forward_ad
-    for position, source in sources:
-        direction = torch.randn(source.shape, dtype=source.dtype)
+    with forward_ad.dual_level():
+        outputs = _call(function, [forward_ad.make_dual(each.detach(), direction if i == position else torch.zeros_like(each).detach())
+                                   if isinstance(each, torch.Tensor) and each.requires_grad else each for i, each in enumerate(inputs)])
+        return [forward_ad.unpack_dual(each) for each in outputs]
 
-        def moved(step):
-            with torch.no_grad():
-                return [each.detach().clone() for each in _call(function, [each + step * direction if i == position else each
-                                                                           for i, each in enumerate(inputs)])]
-        with forward_ad.dual_level():
-            dual = forward_ad.make_dual(source.detach(), direction)
-            outputs = _call(function, [dual if i == position else each.detach() if isinstance(each, torch.Tensor) else each
-                                       for i, each in enumerate(inputs)])
-            tangents = [forward_ad.unpack_dual(each).tangent for each in outputs]
-        for i, (above, below, tangent) in enumerate(zip(moved(eps), moved(-eps), tangents)):
-            if not (above.is_floating_point() or above.is_complex()):
+
+def _check_forward(function, inputs, sources, eps, atol, rtol, fast_mode):
+    """Forward mode against differences: along each element of each input, or (`fast_mode`) one random direction."""
+    import kindling as torch
+    for position, source in sources:
+        if fast_mode:
+            direction = torch.randn(source.shape, dtype=source.dtype)
+
+            def moved(step):
+                with torch.no_grad():
+                    return [each.detach().clone() for each in _call(function, [each + step * direction if i == position else each  # noqa: B023
+                                                                               for i, each in enumerate(inputs)])]
+            directions, above, below = [direction], moved(eps), moved(-eps)
+            numerical = [[(one - other) / (2 * eps)] for one, other in zip(above, below)]
+        else:
+            directions = []
+            for i in range(source.numel()):
+                for part in (1, 1j) if source.is_complex() else (1,):
+                    directions.append(torch.zeros_like(source, memory_format=torch.contiguous_format).detach())
+                    directions[-1].view(-1)[i] = part
+            numerical = None
+        found = [_tangents_along(function, inputs, position, direction) for direction in directions]
+        for i in range(len(found[0]) if found else 0):
+            primal = found[0][i].primal
+            if not (primal.is_floating_point() or primal.is_complex()):
                 continue
-            numerical = (above - below) / (2 * eps)
-            tangent = torch.zeros_like(numerical) if tangent is None else tangent
-            if not torch.allclose(tangent, numerical, rtol, atol):
-                if raise_exception:
-                    raise GradcheckError(f"Jacobian computed with forward mode mismatch for output {i} with respect to input {position},\n"
-                                         f"numerical: {numerical}\nanalytical: {tangent}")
-                return False
-    return True
+            rows = _numerical(function, inputs, source, i, eps) if numerical is None else numerical[i]
+            columns = [torch.zeros_like(primal) if pair[i].tangent is None else pair[i].tangent for pair in found]
+            one = torch.stack([row.reshape(-1) for row in rows])
+            other = torch.stack([column.detach().reshape(-1) for column in columns])
+            if not torch.allclose(other, one, rtol, atol):
+                raise GradcheckError(f"Jacobian computed with forward mode mismatch for output {i} with respect to input {position},\n"
+                                     f"numerical:{one}\nanalytical:{other}\n")
+
+
+def _check_undefined_forward(function, inputs, sources):
+    """An input without a tangent must count as one with a tangent of zeros."""
+    import kindling as torch
+    from kindling.autograd import forward_ad
+    with forward_ad.dual_level():
+        duals = list(inputs)
+        for position, source in sources:
+            duals[position] = forward_ad.make_dual(source.detach(), torch.zeros_like(source).detach())
+            forward_ad.unpack_dual(duals[position]).tangent.copy_(torch.randn(source.shape, dtype=source.dtype))
+        for position, source in sources:
+            before = duals[position]
+            results = []
+            for dual in (forward_ad.make_dual(source.detach(), torch.zeros_like(source).detach()), source.detach()):
+                duals[position] = dual
+                results.append([each for each in _call(function, duals) if each.is_floating_point() or each.is_complex()])
+            duals[position] = before
+            for i, pair in enumerate(zip(*results)):
+                one, other = [forward_ad.unpack_dual(each).tangent for each in pair]
+                if one is not None and other is not None and not torch.allclose(one, other):
+                    raise GradcheckError("Mismatch in tangent values for output with index: ", i, " when input: ", source,
+                                         " has an undefined tangent value.  Got: ", one, " but expected: ", other)
+
+
+def _check_batched_forward(function, inputs, sources):
+    """Tangents of a batch of directions by vmap, against one at a time."""
+    import kindling as torch
+    for position, source in sources:
+        def jvp(direction):
+            return tuple([torch.zeros_like(pair.primal) if pair.tangent is None else pair.tangent
+                          for pair in _tangents_along(function, inputs, position, direction)])  # noqa: B023
+        directions = [torch.randn_like(source).detach() for _ in range(2)]
+        expected = [torch.stack(each) for each in zip(*[jvp(direction) for direction in directions])]
+        try:
+            results = torch.vmap(jvp)(torch.stack(directions))
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+        for i, (one, other) in enumerate(zip(results, expected)):
+            if not torch.allclose(one, other):
+                raise GradcheckError(f"For output {i} and input {position}:\nexpected:\n{other}\ngot:\n{one}\n: the tangents of a batch of directions "
+                                     "are not those of its members")
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
@@ -298,6 +355,12 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     """Compares what backward gives with central differences, for every element or (`fast_mode`) for one random combination; True, or GradcheckError (False without
     `raise_exception`). Inputs should be float64 or complex128."""
     import kindling as torch
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     if not isinstance(inputs, (tuple, list)):
         inputs = (inputs,)
     inputs = tuple(inputs)
@@ -325,8 +388,6 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
                                "to be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
                                "passing it to gradcheck.")
     try:
-        if check_forward_ad and not _check_forward(func, inputs, sources, eps, atol, rtol, raise_exception):
-            return False
         outputs = _call(func, inputs)
         kept = [i for i, each in enumerate(outputs) if isinstance(each, torch.Tensor) and (each.is_floating_point() or each.is_complex())]
         if not any(outputs[i].requires_grad for i in kept):
@@ -336,14 +397,20 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
                         if row.numel() and row.abs().max().item() > atol:
                             raise GradcheckError("Numerical gradient for function expected to be zero")
             return True
-        if not check_backward_ad:
-            return True
-        for i in kept:
+        for i in kept if check_backward_ad else ():
             if not outputs[i].requires_grad:
                 continue
             for position, source in sources:
                 if not (_check_fast if fast_mode else _check)(func, inputs, outputs, i, source, position, eps, atol, rtol, raise_exception, nondet_tol):
                     return False
+        if check_forward_ad:
+            _check_forward(func, inputs, sources, eps, atol, rtol, fast_mode)
+            if check_undefined_grad:
+                _check_undefined_forward(func, inputs, sources)
+            if check_batched_forward_grad:
+                _check_batched_forward(func, inputs, sources)
+        if not check_backward_ad:
+            return True
         needed = [source for _, source in sources]
         _check_zeros([outputs[i] for i in kept if outputs[i].requires_grad], needed, masked)
         if check_undefined_grad:
@@ -384,4 +451,5 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
             results = torch.autograd.grad(outputs, wanted, arguments[count:], create_graph=True, allow_unused=True)
         return tuple([each for each in results if each is not None])
     return gradcheck(backward, inputs + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode)
+                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
+                     check_backward_ad=check_rev_over_rev)

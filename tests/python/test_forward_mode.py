@@ -59,6 +59,80 @@ def same(source):
     assert close(expected, actual), (expected, actual)
 
 
+FUNCTIONS = """
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        y = x.exp() * k
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x, y)
+        ctx.k = k
+        return y
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * x.exp() * ctx.k, None
+    @staticmethod
+    def jvp(ctx, t, k):
+        assert k is None
+        x, y = ctx.saved_tensors
+        return t * y
+class NoJvp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+class InPlace(torch.autograd.Function):
+    good = True
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(3)
+    @staticmethod
+    def jvp(ctx, t):
+        return t.mul_(3) if InPlace.good else t * 3
+class View(torch.autograd.Function):
+    good = True
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+    @staticmethod
+    def jvp(ctx, t):
+        return t.view_as(t) if View.good else t * 3
+class Two(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x * y, x + y, x > 0
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs)
+        ctx.mark_non_differentiable(output[2])
+    @staticmethod
+    def jvp(ctx, a, b):
+        x, y = ctx.saved_tensors
+        return a * y + b * x, a + b, None
+class Wrong(Two):
+    @staticmethod
+    def jvp(ctx, a, b):
+        return a
+class Surplus(Two):
+    @staticmethod
+    def jvp(ctx, a, b):
+        return a, b, a
+"""
+OF_FUNCTIONS = {
+    "jvp is called": "out = both(Exp.apply(dual(3), 2))",
+    "there is none": "out = both(NoJvp.apply(dual(3)))",
+    "in place": "x = dual(3) * 1\nout = both(InPlace.apply(x)), both(x)",
+    "in place, tangent not": "InPlace.good = False\nx = dual(3) * 1\nout = both(InPlace.apply(x)), both(x)",
+    "a view": "x = dual(3) * 1\ny = View.apply(x)\nout = both(y)",
+    "a view, tangent not": "View.good = False\nout = both(View.apply(dual(3)))",
+    "several": "x, y, z = Two.apply(dual(3), randn(3))\nout = both(x), both(y), both(z)",
+    "too few": "out = both(Wrong.apply(dual(3), randn(3)))",
+    "of what has none": "out = both(Surplus.apply(dual(3), randn(3)))",
+    "recorded": "x = randn(3).requires_grad_()\nout = torch.autograd.grad(both(Exp.apply(fw.make_dual(x, randn(3, seed=1)), 2))[1].sum(), x)",
+    "not called where it is off": "with fw._set_fwd_grad_enabled(False):\n    y = NoJvp.apply(dual(3))\nout = y",
+}
+
 PROGRAMS = {
     "a chain": "with fw.dual_level():\n    out = both((dual(3).sin() * 2 + 1).exp() / dual(3, seed=1))",
     "complex": "with fw.dual_level():\n    x = dual(3, dtype=torch.complex128)\n    out = both(x * x.conj() + x.abs() * x.angle() + torch.sgn(x))",
@@ -101,9 +175,22 @@ PROGRAMS = {
     "hessian": "out = func.hessian(lambda x: (x.exp() * x[0]).sum())(randn(3)), func.jacfwd(func.jacfwd(lambda x: (x ** 3).sum()))(randn(2)), "
                "func.jacrev(func.jacfwd(lambda x: x.sin() * x[1]))(randn(2))",
     "jacfwd": "out = func.jacfwd(lambda x, y: (x * y.sum(), y @ y), argnums=(0, 1))(randn(2), randn(3, seed=1)), func.jacfwd(lambda x: (x * 2, x), has_aux=True)(randn(2))",
+    "functional": "A = torch.autograd.functional\nf = lambda x, y: (x.exp() @ y, y * 2)\n"
+                  "out = A.jacobian(f, (randn(2), randn(2, 3, seed=1)), strategy='forward-mode', vectorize=True), "
+                  "A.hessian(lambda x: (x ** 3).sum(), randn(2), outer_jacobian_strategy='forward-mode', vectorize=True), "
+                  "A.jacobian(lambda x: x ** 2, randn(2), strategy='forward-mode', vectorize=True)",
+    "printed": "with fw.dual_level():\n    out = str(dual(2)), str(dual(2).sin()), str(randn(2))",
+    "detach in place": "with fw.dual_level():\n    x = dual(3) * 2\n    x.detach_()\n    out = fw.unpack_dual(x).tangent, both(x * 2)",
+    "gradcheck": "A = torch.autograd.gradcheck\nx, y = randn(3).requires_grad_(), randn(3, dtype=torch.complex128).requires_grad_()\n"
+                 "f = lambda x, y: (x * y, y.abs(), x.cumsum(0), x > 0)\n"
+                 "out = [A(f, (x, y), check_forward_ad=True, fast_mode=fast) for fast in (True, False)], torch.autograd.gradgradcheck(lambda x: x.tanh(), (x,), check_fwd_over_rev=True)",
     "leaves nothing behind": "x = randn(3)\nfunc.jvp(torch.sin, (x,), (x,))\nout = fw._current_level, x",
 }
 ERRORS = [
+    "torch.autograd.gradcheck(lambda x: x, (randn(2).requires_grad_(),), check_backward_ad=False, check_undefined_grad=False)",
+    "with fw.dual_level():\n    torch.igamma(dual(3), dual(3))",
+    "torch.autograd.functional.jacobian(lambda x: x, randn(2), strategy='forward-mode')",
+    "torch.autograd.functional.jacobian(lambda x: x, randn(2), strategy='forward-mode', strict=True)",
     "fw.make_dual(randn(3), randn(3))",
     "with fw.dual_level():\n    fw.make_dual(randn(3), randn(4))",
     "with fw.dual_level():\n    fw.make_dual(torch.ones(3, dtype=torch.int64), randn(3))",
@@ -127,6 +214,20 @@ ERRORS = [
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     same(PROGRAMS[name])
+
+
+@pytest.mark.parametrize("name", OF_FUNCTIONS)
+def test_functions(name):
+    same(FUNCTIONS + "with fw.dual_level():\n    " + OF_FUNCTIONS[name].replace("\n", "\n    "))
+
+
+def test_jvp_of_a_function_is_called_for_each_level():
+    names = {"torch": kindling}
+    exec(FUNCTIONS, names)
+    torch, twice = kindling, lambda x: names["Exp"].apply(x, 2)
+    x, one = torch.rand(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+    inner = lambda y: torch.func.jvp(twice, (y,), (y,))[1]      # noqa: E731
+    assert torch.allclose(torch.func.jvp(inner, (x,), (one,))[1], 2 * x.exp() * (1 + x))
 
 
 @pytest.mark.parametrize("source", ERRORS)
