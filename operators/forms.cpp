@@ -177,8 +177,7 @@ void warn_of_expanded(const Tensor& self, const char* name, const char* also) {
                     "This also applies to advanced indexing e.g. tensor[%s", name, also).c_str());
 }
 
-void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
-    Tensor self = Tensor::share(arguments[0].tensor);
+void check_inplace(const Operator& op, const Tensor& self, Value* arguments) {
     if (op.functional->has(trait::TakesExpanded)) warn_of_expanded(self, op.name(), "mask] = scalar");
     else check_overlap(self, nullptr, 0);
     if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, self.dtype());
@@ -187,6 +186,16 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
             const Value& v = arguments[op.tensor_positions[i]];
             if (op.tensor_positions[i] && v.is_tensor()) check_apart(self, *v.tensor, true);
         }
+}
+
+void check_computed(const Operator& op, const Tensor& self, DType dtype, IntList sizes) {
+    check_target(op, dtype, self.dtype());
+    KINDLING_CHECK(Runtime, sizes == self.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(self.sizes()).c_str(), str(sizes).c_str());
+}
+
+void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
+    Tensor self = Tensor::share(arguments[0].tensor);
+    check_inplace(op, self, arguments);
     Value computed;
     {
         struct Offer {
@@ -201,9 +210,7 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
         results[0] = Value::own(std::move(self));
         return;
     }
-    check_target(op, result.dtype(), self.dtype());
-    KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
-                   str(self.sizes()).c_str(), str(result.sizes()).c_str());
+    check_computed(op, self, result.dtype(), result.sizes());
     copy_into(self, result);
     written(self);
     results[0] = Value::own(std::move(self));

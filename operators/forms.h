@@ -20,6 +20,10 @@ void inplace_kernel(const Operator& op, Value* arguments, Value* results);
 void view_inplace_kernel(const Operator& op, Value* arguments, Value* results);
 void out_kernel(const Operator& op, Value* arguments, Value* results);
 
+/// What an in-place form refuses before it computes, and of what was computed.
+void check_inplace(const Operator& op, const Tensor& self, Value* arguments);
+void check_computed(const Operator& op, const Tensor& self, DType dtype, IntList sizes);
+
 /// For a body with trait::WritesCopy: whether it runs as the in-place form and may write to self, once; not where something
 /// that it still `reads` shares memory with self. Nothing else of self is read from then on.
 bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads);

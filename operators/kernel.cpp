@@ -78,6 +78,18 @@ KernelCall::Result& KernelCall::gives_copy(const Tensor& tensor, IntList sizes) 
     return result;
 }
 
+KernelCall::Result& KernelCall::writes_all(const Tensor& self) {
+    lies_on(self);
+    Result& result = gives({}, self.dtype()).written_as_it_lies();
+    result.target = self.impl();
+    return result;
+}
+
+KernelCall::Result& KernelCall::writes(const Tensor& self) {
+    check_overlap(self, nullptr, 0);
+    return writes_all(self);
+}
+
 KernelCall::Result& KernelCall::gives(IntList sizes, DType dtype) {
     KINDLING_ASSERT(result_count < max_results);
     combines[result_count] = Combine::Sum;      // a part of the expression's key, whether it is reduced or not
@@ -372,7 +384,8 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     bool empty = !call.if_empty;
     for (int i = 0; i < call.result_count; i++) empty &= !results[i].defined() || results[i].numel() == 0;
     if (empty) return;
-    Array arrays[KernelCall::max_reads + KernelCall::max_results];
+    Array arrays[KernelCall::max_reads + 2 * KernelCall::max_results];
+    const Array* places[KernelCall::max_results];
     int count = 0;
     for (int i = 0; i < call.read_count; i++, count++) {
         KernelCall::Read& read = call.input(i);
@@ -390,14 +403,21 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     }
     Tensors apart;                               // memory for results that can not be computed in place
     for (int i = 0; i < call.result_count; i++, count++) {
-        if (!results[i].defined()) continue;
         const KernelCall::Result& result = call.result(i);
+        if (result.on_the_way) count++;
+        places[i] = arrays + count;
+        if (!results[i].defined()) continue;
         const DType computed = result.computed == DType::None ? result.dtype : result.computed;
         const bool lies_so = result.exact ? results[i].strides() == IntList(result.strides) : result.any_strides || results[i].impl()->contiguous;
         if (computed != results[i].dtype() || !lies_so)
             apart.set(i, result.exact ? make_tensor(result.sizes, result.strides, computed) : make_tensor(result.sizes, computed));
         const Tensor& target = apart.has(i) ? apart.each[i] : results[i];
-        if (result.begins.defined() && target.numel()) copy_into(target, result.begins);
+        if (result.begins.defined() && target.numel() && target.impl() != result.begins.impl()) {
+            const TensorImpl& begins = *result.begins.impl();
+            if (result.on_the_way && begins.contiguous && target.is_contiguous() && begins.dtype == target.dtype() && target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg)))
+                arrays[count - 1] = Array(&begins);
+            else copy_into(target, result.begins);
+        }
         arrays[count] = Array(target.impl());
     }
     std::vector<Array> list;
@@ -408,7 +428,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     {
         Unlocked unlocked(work_of(call, results) > long_work);
         for (int i = 0; i < call.result_count; i++)
-            if (const Array& zeros = arrays[call.read_count + i]; zeros.defined() && zeros.numel() && call.result(i).zeros) {
+            if (const Array& zeros = *places[i]; zeros.defined() && zeros.numel() && call.result(i).zeros) {
                 if (zeros.impl()->non_overlapping_dense) std::memset(zeros.data(), 0, static_cast<size_t>(zeros.numel()) * zeros.element_size());
                 else copy_into(results[i], wrap_number(Scalar(0)));   // an out= with gaps
             }
@@ -446,19 +466,53 @@ void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
 }  // namespace
 
 void run_kernel(const Operator& op, Value* arguments, Value* results) {
+    const Operator& home = *op.functional;
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
-    if (call.declined && !(call.result_count && call.on_meta())) return op.functional->otherwise(op, arguments, results);
+    if (call.declined && !(call.result_count && call.on_meta())) return home.otherwise(op, arguments, results);
+    if (call.result_count == 1 && !call.read_count && !call.workspace && call.result(0).target && home.loop == LoopKind::None) {   // nothing to prepare
+        Tensor self = Tensor::share(call.result(0).target);
+        if (!call.on_meta() && self.numel()) {
+            const Array array(self.impl());
+            Unlocked unlocked(self.numel() > long_work);
+            home.compute(call.plan(), &array, {}, nullptr);
+        }
+        written(self);
+        results[0] = Value::own(std::move(self));
+        return;
+    }
     Tensors made;
     for (int i = 0; i < call.result_count; i++) {
         const KernelCall::Result& result = call.result(i);
-        if (result.dtype == DType::None) made.set(i, Tensor());
+        if (result.target) made.set(i, Tensor::share(result.target));
+        else if (result.dtype == DType::None) made.set(i, Tensor());
         else made.set(i, result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device));
     }
     compute(op, call, made.each);
-    for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made.each[i]));
+    for (int i = 0; i < call.result_count; i++) {
+        if (call.result(i).target) written(made.each[i]);
+        results[i] = Value::own(std::move(made.each[i]));
+    }
     made.filled = 0;                             // what was moved from needs no destructor
     for (size_t i = static_cast<size_t>(call.result_count); i < op.schema->results.size(); i++) results[i] = Value::own(Tensor());
+}
+
+void run_kernel_inplace(const Operator& op, Value* arguments, Value* results) {
+    Tensor self = Tensor::share(arguments[0].tensor);
+    check_inplace(op, self, arguments);
+    KernelCall call(arguments, op.argument_count());
+    apply_rule(op, arguments, call);
+    if (call.declined) return inplace_kernel(op, arguments, results);
+    const KernelCall::Result& result = call.result(0);
+    check_computed(op, self, result.dtype, result.sizes);
+    bool direct = call.on_meta() || (result.begins.defined() && result.begins.impl() == self.impl() && !(self.impl()->key & (key::Conj | key::Neg | key::Private)));
+    if (!call.on_meta())
+        for (int i = 0; i < call.read_count && direct; i++) direct = !call.input(i).tensor || call.input(i).tensor->storage != self.storage();
+    Tensor target = direct ? self : make_tensor(result.sizes, result.dtype);
+    compute(op, call, &target);
+    if (!direct) copy_into(self, target);
+    written(self);
+    results[0] = Value::own(std::move(self));
 }
 
 void run_kernel_out(const Operator& op, Value* arguments, Value* results) {

@@ -53,6 +53,8 @@ public:
         bool zeros = false;                                  // of zeros before the computing half writes to it
         bool exact = false;                                  // computed in just these strides
         Tensor begins;                                       // begins as a copy of this
+        bool on_the_way = false;                             // the computing half may make that copy
+        TensorImpl* target = nullptr;                        // an argument that is written to, and is the result
         bool reduced = false;                                // of the size that is left without the dimensions in `dims`
         double of_nothing = 0;                               // of a loop over no elements
         /// Strides that the result has.
@@ -65,6 +67,9 @@ public:
         Result& written_as_it_lies() { any_strides = true; return *this; }
         /// Matrices by columns, as LAPACK wants them. The computing half relies on that.
         Result& by_columns();
+        /// Of one that begins as a copy: the computing half gets what is copied in front of the result, and copies it while it
+        /// writes; or an undefined Array, where the result begins so already (as in place).
+        Result& copied_on_the_way() { on_the_way = true; return *this; }
         Result& zeroed() { zeros = true; return *this; }
         Result& if_nothing(double value) { of_nothing = value; return *this; }
     };
@@ -82,6 +87,10 @@ public:
     /// A result that begins as a copy of `tensor`, which broadcasts to the sizes.
     Result& gives_copy(const Tensor& tensor, IntList sizes);
     Result& gives_copy(const Tensor& tensor) { return gives_copy(tensor, tensor.sizes()); }
+    /// An argument that the operator writes to, as it lies: it is the result. Refused if elements of it share memory.
+    Result& writes(const Tensor& self);
+    /// The same, without asking whether elements share memory.
+    Result& writes_all(const Tensor& self);
     /// A result that this call does not make: an undefined tensor.
     void gives_none() { gives({}, DType::None); }
     /// An input that the computing half gets next: contiguous, in this dtype.
@@ -214,6 +223,8 @@ template <class F, class... A> struct ComputeSignature<void (F::*)(A...) const> 
 
 /// Runs a kernel by its rule: allocates its results, computes them unless they are meta.
 void run_kernel(const Operator& op, Value* arguments, Value* results);
+/// Its in-place form: what begins as a copy of self begins as self, where nothing that is read shares memory with it.
+void run_kernel_inplace(const Operator& op, Value* arguments, Value* results);
 /// Its out= form: computes where the results go, where that can be written to as it lies.
 void run_kernel_out(const Operator& op, Value* arguments, Value* results);
 /// The expressions of a loop kernel for a call of it, kept by the operator. `finish` is null where the reduced values are the results.

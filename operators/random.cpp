@@ -17,16 +17,32 @@ namespace {
 
 Generator& chosen(Generator* generator) { return generator ? *generator : default_generator(); }
 
-library::RandomOut out_of(const Tensor& tensor) {
-    const TensorImpl* impl = tensor.impl();
-    library::RandomOut out{tensor.data(), tensor.dtype(), tensor.numel()};
-    if (!impl->contiguous) {
-        out.ndim = impl->ndim;
-        out.sizes = impl->shape;
-        out.strides = impl->shape + impl->ndim;
+library::RandomOut out_of(const Array& array) {
+    library::RandomOut out{array.data(), array.dtype(), array.numel()};
+    if (!array.is_contiguous()) {
+        out.ndim = static_cast<int>(array.dim());
+        out.sizes = array.sizes().data();
+        out.strides = array.strides().data();
     }
     return out;
 }
+/// Runs fill(RandomOut) on numbers, or on both parts of complex ones.
+template <class F> void fill_parts(const Array& array, F fill) {
+    library::RandomOut out = out_of(array);
+    if (!array.is_complex()) return fill(out);
+    Sizes sizes = array.sizes(), strides = array.strides();
+    for (int64_t& step : strides) step *= 2;
+    sizes.push_back(2);
+    strides.push_back(1);
+    out.dtype = to_real(out.dtype);
+    out.count *= 2;
+    if (out.ndim >= 0) out.ndim++, out.sizes = sizes.data(), out.strides = strides.data();
+    fill(out);
+}
+
+/// What a fill draws from.
+struct Draw { double a, b; Generator* generator; };
+struct DrawIntegers { int64_t from; uint64_t range; Generator* generator; };   // a range of 0 stands for all 64 bits
 
 /// All of one dtype, for which there is a kernel.
 void need_floats_alike(const Tensor& first, std::initializer_list<const Tensor*> others, const char* operation) {
@@ -35,8 +51,11 @@ void need_floats_alike(const Tensor& first, std::initializer_list<const Tensor*>
     KINDLING_CHECK(NotImplemented, first.dtype() == DType::Float32 || first.dtype() == DType::Float64, "\"%s_cpu\" not implemented for '%s'", operation, scalar_type_name(first.dtype()));
 }
 
-void need_float(const Tensor& self, const char* name) {
-    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
+void need_float(DType dtype, const char* name) {
+    KINDLING_CHECK(NotImplemented, is_floating(dtype), "\"%s\" not implemented for '%s'", name, scalar_type_name(dtype));
+}
+void need_continuous(const Tensor& self, const char* distribution) {
+    KINDLING_CHECK(Runtime, is_floating(self.dtype()), "%s distribution is a continuous probability distribution. dtype must be a floating point but you specified %s", distribution, name(self.dtype()));
 }
 
 /// float32 or float64.
@@ -44,49 +63,36 @@ void need_single(const Tensor& self, const char* name) {
     KINDLING_CHECK(NotImplemented, kind_of(self.dtype()) == kind::Float, "\"%s\" not implemented for '%s'", name, scalar_type_name(self.dtype()));
 }
 
-/// Runs a fill; expanded or overlapping tensors are refused as in torch.
-template <class F> Tensor fill_with(const Tensor& self, F fill) {
-    check_overlap(self, nullptr, 0);
-    if (!self.is_meta() && self.numel()) {
-        Unlocked unlocked(self.numel() > 65536);
-        fill(out_of(self));
-    }
-    written(self);
-    return self;
-}
-
-Tensor normal_into(const Tensor& self, double mean, double deviation, Generator* generator) {
+Draw normal_numbers(DType dtype, double mean, double deviation, Generator* generator) {
     KINDLING_CHECK(Runtime, deviation >= 0, "normal expects std >= 0.0, but found std %g", deviation);
-    if (self.is_complex()) {
-        Tensor parts = view_as_real(self);
-        double part = deviation / 1.4142135623730951;
-        fill_with(parts, [&](library::RandomOut out) { library::fill_normal(out, mean, part, chosen(generator)); });   // as in PyTorch, of both parts
-        return self;
-    }
-    need_float(self, "normal_kernel_cpu");
-    return fill_with(self, [&](library::RandomOut out) { library::fill_normal(out, mean, deviation, chosen(generator)); });
+    if (is_complex(dtype)) return {mean, deviation / 1.4142135623730951, generator};   // as in PyTorch, of both parts
+    need_float(dtype, "normal_kernel_cpu");
+    return {mean, deviation, generator};
 }
+constexpr auto fill_normal = [](const Draw& draw, const Array& result) {
+    fill_parts(result, [&](const library::RandomOut& out) { library::fill_normal(out, draw.a, draw.b, chosen(draw.generator)); });
+};
 
-Tensor uniform_into(const Tensor& self, double from, double to, Generator* generator) {
-    if (self.is_complex()) {
-        if (self.numel()) uniform_into(view_as_real(self), from, to, generator);
-        else written(self);
-        return self;
-    }
-    need_float(self, "check_uniform_bounds");
-    const DType dtype = self.dtype();
+Draw uniform_numbers(DType dtype, double from, double to, Generator* generator) {
+    dtype = to_real(dtype);
+    need_float(dtype, "check_uniform_bounds");
     const double most = greatest(dtype);
     KINDLING_CHECK(Runtime, from >= -most && from <= most, "from is out of bounds for %s", c_type_name(dtype));
     KINDLING_CHECK(Runtime, to >= -most && to <= most, "to is out of bounds for %s", c_type_name(dtype));
     KINDLING_CHECK(Runtime, from <= to, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
     KINDLING_CHECK(Runtime, to - from <= most, "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g which result in to-from to exceed the limit",
                    scalar_type_name(dtype), to, from);
-    return fill_with(self, [&](library::RandomOut out) { library::fill_uniform(out, from, to, chosen(generator)); });
+    return {from, to, generator};
 }
+constexpr auto fill_uniform = [](const Draw& draw, const Array& result) {
+    fill_parts(result, [&](const library::RandomOut& out) { library::fill_uniform(out, draw.a, draw.b, chosen(draw.generator)); });
+};
 
-Tensor integers(int64_t low, int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Device> device) {
-    Tensor result = room_to_draw(size, dtype == DType::None ? DType::Int64 : dtype, or_default(device));
-    return random_(result, low, high, generator);
+/// A fresh result to draw into. An out= is written as it lies: which number comes where depends on its strides.
+DType gives_drawn(KernelCall& call, IntList size, DType dtype, const std::optional<Device>& device) {
+    call.on(or_default(device));
+    call.gives(size, dtype).written_as_it_lies();
+    return dtype;
 }
 
 /// How many bits the whole numbers of a floating dtype have.
@@ -122,9 +128,8 @@ int64_t last_random(DType dtype) {
     }
 }
 
-void check_random_range(const Tensor& self, int64_t& from, int64_t& to) {
+void check_random_range(DType dtype, int64_t& from, int64_t& to) {
     KINDLING_CHECK(Runtime, from < to, "random_ expects 'from' to be less than 'to', but got from=%ld >= to=%ld", from, to);
-    DType dtype = self.dtype();
     KINDLING_CHECK(Runtime, !is_complex(dtype), "check_random_bounds handles only integral, floating-point and boolean types");
     auto check = [&](int64_t bottom, int64_t top) {
         KINDLING_CHECK(Runtime, from >= bottom && from <= top, "from is out of bounds for %s", name(dtype));
@@ -136,6 +141,52 @@ void check_random_range(const Tensor& self, int64_t& from, int64_t& to) {
     int bits = static_cast<int>(8 * item_size(dtype));
     int64_t top = dtype == DType::Bool ? 1 : (int64_t{1} << (bits - !is_unsigned(dtype))) - 1, bottom = is_unsigned(dtype) || dtype == DType::Bool ? 0 : -top - 1;
     check(bottom, top);
+}
+
+DrawIntegers integers_below(DType dtype, int64_t from, int64_t to, Generator* generator) {
+    check_random_range(dtype, from, to);
+    return {from, static_cast<uint64_t>(to) - static_cast<uint64_t>(from), generator};
+}
+/// All that the dtype has from `from` on.
+DrawIntegers integers_from(DType dtype, int64_t from, Generator* generator) {
+    if (from == INT64_MIN) {
+        KINDLING_CHECK(NotImplemented, !is_complex(dtype) && dtype != DType::Bool && dtype != DType::Float16,
+                       "\"random_full_64_bits_range_kernel_cpu\" not implemented for '%s'", scalar_type_name(dtype));
+        KINDLING_CHECK(Runtime, dtype == DType::Int64 || is_floating(dtype), "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16");
+        return {from, 0, generator};
+    }
+    int64_t last = last_random(dtype);
+    KINDLING_CHECK(Runtime, from <= last, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=%ld > to_inc=%ld", from, last);
+    if (is_floating(dtype)) {
+        KINDLING_CHECK(Runtime, dtype != DType::Float16 || from >= -65504, "from is out of bounds for %s", name(dtype));
+        int64_t all = INT64_MAX;
+        narrow_random_range(dtype, from, all);
+        KINDLING_CHECK(Runtime, from < last, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=%ld > to_inc=%ld", from, last);
+    } else if (item_size(dtype) < 8) {
+        int64_t first = from, past = last + 1;
+        check_random_range(dtype, first, past);
+    }
+    return {from, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1, generator};
+}
+constexpr auto fill_integers = [](const DrawIntegers& draw, const Array& result) {
+    library::fill_random(out_of(result), draw.from, draw.range, chosen(draw.generator));
+};
+
+/// Whether all are in [0, 1]. The memory is dense, or repeats what is.
+bool are_probabilities(const Array& p) {
+    int64_t count = 1;
+    for (int64_t d = 0; d < p.dim(); d++) count *= p.stride(d) ? p.size(d) : 1;
+    auto within = [&](auto read) {
+        bool all = true;
+        for (int64_t i = 0; i < count; i++) all &= read(i) >= 0 && read(i) <= 1;
+        return all;
+    };
+    switch (p.dtype()) {
+        case DType::Float64: return within([x = p.data_ptr<double>()](int64_t i) { return x[i]; });
+        case DType::Float32: return within([x = p.data_ptr<float>()](int64_t i) { return x[i]; });
+        case DType::Float16: return within([x = p.data_ptr<Half>()](int64_t i) { return to_float(x[i]); });
+        default: return within([x = p.data_ptr<BFloat16>()](int64_t i) { return to_float(x[i]); });
+    }
 }
 
 /// Numbers like `self`, which they are drawn by.
@@ -175,116 +226,110 @@ Tensor weights_sampled(const Tensor& self, int64_t samples, bool replacement, Ge
 OPERATORS(random) {
     declare("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Uniform numbers in [from, to), in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, double from, double to, Generator* generator) { return uniform_into(self, from, to, generator); }),
+        kernel([](KernelCall& call, const Tensor& self, double from, double to, Generator* generator) {
+            const Draw draw = self.is_complex() && !self.numel() ? Draw{} : uniform_numbers(self.dtype(), from, to, generator);
+            call.writes(self);
+            return draw;
+        }, fill_uniform),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Normal numbers, in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, double mean, double std, Generator* generator) { return normal_into(self, mean, std, generator); }),
+        kernel([](KernelCall& call, const Tensor& self, double mean, double std, Generator* generator) {
+            const Draw draw = normal_numbers(self.dtype(), mean, std, generator);
+            call.writes(self);
+            return draw;
+        }, fill_normal),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Exponentials of normal numbers, in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, double mean, double std, Generator* generator) {
-            need_float(self, "log_normal_cpu");
+        kernel([](KernelCall& call, const Tensor& self, double mean, double std, Generator* generator) {
+            need_float(self.dtype(), "log_normal_cpu");
             KINDLING_CHECK(Runtime, std > 0, "log_normal_ expects std > 0.0, but found std=%g", std);
-            return fill_with(self, [&](library::RandomOut out) { library::fill_log_normal(out, mean, std, chosen(generator)); });
-        }),
+            call.writes(self);
+            return Draw{mean, std, generator};
+        }, [](const Draw& draw, const Array& self) { library::fill_log_normal(out_of(self), draw.a, draw.b, chosen(draw.generator)); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Cauchy numbers, in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, double median, double sigma, Generator* generator) {
-            KINDLING_CHECK(Runtime, is_floating(self.dtype()), "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified %s", name(self.dtype()));
+        kernel([](KernelCall& call, const Tensor& self, double median, double sigma, Generator* generator) {
+            need_continuous(self, "Cauchy");
             KINDLING_CHECK(Runtime, sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
-            return fill_with(self, [&](library::RandomOut out) { library::fill_cauchy(out, median, sigma, chosen(generator)); });
-        }),
+            call.writes(self);
+            return Draw{median, sigma, generator};
+        }, [](const Draw& draw, const Array& self) { library::fill_cauchy(out_of(self), draw.a, draw.b, chosen(draw.generator)); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Exponentially distributed numbers, in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, double lambd, Generator* generator) {
-            KINDLING_CHECK(Runtime, is_floating(self.dtype()), "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified %s", name(self.dtype()));
+        kernel([](KernelCall& call, const Tensor& self, double lambd, Generator* generator) {
+            need_continuous(self, "Exponential");
             KINDLING_CHECK(Runtime, lambd > 0, "exponential_ expects lambda > 0.0, but found lambda=%g", lambd);
-            return fill_with(self, [&](library::RandomOut out) { library::fill_exponential(out, lambd, chosen(generator)); });
-        }),
+            call.writes(self);
+            return Draw{lambd, 0, generator};
+        }, [](const Draw& draw, const Array& self) { library::fill_exponential(out_of(self), draw.a, chosen(draw.generator)); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Geometrically distributed numbers, in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, double p, Generator* generator) {
+        kernel([](KernelCall& call, const Tensor& self, double p, Generator* generator) {
             KINDLING_CHECK(Runtime, p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p=%g", p);
-            return fill_with(self, [&](library::RandomOut out) { library::fill_geometric(out, p, chosen(generator)); });
-        }),
+            call.writes(self);
+            return Draw{p, 0, generator};
+        }, [](const Draw& draw, const Array& self) { library::fill_geometric(out_of(self), draw.a, chosen(draw.generator)); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Integers of the dtype's whole range that are not negative, in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, Generator* generator) {
-            return fill_with(self, [&](library::RandomOut out) { library::fill_random(out, chosen(generator)); });
-        }),
+        kernel([](KernelCall& call, const Tensor& self, Generator* generator) {
+            call.writes(self);
+            return generator;
+        }, [](Generator* generator, const Array& self) { library::fill_random(out_of(self), chosen(generator)); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Integers in [0, to), in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, int64_t to, Generator* generator) { return random_(self, 0, to, generator); }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t to, Generator* generator) {
+            const DrawIntegers draw = integers_below(self.dtype(), 0, to, generator);
+            call.writes(self);
+            return draw;
+        }, fill_integers),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)", {
         doc("Integers in [from, to), in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
-            uint64_t range = 0;                              // all 64 bits
-            if (to) {
-                check_random_range(self, from, *to);
-                range = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
-            } else if (from != INT64_MIN) {
-                int64_t last = last_random(self.dtype());
-                KINDLING_CHECK(Runtime, from <= last, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=%ld > to_inc=%ld", from, last);
-                if (is_floating(self.dtype())) {
-                    KINDLING_CHECK(Runtime, self.dtype() != DType::Float16 || from >= -65504, "from is out of bounds for %s", name(self.dtype()));
-                    int64_t all = INT64_MAX;
-                    narrow_random_range(self.dtype(), from, all);
-                    KINDLING_CHECK(Runtime, from < last, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=%ld > to_inc=%ld", from, last);
-                } else if (item_size(self.dtype()) < 8) {
-                    int64_t first = from, past = last + 1;
-                    check_random_range(self, first, past);
-                }
-                range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
-            } else {
-                KINDLING_CHECK(NotImplemented, !is_complex(self.dtype()) && self.dtype() != DType::Bool && self.dtype() != DType::Float16,
-                               "\"random_full_64_bits_range_kernel_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
-                KINDLING_CHECK(Runtime, self.dtype() == DType::Int64 || is_floating(self.dtype()),
-                               "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16");
-            }
-            return fill_with(self, [&](library::RandomOut out) { library::fill_random(out, from, range, chosen(generator)); });
-        }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
+            const DrawIntegers draw = to ? integers_below(self.dtype(), from, *to, generator) : integers_from(self.dtype(), from, generator);
+            call.writes(self);
+            return draw;
+        }, fill_integers),
         refuses("torch.empty(2).random_(3, 1)", "RuntimeError: random_ expects 'from' to be less than 'to'"),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
         doc("1 with its own probability, else 0, in place"), raises_by_value(), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, const Tensor& p, Generator* generator) {
-            check_overlap(self, nullptr, 0);
-            if (!self.numel()) {
-                written(self);
-                return self;
-            }
-            need_float(p, "bernoulli_tensor_cpu_p_");
-            KINDLING_CHECK(Runtime, !p.numel() || all(logical_and(ge(p, Scalar(0)), le(p, Scalar(1)))).item<bool>(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
-            const bool rows = self.is_contiguous();
-            Tensor wide = rows ? contiguous(expand(p, self.sizes())) : expand(contiguous(p), self.sizes());
-            library::fill_bernoulli(out_of(self), wide.data(), wide.dtype(), rows ? nullptr : wide.strides().data(), chosen(generator));
-            written(self);
-            return self;
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& p, Generator* generator) {
+            call.writes(self);
+            if (self.numel()) need_float(p.dtype(), "bernoulli_tensor_cpu_p_");
+            if (!self.numel()) call.reads_as_it_lies(p);
+            else if (self.is_contiguous()) call.reads(expand(p, self.sizes()));
+            else call.reads_as_it_lies(expand(contiguous(p), self.sizes()));
+            return generator;
+        }, [](Generator* generator, const Array& p, const Array& self) {
+            KINDLING_CHECK(Runtime, are_probabilities(p), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+            library::fill_bernoulli(out_of(self), p.data(), p.dtype(), self.is_contiguous() ? nullptr : p.strides().data(), chosen(generator));
         }),
         derivative("self, p", GIVEN(Tensor grad, IntList p_sizes) { return std::tuple(zeros(grad.sizes(), grad.dtype()), zeros(p_sizes, grad.dtype())); }),
     });
     declare("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", {
         doc("1 with probability p, else 0, in place"), in(space::Method), random_numbers(),
-        kernel([](const Tensor& self, double p, Generator* generator) {
+        kernel([](KernelCall& call, const Tensor& self, double p, Generator* generator) {
             KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
-            return fill_with(self, [&](library::RandomOut out) { library::fill_bernoulli(out, p, chosen(generator)); });
-        }),
+            call.writes(self);
+            return Draw{p, 0, generator};
+        }, [](const Draw& draw, const Array& self) { library::fill_bernoulli(out_of(self), draw.a, chosen(draw.generator)); }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", {
@@ -300,9 +345,9 @@ OPERATORS(random) {
     });
     declare("rand(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Uniform numbers in [0, 1)"), random_numbers(), not_differentiable(),
-        kernel([](IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return uniform_into(room_to_draw(size, or_default(dtype), or_default(device)), 0, 1, generator);
-        }),
+        kernel([](KernelCall& call, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return uniform_numbers(gives_drawn(call, size, or_default(dtype), device), 0, 1, generator);
+        }, fill_uniform),
         example("torch.rand(2, 3)"),
     });
     declare("rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
@@ -313,9 +358,9 @@ OPERATORS(random) {
     });
     declare("randn(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Normal numbers with mean 0 and variance 1"), random_numbers(), not_differentiable(),
-        kernel([](IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return normal_into(room_to_draw(size, or_default(dtype), or_default(device)), 0, 1, generator);
-        }),
+        kernel([](KernelCall& call, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return normal_numbers(gives_drawn(call, size, or_default(dtype), device), 0, 1, generator);
+        }, fill_normal),
     });
     declare("randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Normal numbers of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
@@ -325,15 +370,15 @@ OPERATORS(random) {
     });
     declare("randint(SymInt high, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Integers in [0, high)"), random_numbers(), not_differentiable(),
-        kernel([](int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return integers(0, high, size, generator, dtype, device);
-        }),
+        kernel([](KernelCall& call, int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return integers_below(gives_drawn(call, size, dtype == DType::None ? DType::Int64 : dtype, device), 0, high, generator);
+        }, fill_integers),
     });
     declare("randint.low(SymInt low, SymInt high, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Integers in [low, high)"), random_numbers(), not_differentiable(),
-        kernel([](int64_t low, int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            return integers(low, high, size, generator, dtype, device);
-        }),
+        kernel([](KernelCall& call, int64_t low, int64_t high, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            return integers_below(gives_drawn(call, size, dtype == DType::None ? DType::Int64 : dtype, device), low, high, generator);
+        }, fill_integers),
     });
     declare("randint_like(Tensor self, SymInt high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
         doc("Integers in [0, high) of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
@@ -360,7 +405,7 @@ OPERATORS(random) {
     });
     declare("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor", {
         doc("Categories drawn with the weights in each row"), random_numbers(), not_differentiable(), raises_by_value(),
-        kernel([](const Tensor& self, int64_t num_samples, bool replacement, Generator* generator) { return weights_sampled(self, num_samples, replacement, generator); }),
+        composition([](const Tensor& self, int64_t num_samples, bool replacement, Generator* generator) { return weights_sampled(self, num_samples, replacement, generator); }),
         refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
     });
     declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {

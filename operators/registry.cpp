@@ -215,6 +215,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
     if (forms[declaration] & HasInplace)
         make_form(Form::Inplace, inplace_schema(*op->schema), scalar                   ? pointwise_inplace_kernel
                                                           : op->body == Body::View ? view_inplace_kernel
+                                                          : op->rule               ? run_kernel_inplace
                                                                                    : inplace_kernel);
     if (forms[declaration] & HasOut)
         make_form(Form::Out, out_schema(*op->schema, forms[declaration] & LongOut), scalar     ? pointwise_out_kernel

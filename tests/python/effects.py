@@ -5,6 +5,7 @@ Of each, what stands in tensors is varied and their headers are left as they are
 """
 
 import itertools
+import random
 import sys
 import warnings
 from pathlib import Path
@@ -90,6 +91,9 @@ def from_database(collection):
 
     ours = bridge.Bridge(kindling)
     for entry in op_db:
+        torch.manual_seed(0)
+        random.seed(0)
+        kindling.manual_seed(0)
         for dtype in [d for d in (torch.float32, torch.int64) if d in entry.dtypes] or sorted(entry.dtypes, key=str)[:1]:
             backward = dtype == torch.float32 and entry.supports_autograd
             try:
@@ -173,6 +177,7 @@ def from_examples(collection):
 
 
 def calls():
+    kindling.manual_seed(0)
     collection = Collection()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -67,6 +67,13 @@ def test_values_are_asked_for_in_vain():
             call()
 
 
+def test_probabilities_and_what_is_drawn_by_them_may_be_meta():
+    x = torch.empty(3, 2, device="meta")
+    assert x.bernoulli_(torch.tensor(0.5)) is x and x._version == 1  # read the tensor that has no memory
+    assert x.bernoulli_(torch.empty(2, device="meta")) is x
+    assert torch.bernoulli(x).is_meta
+
+
 def test_what_lies_on_the_cpu_stays_there_beside_meta():
     x, tolerance = torch.eye(2, 3), torch.empty((), device="meta")
     with pytest.raises((RuntimeError, NotImplementedError), match="[Mm]eta"):
