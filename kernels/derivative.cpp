@@ -26,6 +26,9 @@ bool uses_own_result(Primitive primitive) {
     }
 }
 
+/// Whether x is below the rounding of its dtype.
+Sym next_to_nothing(Sym x) { return abs(x) <= like(x, x.dtype() == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07); }
+
 class Differentiation {
 public:
     Differentiation(const Expression& expression, const int* wanted, int wanted_count, bool reverse)
@@ -258,12 +261,13 @@ private:
             case Primitive::I0: return g * i1(operand(0));
             case Primitive::I0e: return g * (i1e(operand(0)) - sign(operand(0)) * self());
             case Primitive::I1: {
-                Sym x = operand(0), safe = where(x == 0, like(x, 1), x);    // 0 / 0 would spoil the second derivative
-                return g * where(x == 0, like(x, 0.5), i0(x) - self() / safe);
+                // 0 / 0 would spoil the second derivative, and i1(x) / x of what is next to nothing has no digits in it.
+                Sym x = operand(0), tiny = next_to_nothing(x), safe = where(tiny, like(x, 1), x);
+                return g * where(tiny, like(x, 0.5), i0(x) - self() / safe);
             }
             case Primitive::I1e: {
-                Sym x = operand(0), safe = where(x == 0, like(x, 1), x);
-                return g * where(x == 0, like(x, 0.5), i0e(x) - self() * (sign(x) + reciprocal(safe)));
+                Sym x = operand(0), tiny = next_to_nothing(x), safe = where(tiny, like(x, 1), x);
+                return g * where(tiny, like(x, 0.5), i0e(x) - self() * (sign(x) + reciprocal(safe)));
             }
             case Primitive::Pow: {
                 Sym base = operand(0), exponent = operand(1);

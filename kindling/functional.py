@@ -72,9 +72,8 @@ def split(tensor, split_size_or_sections, dim=0):
 
 
 def _split(tensor, split_size, dim=0):
-    if isinstance(split_size, Tensor):
-        split_size = split_size.tolist()
-    return _operator("split" if hasattr(split_size, "__index__") else "split_with_sizes")(tensor, split_size, dim)
+    one = split_size.numel() == 1 if isinstance(split_size, Tensor) else hasattr(split_size, "__index__")
+    return _operator("split" if one else "split_with_sizes")(tensor, split_size, dim)
 
 
 def meshgrid(*tensors, indexing=None):

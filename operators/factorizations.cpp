@@ -388,7 +388,7 @@ OPERATORS(factorizations) {
         kernel([](const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
             need_matrix(LU, "torch.lu_unpack", "LU_data");
             KINDLING_CHECK(Runtime, !unpack_pivots || pivots.dtype() == DType::Int32, "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor");
-            Tensor P = make_tensor({0}, LU.dtype()), L = P, U = P;
+            Tensor P = make_tensor({0}, LU.dtype(), LU.device()), L = P, U = P;
             if (unpack_data) std::tie(L, U) = unpacked(LU);
             if (unpack_pivots) {
                 const Tensor order = batch_of(LU, 2) == batch_of(pivots, 1) ? pivots : expand(pivots, with(batch_of(LU, 2), {pivots.size(-1)}));

@@ -924,7 +924,7 @@ OPERATORS(indexing) {
     declare("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", {
         doc("self with src in place of a range of slices"),
         composition([](const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
-            Tensor result = clone(self), part = slice(result, dim, start, end, step);
+            Tensor result = clone_with_strides(self), part = slice(result, dim, start, end, step);
             KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;

@@ -613,7 +613,7 @@ OPERATORS(losses) {
         composition([](const Tensor& self, double p) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "pdist only supports 2D tensors, got: %ldD", self.dim());
             KINDLING_CHECK(Runtime, is_floating(self.dtype()), "pdist only supports floating-point dtypes");
-            KINDLING_CHECK(NotImplemented, !is_half(self.dtype()), "\"pdist\" not implemented for '%s'", scalar_type_name(self.dtype()));
+            KINDLING_CHECK(NotImplemented, !is_half(self.dtype()) || self.size(0) < 2 || !self.size(1), "\"pdist\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, p >= 0, "pdist only supports non-negative p values");
             int64_t n = self.size(0);
             Tensor pairs = triu_indices(n, n, 1);

@@ -460,7 +460,7 @@ OPERATORS(normalization) {
             const bool counted = !__builtin_mul_overflow(C, HxW, &sample) && !__builtin_mul_overflow(N, sample, &elements);
             KINDLING_CHECK(Runtime, counted && N >= 0 && HxW >= 0 && group > 0 && C >= 0 && C % group == 0 && input.numel() == elements, "native_group_norm: %ld channels in %ld groups of an input of shape %s do not fit %ld samples of %ld places", C, group, str(input.sizes()).c_str(), N, HxW);
             for (const Tensor* each : {&weight, &bias})
-                KINDLING_CHECK(Runtime, !each->defined() || (each->numel() == C && is_floating(each->dtype())), "native_group_norm: expected floating weight and bias of %ld elements, got %s of %ld", C, kindling::name(each->dtype()), each->numel());
+                KINDLING_CHECK(Runtime, !each->defined() || (each->dim() == 1 && each->numel() == C && is_floating(each->dtype())), "native_group_norm: expected floating weight and bias of %ld elements, got %s of %ld", C, kindling::name(each->dtype()), each->numel());
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"GroupNormKernelImpl\" not implemented for '%s'", scalar_type_name(input.dtype()));
             const DType type = statistics_type(input, {&weight, &bias});
             Tensor x = contiguous(input);

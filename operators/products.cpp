@@ -308,7 +308,11 @@ OPERATORS(products) {
                 return beta.to_bool() ? logical_or(self, product) : product;
             }
             Tensor product = outer(alpha.equals(1) ? vec1 : mul(vec1, number(alpha)), vec2);
-            if (beta.equals(0)) return to(product, promoted.get());
+            if (beta.equals(0)) {
+                product = to(product, promoted.get());
+                // What self holds does not matter, NaN neither; that it takes part does: its gradient is 0.
+                return thread_state.grad_mode && self.requires_grad() ? add(masked_fill(self, ones({}, DType::Bool), Scalar(0)), product) : product;
+            }
             return add(beta.equals(1) ? self : mul(self, number(beta)), product);
         }),
     });

@@ -304,9 +304,9 @@ def tensors_seen(result):
 
 
 def zero_throughout(second):
-    """Whether there are second gradients, and no number of them is other than 0."""
+    """Whether second gradients were asked for, and no number of them is other than 0."""
     values = [each.value for each in second[1] if getattr(each, "value", None) is not None] if second else []
-    return bool(values) and not any(bool(value.any()) for value in values)
+    return bool(second) and not any(bool(value.any()) for value in values)
 
 
 def blank(seen):

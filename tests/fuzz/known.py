@@ -47,7 +47,7 @@ COMPLAINTS = [
     ("autograd", r"requires grad|requires_grad|not differentiable|derivative|autograd|[Ii]nference|leaf|inference"),
     ("a word", r"Invalid (normalization )?mode|Expected one of|must be (one of|either)|should be|possible modes|reduction|[Rr]educe argument|expected .* to be one of|"
                r"rounding_mode|approximate|can only be|not a valid|indexing|Unrecognized|is not supported|unknown|Unknown|Unrecogni[sz]ed|invalid norm type|interpolation mode|requires? the return_complex"),
-    ("sizes", r"needs 4d|shape|size|dimension|dim|D tensor|length|elements|[Vv]ector|[Mm]atri|scalar|broadcast|numel|non-?empty|\dD|expected|Expected|weight|bins|window|pad|"
+    ("sizes", r"needs 4d|storage offset|shape|size|dimension|dim|D tensor|length|elements|[Vv]ector|[Mm]atri|scalar|broadcast|numel|non-?empty|\dD|expected|Expected|weight|bins|window|pad|"
               r"defined|None|kernel|stride"),
     ("a number", r"data points|upper bound|cannot be 0|must|should|between|positive|negative|greater|less|zero|range|value|odd|even|nan|inf"),
 ]
@@ -177,6 +177,15 @@ def fewer_dims(kind, theirs, ours, call):
 def numbers_first(kind, theirs, ours, call):
     """Whether a call through torch.ops has a Python number for its first argument."""
     return bool(re.match(r"(pybind11_\w+\.|aten::)\w+(\.\w+)?\((nan|-?inf|-?[\d.(]|True|False)", call))
+
+
+def any_order(call):
+    """Whether a tensor of integers of the call, of more than one element, is anything but rows in order."""
+    for sizes, strides in re.findall(r"<int(?:64|32) \[([^]]*)\] by \[([^]]*)\]", call.partition("\n")[0]):
+        sizes, strides = ([int(each) for each in part.split(",")] for part in (sizes, strides)) if sizes else ([], [])
+        if any(size > 1 and stride != math.prod(sizes[d + 1:]) for d, (size, stride) in enumerate(zip(sizes, strides))):
+            return True
+    return False
 
 
 def no_elements(kind, theirs, ours, call):
@@ -492,7 +501,7 @@ KNOWN = [
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"Expected all tensors to be on the same device, but found at least two devices, meta and cpu",
           "A result without values would come of values without a word.", "Meta tensors together with tensors that have values"),
     Known(r"broadcast_tensors\.\w+", r"^TypeError there, an answer here",
-          r"expected Tensor as element \d+ in argument 0, but got list", r"^an answer", "A list is as clear as several arguments.", "takes its tensors in a list as well"),
+          r"expected Tensor as element \d+ in argument 0, but got (list|tuple)", r"^an answer", "A list is as clear as several arguments.", "takes its tensors in a list as well"),
     Known(r".*", r"^RuntimeError there, an answer here", r"Inference tensors cannot be saved for backward", r"^an answer",
           "What is not needed is not kept, so it may be an inference tensor.", "keeps fewer tensors for backward"),
     Known(r"(soft_margin_loss|special_zeta|zeta)\.\w+", r"^RuntimeError in the gradient there, an answer here", r"on a bool tensor is not supported", r"^an answer",
@@ -577,7 +586,7 @@ KNOWN = [
     Known(r".*", r"^RuntimeError there, (an answer|RuntimeError in the gradient) here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor|NoneType)'", r"",
           "One for a list of one.", "one integer or tensor where its declaration has a list"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here|^RuntimeError there, an answer here", r"^an answer|Invalid padding size", r"padding size is expected to be|^an answer", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
-    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|log_sigmoid(_forward)?|bitwise_\w+|__[lr]shift__|gradient|isin|conj_physical|_standard_gamma_grad|_dirichlet_grad|special_\w+_polynomial_\w+)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
+    Known(r"(rsub|threshold_backward|copy|nan_to_num|_fused_rms_norm|log_sigmoid(_forward)?|bitwise_\w+|__[lr]shift__|gradient|isin|conj_physical|_standard_gamma_grad|_dirichlet_grad|ldexp|special_\w+_polynomial_\w+)\.\w+", r"^(result|arguments after the call): stride$", r"", r"",
           "They are those of the first operand that is not broadcast.", "strides of what `rsub`"),
     Known(r"(nan)?median\.\w+", r"^(result|arguments after the call|gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
           "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", expanded),
@@ -623,7 +632,7 @@ KNOWN = [
     Known(r"_foreach_(mul|div)\.Tensor", r"^result: dtype \w+ there, \w+ here", r"^an answer", r"^an answer", "The tensor is a number.", "a list with a tensor of no dimension"),
     Known(r"_fused_(adam|adamw|sgd|adagrad)_\.\w+|_foreach_copy\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"must have the same (number of tensors|sizes and dtype)|must have at least one tensor",
           "Lists of different lengths are a mistake.", "Lists of different lengths are refused"),
-    Known(r"(special_)?(polygamma|digamma|psi|lgamma|multigammaln|mvlgamma|trigamma)_?\.\w+", r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer",
+    Known(r"(_foreach_|special_)?(polygamma|digamma|psi|lgamma|multigammaln|mvlgamma|trigamma)_?\.\w+", r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer",
           "Its poles are poles.", "`polygamma` is infinite at its poles"),
     Known(r"special_i[01]e?\.\w+|i0\.\w+", r"^(gradient|second gradient): nan or infinity", r"^an answer", r"^an answer", "NaN stays.", "derivatives of Bessel functions at NaN", not_finite),
     Known(r"(hardtanh|relu6|hardshrink|softshrink|elu|celu|selu|hardswish)(_|_backward)?\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
@@ -750,7 +759,7 @@ KNOWN = [
     Known(r"constant_pad_nd\.\w+|pad\.\w+", r"^RuntimeError there, an answer here", r"length must be non-negative", r"^an answer", "What is cut off and what is added come to a size that there is.", "cuts off more than there is"),
     Known(r"cdist\.\w+|_cdist_forward\.\w+", r"^RuntimeError there, an answer here", r"expected scalar type", r"^an answer", "The two are promoted, as by cdist.", "`mish_backward` of two dtypes"),
     Known(r".*", r"^RuntimeError there, (an answer|\w+) here", r"cannot be represented as a SymInt", r"", "PyTorch's integers have 62 bits there.", "integers below -2**62"),
-    Known(r"(std|var)(_mean)?\.correction\w*", r"^(result|gradient): (value|nan or infinity|shape)", r"^an answer", r"^an answer", "A number or None by position is a dimension here and a flag there.", "None by position", flag_or_dim),
+    Known(r"(std|var)(_mean)?\.correction\w*", r"^(result|gradient): (value|nan or infinity|shape)|^an answer there, IndexError here", r"^an answer", r"^an answer|Dimension out of range", "A number or None by position is a dimension here and a flag there.", "None by position", flag_or_dim),
     Known(r".*", r"^(TypeError|ValueError|AssertionError) there, an answer here", r"does not support complex|not supported between instances of|cannot be safely cast to type|correction argument should be", r"^an answer", "PyTorch's shape function does not take complex numbers.", "no function for the shapes of meta tensors", on_meta),
     Known(r"set_\.\w+", r"^RuntimeError there, RuntimeError in the gradient here", r"setStorage", r"", "The storage grows.", "`set_` to a tensor of another dtype"),
     Known(r"(special_)?sinc_?\.\w+", r"^(gradient|second gradient): nan or infinity", r"^an answer", r"^an answer", "Infinity has no sine.", "of infinities and NaN differ", not_finite),
@@ -853,10 +862,9 @@ KNOWN = [
     Known(r".*", r"^gradient: requires_grad True there, False here", r"", r"", "What has no second derivative gives a gradient that needs none.", "requires grad where it is zero throughout",
           lambda kind, theirs, ours, call: "second gradients are zero there" in call),
     Known(r"pow\.Scalar", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "PyTorch's logarithm of a base between 2**63 and 2**64 is that of a negative number.", "powers whose base is beyond int64", lambda *told: "\nnan there" in told[3] and past_int64(*told)),
-    Known(r"chunk\.\w+", r"^RuntimeError there, an answer here", r"split_size=-1", r"^an answer", "PyTorch's sum of its size and their number wraps.", "`chunk` into more parts than 64 bits can add up"),
+    Known(r"chunk\.\w+", r"^RuntimeError there, an answer here", r"split_size=-1|split_size can only be 0", r"^an answer", "PyTorch's sum of its size and their number wraps.", "`chunk` into more parts than 64 bits can add up"),
     Known(r"corrcoef\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "A variance of 0, but for rounding.", "Where a result is zero but for rounding", expanded),
-    Known(r"linalg_solve(_ex|_triangular)?\.\w+|triangular_solve\.\w+|linalg_inv(_ex)?\.\w+|inverse\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "The last number before infinity on one side.", "where sums of products overflow",
-          lambda kind, theirs, ours, call: bool(re.search(r"\n\S*e\+30\d there, \S*(nan|inf)\S* here|\n\S*(nan|inf)\S* there, \S*e\+30\d here", call))),
+    Known(r"linalg_solve(_ex|_triangular)?\.\w+|triangular_solve\.\w+|linalg_inv(_ex)?\.\w+|inverse\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "Products on the way that overflow on one side.", "where sums of products overflow", far_apart),
     Known(r"clamp\w*\.Tensor\w*", r"^RuntimeError in the (second )?gradient there, an answer here", r"output with shape .* doesn't match the broadcast shape", r"^an answer", "What was broadcast is summed.", "More has a derivative than in PyTorch"),
     Known(r"combinations\.\w+", r"^(Runtime|Value)Error there, an answer here", r"std::vector larger|integer multiplication overflow|allocate memory", r"^an answer", "PyTorch makes a mask of all choices first.", "`combinations` of more than memory"),
     Known(r"_fft_\w+\.\w+", r"^RuntimeError there, (an answer|IndexError) here", r"number of dimensions in the tensor input does not match", r"", "PyTorch does not look whether the dimensions are there.", "private Fourier transforms"),
@@ -902,6 +910,18 @@ KNOWN = [
     Known(r"(inner|tensordot)\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved for backward", "PyTorch sums over dimensions of one element first, and keeps the sum.", "some of them may be inference tensors"),
     Known(r"softshrink_backward\.\w+|hardshrink_backward\.\w+", r"^(result|gradient): value", r"^an answer", r"^an answer", "Between NaN and NaN is nothing: PyTorch's vector loop says otherwise than its last elements.", "`hardshrink` with a limit of NaN", lambda kind, theirs, ours, call: bool(re.search(r"\bnan[,)]", call))),
     Known(r"masked_fill_?\.Tensor", r"^RuntimeError there, an answer here", r"to be on same device", r"^an answer", "A number of no dimension may be on another device.", "but for a number (a tensor of no dimension)", on_meta),
+    Known(r"linalg_matrix_rank\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "What out was computed from keeps its gradient.", "may write to an `out` that requires grad", lambda kind, theirs, ours, call: bool(re.search(r"out=<[^<>]* grad", call))),
+    Known(r"adaptive_avg_pool3d\.out", r"^RuntimeError there, an answer here", r"Expected 4D or 5D tensor", r"^an answer", "As without out, of sizes that are all 1.", "Overloads with `out=`"),
+    Known(r"as_strided_scatter\.out", r"^(result|arguments after the call): stride", r"^an answer", r"^an answer", "They are those of self.", "strides of what `rsub`"),
+    Known(r"\[\]=|index_put_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two writes to one place is the last.", "which of two writes to one place", lambda kind, theirs, ours, call: "accumulate=True" not in call and any_order(call)),
+    Known(r"trapz\.dx", r"^an answer there, OverflowError here", r"^an answer", r"int too big to convert", "As trapezoid's dx, a number of any kind.", "as `dx` of `trapz`"),
+    Known(r"(linalg_)?matrix_power\.\w+", r"^(result|arguments after the call|gradient|second gradient): nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "where sums of products overflow", lambda kind, theirs, ours, call: bool(re.search(r", -?\d{3,}[,)]", call)) or far_apart(kind, theirs, ours, call)),
+    Known(r"addmv_?\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"outer: Expected 1-D argument", r"^an answer", "A number for the vector is broadcast.", "More has a derivative than in PyTorch"),
+    Known(r"linalg_lstsq\.out", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "PyTorch leaves a target without elements as it is.", "answer for tensors without elements", lambda kind, theirs, ours, call: bool(re.search(r"shape \([\d, ]*\b0\b[\d, ]*\) there, \([\d, ]*\b0\b[\d, ]*\) here", call))),
+    Known(r"frexp\.\w+", r"^an answer there, (OverflowError|TypeError|RuntimeError) here", r"^an answer", r"int too big|must be Tensor", "TorchScript's operators on Python numbers share the names of torch.ops.", "Operators on Python numbers alone", numbers_first),
+    Known(r"tensor_split\.\w+", r"^RuntimeError there, an answer here", r"number of sections must be larger than 0", r"^an answer", "A tensor of one element is a number there.", "a tensor of one element where it has a"),
+    Known(r"fractional_max_pool[23]d\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"kernel_size must be greater than zero", "There is no window.", "of empty and of meta tensors is refused"),
+    Known(r"linear\.out", r"^RuntimeError there, an answer here", r"resize storage that is not resizable", r"^an answer", "A bias of a vector is added.", "A vector as weight of `linear`"),
     Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
     Known(r"norm\.\w+", r"^AttributeError there, TypeError here", r"object has no attribute 'layout'", r"len\(\) of a 0-d", "The call has two faults.", "wrong in two ways"),
     Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),
