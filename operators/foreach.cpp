@@ -66,12 +66,12 @@ template <class F> void triples_in_place(TensorList self, TensorList a, TensorLi
 // The greater and the lesser of two: clamp's values, and where slopes are asked for those of maximum and minimum, half at a tie.
 bool sloped(const Tensor& t, const Tensor& u) { return thread_state.grad_mode && (t.requires_grad() || u.requires_grad()); }
 bool sloped(const Tensor& t, const Scalar&) { return thread_state.grad_mode && t.requires_grad(); }
-const Tensor& as_tensor(const Tensor& u) { return u; }
-Tensor as_tensor(const Scalar& s) { return wrap_number(s); }
-template <class U> Tensor greater(const Tensor& t, const U& u) { return sloped(t, u) ? maximum(t, as_tensor(u)) : clamp_min(t, u); }
-template <class U> Tensor lesser(const Tensor& t, const U& u) { return sloped(t, u) ? minimum(t, as_tensor(u)) : clamp_max(t, u); }
-template <class U> void greater_into(const Tensor& t, const U& u) { sloped(t, u) ? copy_(t, maximum(clone(t), as_tensor(u))) : clamp_min_(t, u); }
-template <class U> void lesser_into(const Tensor& t, const U& u) { sloped(t, u) ? copy_(t, minimum(clone(t), as_tensor(u))) : clamp_max_(t, u); }
+const Tensor& as_tensor(const Tensor&, const Tensor& u) { return u; }
+Tensor as_tensor(const Tensor& t, const Scalar& s) { return check_fits(s, t.dtype()), wrap_number(s); }
+template <class U> Tensor greater(const Tensor& t, const U& u) { return sloped(t, u) ? maximum(t, as_tensor(t, u)) : clamp_min(t, u); }
+template <class U> Tensor lesser(const Tensor& t, const U& u) { return sloped(t, u) ? minimum(t, as_tensor(t, u)) : clamp_max(t, u); }
+template <class U> void greater_into(const Tensor& t, const U& u) { sloped(t, u) ? copy_(t, maximum(clone(t), as_tensor(t, u))) : clamp_min_(t, u); }
+template <class U> void lesser_into(const Tensor& t, const U& u) { sloped(t, u) ? copy_(t, minimum(clone(t), as_tensor(t, u))) : clamp_max_(t, u); }
 
 /// The numbers of a packed tensor of scalars.
 std::vector<Scalar> unpacked(const Tensor& scalars, size_t count) {

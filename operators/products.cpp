@@ -423,7 +423,11 @@ OPERATORS(products) {
                 return view(addmm(bias, reshape(input, {rows, input.size(-1)}), t(weight)), sizes);
             }
             Tensor result = matmul(input, weight.dim() == 1 ? weight : t(weight));
-            return bias.defined() ? to(add(result, bias), result.dtype()) : result;   // PyTorch adds in place
+            if (!bias.defined()) return result;
+            Tensor sum = add(result, bias);                             // PyTorch adds in place
+            KINDLING_CHECK(Runtime, category(sum.dtype()) <= category(result.dtype()), "result type %s can't be cast to the desired output type %s", scalar_type_name(sum.dtype()), scalar_type_name(result.dtype()));
+            KINDLING_CHECK(Runtime, sum.sizes() == result.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(result.sizes()).c_str(), str(sum.sizes()).c_str());
+            return to(sum, result.dtype());
         }),
     });
 }

@@ -195,7 +195,7 @@ def compare_aspects(aspects, expected, actual, where):
 
 
 def compare_values(expected, actual, where, size, finer=None, floor=0):
-    if expected.value is None or actual.value is None:
+    if expected.value is None or actual.value is None or not expected.value.numel():   # PyTorch stops at functions of tensors without elements that are wide
         return
     size = max(size, scale(expected.value, 1e12))
     agreeing = close(expected.value, actual.value, size, max(TOLERANCE.get(expected.value.dtype, 0), floor))

@@ -194,6 +194,10 @@ t.split(t.ones(2, 2), t.tensor([1, 1]))
 t.ones(2, 2).split(t.ones(0, 2, dtype=t.int16))
 t.native_group_norm(t.ones(1, 2, 2), t.ones(1, 2), None, 1, 2, 2, 1, 1e-5)
 t.native_group_norm(t.ones(0, 0), t.ones(0, 0), t.ones(0), 4, 0, 2, 2, 1.0)
+t.nn.functional.linear(t.ones(4, 4, 4), t.ones(4, 4), t.ones(4, 4, 4, dtype=t.complex64))
+t.nn.functional.linear(t.ones(4, 4, dtype=t.int64), t.ones(4, dtype=t.int64), t.ones(4))
+t.nn.functional.linear(t.ones(2, 2, 4), t.ones(4, 4), t.ones(3, 2, 2, 4))
+t._foreach_maximum_([t.ones(2, dtype=t.float16, requires_grad=True) * 1], 4294967295)
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
