@@ -534,11 +534,9 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
         signature.outs_by_name = result->outs_by_name;
         if (!(where & (space::Hidden | space::Ops)) && strstr(op->schema->text, "reduction=Mean")) signature.unreduced = static_cast<uint8_t>(op->schema->find("reduction", 9));
         if (method && (!signature.has_self || signature.out_count)) continue;  // out= is for functions only
-        int at = result->count++;
-        while (at > 0 && goes_after(result->signatures[at - 1], signature)) {
-            result->signatures[at] = result->signatures[at - 1];
-            at--;
-        }
+        int at = 0, last = result->count++;   // before the first that goes after it, whatever lies between
+        while (at < last && !goes_after(result->signatures[at], signature)) at++;
+        for (int j = last; j > at; j--) result->signatures[j] = result->signatures[j - 1];
         result->signatures[at] = signature;
         result->any_out |= signature.out_count > 0;
     }

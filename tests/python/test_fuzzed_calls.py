@@ -198,6 +198,8 @@ t.nn.functional.linear(t.ones(4, 4, 4), t.ones(4, 4), t.ones(4, 4, 4, dtype=t.co
 t.nn.functional.linear(t.ones(4, 4, dtype=t.int64), t.ones(4, dtype=t.int64), t.ones(4))
 t.nn.functional.linear(t.ones(2, 2, 4), t.ones(4, 4), t.ones(3, 2, 2, 4))
 t._foreach_maximum_([t.ones(2, dtype=t.float16, requires_grad=True) * 1], 4294967295)
+t.logspace(0, 1, 3, dtype=t.bool)
+t.logspace(0, 1, 1, dtype=t.bool)
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
@@ -342,6 +344,9 @@ t.lu_unpack(t.ones(2, 2, device="meta"), t.ones(2, dtype=t.int32, device="meta")
 t.lu_unpack(t.ones(2, 2, device="meta"), t.ones(2, dtype=t.int32, device="meta"), unpack_data=False)
 t.pdist(t.ones(1, 3, dtype=t.float16))
 t.slice_scatter(t.arange(20)[::2], t.arange(4), 0, 2, 6)
+t._foreach_mul([t.ones(2, dtype=t.int64)], t.tensor(1.5, dtype=t.float64))
+t._foreach_div([t.ones(2, dtype=t.int64), t.tensor(2)], t.tensor(1.5, dtype=t.float64))
+t._foreach_add([t.ones(2, dtype=t.int64)], t.tensor(1.5, dtype=t.float64))
 """
 
 
