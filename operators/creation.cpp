@@ -353,7 +353,7 @@ OPERATORS(creation) {
             KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
             if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
             KINDLING_CHECK(Runtime, is_complex(dtype) || !(start.is_complex() || end.is_complex()), "torch.logspace(): inferred dtype %s can't be safely cast to passed dtype %s", c_type_name(to_complex(default_dtype())), scalar_type_name(dtype));
-            KINDLING_CHECK(NotImplemented, dtype != DType::Bool, "\"logspace_cpu\" not implemented for '%s'", scalar_type_name(dtype));
+            KINDLING_CHECK(NotImplemented, dtype != DType::Bool || steps < 2, "\"logspace_cpu\" not implemented for '%s'", scalar_type_name(dtype));
             if (is_complex(dtype) && steps > 1)
                 for (const Scalar& each : {start, end}) check_fits(each, dtype);
             if (is_complex(dtype)) return to(pow(full({}, Scalar(base), DType::Complex128), linspace(start, end, steps, DType::Complex128, std::nullopt, device)), dtype);

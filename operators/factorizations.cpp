@@ -41,7 +41,7 @@ Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
         const int32_t* exchange = given.data_ptr<int32_t>() + i * k;
         int64_t* row = places.data_ptr<int64_t>() + i * m;
         for (int64_t j = 0; j < m; j++) row[j] = j;
-        for (int64_t j = 0; j < k; j++) {
+        for (int64_t j = 0; j < std::min(k, m); j++) {              // more exchanges than rows there cannot be
             KINDLING_CHECK(Runtime, exchange[j] >= 1 && exchange[j] <= m, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?");
             std::swap(row[j], row[exchange[j] - 1]);
         }

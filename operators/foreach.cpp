@@ -64,7 +64,7 @@ template <class F> void triples_in_place(TensorList self, TensorList a, TensorLi
     for (size_t i = 0; i < self.size(); i++) f(self[i], a[i], b[i], i);
 }
 // The greater and the lesser of two: clamp's values, and where slopes are asked for those of maximum and minimum, half at a tie.
-bool sloped(const Tensor& t, const Tensor& u) { return thread_state.grad_mode && (t.requires_grad() || u.requires_grad()); }
+bool sloped(const Tensor& t, const Tensor& u) { return thread_state.grad_mode && is_floating(t.dtype()) && (t.requires_grad() || u.requires_grad()); }
 bool sloped(const Tensor& t, const Scalar&) { return thread_state.grad_mode && t.requires_grad(); }
 const Tensor& as_tensor(const Tensor&, const Tensor& u) { return u; }
 Tensor as_tensor(const Tensor& t, const Scalar& s) { return check_fits(s, t.dtype()), wrap_number(s); }

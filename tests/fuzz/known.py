@@ -22,7 +22,7 @@ COMPLAINTS = [
     ("a start", r"start out of range"),
     ("a padding", r"Padding size \d+ is not supported"),
     ("the call", r"expected at most \d|argument '.*' (\(position \d+\) )?must be|Expected a value of type|unexpected keyword argument|Unknown keyword|"
-                 r"invalid combination of arguments|is missing value for argument|missing \d+ required|match any schema|but expected one of|expected Tensor as element|invalid data type 'str'|"
+                 r"invalid combination of arguments|is missing value for argument|missing \d+ required|match any schema|but expected one of|expected Tensor as element|invalid data type '(str|bytes)'|"
                  r"positional argument|takes no keyword arguments|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|object of type|got multiple values|len\(\) of a 0-d|"
                  r"does not accept|must be real number|cannot be interpreted as|can't assign|Could not infer dtype|in refs|invalid literal|"
                  r"only integer tensors of a single element|unhashable|too many values|object cannot be|expected .* but got .*object"),
@@ -39,9 +39,9 @@ COMPLAINTS = [
                    r"Expected result|doesn't match the broadcast shape|Bad in-place|in-place|single memory location|overlap|in.?place|Inplace|result dtype|result type|"
                    r"desired output|expected out"),
     ("a value", r"value cannot be converted|sections are too many"),
-    ("an index", r"Index has to be a vector/scalar|Index is supposed to be a vector|tensors used as indices|unexpected index type"),
+    ("an index", r"are valid indices|Index has to be a vector/scalar|Index is supposed to be a vector|tensors used as indices|unexpected index type"),
     ("two dtypes", r"(have|be) (of )?the same d?type|have same d?type|dtypes? match|same scalar type"),
-    ("a dtype", r"does not support bool|not implemented for|conversion is supported for|not supported for|dtype|complex|Complex|floating|integral|[Bb]oolean|scalar type|scalar_type|input type|expects? .*(float|bool|int)|"
+    ("a dtype", r"does not support bool|doesn't support tensors of type|not implemented for|conversion is supported for|not supported for|dtype|complex|Complex|floating|integral|[Bb]oolean|scalar type|scalar_type|input type|expects? .*(float|bool|int)|"
                 r"Low precision|Promotion|same type|indices must be|Expected .*(Long|Int|Float|Double|Half|Byte)|Expected a long|expected T|to have type|"
                 r"not applicable|LongTensor|types? other than|expects .* type|overflow|unsupported|should be Long|must be (long|int|bool|float)|only supports?|probabilities tensor"),
     ("autograd", r"requires grad|requires_grad|not differentiable|derivative|autograd|[Ii]nference|leaf|inference"),
@@ -504,7 +504,7 @@ KNOWN = [
           r"expected Tensor as element \d+ in argument 0, but got (list|tuple)", r"^an answer", "A list is as clear as several arguments.", "takes its tensors in a list as well"),
     Known(r".*", r"^RuntimeError there, an answer here", r"Inference tensors cannot be saved for backward", r"^an answer",
           "What is not needed is not kept, so it may be an inference tensor.", "keeps fewer tensors for backward"),
-    Known(r"(soft_margin_loss|special_zeta|zeta)\.\w+", r"^RuntimeError in the gradient there, an answer here", r"on a bool tensor is not supported", r"^an answer",
+    Known(r"(soft_margin_loss|special_zeta|zeta|a(rc)?tan2)\.\w+", r"^RuntimeError in the gradient there, an answer here", r"on a bool tensor is not supported", r"^an answer",
           "What is not differentiated may be a bool.", "More has a derivative than in PyTorch"),
     Known(r"_foreach_\w+\.\w+", r"^RuntimeError in the gradient there, an answer here", r"on a bool tensor is not supported|can't be cast to the desired output type", r"^an answer",
           "Each tensor of a list is as if it were alone.", "Each tensor of a list operator is treated as if it were alone"),
@@ -787,7 +787,7 @@ KNOWN = [
           lambda kind, theirs, ours, call: "\nnan there, 0.0 here" in call and far_out(kind, theirs, ours, call)),
     Known(r"(gcd|lcm)_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "The least integer has no absolute value in its dtype.", "`gcd` and `lcm` of a dtype's least integer",
           lambda kind, theirs, ours, call: any(low in (-128, -32768, -2.14748e+09, -9.22337e+18) for low, *_ in held(call))),
-    Known(r"renorm_?\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "A norm that overflows has no slope.", "`renorm` of a norm that overflows", lambda kind, theirs, ours, call: bool(re.search(r">, \d{2,}(\.\d+)?, ", call)) or far_apart(kind, theirs, ours, call)),
+    Known(r"renorm_?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "A norm that overflows has no slope.", "`renorm` of a norm that overflows", lambda kind, theirs, ours, call: bool(re.search(r">, \d{2,}(\.\d+)?, ", call)) or far_apart(kind, theirs, ours, call)),
     Known(r"poisson\.\w+", r"^result: (value|nan or infinity)", r"^an answer", r"^an answer", "A count beyond int64, which C++ does not define.", "`poisson` of a rate beyond int64",
           lambda kind, theirs, ours, call: "\n-9.223372036854776e+18 there" in call and (holds_infinity(kind, theirs, ours, call) or any(high > 9e18 for _, high, *_ in held(call)))),
     Known(r"histogram\w*\.\w+", r"^result: value", r"^an answer", r"^an answer", "Edges that are all one number.", "`histogram` of numbers whose edges", lambda *told: far_apart(*told) or "e+308" in told[3]),
@@ -883,7 +883,7 @@ KNOWN = [
     Known(r"linalg_tensorsolve\.\w+", r"^ValueError there, an answer here", r"cannot create std::vector larger", r"^an answer", "A number is solved for.", "stops with an internal assertion"),
     Known(r"(sub|subtract|add)_?\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"value cannot be converted to type int64_t without overflow", r"^an answer", "An alpha beyond 64 bits is that number.", "An alpha beyond 64 bits", past_int64),
     Known(r"remainder\.\w+", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "They are those of the operand that is a tensor.", "strides of what `rsub`", lambda kind, theirs, ours, call: bool(re.match(r"\S+?\(-?[\d.(]", call))),
-    Known(r"_fused_sgd_\.\w+", r"^RuntimeError there, an answer here", r"expected scalar type Float but found (Half|BFloat16|Double)", r"^an answer", "A scale is a number.", "the scale of `_fused_sgd_`"),
+    Known(r"_fused_sgd_\.\w+", r"^RuntimeError there, an answer here", r"expected scalar type Float but found \w+", r"^an answer", "A scale is a number.", "the scale of `_fused_sgd_`"),
     Known(r"_fused_(adam|adamw|sgd|adagrad)_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"a leaf Variable that requires grad", "What is written to is a leaf that requires grad.", "the scale of `_fused_sgd_`"),
     Known(r"(rand|randn|randint)_like\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"index\.Tensor|gradient\.\w+", r"^RuntimeError there, an answer here", r"tensors used as indices must be long|expected each tensor to be on the same device", r"^an answer", "PyTorch's function for it takes other dtypes, and no number.", "PyTorch works out the shapes of meta tensors", on_meta),
@@ -915,6 +915,10 @@ KNOWN = [
     Known(r"view(_copy)?\.dtype\w*", r"^RuntimeError there, an answer here", r"self\.stride\(-?\d+\) must be", r"^an answer", "Strides of no elements.", "The strides of a tensor without elements", no_elements),
     Known(r"_embedding_bag\w*\.\w+", r"^result: shape", r"^an answer", r"^an answer", "PyTorch's function for it makes fewer of what goes backward.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"kron\.out", r"^(result|arguments after the call): stride", r"^an answer", r"^an answer", "They are those of the operands.", "strides of what `rsub`"),
+    Known(r"(min|max|amin|amax|aminmax)\.\w*out", r"^RuntimeError there, an answer here", r"cannot be converted to type uint(16|32|64)_t", r"^an answer", "PyTorch's first limit does not fit them.", "uint16, uint32 and uint64 work wherever"),
+    Known(r"_(log_)?softmax_backward_data\.\w+", r"^result: dtype", r"^an answer", r"^an answer", "PyTorch's function for it takes any dtype's word.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"(native_)?channel_shuffle\.\w+", r"^RuntimeError there, an answer here", r"is ambiguous", r"^an answer", "Of tensors without elements.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"__[lr]shift__\.out", r"^RuntimeError there, (an answer|RuntimeError in the gradient) here", r"Expected out tensor to have dtype", r"", "It casts as others do.", "Overloads with `out=`"),
     Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
     Known(r"norm\.\w+", r"^AttributeError there, TypeError here", r"object has no attribute 'layout'", r"len\(\) of a 0-d", "The call has two faults.", "wrong in two ways"),
     Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),

@@ -199,7 +199,6 @@ t.nn.functional.linear(t.ones(4, 4, dtype=t.int64), t.ones(4, dtype=t.int64), t.
 t.nn.functional.linear(t.ones(2, 2, 4), t.ones(4, 4), t.ones(3, 2, 2, 4))
 t._foreach_maximum_([t.ones(2, dtype=t.float16, requires_grad=True) * 1], 4294967295)
 t.logspace(0, 1, 3, dtype=t.bool)
-t.logspace(0, 1, 1, dtype=t.bool)
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
@@ -347,6 +346,8 @@ t.slice_scatter(t.arange(20)[::2], t.arange(4), 0, 2, 6)
 t._foreach_mul([t.ones(2, dtype=t.int64)], t.tensor(1.5, dtype=t.float64))
 t._foreach_div([t.ones(2, dtype=t.int64), t.tensor(2)], t.tensor(1.5, dtype=t.float64))
 t._foreach_add([t.ones(2, dtype=t.int64)], t.tensor(1.5, dtype=t.float64))
+t.logspace(0, 1, 1, dtype=t.bool)
+t.logspace(0, 1, 0, dtype=t.bool)
 """
 
 
@@ -510,3 +511,14 @@ def test_slopes_of_bessel_functions_next_to_zero(name, dtype):
     for theirs, ours in zip(slopes(torch), slopes(kindling)):
         # Above the rounding of the dtype the second derivative of i1 loses its digits in both.
         assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-6), (theirs, ours)
+
+
+def test_pivots_of_another_number_than_rows():
+    """PyTorch writes beyond its memory."""
+    for count in (2, 5, 4096):
+        P, _, _ = kindling.lu_unpack(kindling.ones(1, 5), kindling.ones(count, dtype=kindling.int32), False, True)
+        assert P.tolist() == [[1]]
+    for solve in (lambda LU, pivots: kindling.linalg.lu_solve(LU, pivots, kindling.ones(3, 1)), lambda LU, pivots: kindling.linalg.ldl_solve(LU, pivots, kindling.ones(3, 1))):
+        for count in (0, 1, 2, 4):
+            with pytest.raises(RuntimeError):
+                solve(kindling.eye(3), kindling.ones(count, dtype=kindling.int32))
