@@ -91,7 +91,7 @@ struct Call {
     }
     bool is_differentiable(size_t output) const {
         const Tensor& t = outputs[output];
-        bool counts = op.schema->results.size() == 1 || output >= 32 || (plan.differentiable >> output & 1) || plan.forward;
+        bool counts = op.schema->results.size() == 1 || output >= 32 || (plan.differentiable >> output & 1);
         return t.defined() && counts && kindling::is_differentiable(t.dtype());
     }
 

@@ -36,8 +36,6 @@ void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent);
 Tensor tangent_over_storage(const Tensor& tensor, uint64_t level, const Tensor& tangent);
 /// What the tensor is for lower levels alone.
 Tensor primal_of(const Tensor& tensor, uint64_t level);
-/// The highest level at or below `cap` at which the tensor has a tangent, 0 if there is none.
-uint64_t level_of(TensorImpl* impl, uint64_t cap);
 /// All that it has itself, with their levels.
 std::vector<std::pair<uint64_t, Tensor>> tangents_of(const TensorImpl* impl);
 /// `copy` has the tangents of `impl` from now on, also those that it will be given.

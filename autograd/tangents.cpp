@@ -8,6 +8,8 @@
 
 namespace kindling {
 
+constinit std::atomic<uint64_t> outermost_forward_level{0};
+
 namespace {
 
 using One = Tangents::One;
@@ -25,6 +27,12 @@ Level* open_level(uint64_t number) {
     for (Level* level = levels; level; level = level->below)
         if (level->number == number) return level;
     return nullptr;
+}
+
+void note_outermost() {
+    const Level* level = levels;
+    while (level && level->below) level = level->below;
+    outermost_forward_level.store(level ? level->number : 0);
 }
 
 void leave_level(One* one) {
@@ -94,12 +102,12 @@ Tangents::~Tangents() {
 }
 
 uint64_t enter_forward_level() {
-    thread_state.forward_levels++;
     auto* fresh = new Level{0, nullptr, nullptr};
     SpinGuard guard(lock);
     fresh->number = ++last_level;
     fresh->below = levels;
     levels = fresh;
+    note_outermost();
     return fresh->number;
 }
 
@@ -112,6 +120,7 @@ void exit_forward_level(uint64_t number) {
             if ((*at)->number == number) {
                 closed = *at;
                 *at = closed->below;
+                note_outermost();
                 break;
             }
         if (!closed) return;
@@ -122,7 +131,6 @@ void exit_forward_level(uint64_t number) {
             *at = one->next;
         }
     }
-    if (thread_state.forward_levels) thread_state.forward_levels--;
     while (all) delete std::exchange(all, all->after);   // outside of the lock: it may run anything
     delete closed;
 }

@@ -57,11 +57,13 @@ inline bool runs_plainly(std::initializer_list<const Tensor*> tensors) {
     return !(word & ~thread_state.exclude & key::slow) && !kernels_were_added();
 }
 
+/// autograd/: the highest level of forward mode at or below `cap` at which a tensor has a tangent, 0 if there is none.
+uint64_t level_of(TensorImpl* impl, uint64_t cap);
 /// Whether the tape records what comes of a tensor, or forward mode follows it.
 inline bool is_followed(const Tensor& tensor) {
     if (!tensor.defined()) return false;
     uint32_t word = key_of(tensor.impl());
-    return (thread_state.grad_mode && word & key::Autograd) || word & key::Dual;
+    return (thread_state.grad_mode && word & key::Autograd) || (word & key::Dual && level_of(tensor.impl(), thread_state.forward_cap));
 }
 
 /// The layers, each set by the part that implements it; they call `call` again with their own bit excluded.

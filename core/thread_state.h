@@ -23,7 +23,6 @@ struct ThreadState {
     bool autocast_cache = true;
     DeviceType made_on = DeviceType::CPU;  // where operators make a tensor when no device is given
     uint64_t forward_cap = ~uint64_t{0};  // tangents of levels above it are not looked at
-    int forward_levels = 0;      // how many this thread has open
     int dispatch_modes = 0;      // how many TorchDispatchModes are on the stack
     int function_modes = 0;
     int skip_torch_function = 0; // DisableTorchFunction(Subclass)
@@ -65,8 +64,14 @@ private:
 };
 inline Device or_default(const std::optional<Device>& device) { return device.value_or(Device{thread_state.made_on}); }
 
+/// The number of the outermost level of forward mode that is open, 0 if none is (autograd/tangents.cpp).
+extern std::atomic<uint64_t> outermost_forward_level;
 /// Whether what a derivative computes may be differentiated again, backward or forward: then it is made of operators that can be.
-inline bool differentiates_again() { return thread_state.grad_mode || thread_state.forward_levels; }
+inline bool differentiates_again() {
+    if (thread_state.grad_mode) return true;
+    uint64_t level = outermost_forward_level.load(std::memory_order_relaxed);
+    return level && level <= thread_state.forward_cap;
+}
 
 struct NoGradGuard : GradMode { NoGradGuard() : GradMode(false) {} };
 

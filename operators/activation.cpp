@@ -370,6 +370,7 @@ OPERATORS(activation) {
         }),
         otherwise([](const Tensor& self, int64_t, bool) { return empty_like(self); }),
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
+        forward(GIVEN(Tensor self_t, Tensor result, int64_t dim) { return _softmax_backward_data(self_t, result, dim, result.dtype()); }),   // the Jacobian is symmetric
     });
     declare("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
         doc("(grad - sum(grad * output)) * output"), in(space::Torch),
@@ -397,6 +398,7 @@ OPERATORS(activation) {
         }),
         otherwise([](const Tensor& self, int64_t, bool) { return empty_like(self); }),
         derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim, Tensor self_shape) { return _log_softmax_backward_data(grad, result, dim, self_shape.dtype()); }),
+        forward(GIVEN(Tensor self_t, Tensor result, int64_t dim) { return sub(self_t, sum(mul(exp(result), self_t), IntList({dim}), true)); }),
     });
     declare("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", {
         doc("grad - exp(output) * sum(grad)"), has_out(), in(space::Torch),

@@ -241,6 +241,18 @@ OPERATORS(convolution) {
             bool mask[3] = {wanted[0], wanted[1], wanted[2]};
             return convolution_backward(grad, input, weight, std::nullopt, stride, padding, dilation, transposed, output_padding, groups, Span<bool>(mask, 3));
         }),
+        forward(GIVEN(Tensor input, Tensor input_t, Tensor weight, Tensor weight_t, Tensor bias_t, Tensor result, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
+            Tensor t, bias = bias_t;         // the first product takes it along
+            for (const auto& [x, w] : {std::pair(input_t, weight), std::pair(input, weight_t)}) {
+                if (!x.defined() || !w.defined()) continue;
+                Tensor part = convolution(x, w, std::exchange(bias, Tensor()), stride, padding, dilation, transposed, output_padding, groups);
+                t = t.defined() ? add(t, part) : part;
+            }
+            if (!bias.defined()) return t;
+            Sizes channels(static_cast<size_t>(result.dim()), 1);
+            channels[static_cast<size_t>(input.dim() == weight.dim())] = bias.numel();
+            return expand(view(bias, channels), result.sizes());
+        }),
     });
     declare("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", {
         doc("The gradients of a convolution's input, weight and bias"), in(space::Torch), no_out(),

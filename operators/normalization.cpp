@@ -152,6 +152,22 @@ std::tuple<Tensor, Tensor> statistics_again(const Tensor& x, const Sizes& dims, 
     return {mean(x, IntList(dims), true), rsqrt(add(var(x, IntList(dims), Scalar(0), true), number(eps)))};
 }
 
+/// The tangent of (x - mean) * rstd * weight + bias; statistics() makes mean and 1 / deviation anew where the tangent is differentiated
+/// in turn. The Jacobian of the first part is symmetric, but for the weight.
+template <class F> Tensor normalized_tangent(const Tensor& x, const Tensor& x_t, Tensor mean_, Tensor rstd, const Tensor& weight, const Tensor& weight_t, const Tensor& bias_t, uint64_t mask, F statistics) {
+    bool again = false;
+    for (const Tensor* each : {&x, &x_t, &weight, &weight_t}) again |= is_followed(*each);
+    if (again) std::tie(mean_, rstd) = statistics();
+    Tensor t;
+    auto plus = [&](const Tensor& part) { t = t.defined() ? add(t, part) : part; };
+    if (!mask) t = x_t.defined() ? mul(x_t, rstd) : t;
+    else if (x_t.defined()) t = again ? through_statistics(x_t, x, mean_, rstd, Tensor(), mask) : _normalized_backward(x_t, x, mean_, rstd, Tensor(), mask_dims(mask, x.dim()));
+    if (t.defined() && weight.defined()) t = mul(t, weight);
+    if (weight_t.defined()) plus(mul(hat_of(x, mean_, rstd), weight_t));
+    if (bias_t.defined()) plus(bias_t);
+    return t;
+}
+
 /// What calls of the hidden operators by hand could get wrong: floating numbers.
 void check_floating(std::initializer_list<const Tensor*> tensors, const char* operation) {
     for (const Tensor* each : tensors)
@@ -297,6 +313,11 @@ OPERATORS(normalization) {
             std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, lead, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
         }),
+        forward(GIVEN(Tensor input, Tensor input_t, IntList normalized_shape, Tensor weight, Tensor weight_t, Tensor bias_t, double eps, Tensor result1, Tensor result2) {
+            uint64_t mask = last_dims(input.dim(), normalized_shape.size());
+            return normalized_tangent(input, input_t, to(result1, value_type(input.dtype())), to(result2, value_type(input.dtype())), weight, weight_t, bias_t, mask,
+                                      [&] { return statistics_again(input, mask_dims(mask, input.dim()), eps); });
+        }),
     });
     declare("_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> Tensor", {
         doc("Normalised over the last dimensions, without what a gradient needs"), in(space::Hidden), no_out(), not_differentiable(),
@@ -327,6 +348,12 @@ OPERATORS(normalization) {
             if (wanted[0]) gi = through_statistics(grad, input, Tensor(), rstd, weight, mask);
             Sizes lead = mask_dims(~mask, input.dim());
             return std::tuple<Tensor, Tensor>(gi, std::get<0>(through_parameters(grad, input, Tensor(), rstd, lead, wanted[1], false)));
+        }),
+        forward(GIVEN(Tensor input, Tensor input_t, IntList normalized_shape, Tensor weight, Tensor weight_t, std::optional<double> eps, Tensor result1) {
+            uint64_t mask = last_dims(input.dim(), normalized_shape.size());
+            return normalized_tangent(input, input_t, Tensor(), result1, weight, weight_t, Tensor(), mask, [&] {
+                return std::tuple<Tensor, Tensor>(Tensor(), rsqrt(add(mean(square(input), IntList(mask_dims(mask, input.dim())), true), number(rms_eps(input, eps)))));
+            });
         }),
     });
     declare("_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> Tensor", {
@@ -413,6 +440,16 @@ OPERATORS(normalization) {
             if (gi.defined()) gi = like_input(gi, input);
             std::tie(gw, gb) = through_parameters(g, input, mean_, rstd, dims, wanted[1], wanted[2]);
             return std::tuple<Tensor, Tensor, Tensor>(gi, gw, gb);
+        }),
+        forward(GIVEN(Tensor input, Tensor input_t, Tensor weight, Tensor weight_t, Tensor bias_t, Tensor running_mean, Tensor running_var, bool training, double eps, Tensor result1, Tensor result2) {
+            const int64_t n = input.dim();
+            const DType inside = value_type(input.dtype());
+            auto of_running = [&] { return std::tuple<Tensor, Tensor>(along(to(running_mean, inside), n, 1), along(rsqrt(add(to(running_var, inside), number(eps))), n, 1)); };
+            Tensor mean_, rstd;
+            if (training) mean_ = along(to(result1, inside), n, 1), rstd = along(to(result2, inside), n, 1);
+            else std::tie(mean_, rstd) = of_running();
+            return normalized_tangent(input, input_t, mean_, rstd, along(weight, n, 1), along(weight_t, n, 1), along(bias_t, n, 1), training ? dim_mask({}, n) & ~uint64_t{2} : 0,
+                                      [&] { return training ? statistics_again(input, all_but(n, 1), eps) : of_running(); });
         }),
     });
     declare("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor", {

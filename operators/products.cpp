@@ -109,6 +109,16 @@ Tensor scaled(const Tensor& t, const Scalar& s) {
     return mul(t, wrap_number(s.is_complex() ? Scalar(std::conj(s.to_complex())) : s));
 }
 
+/// The tangent of beta * self + alpha * product(a, b).
+template <class F> Tensor sum_tangent(const Tensor& self_t, const Tensor& a, const Tensor& a_t, const Tensor& b, const Tensor& b_t, const Scalar& beta, const Scalar& alpha, F product) {
+    Tensor t = a_t.defined() ? product(a_t, b) : Tensor();
+    if (b_t.defined()) t = t.defined() ? add(t, product(a, b_t)) : product(a, b_t);
+    auto times = [](const Tensor& x, const Scalar& s) { return s.equals(1) ? x : mul(x, wrap_number(s)); };
+    if (t.defined()) t = times(t, alpha);
+    if (self_t.defined()) t = t.defined() ? add(t, times(self_t, beta)) : times(self_t, beta);
+    return t;
+}
+
 Tensor H(const Tensor& t) { return conj(transpose(t, -2, -1)); }
 
 /// Gradients of left @ right, by columns where the operand lies by columns (a weight's transpose), as torch gives them: they
@@ -131,7 +141,7 @@ Product added(int64_t m, int64_t n, int64_t k, int64_t batch, const Scalar& beta
 
 OPERATORS(products) {
     declare("mm(Tensor self, Tensor mat2) -> Tensor", {
-        doc("The product of two matrices"), flags(trait::AutocastLower), keeps_conj(),
+        doc("The product of two matrices"), multilinear(), flags(trait::AutocastLower), keeps_conj(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& mat2) {
             check_mm(self, mat2);
             const Product product{self.size(0), mat2.size(1), self.size(1)};
@@ -143,7 +153,7 @@ OPERATORS(products) {
         refuses("torch.ones(2, 3).mm(torch.ones(2, 3))", "RuntimeError: mat1 and mat2 shapes cannot be multiplied \\(2x3 and 2x3\\)"),
     });
     declare("bmm(Tensor self, Tensor mat2) -> Tensor", {
-        doc("Products of matrices in batches of one size"), flags(trait::AutocastLower), keeps_conj(),
+        doc("Products of matrices in batches of one size"), multilinear(), flags(trait::AutocastLower), keeps_conj(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& mat2) {
             check_bmm(self, mat2);
             const Product product{self.size(1), mat2.size(2), self.size(2), self.size(0)};
@@ -228,6 +238,9 @@ OPERATORS(products) {
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("mat1", GIVEN(Tensor grad, Tensor mat2, Scalar alpha, Tensor mat1_shape) { return scaled(left_gradient(grad, mat2, mat1_shape), alpha); }),
         derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha, Tensor mat2_shape) { return scaled(right_gradient(grad, mat1, mat2_shape), alpha); }),
+        forward(GIVEN(Tensor self_t, Tensor mat1, Tensor mat1_t, Tensor mat2, Tensor mat2_t, Scalar beta, Scalar alpha) {
+            return sum_tangent(self_t, mat1, mat1_t, mat2, mat2_t, beta, alpha, [](const Tensor& a, const Tensor& b) { return mm(a, b); });
+        }),
     });
     declare("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * batch1 @ batch2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
@@ -243,6 +256,9 @@ OPERATORS(products) {
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("batch1", GIVEN(Tensor grad, Tensor batch2, Scalar alpha) { return scaled(bmm(grad, H(batch2)), alpha); }),
         derivative("batch2", GIVEN(Tensor grad, Tensor batch1, Scalar alpha) { return scaled(bmm(H(batch1), grad), alpha); }),
+        forward(GIVEN(Tensor self_t, Tensor batch1, Tensor batch1_t, Tensor batch2, Tensor batch2_t, Scalar beta, Scalar alpha) {
+            return sum_tangent(self_t, batch1, batch1_t, batch2, batch2_t, beta, alpha, [](const Tensor& a, const Tensor& b) { return bmm(a, b); });
+        }),
     });
     declare("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * the sum of batch1 @ batch2 over the batch"), flags(trait::AutocastLower), has_inplace(),
@@ -254,7 +270,7 @@ OPERATORS(products) {
         }),
     });
     declare("mv(Tensor self, Tensor vec) -> Tensor", {
-        doc("A matrix times a vector"), keeps_conj(),
+        doc("A matrix times a vector"), multilinear(), keeps_conj(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& vec) {
             KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", int64_t{1}, self.dim(), vec.dim());
             KINDLING_CHECK(Runtime, self.size(1) == vec.size(0), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.size(0), self.size(0), self.size(1), vec.size(0));
@@ -280,6 +296,9 @@ OPERATORS(products) {
         derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative("mat", GIVEN(Tensor grad, Tensor vec, Scalar alpha) { return scaled(mul(unsqueeze(grad, 1), conj(unsqueeze(vec, 0))), alpha); }),
         derivative("vec", GIVEN(Tensor grad, Tensor mat, Scalar alpha) { return scaled(mv(H(mat), grad), alpha); }),
+        forward(GIVEN(Tensor self_t, Tensor mat, Tensor mat_t, Tensor vec, Tensor vec_t, Scalar beta, Scalar alpha) {
+            return sum_tangent(self_t, mat, mat_t, vec, vec_t, beta, alpha, [](const Tensor& a, const Tensor& b) { return mv(a, b); });
+        }),
     });
     declare("outer(Tensor self, Tensor vec2) -> Tensor", {
         doc("All products of two vectors' elements"), out_castable(), alias("ger"),
@@ -317,7 +336,7 @@ OPERATORS(products) {
         }),
     });
     declare("dot(Tensor self, Tensor tensor) -> Tensor", {
-        doc("The sum of two vectors' products"), keeps_conj(),
+        doc("The sum of two vectors' products"), multilinear(), keeps_conj(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& tensor) {
             KINDLING_CHECK(Runtime, self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got %ldD and %ldD tensors", self.dim(), tensor.dim());
             KINDLING_CHECK(Runtime, self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found %s and %s", scalar_type_name(self.dtype()), scalar_type_name(tensor.dtype()));

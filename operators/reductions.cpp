@@ -169,6 +169,31 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
     return mul(grad, conj(mul(before, after)));
 }
 
+/// The gradient of a p-norm.
+Tensor norm_gradient(const Tensor& grad, const Tensor& self, const Tensor& result, const Scalar& ord, std::optional<IntList> dim, bool keepdim) {
+    uint64_t mask = mask_of(dim, self);
+    Tensor g = restore_dims(grad, mask, self.dim(), keepdim), norm = restore_dims(result, mask, self.dim(), keepdim);
+    double p = ord.to_double();
+    Tensor zero = wrap_number(Scalar(0));
+    if (p == 0) return Tensor();
+    if (p == 1) return mul(sgn(self), g);
+    // Where a second derivative follows, 0 / 0 must not be met on the way back.
+    if (p == 2) return differentiates_again() ? mul(g, masked_fill(div(self, norm), eq(norm, Scalar(0)), Scalar(0)))
+                                              : mul(self, masked_fill(div(g, norm), eq(norm, Scalar(0)), Scalar(0)));
+    if (std::isinf(p)) {
+        Tensor size = abs(self), hit = logical_or(eq(size, norm), logical_and(isnan(size), isnan(norm)));
+        return mul(mul(sgn(self), div(g, sum(hit, IntList(dims_of(mask, self.dim())), true))), hit);
+    }
+    if (p < 1) {
+        Tensor scaled = mul(sgn(self), masked_fill(pow(abs(self), Scalar(p - 1)), eq(self, Scalar(0)), Scalar(0)));
+        return mul(scaled, mul(g, pow(norm, Scalar(1 - p))));
+    }
+    Tensor scaled = p < 2 ? mul(sgn(self), pow(abs(self), Scalar(p - 1))) : mul(self, pow(abs(self), Scalar(p - 2)));
+    Tensor powered = pow(norm, Scalar(p - 1)), nothing = eq(norm, Scalar(0));
+    if (differentiates_again()) return mul(g, masked_fill(div(scaled, powered), nothing, Scalar(0)));
+    return mul(scaled, masked_fill(div(g, powered), nothing, Scalar(0)));
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -493,28 +518,12 @@ OPERATORS(reductions) {
         }, [](auto total, auto p, auto kind) {
             return kind.integer() == 2 ? sqrt(total) : kind.integer() == 5 ? pow(total, reciprocal(like(total, p))) : total;
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, Scalar ord, std::optional<IntList> dim, bool keepdim) {
-            uint64_t mask = mask_of(dim, self);
-            Tensor g = restore_dims(grad, mask, self.dim(), keepdim), norm = restore_dims(result, mask, self.dim(), keepdim);
-            double p = ord.to_double();
-            Tensor zero = wrap_number(Scalar(0));
-            if (p == 0) return Tensor();
-            if (p == 1) return mul(sgn(self), g);
-            // Where a second derivative follows, 0 / 0 must not be met on the way back.
-            if (p == 2) return differentiates_again() ? mul(g, masked_fill(div(self, norm), eq(norm, Scalar(0)), Scalar(0)))
-                                                      : mul(self, masked_fill(div(g, norm), eq(norm, Scalar(0)), Scalar(0)));
-            if (std::isinf(p)) {
-                Tensor size = abs(self), hit = logical_or(eq(size, norm), logical_and(isnan(size), isnan(norm)));
-                return mul(mul(sgn(self), div(g, sum(hit, IntList(dims_of(mask, self.dim())), true))), hit);
-            }
-            if (p < 1) {
-                Tensor scaled = mul(sgn(self), masked_fill(pow(abs(self), Scalar(p - 1)), eq(self, Scalar(0)), Scalar(0)));
-                return mul(scaled, mul(g, pow(norm, Scalar(1 - p))));
-            }
-            Tensor scaled = p < 2 ? mul(sgn(self), pow(abs(self), Scalar(p - 1))) : mul(self, pow(abs(self), Scalar(p - 2)));
-            Tensor powered = pow(norm, Scalar(p - 1)), nothing = eq(norm, Scalar(0));
-            if (differentiates_again()) return mul(g, masked_fill(div(scaled, powered), nothing, Scalar(0)));
-            return mul(scaled, masked_fill(div(g, powered), nothing, Scalar(0)));
+        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, Scalar ord, std::optional<IntList> dim, bool keepdim) { return norm_gradient(grad, self, result, ord, dim, keepdim); }),
+        forward(GIVEN(Tensor self, Tensor self_t, Tensor result, Scalar ord, std::optional<IntList> dim, bool keepdim) {
+            Tensor slope = norm_gradient(ones_like(result), self, result, ord, dim, keepdim);   // nobody else's: each element goes into one norm
+            if (!slope.defined()) return slope;
+            Tensor product = mul(conj(slope), self_t);
+            return sum(product.is_complex() ? real(product) : product, IntList(dims_of(mask_of(dim, self), self.dim())), keepdim);
         }),
     });
     declare("norm.Scalar(Tensor self, Scalar p=2) -> Tensor", {
