@@ -19,7 +19,7 @@ BUILD = ROOT / "build"
 CONFORMANCE = {
     "modules": ["--quick"],
     "optims": ["--quick"],
-    "ops": ["--quick", "--dtypes", "float32,float64,int64,bool,complex64,bfloat16"],
+    "ops": ["--quick", "--tangents", "--dtypes", "float32,float64,int64,bool,complex64,bfloat16"],
 }
 ISAS = {"baseline": "", "avx2": "avx2", "avx512": "avx512f"}
 PYTHON_TESTS = [ROOT / "tests" / "python", ROOT / "tests" / "parity"]
