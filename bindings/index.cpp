@@ -241,6 +241,7 @@ static void write(const Tensor& target, PyObject* value) {
             fail(ErrorKind::Runtime, "value cannot be converted to type %s without overflow", c_type_name(target.dtype()));
         // As a tensor: what lies expanded, to be refused, and what is infinite in half types, as torch makes it.
         const bool beyond = is_half(target.dtype()) && !scalar.is_complex() && std::abs(scalar.to_double()) > 65504;
+        if (!beyond) check_fits(scalar, target.dtype());
         if (target.impl()->non_overlapping_dense && !beyond) op_fill_number(target, scalar);
         else op_fill_tensor(target, wrap_number(scalar));
         return;

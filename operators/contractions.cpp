@@ -111,7 +111,7 @@ OPERATORS(contractions) {
                 b = expand(b, sizes);
             }
             auto turned = [&](const Tensor& x, int64_t by) { return roll(x, IntList({by}), IntList({d})); };
-            return sub(mul(turned(a, -1), turned(b, 1)), mul(turned(a, 1), turned(b, -1)));
+            return contiguous(sub(mul(turned(a, -1), turned(b, 1)), mul(turned(a, 1), turned(b, -1))));
         }),
         refuses("torch.linalg.cross(torch.ones(2), torch.ones(2))", "RuntimeError: linalg.cross: inputs dimension -1 must have length 3"),
     });

@@ -55,7 +55,12 @@ void check_strides(IntList size, IntList stride) {
 
 /// A number as a dtype holds it.
 std::complex<double> as_held(const Scalar& number, DType dtype) {
-    if (is_integral(dtype)) return static_cast<double>(number.to_int());
+    if (is_integral(dtype)) {                           // a negative number wraps, as in the C++ of PyTorch
+        const int64_t whole = number.to_int();
+        const size_t bits = 8 * item_size(dtype);
+        if (!is_unsigned(dtype) && dtype != DType::UInt8) return static_cast<double>(whole);
+        return static_cast<double>(bits == 64 ? static_cast<uint64_t>(whole) : static_cast<uint64_t>(whole) & ((uint64_t{1} << bits) - 1));
+    }
     return Immediate::of(dtype, number.to_complex()).to_complex(dtype);
 }
 

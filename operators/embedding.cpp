@@ -506,11 +506,11 @@ OPERATORS(embedding) {
         composition([](const Tensor& self, int64_t r) {
             KINDLING_CHECK(Runtime, self.dim() >= 3, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with %ld dimension(s)", self.dim());
             KINDLING_CHECK(Runtime, r > 0, "pixel_unshuffle expects a positive downscale_factor, but got %ld", r);
-            KINDLING_CHECK(Runtime, r < int64_t{1} << 20, "pixel_unshuffle: a downscale_factor of %ld is out of range", r);
             int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
             KINDLING_CHECK(Runtime, h % r == 0, "pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)=%ld is not divisible by %ld", h, r);
             KINDLING_CHECK(Runtime, w % r == 0, "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=%ld is not divisible by %ld", w, r);
             if (!self.numel()) return clone(self);  // PyTorch leaves its sizes alone
+            checked_numel({c, r, r});
             Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead;
             int64_t n = 1;
             for (int64_t size : lead) n *= size;

@@ -154,6 +154,7 @@ Tensor deviation_gradient(const Tensor& grad, const Tensor& result, const Tensor
 }
 
 Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
+    if (self.is_complex() && !grad.is_complex()) return prod_gradient(grad, to(self, grad.dtype()), result, dim);   // the factors are those of the dtype that was asked for
     // With zeros a quotient won't do: the product of the others is that of two exclusive cumulative products.
     Tensor zero = eq(self, Scalar(0));
     if (self.dim() == 0) return grad;

@@ -348,6 +348,13 @@ t._foreach_div([t.ones(2, dtype=t.int64), t.tensor(2)], t.tensor(1.5, dtype=t.fl
 t._foreach_add([t.ones(2, dtype=t.int64)], t.tensor(1.5, dtype=t.float64))
 t.logspace(0, 1, 1, dtype=t.bool)
 t.logspace(0, 1, 0, dtype=t.bool)
+t.linspace(0, -2, 3, dtype=t.uint8)
+t.linspace(t.tensor(5), t.tensor(-3), 4, dtype=t.uint8)
+t.linspace(5, -100, 4, dtype=t.int16)
+t.cross(t.arange(144.0).view(3, 4, 4, 3).permute(0, 3, 1, 2), t.ones(3, 3, 4, 4), 1)
+t.pixel_unshuffle(t.ones(0, 0, 0, 0), 2**40)
+t.prod(t.ones(2, 3, dtype=t.complex64, requires_grad=True) * (1 + 2j), dtype=t.float32)
+t.prod(t.ones(2, 3, dtype=t.complex64, requires_grad=True) * (1 + 2j), 1, dtype=t.float64)
 """
 
 
@@ -522,3 +529,17 @@ def test_pivots_of_another_number_than_rows():
         for count in (0, 1, 2, 4):
             with pytest.raises(RuntimeError):
                 solve(kindling.eye(3), kindling.ones(count, dtype=kindling.int32))
+
+
+@pytest.mark.parametrize("dtype, value", [("int64", -1e308), ("int64", float("nan")), ("int32", 2**40), ("uint8", 300), ("int8", -129), ("float32", 1e300), ("float16", 1e6), ("uint8", -1), ("bool", 1e300), ("float64", 1e300)])
+@pytest.mark.parametrize("item", ["[2]", "[1:4]", "[::2]", "[...]", "[:, 1]", "[:, ::2]", "[1:, 1:3]", "[[1, 2]]"])
+def test_numbers_that_do_not_fit_into_a_part(dtype, value, item):
+    """Whatever the strides of the part are."""
+    def written(t):
+        x = t.ones(5, 5, dtype=getattr(t, dtype))
+        try:
+            exec(f"x{item} = value", {"x": x, "value": value})
+        except RuntimeError:
+            return "refused"
+        return x.tolist()
+    assert written(kindling) == written(torch)
