@@ -386,10 +386,13 @@ OPERATORS(pooling) {
     });
     declare("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", {
         doc("Values put back where max_pool3d found them, zeros elsewhere"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
-        composition([](const Tensor& self, const Tensor& indices, IntList output_size, IntList, IntList) {
+        composition([](const Tensor& self, const Tensor& indices, IntList output_size, IntList stride, IntList padding) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "elements in indices should be type int64");
             KINDLING_CHECK(Runtime, output_size.size() == 3, "There should be exactly three elements (depth, height, width) in output_size, but got %zu elements.", output_size.size());
             need_room(output_size, "max_unpooling3d");
+            for (const IntList* each : {&stride, &padding})
+                KINDLING_CHECK(Runtime, each->size() == 3, "There should be exactly three elements (depth, height, width) in %s, but got: %zu elements.", each == &stride ? "stride" : "padding", each->size());
+            for (int64_t each : stride) KINDLING_CHECK(Runtime, each > 0, "strides should be greater than zero, but got stride: %s", str(stride).c_str());
             KINDLING_CHECK(Runtime, self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (%s) but got indices tensor with shape: %s", str(self.sizes()).c_str(), str(indices.sizes()).c_str());
             KINDLING_CHECK(Runtime, self.dim() == 4 || self.dim() == 5, "Input to max_unpooling3d should be a 4d or 5d Tensor, but got a tensor with %ld dimensions.", self.dim());
             for (int64_t d = 1; d < self.dim(); d++)

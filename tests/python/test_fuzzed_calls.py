@@ -199,6 +199,9 @@ t.nn.functional.linear(t.ones(4, 4, dtype=t.int64), t.ones(4, dtype=t.int64), t.
 t.nn.functional.linear(t.ones(2, 2, 4), t.ones(4, 4), t.ones(3, 2, 2, 4))
 t._foreach_maximum_([t.ones(2, dtype=t.float16, requires_grad=True) * 1], 4294967295)
 t.logspace(0, 1, 3, dtype=t.bool)
+t.ops.aten.max_unpool3d(t.ones(1, 2, 2, 2), t.zeros(1, 2, 2, 2, dtype=t.int64), [3, 3, 3], [1, 1], [0, 0, 0])
+t.ops.aten.max_unpool3d(t.ones(1, 2, 2, 2), t.zeros(1, 2, 2, 2, dtype=t.int64), [3, 3, 3], [0, 1, 1], [0, 0, 0])
+t.ops.aten.max_unpool3d(t.ones(1, 2, 2, 2), t.zeros(1, 2, 2, 2, dtype=t.int64), [3, 3, 3], [1, 1, 1], [])
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
