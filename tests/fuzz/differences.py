@@ -226,7 +226,7 @@ class Comparer:
             return False
         if name.startswith("embedding_dense_backward") and len(args) > 2 and isinstance(args[1], torch.Tensor) and isinstance(args[2], int):
             places = parts(args[1].detach()).double()
-            return places.device.type == "cpu" and bool(places.numel()) and not -1 <= places.min() <= places.max() < args[2]
+            return places.device.type == "cpu" and bool(places.numel()) and not -1 <= places.min().item() <= places.max().item() < args[2]
         if name.startswith("_weight_norm") and len(args) > 1 and all(isinstance(x, torch.Tensor) and x.device.type == "cpu" for x in args[:2]):
             return args[0].dim() > 0 and args[1].numel() < max(args[0].shape[0], args[0].shape[-1])   # it writes a norm for each row or column
         plane = DAMAGES.match(name)

@@ -192,6 +192,13 @@ def no_elements(kind, theirs, ours, call):
     return bool(re.search(r"<\w+ \[([^]]*, )?0[,\]]", call))
 
 
+def conjugates(call):
+    """Whether the two complex numbers that are told are conjugate to one another, as on the two sides of a cut."""
+    pair = re.search(r" (\S+j\)?) there, (\S+j\)?) here", call)
+    one, other = (complex(each) for each in pair.groups()) if pair else (0, 1)
+    return abs(one - other.conjugate()) <= 1e-9 * abs(one)
+
+
 def beyond(kind, theirs, ours, call):
     """Whether an integer beyond 64 bits is what one side tells."""
     words = [bool(re.search(r"Overflow when unpacking|int too (big|large)|can't convert negative int", told)) for told in (theirs, ours)]
@@ -406,6 +413,8 @@ PROGRAMS = [
           lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"(squeeze|t)_\(", call))),
     Known(r"program", r"^RuntimeError there, an answer here", r"A view was created in no_grad mode and is being modified", r"^an answer",
           "A formula of a derivative is nobody's no_grad().", "may be written to", writes_to_gradient),
+    Known(r"program", r"^RuntimeError there, an answer here", r"This view was created inside a custom Function", r"^an answer", "What no derivative needs is not kept.", "keeps fewer tensors for backward",
+          lambda kind, theirs, ours, call: bool(re.search(r"no_grad\(\):\n +v\d+\.\w+_\(", call))),
     Known(r"program", r"^RuntimeError there, NotImplementedError here", r"A view was created in (no_grad|inference) mode|is a view and its base or another view|unsupported operation: (some|more than one) element|Inference tensors cannot be saved",
           r"not implemented for", "The call has two faults.", "wrong in two ways"),
     Known(r"program", r"^RuntimeError there, an answer here", r"some elements of the input tensor and the written-to tensor refer to a single|more than one element of the written-to tensor", r"^an answer",
@@ -438,6 +447,8 @@ PROGRAMS = [
           lambda kind, theirs, ours, call: "conj()" in call and (kind.startswith("grad") or of_gradients(kind, theirs, ours, call))),
     Known(r"program", r"^(variable|grad): value$", r"", r"", "The sign of a zero is that of the C standard.", "Complex functions have the C standard's values",
           lambda kind, theirs, ours, call: "angle()" in call and bool(re.search(r" -?3\.14159\d* there, -?3\.14159", call))),
+    Known(r"program", r"^(variable|grad): value$", r"", r"", "The sign of a zero is that of the C standard; PyTorch's vector loop negates by subtracting from 0.", "Complex functions have the C standard's values",
+          lambda kind, theirs, ours, call: "complex128" in call and conjugates(call) and bool(re.search(r"sqrt|log|acos|asin|atan|pow|\*\*", call))),
     Known(r"program", r"^(variable|grad): value$", r"", r"", "Which of two zeros is the greatest, told apart by an angle.", "Which zero a maximum or minimum of 0 and -0",
           lambda kind, theirs, ours, call: bool(re.search(r" -?(0\.0|3\.14159\d*) there, -?(0\.0|3\.14159\d*) here", call)) and
           bool(re.search(r"\.(max|min|amax|amin)\(", call)) and bool(re.search(r"atan2|angle\(", call))),
@@ -572,6 +583,7 @@ KNOWN = [
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"more than one element of the written-to tensor", "Some of PyTorch's operators do not look.",
           "whose elements share memory is refused"),
     Known(r"view_as_complex(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only supported for half, float and double|float16", "complex32 is not there.", "complex32"),
+    Known(r"view_as_complex(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Tensor must have a", "PyTorch makes a copy of what is lazily negated first, which lies in rows.", "`view_as_complex` of what is lazily negated", lambda kind, theirs, ours, call: bool(re.search(r"<[^<>]* neg\b", call))),
     Known(r"linalg_(inv|cholesky)_ex\.\w+|_?linalg_solve_ex\.\w+", r"^result: (nan or infinity|value)", r"^an answer", r"^an answer", "What is left in a singular matrix is LAPACK's.",
           "`inv_ex` of a singular matrix", lambda *told: "nan or infinity" in told[0] or far_apart(*told) or expanded(*told) or no_digits(*told)),
     Known(r"(mse|huber|smooth_l1)_loss\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer",
@@ -629,7 +641,7 @@ KNOWN = [
     Known(r"(_foreach_|special_)?(polygamma|digamma|psi|lgamma|multigammaln|mvlgamma|trigamma)_?\.\w+", r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer",
           "Its poles are poles.", "`polygamma` is infinite at its poles"),
     Known(r"special_i[01]e?\.\w+|i0\.\w+", r"^(gradient|second gradient): nan or infinity", r"^an answer", r"^an answer", "NaN stays.", "derivatives of Bessel functions at NaN", not_finite),
-    Known(r"(hardtanh|relu6|hardshrink|softshrink|elu|celu|selu|hardswish)(_|_backward)?\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
+    Known(r"(hardtanh|relu6|hardshrink|softshrink|elu|celu|selu|hardswish|(special_)?logit)(_|_backward)?\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
           "At NaN PyTorch's vector loop has 0 or NaN.", "and `hardswish` at NaN", slope_of_vectors),
     Known(r"(polar|mode|var_mean|std_mean)\.\w+", r"^(result|gradient|second gradient): (nan or infinity)", r"^an answer", r"^an answer",
           "What is NaN of numbers that are none, or whose sum is.", "of infinities and NaN differ", lambda *told: not_finite(*told) or "_mean" in told[3] and far_apart(*told)),
@@ -924,6 +936,14 @@ KNOWN = [
     Known(r"(linalg_)?(slogdet|det)\.\w+|logdet\.\w+|_linalg_(slogdet|det)\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "A singular matrix has no inverse.", "A matrix that is singular but for rounding", lambda kind, theirs, ours, call: bool(re.search(r"\n\S*(nan|inf)\S* there, \S*(nan|inf)\S* here", call))),
     Known(r"(rand|randn)\.\w*out", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "There is nothing to draw.", "of empty and of meta tensors is refused", lambda kind, theirs, ours, call: bool(re.search(r"out=<\w+ \[[^]]*\b0\b", call))),
     Known(r"(randint|randperm)\.\w*out", r"^RuntimeError there, an answer here", r"dtype Long does not match dtype of out", r"^an answer", "int64 is what is meant where nothing is said.", "Overloads with `out=`"),
+    Known(r"pixel_(un)?shuffle\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"to be divisible by", r"^an answer", "Of no elements the sizes stay, in PyTorch not on the way back.", "More has a derivative than in PyTorch", no_elements),
+    Known(r"(_foreach_)?pow_?\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "An integer exponent beyond 256 is rounded as the half type is.", "integer exponents beyond 256", lambda kind, theirs, ours, call: bool(re.search(r"<(bfloat16|float16) ", call)) and any(high > 256 or low < -256 for low, high, *_ in held(call))),
+    Known(r"(huber|smooth_l1|mse|l1)_loss\.out", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "A reduction that there is none of.", "a reduction that there is none of is a mean", lambda kind, theirs, ours, call: bool(re.search(r">, (-\d+|[3-9]|\d\d+)[,)]|reduction=(-\d+|[3-9]|\d\d+)", call))),
+    Known(r"view_as_complex(_copy)?\.\w+", r"^RuntimeError there, an answer here", r"Tensor must have a", r"^an answer", "Strides of no elements.", "The strides of a tensor without elements", no_elements),
+    Known(r"softplus_backward\.\w+", r"^NotImplementedError in the (second )?gradient there, an answer here", r"not implemented for 'Complex", r"^an answer", "A complex number without an imaginary part.", "More has a derivative than in PyTorch"),
+    Known(r"trapz\.dx", r"^TypeError there, an answer here", r"dx=complex", r"^an answer", "As trapezoid's dx, a number of any kind.", "as `dx` of `trapz`"),
+    Known(r"normal\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "There is nothing to draw.", "of empty and of meta tensors is refused", no_elements),
+    Known(r"to\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Cannot access accelerator", "In PyTorch's schemas a dtype is an integer, and it asks no one what stands for it.", "a dtype where a number belongs", lambda kind, theirs, ours, call: bool(re.search(r">, \d+[,)]", call))),
     Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
     Known(r"norm\.\w+", r"^AttributeError there, TypeError here", r"object has no attribute 'layout'", r"len\(\) of a 0-d", "The call has two faults.", "wrong in two ways"),
     Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),

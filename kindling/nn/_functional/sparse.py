@@ -19,7 +19,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
                       norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     if padding_idx is None:
         padding_idx = -1
-    else:
+    elif padding_idx:
         rows = weight.size(0)
         if padding_idx >= rows or padding_idx < -rows:
             raise AssertionError("Padding_idx must be within num_embeddings")
