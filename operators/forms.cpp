@@ -194,15 +194,19 @@ void check_computed(const Operator& op, const Tensor& self, DType dtype, IntList
 }
 
 void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
+    check_inplace(op, Tensor::share(arguments[0].tensor), arguments);
+    run_inplace(op, op.functional_kernel, arguments, results);
+}
+
+void run_inplace(const Operator& op, Kernel kernel, Value* arguments, Value* results) {
     Tensor self = Tensor::share(arguments[0].tensor);
-    check_inplace(op, self, arguments);
     Value computed;
     {
         struct Offer {
             explicit Offer(const TensorImpl* target) { written_in_place = target; }
             ~Offer() { written_in_place = nullptr; }
         } offer(op.functional->has(trait::WritesCopy) ? self.impl() : nullptr);
-        run_functional(op, arguments, &computed);
+        kernel(*op.functional, arguments, &computed);
     }
     Tensor result = computed.take_tensor();
     if (result.impl() == self.impl()) {

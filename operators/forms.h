@@ -23,6 +23,8 @@ void out_kernel(const Operator& op, Value* arguments, Value* results);
 /// What an in-place form refuses before it computes, and of what was computed.
 void check_inplace(const Operator& op, const Tensor& self, Value* arguments);
 void check_computed(const Operator& op, const Tensor& self, DType dtype, IntList sizes);
+/// What an in-place form does by a kernel of the functional one, after check_inplace.
+void run_inplace(const Operator& op, Kernel kernel, Value* arguments, Value* results);
 
 /// For a body with trait::WritesCopy: whether it runs as the in-place form and may write to self, once; not where something
 /// that it still `reads` shares memory with self. Nothing else of self is read from then on.

@@ -292,34 +292,41 @@ int64_t selected_rows(KernelCall& call, const Tensor& self, int64_t dim, const T
     return dim;
 }
 
+/// A walk along one dimension, element by element. `other` is what is read or written beside self; one of a single element stands
+/// for all.
 struct AlongCall {
     Sizes self_strides, other_strides, index_strides, sizes;
     library::Along along;
-    /// The index is of int64.
-    AlongCall(const Array& self, int64_t dim, const Array& index, const Array& other) {
+    /// The index is of int64, and says the sizes.
+    AlongCall(const Array& self, int64_t dim, const Array& index, const Array& other, bool one = false) {
         sizes = index.dim() ? Sizes(index.sizes()) : Sizes{1};
         index_strides = index.dim() ? Sizes(index.strides()) : Sizes{1};
-        self_strides = self.dim() ? Sizes(self.strides()) : Sizes{1};
-        other_strides = other.dim() ? Sizes(other.strides()) : Sizes{1};
-        along = {self.dtype(), static_cast<int>(sizes.size()), static_cast<int>(dim), sizes.data(), index_strides.data(),
-                 self_strides.data(), other_strides.data(), index.data_ptr<int64_t>(), self.dim() ? self.size(dim) : 1};
+        describe(self, dim, index, other, one);
     }
-    /// Null, or an index out of range. `copied`: what result is made a copy of on the way.
-    const int64_t* write(const Tensor& result, const Tensor& source, Write how, const Tensor* copied) const {
-        if (!copied) return library::scatter_along(along, result.data(), source.data(), how);
-        return library::copy_and_scatter(along, copied->size(0), copied->numel() / copied->size(0), copied->data(), result.data(), source.data(), how);
+    /// The index is a vector along `dim`; `other` says the sizes.
+    AlongCall(const Array& self, int64_t dim, const Array& index, const Array& other, IntList of, bool one = false) : sizes(of) {
+        index_strides = Sizes(of.size(), 0);
+        index_strides[static_cast<size_t>(dim)] = index.dim() ? index.stride(0) : 0;
+        describe(self, dim, index, other, one);
+    }
+    /// Null, or an index out of range. `from`: what result is made a copy of on the way.
+    const int64_t* write(const Array& from, const Array& result, const Array& source, Write how) const {
+        if (!from.defined()) return library::scatter_along(along, result.data(), source.data(), how);
+        return library::copy_and_scatter(along, from.size(0), from.numel() / from.size(0), from.data(), result.data(), source.data(), how);
     }
     void check(const int64_t* bad) const {
         KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %d with size %ld", *bad, along.dim, along.bound);
     }
+
+private:
+    void describe(const Array& self, int64_t dim, const Array& index, const Array& other, bool one) {
+        self_strides = self.dim() ? Sizes(self.strides()) : Sizes{1};
+        if (one) other_strides = Sizes(sizes.size(), 0);
+        else other_strides = other.dim() ? Sizes(other.strides()) : Sizes{1};
+        along = {self.dtype(), static_cast<int>(sizes.size()), static_cast<int>(dim), sizes.data(), index_strides.data(),
+                 self_strides.data(), other_strides.data(), index.data_ptr<int64_t>(), self.dim() ? self.size(dim) : 1};
+    }
 };
-
-Tensor empty_as(const Tensor& self) {
-    return make_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense), self.dtype(), self.device());
-}
-
-/// Whether what is written to a copy of self may be written while that is made.
-bool copies_as_it_lies(const Tensor& self) { return self.is_contiguous() && self.numel() && self.device().type == DeviceType::CPU && !self.is_meta(); }
 
 Sizes without(const Tensor& t, int64_t dim) {
     Sizes sizes = t.sizes();
@@ -353,50 +360,120 @@ void check_copied(const Tensor& self, int64_t dim, const Tensor& index, const Te
                    operation, count, source.size(dim));
 }
 
-/// index_add, index_copy, index_fill: self (or a copy) with `source` written to the places of `index` along `dim`.
-Tensor write_rows(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation,
-                  MemoryFormat format = MemoryFormat::Contiguous) {
+/// What index_add, index_copy and index_fill do: write `source` to the places of `index` along `dim`.
+struct RowWrites {
+    int64_t dim;
+    Write how;
+    bool by_element;        // rows of one element
+};
+
+RowWrites writes_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how, const char* operation) {
     dim = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "%s(): self (%s) and source (%s) must have the same scalar type", operation,
                    scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
-    if (write == Write::Add) check_added(self, dim, index, source, operation);
+    if (how == Write::Add) check_added(self, dim, index, source, operation);
     else check_copied(self, dim, index, source, operation);
-    const bool in_place = writes_in_place(self, {source, index});
-    if (self.is_meta() || !source.numel()) return in_place ? self : clone(self, format);
-    if (dim == self.dim() - 1 && source.dim() == self.dim() && !(write == Write::Add && is_half(self.dtype()))) {   // rows of one element
-        const bool one_pass = !in_place && dim > 0 && copies_as_it_lies(self);
-        Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self, format);
-        Tensor places = to(expand(reshape(index, {-1}), source.sizes()), DType::Int64);
-        AlongCall call(Array(result.impl()), dim, Array(places.impl()), Array(source.impl()));
-        Unlocked unlocked(source.numel() > 65536);
-        const int64_t* bad = call.write(result, source, write, one_pass ? &self : nullptr);
-        if (write == Write::Add && self.dim() == 2) call.check(bad);   // as torch: by way of scatter_add
-        KINDLING_CHECK(Index, !bad, "index out of range in self");
-        return result;
+    const bool some = source.numel(), by_element = dim == self.dim() - 1 && source.dim() == self.dim() && !(how == Write::Add && is_half(self.dtype()));
+    call.gives_copy(self).written_as_it_lies().copied_on_the_way(some && self.dim() && (by_element ? dim > 0 : how == Write::Add));
+    if (some) call.runs_if_empty();                          // indices are checked all the same
+    if (!some) {                                             // the indices are not looked at
+        call.reads(Tensor());
+        call.reads(Tensor());
+    } else if (by_element) {
+        call.reads_as_it_lies(index, DType::Int64);
+        call.reads_as_it_lies(source);
+    } else {
+        call.reads(index, DType::Int64);
+        call.reads(source);
     }
-    Tensor values = contiguous(source);
-    const bool one_pass = !in_place && write == Write::Add && self.dim() && copies_as_it_lies(self);
-    Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self, format);
-    if (write == Write::Add && self.dim() == 2) {   // as torch: by way of scatter_add
-        Tensor places = contiguous(to(index, DType::Int64));
-        const int64_t* bad = library::find_outside(places.data_ptr<int64_t>(), places.numel(), self.size(dim));
-        KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, dim, self.size(dim));
-    }
-    Offsets offsets(result, dim, index, operation);
-    if (result.dim() == 0) {
-        Tensor flat = make_view(result, {1}, {1}, result.storage_offset());
-        library::write_places(describe(flat, 0, 1, offsets), flat.data(), values.data(), write);
-        return result;
-    }
-    const library::Indexed where = describe(result, static_cast<int>(dim), 1, offsets);
-    Unlocked unlocked(values.numel() > 65536);
-    if (one_pass) {
-        if (library::copy_and_add(where, self.size(dim), self.data(), result.data(), values.data())) return result;
-        copy_into(result, self);
-    }
-    library::write_places(where, result.data(), values.data(), write);
-    return result;
+    return {dim, how, by_element};
 }
+
+void check_rows(const RowWrites& rows, const Array& self, const Array& index) {
+    const int64_t size = self.dim() ? self.size(rows.dim) : 1;
+    const int64_t* bad = library::find_outside(index.data_ptr<int64_t>(), index.numel(), size);
+    if (rows.how == Write::Add && self.dim() == 2)   // as torch: by way of scatter_add
+        KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, rows.dim, size);
+    KINDLING_CHECK(Index, !bad, "index out of range in self");
+}
+
+library::Indexed indexed_rows(const Array& self, int64_t dim, const Array& index) {
+    static constexpr int64_t none = 0;
+    if (!self.dim()) return {self.dtype(), 0, 0, &none, &none, &none, &none, index.data_ptr<int64_t>(), index.numel(), 1};
+    return indexed_along(self, dim, index);
+}
+
+constexpr auto write_rows = [](const RowWrites& rows, const Array& index, const Array& source, const Array& from, const Array& result) {
+    if (!index.defined()) return;
+    if (rows.by_element) {
+        AlongCall call(result, rows.dim, index, source, source.sizes());
+        const int64_t* bad = call.write(from, result, source, rows.how);
+        if (rows.how == Write::Add && result.dim() == 2) call.check(bad);   // as torch: by way of scatter_add
+        KINDLING_CHECK(Index, !bad, "index out of range in self");
+        return;
+    }
+    check_rows(rows, result, index);
+    const library::Indexed where = indexed_rows(result, rows.dim, index);
+    if (from.defined()) {
+        if (library::copy_and_add(where, result.size(rows.dim), from.data(), result.data(), source.data())) return;
+        std::memcpy(result.data(), from.data(), static_cast<size_t>(from.numel()) * from.element_size());
+    }
+    library::write_places(where, result.data(), source.data(), rows.how);
+};
+
+void check_filled(const Tensor& self, const Tensor& index, bool complex) {
+    KINDLING_CHECK(Runtime, index.dim() <= 1, "Index has to be a vector/scalar");
+    KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
+    KINDLING_CHECK(Runtime, self.is_complex() || !complex, "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+}
+
+struct RowFills { int64_t dim; bool by_element; };
+
+/// index_fill: a number at the places; negative ones count from the end.
+RowFills fills_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+    dim = wrap_dim(dim, std::max<int64_t>(self.dim(), 1));
+    call.reads(index);
+    call.reads(value, self.dtype());
+    auto row = static_cast<int64_t>(self.element_size());
+    for (int64_t d = 0; d < self.dim(); d++) if (d != dim) row *= self.size(d);
+    const bool by_element = dim == self.dim() - 1;
+    call.gives_copy(self).preserves(self).written_as_it_lies().copied_on_the_way(by_element && dim > 0 && index.numel());
+    call.needs_workspace(index.numel() * (static_cast<int64_t>(sizeof(int64_t)) + (by_element ? 0 : row)));
+    if (row) call.runs_if_empty();                           // indices are checked all the same
+    return {dim, by_element};
+}
+
+constexpr auto fill_rows = [](const RowFills& rows, const Array& index, const Array& value, const Array& from, const Array& result, const Workspace& room) {
+    const int64_t count = index.numel(), size = result.dim() ? result.size(rows.dim) : 1;
+    if (!count) return;
+    int64_t* places = room.as<int64_t>();
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t place = index.data_ptr<int64_t>()[i];
+        places[i] = place < 0 ? place + size : place;
+        if (!result.dim()) KINDLING_CHECK(Index, places[i] == 0, "index %ld is out of bounds for dimension 0 with size 1", place);
+        KINDLING_CHECK(Index, places[i] >= 0 && places[i] < size, "index out of range in self");
+    }
+    const size_t item = result.element_size();
+    if (!result.dim()) {
+        std::memcpy(result.data(), value.data(), item);
+        return;
+    }
+    if (rows.by_element) {
+        Sizes sizes = result.sizes();
+        sizes[static_cast<size_t>(rows.dim)] = count;
+        AlongCall call(result, rows.dim, index, value, sizes, true);
+        call.along.index = places;
+        call.write(from, result, value, Write::Set);
+        return;
+    }
+    char* values = room.as<char>() + count * static_cast<int64_t>(sizeof(int64_t));
+    const size_t bytes = static_cast<size_t>(count * (result.numel() / size)) * item;
+    for (size_t done = 0; done < bytes; done += done ? std::min(done, bytes - done) : item)
+        std::memcpy(values + done, done ? values : value.data(), done ? std::min(done, bytes - done) : item);
+    library::Indexed where = indexed_along(result, rows.dim, index);
+    where.offsets = places;
+    library::write_places(where, result.data(), values, Write::Set);
+};
 
 void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Tensor* source, const char* operation) {
     if (index.numel() == 0) return;   // of any dtype
@@ -419,37 +496,69 @@ void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Ten
                    str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim, str(source->sizes()).c_str());
 }
 
-void scatter_into(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source, Write write, const Tensor* copied = nullptr) {
-    if ((write == Write::Add || write == Write::Mul) && is_half(result.dtype())) {
-        Tensor wide = to(copied ? *copied : result, DType::Float32);   // rounded once, at the end
-        scatter_into(wide, dim, index, to(source, DType::Float32), write);
-        copy_into(result, wide);
-        return;
-    }
-    Tensor places = to(index, DType::Int64);
-    AlongCall call(Array(result.impl()), dim, Array(places.impl()), Array(source.impl()));
-    const int64_t* bad;
-    {
-        Unlocked unlocked(index.numel() > 65536);
-        bad = call.write(result, source, write, copied);
-    }
-    call.check(bad);
-}
-
 void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* operation) {
     check_along(self, dim, index, &source, operation);
     KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "%s(): Expected self.dtype to be equal to src.dtype", operation);
 }
 
-/// Self (or a copy) with `source` written to the places of `index` along `dim`.
-Tensor scattered(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write write, const char* operation) {
+struct Scatters {
+    int64_t dim;
+    Write how;
+    bool one;                       // one number for all places
+};
+
+/// Self with `source` written to the places of `index` along `dim`. `one`: source is a number, for all of them.
+Scatters scatters(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how, bool one = false) {
+    const bool wide = (how == Write::Add || how == Write::Mul) && is_half(self.dtype());   // rounded once, at the end
+    const bool some = index.numel();
+    if (some) call.runs_if_empty();                          // indices are checked all the same; of an index without elements neither shape nor dtype is looked at
+    call.reads_as_it_lies(some ? index : Tensor(), DType::Int64);
+    call.reads_as_it_lies(some ? source : Tensor(), wide ? DType::Float32 : source.dtype());
+    KernelCall::Result& result = call.gives_copy(self).written_as_it_lies().copied_on_the_way(some && dim > 0);
+    if (wide) result.computed_in(DType::Float32);
+    return {dim, how, one};
+}
+
+Scatters scattered(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how, const char* operation) {
     dim = wrap_dim(dim, self.dim());
     check_scatter(self, dim, index, source, operation);
-    if (self.is_meta() || !index.numel()) return copy_to_write(self, {});
-    const bool in_place = writes_in_place(self, {index, source}), one_pass = !in_place && dim > 0 && copies_as_it_lies(self);
-    Tensor result = in_place ? self : one_pass ? empty_as(self) : clone(self, MemoryFormat::Contiguous);
-    scatter_into(result, dim, index, source, write, one_pass ? &self : nullptr);
-    return result;
+    return scatters(call, self, dim, index, source, how);
+}
+
+/// The same with a number for all places.
+Scatters number_scattered(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Write how, const char* operation) {
+    if (!index.numel()) {                                                       // the dimension is still looked at
+        wrap_dim(dim, std::max<int64_t>(self.dim(), 1));
+        return scatters(call, self, 0, index, self, how, true);
+    }
+    check_fits(value, self.dtype());
+    dim = wrap_dim(dim, self.dim());
+    check_along(self, dim, index, &index, operation);
+    return scatters(call, self, dim, index, full({}, value, self.dtype()), how, true);
+}
+
+constexpr auto scatter_into = [](const Scatters& way, const Array& index, const Array& source, const Array& from, const Array& result) {
+    if (!index.defined()) return;
+    AlongCall call(result, way.dim, index, source, way.one);
+    call.check(call.write(from, result, source, way.how));
+};
+
+void scatter_tensors(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source, Write how, bool one) {
+    const bool wide = how == Write::Add && is_half(result.dtype());
+    const Tensor sums = wide ? to(result, DType::Float32) : result, places = to(index, DType::Int64), values = to(source, sums.dtype());
+    scatter_into({dim, how, one}, Array(places.impl()), Array(values.impl()), Array(), Array(sums.impl()));
+    if (wide) copy_into(result, sums);
+}
+
+/// What a combination of places without self starts from.
+Scalar identity_of(Write how, DType dtype) {
+    if (how == Write::Add) return 0;
+    if (how == Write::Mul) return 1;
+    const bool low = how == Write::Max;
+    if (is_differentiable(dtype)) return low ? -__builtin_inf() : __builtin_inf();
+    const int bits = static_cast<int>(8 * item_size(dtype));
+    const int64_t top = dtype == DType::Bool ? 1 : bits == 64 ? INT64_MAX : (int64_t{1} << (bits - !is_unsigned(dtype))) - 1;
+    return low ? (is_unsigned(dtype) || dtype == DType::Bool ? int64_t{0} : -top - 1) : top;
 }
 
 Write reduce_mode(Text reduce, const char* operation) {
@@ -460,17 +569,6 @@ Write reduce_mode(Text reduce, const char* operation) {
     if (reduce == "mean") return Write::Add;
     fail(ErrorKind::Runtime, operation[0] == 's' && operation[7] == 0 ? "reduce argument must be either add or multiply."
                                                                       : "reduce argument must be either sum, prod, mean, amax or amin, got %s.", std::string(reduce).c_str());
-}
-
-Tensor number_like(const Tensor& index, const Scalar& value, const Tensor& self) {
-    check_fits(value, self.dtype());
-    return expand(full({}, value, self.dtype()), index.dim() ? index.sizes() : IntList({1}));
-}
-
-/// self, of which no place is written: the dimension is still looked at.
-Tensor untouched(const Tensor& self, int64_t dim) {
-    wrap_dim(dim, std::max<int64_t>(self.dim(), 1));
-    return copy_to_write(self, {});
 }
 
 /// The gradient of gather as a sparse tensor: an element for each that was gathered.
@@ -569,12 +667,13 @@ OPERATORS(indexing) {
         refuses("torch.ones(2).index_select(0, torch.tensor([5]))", "IndexError: index out of range in self"),
     });
     declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
-        doc("self with alpha * source added at the given places along a dimension"), linear(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
-            check_fits(alpha, value_type(source.dtype()));
-            Tensor values = alpha.equals(1) ? source : to(mul(source, wrap_number(is_differentiable(source.dtype()) ? alpha : source.dtype() == DType::Bool ? Scalar(alpha.to_bool()) : Scalar(alpha.to_int()))), source.dtype());
-            return write_rows(self, dim, index, values, Write::Add, "index_add_");
-        }),
+        doc("self with alpha * source added at the given places along a dimension"), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+            const DType dtype = source.dtype();
+            check_fits(alpha, value_type(dtype));
+            auto values = [&] { return to(mul(source, wrap_number(is_differentiable(dtype) ? alpha : dtype == DType::Bool ? Scalar(alpha.to_bool()) : Scalar(alpha.to_int()))), dtype); };
+            return writes_rows(call, self, dim, index, alpha.equals(1) ? source : values(), Write::Add, "index_add_");
+        }, write_rows),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
         derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape, Scalar alpha) {
             Tensor g = expand_as(source_shape.dim() ? index_select(grad, dim, index) : reshape(index_select(grad, dim, index), {}), source_shape);
@@ -582,45 +681,35 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
-        doc("self with source written at the given places along a dimension"), linear(), raises_by_value(), flags(trait::AutocastPromote | trait::WritesCopy | trait::OutApart), has_inplace(),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+        doc("self with source written at the given places along a dimension"), linear(), raises_by_value(), flags(trait::AutocastPromote | trait::OutApart), has_inplace(),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "index_copy_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
-            return write_rows(self, dim, index, source, Write::Set, "index_copy_");
-        }),
+            return writes_rows(call, self, dim, index, source, Write::Set, "index_copy_");
+        }, write_rows),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
         derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape) {
             return expand_as(source_shape.dim() ? index_select(grad, dim, index) : reshape(index_select(grad, dim, index), {}), source_shape);
         }),
     });
     declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the given places along a dimension"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded | trait::OutApart), no_out(),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-            KINDLING_CHECK(Runtime, index.dim() <= 1, "Index has to be a vector/scalar");
-            KINDLING_CHECK(Index, index.dtype() == DType::Int64, "index_fill_(): Expected dtype int64 for index.");
-            KINDLING_CHECK(Runtime, self.is_complex() || !value.is_complex(), "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+        doc("self with a number written at the given places along a dimension"), raises_by_value(), has_inplace(), flags(trait::TakesExpanded | trait::OutApart), no_out(),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+            check_filled(self, index, value.is_complex());
             check_fits(value, self.dtype());
-            if (self.dim() == 0) {
-                wrap_dim(dim, 1);
-                if (!index.is_meta() && index.numel())
-                    for (const Tensor& place : {min(index), max(index)}) {
-                        const auto at = place.item<int64_t>();
-                        KINDLING_CHECK(Index, at >= -1 && at < 1, "index %ld is out of bounds for dimension 0 with size 1", at);
-                    }
-                return index.numel() ? fill_(clone(self), value) : clone(self);
-            }
-            Sizes sizes = self.sizes();
-            sizes[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
-            int64_t size = self.size(dim);
-            Tensor places = where(lt(index, Scalar(0)), add(index, wrap_number(Scalar(size))), index);
-            return write_rows(self, dim, places, full(sizes, value, self.dtype()), Write::Set, "index_fill_", MemoryFormat::Preserve);
-        }),
+            return fills_rows(call, self, dim, index, full({}, value, self.dtype()));
+        }, fill_rows),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
     });
     declare("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", {
-        doc("self with a 0-d tensor's number written at the given places along a dimension"), linear(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+        doc("self with a 0-d tensor's number written at the given places along a dimension"), linear(), raises_by_value(), has_inplace(), flags(trait::TakesExpanded), no_out(),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "Only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
-            return index_fill(self, dim, index, value.item_scalar());
+            check_filled(self, index, value.is_complex());
+            call.reads(value);
+            return fills_rows(call, self, dim, index, value);
+        }, [](const RowFills& rows, const Array& given, const Array& index, const Array& value, const Array& from, const Array& result, const Workspace& room) {
+            check_fits(Tensor::share(const_cast<TensorImpl*>(given.impl())).item_scalar(), result.dtype());
+            fill_rows(rows, index, value, from, result, room);
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
         derivative("value", GIVEN(Tensor grad, int64_t dim, Tensor index) {
@@ -669,10 +758,10 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), linear(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-            return scattered(self, dim, index, src, Write::Set, "scatter");
-        }),
+        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+            return scattered(call, self, dim, index, src, Write::Set, "scatter");
+        }, scatter_into),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
         derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
     });
@@ -689,75 +778,62 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the indexed places"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-            if (!index.numel()) return untouched(self, dim);
-            return scattered(self, dim, index, number_like(index, value, self), Write::Set, "scatter");
-        }),
+        doc("self with a number written at the indexed places"), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+            return number_scattered(call, self, dim, index, value, Write::Set, "scatter");
+        }, scatter_into),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
     });
     declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", {
-        doc("self with src combined ('add', 'multiply') at the indexed places"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart), not_differentiable(),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
+        doc("self with src combined ('add', 'multiply') at the indexed places"), raises_by_value(), has_inplace(), flags(trait::OutApart), not_differentiable(),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
-            return scattered(self, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
-        }),
+            return scattered(call, self, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
+        }, scatter_into),
     });
     declare("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", {
-        doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::WritesCopy | trait::OutApart), not_differentiable(),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
+        doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::OutApart), not_differentiable(),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
-            if (!index.numel()) return untouched(self, dim);
-            return scattered(self, dim, index, number_like(index, value, self), reduce_mode(reduce, "scatter"), "scatter");
-        }),
+            return number_scattered(call, self, dim, index, value, reduce_mode(reduce, "scatter"), "scatter");
+        }, scatter_into),
     });
     declare("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with src added at the indexed places"), linear(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-            return scattered(self, dim, index, src, Write::Add, "scatter_add");
-        }),
+        doc("self with src added at the indexed places"), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+            return scattered(call, self, dim, index, src, Write::Add, "scatter_add");
+        }, scatter_into),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
         derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
     });
     declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", {
         doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
-        kernel([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
             KINDLING_CHECK(Runtime, reduce != "add" && reduce != "multiply", "reduce argument must be either sum, prod, mean, amax or amin, got %s", std::string(reduce).c_str());
-            Write write = reduce_mode(reduce, "scatter_reduce");
+            const Write how = reduce_mode(reduce, "scatter_reduce");
             KINDLING_CHECK(Runtime, self.dtype() == src.dtype(), "scatter(): Expected self.dtype to be equal to src.dtype");
-            if (!index.numel()) return untouched(self, dim);
-            Tensor result;
-            if (include_self) {
-                result = scattered(self, dim, index, src, write, "scatter_reduce");
-            } else {      // places that are written start from the identity
-                dim = wrap_dim(dim, self.dim());
-                check_scatter(self, dim, index, src, "scatter_reduce");
-                if (self.is_meta()) return clone(self);
-                Scalar start = 0;
-                bool floating = is_differentiable(self.dtype());
-                if (write == Write::Mul) start = 1;
-                if (write == Write::Min || write == Write::Max) {
-                    bool low = write == Write::Max;
-                    if (floating) start = low ? -__builtin_inf() : __builtin_inf();
-                    else {
-                        int bits = static_cast<int>(8 * item_size(self.dtype()));
-                        int64_t top = self.dtype() == DType::Bool ? 1 : bits == 64 ? INT64_MAX : (int64_t{1} << (bits - !is_unsigned(self.dtype()))) - 1;
-                        start = low ? (is_unsigned(self.dtype()) || self.dtype() == DType::Bool ? int64_t{0} : -top - 1) : top;
-                    }
-                }
-                result = copy_to_write(self, {index, src});
-                scatter_into(result, dim, index, number_like(index, start, self), Write::Set);
-                scatter_into(result, dim, index, src, write);
-            }
-            if (reduce == "mean" && !self.is_meta()) {
-                dim = wrap_dim(dim, self.dim());
-                Tensor one = expand(ones({}, self.dtype()), index.dim() ? index.sizes() : IntList({1}));
-                Tensor count = include_self ? ones(self.sizes(), self.dtype()) : zeros(self.sizes(), self.dtype());
-                scatter_into(count, dim, index, one, Write::Add);
-                count = masked_fill(count, eq(count, Scalar(0)), Scalar(1));
-                result = is_differentiable(self.dtype()) ? div(result, count) : _div_floor(result, count);
-            }
-            return result;
+            dim = wrap_dim(dim, index.numel() ? self.dim() : std::max<int64_t>(self.dim(), 1));
+            if (index.numel()) check_scatter(self, dim, index, src, "scatter_reduce");
+            const bool mean = reduce == "mean" && index.numel(), afresh = !include_self && index.numel() && !mean;
+            if (mean) call.declines();
+            const Scatters way = scatters(call, self, dim, index, src, how);
+            call.reads(afresh ? full({}, identity_of(how, self.dtype()), self.dtype()) : Tensor(), call.input(1).dtype);
+            call.result(0).copied_on_the_way(call.result(0).handed && !afresh);
+            return way;
+        }, [](const Scatters& way, const Array& index, const Array& src, const Array& start, const Array& from, const Array& result) {
+            if (start.defined()) scatter_into({way.dim, Write::Set, true}, index, start, from, result);   // places that are written start from the identity
+            scatter_into(way, index, src, from, result);
+        }),
+        otherwise([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text, bool include_self) {
+            dim = wrap_dim(dim, self.dim());
+            const DType dtype = self.dtype();
+            const Tensor one = ones({}, dtype);
+            Tensor total = copy_to_write(self, {index, src}), count = include_self ? ones(self.sizes(), dtype) : zeros(self.sizes(), dtype);
+            if (!include_self) scatter_tensors(total, dim, index, zeros({}, dtype), Write::Set, true);
+            scatter_tensors(total, dim, index, src, Write::Add, false);
+            scatter_tensors(count, dim, index, one, Write::Add, true);
+            count = masked_fill(count, eq(count, Scalar(0)), Scalar(1));
+            return is_differentiable(dtype) ? div(total, count) : _div_floor(total, count);
         }),
         derivative("self, src", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor index, Tensor src, Text reduce, bool include_self, Tensor result) {
             Tensor for_self, for_src;

@@ -414,7 +414,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         const Tensor& target = apart.has(i) ? apart.each[i] : results[i];
         if (result.begins.defined() && target.numel() && target.impl() != result.begins.impl()) {
             const TensorImpl& begins = *result.begins.impl();
-            if (result.on_the_way && begins.contiguous && target.is_contiguous() && begins.dtype == target.dtype() && target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg)))
+            if (result.handed && begins.contiguous && target.is_contiguous() && begins.dtype == target.dtype() && target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg)))
                 arrays[count - 1] = Array(&begins);
             else copy_into(target, result.begins);
         }
@@ -502,7 +502,7 @@ void run_kernel_inplace(const Operator& op, Value* arguments, Value* results) {
     check_inplace(op, self, arguments);
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
-    if (call.declined) return inplace_kernel(op, arguments, results);
+    if (call.declined) return run_inplace(op, call.on_meta() && call.result_count ? op.functional_kernel : op.functional->otherwise, arguments, results);
     const KernelCall::Result& result = call.result(0);
     check_computed(op, self, result.dtype, result.sizes);
     bool direct = call.on_meta() || (result.begins.defined() && result.begins.impl() == self.impl() && !(self.impl()->key & (key::Conj | key::Neg | key::Private)));

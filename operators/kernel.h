@@ -53,7 +53,7 @@ public:
         bool zeros = false;                                  // of zeros before the computing half writes to it
         bool exact = false;                                  // computed in just these strides
         Tensor begins;                                       // begins as a copy of this
-        bool on_the_way = false;                             // the computing half may make that copy
+        bool on_the_way = false, handed = false;             // the computing half may make that copy, and does in this call
         TensorImpl* target = nullptr;                        // an argument that is written to, and is the result
         bool reduced = false;                                // of the size that is left without the dimensions in `dims`
         double of_nothing = 0;                               // of a loop over no elements
@@ -67,9 +67,9 @@ public:
         Result& written_as_it_lies() { any_strides = true; return *this; }
         /// Matrices by columns, as LAPACK wants them. The computing half relies on that.
         Result& by_columns();
-        /// Of one that begins as a copy: the computing half gets what is copied in front of the result, and copies it while it
-        /// writes; or an undefined Array, where the result begins so already (as in place).
-        Result& copied_on_the_way() { on_the_way = true; return *this; }
+        /// Of one that begins as a copy: the computing half gets, in front of the result, what it is a copy of, and copies that
+        /// while it writes; or an undefined Array, where the result begins so already (as in place, or if it does not pay `here`).
+        Result& copied_on_the_way(bool here = true) { on_the_way = true, handed = here; return *this; }
         Result& zeroed() { zeros = true; return *this; }
         Result& if_nothing(double value) { of_nothing = value; return *this; }
     };
