@@ -410,9 +410,7 @@ void call_functional(const Operator& op, uint64_t level, Value* arguments, Value
 
 void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* results) {
     const Operator& home = *op.functional;
-    if (!arguments[0].is_tensor()) {         // a list
-        fail_missing(op, "has not been implemented yet.");
-    }
+    if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results);   // lists: each member is written to by itself
     Tensor self = Tensor::share(arguments[0].tensor);
     Call c(home, level, arguments, results);
     using Kind = OperatorPlan::Kind;

@@ -41,7 +41,7 @@ constinit std::mutex computation_lock;
 
 /// Whether this value is the gradient, or the gradient times one run-time scalar; seen through conversions to and from
 /// the wider type half types are computed in.
-int8_t pass_of(const Expression& e, int32_t output, DType gradient_type) {
+[[gnu::cold]] int8_t pass_of(const Expression& e, int32_t output, DType gradient_type) {
     auto at = [&](int32_t i) -> const Node& { return e.nodes[static_cast<size_t>(i)]; };
     if (at(output).type != gradient_type) return -2;
     DType wide = value_type(gradient_type);
@@ -64,7 +64,7 @@ int8_t pass_of(const Expression& e, int32_t output, DType gradient_type) {
 constexpr uint32_t tangent_bit = 1u << 31, value_bit = 1u << 30;
 
 /// Inputs: those of the forward expression, the tangents of the wanted ones and, without the value, the result.
-void compute_tangent(OperatorPlan::Computation& made, const PointwisePlan& forward, const std::vector<int>& wanted, bool value) {
+[[gnu::cold]] void compute_tangent(OperatorPlan::Computation& made, const PointwisePlan& forward, const std::vector<int>& wanted, bool value) {
     made.loop = differentiate_forward(forward.expression, wanted.data(), static_cast<int>(wanted.size()));
     if (!value) return;
     ExpressionBuilder builder;
@@ -84,7 +84,7 @@ void compute_tangent(OperatorPlan::Computation& made, const PointwisePlan& forwa
     made.loop = builder.finish();
 }
 
-std::unique_ptr<OperatorPlan::Computation> compute(const PlanRef& plan, uint32_t wanted) {
+[[gnu::cold]] std::unique_ptr<OperatorPlan::Computation> compute(const PlanRef& plan, uint32_t wanted) {
     const PointwisePlan& forward = *plan;
     auto made = std::make_unique<OperatorPlan::Computation>();
     made->forward = plan;
@@ -196,18 +196,18 @@ struct Term {
     bool is_number() const { return !tensor.defined(); }
 };
 
-Scalar number_of(const Immediate& value, DType type) {
+[[gnu::cold]] Scalar number_of(const Immediate& value, DType type) {
     if (is_complex(type)) return Scalar(value.to_complex(type));
     if (is_floating(type)) return Scalar(value.to_double(type));
     return type == DType::Bool ? Scalar(value.to_int(type) != 0) : Scalar(value.to_int(type));
 }
 
-Tensor apply(const char* name, const char* overload, const Value* given, size_t count) {
+[[gnu::cold]] Tensor apply(const char* name, const char* overload, const Value* given, size_t count) {
     NamedOperator op{name, overload};
     return call_values(op, given, count);
 }
 
-Term evaluate_node(const Node& node, const Term* terms) {
+[[gnu::cold]] Term evaluate_node(const Node& node, const Term* terms) {
     auto& first = terms[node.operands[0]];
     auto tensor = [&](int operand) -> Tensor {
         const Term& term = terms[node.operands[operand]];
@@ -262,7 +262,7 @@ Term evaluate_node(const Node& node, const Term* terms) {
     fail(ErrorKind::NotImplemented, "a second derivative through '%s' is not implemented", name(node.primitive));
 }
 
-std::vector<Tensor> evaluate_by_operators(const Expression& e, const Tensor* inputs, const Immediate* scalars) {
+[[gnu::cold]] std::vector<Tensor> evaluate_by_operators(const Expression& e, const Tensor* inputs, const Immediate* scalars) {
     static constinit NamedOperator full_like{"full_like", ""};
     std::vector<Term> terms(e.nodes.size());
     for (size_t i = 0; i < e.nodes.size(); i++) {
@@ -475,7 +475,7 @@ Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Val
     return std::move(outputs[1]);
 }
 
-std::vector<SavedView> saved_values(const GradNode& node) {
+[[gnu::cold]] std::vector<SavedView> saved_values(const GradNode& node) {
     std::vector<SavedView> result;
     if (auto* rules = dynamic_cast<const OperatorNode*>(&node)) {
         if (rules->released) fail_released();

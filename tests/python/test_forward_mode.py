@@ -184,6 +184,18 @@ PROGRAMS = {
     "gradcheck": "A = torch.autograd.gradcheck\nx, y = randn(3).requires_grad_(), randn(3, dtype=torch.complex128).requires_grad_()\n"
                  "f = lambda x, y: (x * y, y.abs(), x.cumsum(0), x > 0)\n"
                  "out = [A(f, (x, y), check_forward_ad=True, fast_mode=fast) for fast in (True, False)], torch.autograd.gradgradcheck(lambda x: x.tanh(), (x,), check_fwd_over_rev=True)",
+    "lists": "with fw.dual_level():\n    x, y = dual(3) * 1, dual(2, seed=1) * 1\n    torch._foreach_mul_([x, y], 3)\n    torch._foreach_add_([x, y], [dual(3, seed=2), dual(2, seed=3)])\n"
+             "    out = both(x), both(y), [both(each) for each in torch._foreach_exp([x, y])]",
+    "products": "with fw.dual_level():\n    a, b, v = dual(3, 3), dual(3, 3, seed=1), dual(3, seed=2)\n    c = dual(3, 3, dtype=torch.complex128)\n"
+                "    out = [both(each) for each in (a @ b, a.mv(v), v.dot(v), torch.addmm(a, a, b, beta=2, alpha=3), torch.addmv(v, a, v, alpha=2), c @ c.mH, "
+                "torch.baddbmm(a[None], a[None], b[None]), torch.addmm(randn(3, 3), randn(3, 3), b), torch.addmm(c, c, c, alpha=2j), torch.outer(v, v))]",
+    "convolutions": "F = torch.nn.functional\nwith fw.dual_level():\n    x, w, b = dual(2, 3, 5), dual(4, 3, 2, seed=1), dual(4, seed=2)\n    plain = randn(2, 3, 5), randn(4, 3, 2), randn(4)\n"
+                    "    out = [both(each) for each in (F.conv1d(x, w, b), F.conv1d(plain[0], w), F.conv1d(*plain[:2], b), F.conv1d(x[0], w, b), "
+                    "F.conv_transpose1d(x, dual(3, 4, 2, seed=3), b), F.conv1d(x, dual(6, 1, 2), groups=3), F.conv1d(plain[0][0], plain[1], b))]",
+    "normalisation": "F = torch.nn.functional\nwith fw.dual_level():\n    x, w, b = dual(4, 3), dual(3, seed=1), dual(3, seed=2)\n    mean, var = randn(3), randn(3).square()\n"
+                     "    out = [both(each) for each in (F.layer_norm(x, (3,), w, b), F.layer_norm(randn(4, 3), (3,), w), F.batch_norm(x, mean, var, w, b), "
+                     "F.batch_norm(x, mean.clone(), var.clone(), w, b, training=True), F.rms_norm(x, (3,), w), F.group_norm(x[None].mT, 3, w, b))], fw.unpack_dual(mean).tangent",
+    "norms": "with fw.dual_level():\n    x = dual(3, 4)\n    out = [both(x.norm(p, dim=d, keepdim=k)) for p in (0, 0.5, 1, 1.5, 2, 3, float('inf')) for d in (0, (0, 1)) for k in (True, False)]",
     "leaves nothing behind": "x = randn(3)\nfunc.jvp(torch.sin, (x,), (x,))\nout = fw._current_level, x",
 }
 ERRORS = [
@@ -274,6 +286,24 @@ def test_a_result_has_a_tangent_of_its_own():
         t = torch.ones(3)
         torch.func.jvp(lambda y: make(y).mul_(7), (torch.ones(3),), (t,))  # noqa: B023
         assert t.tolist() == [1, 1, 1]
+
+
+def test_second_tangents_of_what_keeps_statistics():
+    """Against differences: PyTorch leaves out what goes through the statistics that these operators keep."""
+    torch = kindling
+    functional = torch.nn.functional
+    torch.manual_seed(0)
+    x, d = torch.randn(4, 3, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
+    w = torch.randn(3, dtype=torch.float64)
+    for f in (lambda x: functional.layer_norm(x, (3,), w), lambda x: functional.rms_norm(x, (3,), w), lambda x: x.log_softmax(1), lambda x: x.softmax(0),
+              lambda x: functional.batch_norm(x, None, None, w, training=True), lambda x: functional.group_norm(x[None].mT, 3), lambda x: x.norm(dim=1),
+              lambda x: torch.linalg.solve(x[:3], x[3]), lambda x: torch.linalg.slogdet(x[:3])[1], lambda x: x.logcumsumexp(0)):
+        first = lambda x: torch.func.jvp(f, (x,), (x.sin(),))[1]      # noqa: E731, B023
+        second = torch.func.jvp(first, (x,), (d,))[1]
+        assert torch.allclose(second, (first(x + 1e-6 * d) - first(x - 1e-6 * d)) / 2e-6, 1e-6, 1e-7)
+        weight = torch.randn_like(second)
+        gradient = torch.func.grad(lambda x: (first(x) * weight).sum())(x)      # noqa: B023
+        assert torch.allclose((gradient * d).sum(), (second * weight).sum())
 
 
 def test_running_statistics_carry_no_tangent():
