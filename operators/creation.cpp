@@ -77,11 +77,6 @@ void clear(const Tensor& tensor) {
     else copy_into(tensor, wrap_number(Scalar(0)));
 }
 
-Tensor zeroed(Tensor fresh) {
-    clear(fresh);
-    return fresh;
-}
-
 /// start, start + step, ...: a loop over the index of a vector, in doubles for floating numbers (as torch: in the accumulate type).
 template <class T> void gives_range(KernelCall& call, int64_t count, DType dtype, const std::optional<Device>& device, T start, T step) {
     gives_fresh(call, Sizes{count}, dtype, device);
@@ -179,6 +174,27 @@ DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c
     bool whole = real(a) && real(b) && real(c);
     return whole ? DType::Int64 : default_dtype();
 }
+
+void unit_matrix(KernelCall& call, int64_t n, int64_t m, DType dtype, const std::optional<Device>& device) {
+    KINDLING_CHECK(Runtime, n >= 0, "n must be greater or equal to 0, got %ld", n);
+    KINDLING_CHECK(Runtime, m >= 0, "m must be greater or equal to 0, got %ld", m);
+    gives_fresh(call, {n, m}, dtype, device).zeroed();
+    call.reads(ones({}, or_default(dtype)));
+}
+constexpr auto ones_on_diagonal = [](const Array& one, const Array& result) {
+    const int64_t count = std::min(result.size(0), result.size(1)), step = result.stride(0) + result.stride(1);
+    auto fill = [&]<class T>(T) {
+        const T unit = *one.data_ptr<T>();
+        for (int64_t i = 0; i < count; i++) result.data_ptr<T>()[i * step] = unit;
+    };
+    switch (result.element_size()) {
+        case 1: return fill(uint8_t{});
+        case 2: return fill(uint16_t{});
+        case 4: return fill(uint32_t{});
+        case 8: return fill(uint64_t{});
+        default: return fill(std::complex<double>{});
+    }
+};
 
 }  // namespace
 }  // namespace kindling
@@ -415,22 +431,11 @@ OPERATORS(creation) {
     });
     declare("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("The unit matrix"), takes_float8(), not_differentiable(),
-        kernel([](int64_t n, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            KINDLING_CHECK(Runtime, n >= 0, "n must be greater or equal to 0, got %ld", n);
-            Tensor result = zeroed(make_tensor({n, n}, or_default(dtype), or_default(device)));
-            filled(diagonal(result), 1);
-            return result;
-        }),
+        kernel([](KernelCall& call, int64_t n, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) { unit_matrix(call, n, n, dtype, device); }, ones_on_diagonal),
     });
     declare("eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("n rows and m columns, ones on the diagonal"), not_differentiable(),
-        kernel([](int64_t n, int64_t m, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            KINDLING_CHECK(Runtime, n >= 0, "n must be greater or equal to 0, got %ld", n);
-            KINDLING_CHECK(Runtime, m >= 0, "m must be greater or equal to 0, got %ld", m);
-            Tensor result = zeroed(make_tensor({n, m}, or_default(dtype), or_default(device)));
-            filled(diagonal(result), 1);
-            return result;
-        }),
+        kernel([](KernelCall& call, int64_t n, int64_t m, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) { unit_matrix(call, n, m, dtype, device); }, ones_on_diagonal),
     });
     declare("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {
         doc("One number everywhere, in place"), takes_float8(), in(space::Torch | space::Method),
