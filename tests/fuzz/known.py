@@ -944,6 +944,7 @@ KNOWN = [
     Known(r"trapz\.dx", r"^TypeError there, an answer here", r"dx=complex", r"^an answer", "As trapezoid's dx, a number of any kind.", "as `dx` of `trapz`"),
     Known(r"normal\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "There is nothing to draw.", "of empty and of meta tensors is refused", no_elements),
     Known(r"to\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Cannot access accelerator", "In PyTorch's schemas a dtype is an integer, and it asks no one what stands for it.", "a dtype where a number belongs", lambda kind, theirs, ours, call: bool(re.search(r">, \d+[,)]", call))),
+    Known(r"to\.\w+|contiguous\.\w+", r"^result: shares", r"^an answer", r"^an answer", "By the stride of one element, which leads nowhere.", "The stride of a dimension of one element", lambda kind, theirs, ours, call: "_format" in call and bool(re.search(r"<\w+ \[([^]]*, )?1[,\]]", call))),
     Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
     Known(r"norm\.\w+", r"^AttributeError there, TypeError here", r"object has no attribute 'layout'", r"len\(\) of a 0-d", "The call has two faults.", "wrong in two ways"),
     Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),
