@@ -562,7 +562,7 @@ OPERATORS(factorizations) {
             KINDLING_CHECK(Runtime, other.size(side) == self.size(-2), "torch.ormqr: other.shape[%ld] must be equal to input.shape[-2]", side);
             KINDLING_CHECK(Runtime, self.dim() - tau.dim() == 1, "torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to %ld and input.ndim is equal to %ld", tau.dim(), self.dim());
             KINDLING_CHECK(Runtime, self.dim() == other.dim(), "torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim equal to %ld and input.ndim is equal to %ld", other.dim(), self.dim());
-            KINDLING_CHECK(Runtime, tau.size(-1) <= self.size(-1), "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1])");
+            KINDLING_CHECK(Runtime, tau.size(-1) == std::min(other.size(side), self.size(-1)), "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[%ld], input.shape[-1])", side);
             KINDLING_CHECK(Runtime, batch_of(tau, 1) == batch_of(self), "torch.ormqr: Expected batch dimensions of tau to be equal to input.shape[:-2], but got %s", str(batch_of(tau, 1)).c_str());
             KINDLING_CHECK(Runtime, batch_of(other) == batch_of(self), "torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got %s", str(batch_of(other)).c_str());
             KINDLING_CHECK(Runtime, tau.dtype() == self.dtype(), "torch.ormqr: Expected input and tau to have the same dtype, but input has dtype %s and tau has dtype %s", scalar_type_name(self.dtype()), scalar_type_name(tau.dtype()));

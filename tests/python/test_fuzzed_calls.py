@@ -202,6 +202,9 @@ t.logspace(0, 1, 3, dtype=t.bool)
 t.ops.aten.max_unpool3d(t.ones(1, 2, 2, 2), t.zeros(1, 2, 2, 2, dtype=t.int64), [3, 3, 3], [1, 1], [0, 0, 0])
 t.ops.aten.max_unpool3d(t.ones(1, 2, 2, 2), t.zeros(1, 2, 2, 2, dtype=t.int64), [3, 3, 3], [0, 1, 1], [0, 0, 0])
 t.ops.aten.max_unpool3d(t.ones(1, 2, 2, 2), t.zeros(1, 2, 2, 2, dtype=t.int64), [3, 3, 3], [1, 1, 1], [])
+t.ormqr(t.ones(3, 2), t.ones(1), t.ones(3, 4))
+t.ormqr(t.ones(2, 2), t.ones(0), t.ones(2, 0))
+t.ormqr(t.ones(3, 2), t.ones(1), t.ones(4, 3), False)
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
@@ -358,6 +361,8 @@ t.cross(t.arange(144.0).view(3, 4, 4, 3).permute(0, 3, 1, 2), t.ones(3, 3, 4, 4)
 t.pixel_unshuffle(t.ones(0, 0, 0, 0), 2**40)
 t.prod(t.ones(2, 3, dtype=t.complex64, requires_grad=True) * (1 + 2j), dtype=t.float32)
 t.prod(t.ones(2, 3, dtype=t.complex64, requires_grad=True) * (1 + 2j), 1, dtype=t.float64)
+t._foreach_powsum([t.ones(3, dtype=t.bool)], dtype=t.complex64)
+t.ormqr(t.ones(3, 2), t.zeros(2), t.ones(3, 4))
 """
 
 
