@@ -105,7 +105,7 @@ void run_step(const Expression& expression, TensorList tensors, int written_coun
 
 /// False when the gradients overflowed and the step is to be left out. Takes the scale out of the gradients.
 bool unscale(TensorList grads, const Tensor& grad_scale, const Tensor& found_inf) {
-    if (found_inf.defined() && found_inf.item<double>() != 0) return false;
+    if (found_inf.defined() && found_inf.item<double>() == 1) return false;   // a flag, as PyTorch reads it
     if (grad_scale.defined())
         for (const Tensor& grad : grads) div_(grad, grad_scale);
     return true;

@@ -593,7 +593,8 @@ OPERATORS(losses) {
                 Tensor squares = add(add(mul(matmul(x1, transpose(x2, -2, -1)), number(-2)), a), transpose(b, -2, -1));
                 return _sqrt_at_zero(clamp_min(squares, Scalar(0)));
             }
-            return row_norms(sub(unsqueeze(x1, -2), unsqueeze(to(x2, x1.dtype()), -3)), p);
+            Tensor difference = sub(unsqueeze(x1, -2), unsqueeze(to(x2, x1.dtype()), -3));
+            return x1.size(-1) ? row_norms(difference, p) : sum(difference, IntList({-1}));   // of nothing: 0, whatever the norm
         }),
     });
     declare("_sqrt_at_zero(Tensor self) -> Tensor", {

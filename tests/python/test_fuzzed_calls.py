@@ -363,6 +363,8 @@ t.prod(t.ones(2, 3, dtype=t.complex64, requires_grad=True) * (1 + 2j), dtype=t.f
 t.prod(t.ones(2, 3, dtype=t.complex64, requires_grad=True) * (1 + 2j), 1, dtype=t.float64)
 t._foreach_powsum([t.ones(3, dtype=t.bool)], dtype=t.complex64)
 t.ormqr(t.ones(3, 2), t.zeros(2), t.ones(3, 4))
+t.cdist(t.ones(3, 0, requires_grad=True), t.ones(2, 0), float("inf"))
+t.cdist(t.ones(3, 0), t.ones(0, 0), 3)
 """
 
 
