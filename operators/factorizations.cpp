@@ -256,6 +256,24 @@ ReflectorGradients reflector_gradients(const Tensor& input, const Tensor& tau, c
     return result;
 }
 
+/// Makes a matrix Hermitian of which one triangle is given.
+void mirror(const Array& of, void* matrix, bool upper) {
+    const int64_t n = of.size(-1);
+    auto fill = [&]<class T>(T* at, auto conjugate) {
+        for (int64_t column = 0; column < n; column++)
+            for (int64_t row = 0; row < column; row++) {
+                T &above = at[column * n + row], &below = at[row * n + column];
+                upper ? below = conjugate(above) : above = conjugate(below);
+            }
+    };
+    switch (of.dtype()) {
+        case DType::Float32: return fill(static_cast<float*>(matrix), [](float x) { return x; });
+        case DType::Float64: return fill(static_cast<double*>(matrix), [](double x) { return x; });
+        case DType::Complex64: return fill(static_cast<std::complex<float>*>(matrix), [](std::complex<float> x) { return std::conj(x); });
+        default: return fill(static_cast<std::complex<double>*>(matrix), [](std::complex<double> x) { return std::conj(x); });
+    }
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -299,18 +317,19 @@ OPERATORS(factorizations) {
     });
     declare("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", {
         doc("The inverse of the matrix whose Cholesky factor is given"), raises_by_value(), out_castable(), flags(trait::AutocastFloat),
-        kernel([](const Tensor& self, bool upper) {
+        kernel([](KernelCall& call, const Tensor& self, bool upper) {
             need_square(self, "cholesky_inverse");
             need_kernel(self, "cholesky_inverse_out_cpu");
-            Tensor X = by_columns(self);
-            if (X.is_meta() || !X.numel()) return X;
-            int64_t n = X.size(-1), count = count_of(X);
-            Tensor info = zeros(batch_of(X), DType::Int32);
-            for (int64_t i = 0; i < count; i++) info.data_ptr<int32_t>()[i] = lapack::potri(X.dtype(), upper ? 'U' : 'L', n, matrix_at(X, i), n);
-            raise_on(info, "cholesky_inverse", Failure::Singular);
-            Tensor half = upper ? triu(X) : tril(X);   // LAPACK writes one triangle
-            copy_into(X, resolve_lazy_bits(contiguous(add(half, H(upper ? triu(X, 1) : tril(X, -1))))));
-            return X;
+            call.gives_copy(self).by_columns();
+            call.needs_workspace(self.numel() ? count_of(self) * static_cast<int64_t>(sizeof(int32_t)) : 0);
+            call.costs(self.numel() * self.size(-1));
+            return upper;
+        }, [](bool upper, const Array& X, Workspace room) {
+            const int64_t n = X.size(-1), count = count_of(X);
+            auto* infos = room.as<int32_t>();
+            for (int64_t i = 0; i < count; i++) infos[i] = lapack::potri(X.dtype(), upper ? 'U' : 'L', n, matrix_at(X, i), n);
+            raise_on(infos, count, X.dim() > 2, "cholesky_inverse", Failure::Singular);
+            for (int64_t i = 0; i < count; i++) mirror(X, matrix_at(X, i), upper);   // LAPACK writes one triangle
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self, bool upper, Tensor result) {
             Tensor inner = matmul(result, matmul(add(grad, H(grad)), result));
