@@ -181,6 +181,7 @@ static void apply_jvp(ContextObject* context, PyObject* args, PyObject* raw, PyO
     levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
     for (uint64_t level : levels) {
         Object tangents(checked(PyTuple_New(count)));
+        std::vector<uint32_t> versions(static_cast<size_t>(count));
         for (Py_ssize_t i = 0; i < count; i++) {
             PyObject* item = PyTuple_GET_ITEM(args, i);
             Tensor tangent = python::is_tensor(item) ? tangent_of(impl_of(item), level) : Tensor();
@@ -189,6 +190,7 @@ static void apply_jvp(ContextObject* context, PyObject* args, PyObject* raw, PyO
                 const TensorImpl* impl = impl_of(item);
                 tangent = tape::zeros(impl->sizes(), impl->dtype, impl->device);
             }
+            if (tangent.defined()) versions[static_cast<size_t>(i)] = tangent.version();
             PyTuple_SET_ITEM(tangents.get(), i, tangent.defined() ? checked(wrap(tangent)) : Py_NewRef(Py_None));
         }
         Object result;
@@ -208,7 +210,9 @@ static void apply_jvp(ContextObject* context, PyObject* args, PyObject* raw, PyO
                 fail(ErrorKind::Runtime, "Function's jvp returned a gradient at position %zd, but  the corresponding forward output is not a differentiable "
                      "Tensor.You should return None at that position instead.", o);
             if (contains(args, item) && contains(context->dirty_tensors, item)) {
-                KINDLING_CHECK(Runtime, tangent_of(impl_of(item), level).is_same(tensor_of(given)),
+                Py_ssize_t place = 0;
+                while (PyTuple_GET_ITEM(args, place) != item) place++;
+                KINDLING_CHECK(Runtime, tangent_of(impl_of(item), level).is_same(tensor_of(given)) && tensor_of(given).version() != versions[static_cast<size_t>(place)],
                                "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
                                "inplace, then the jvp function must modify the corresponding gradient inplace.");
                 continue;

@@ -124,6 +124,7 @@ OF_FUNCTIONS = {
     "there is none": "out = both(NoJvp.apply(dual(3)))",
     "in place": "x = dual(3) * 1\nout = both(InPlace.apply(x)), both(x)",
     "in place, tangent not": "InPlace.good = False\nx = dual(3) * 1\nout = both(InPlace.apply(x)), both(x)",
+    "in place, tangent not written to": "class Lazy(InPlace):\n    @staticmethod\n    def jvp(ctx, t):\n        return t\nout = both(Lazy.apply(dual(3) * 1))",
     "a view": "x = dual(3) * 1\ny = View.apply(x)\nout = both(y)",
     "a view, tangent not": "View.good = False\nout = both(View.apply(dual(3)))",
     "several": "x, y, z = Two.apply(dual(3), randn(3))\nout = both(x), both(y), both(z)",
