@@ -21,7 +21,7 @@ COMPLAINTS = [
     ("an option", r"requires the return_complex"),
     ("a start", r"start out of range"),
     ("a padding", r"Padding size \d+ is not supported"),
-    ("the call", r"expected at most \d|argument '.*' (\(position \d+\) )?must be|Expected a value of type|unexpected keyword argument|Unknown keyword|"
+    ("the call", r"expected at most \d|failed to unpack|argument '.*' (\(position \d+\) )?must be|Expected a value of type|unexpected keyword argument|Unknown keyword|"
                  r"invalid combination of arguments|is missing value for argument|missing \d+ required|match any schema|but expected one of|expected Tensor as element|invalid data type '(str|bytes)'|"
                  r"positional argument|takes no keyword arguments|Overflow when unpacking|can't convert negative int|int too (big|large)|has no attribute|object is not|object of type|got multiple values|len\(\) of a 0-d|"
                  r"does not accept|must be real number|cannot be interpreted as|can't assign|Could not infer dtype|in refs|invalid literal|"
@@ -952,6 +952,8 @@ KNOWN = [
     Known(r"hardtanh_backward\.\w+", r"^NotImplementedError there, an answer here", r"not implemented for 'Complex", r"^an answer", "A complex number without an imaginary part.", "More has a derivative than in PyTorch"),
     Known(r"upsample_\w+\.\w+", r"^(result|gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Infinity times a weight of 0, of a scale that contradicts the sizes.", "of infinities and NaN differ", not_finite),
     Known(r"(special_)?logsumexp\.\w+", r"^result: shape$", r"^an answer", r"^an answer", "PyTorch's function for it keeps the dimensions.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"repeat_interleave\.\w+", r"^(RuntimeError there, an answer here|an answer there, RuntimeError here|result: (value|shape))", r"", r"", "PyTorch reads an index that is lazily negated without its sign.", "an index that is lazily negated", negated_index),
+    Known(r"detach_copy\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
     Known(r"norm\.\w+", r"^AttributeError there, TypeError here", r"object has no attribute 'layout'", r"len\(\) of a 0-d", "The call has two faults.", "wrong in two ways"),
     Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),

@@ -205,6 +205,7 @@ t.ops.aten.max_unpool3d(t.ones(1, 2, 2, 2), t.zeros(1, 2, 2, 2, dtype=t.int64), 
 t.ormqr(t.ones(3, 2), t.ones(1), t.ones(3, 4))
 t.ormqr(t.ones(2, 2), t.ones(0), t.ones(2, 0))
 t.ormqr(t.ones(3, 2), t.ones(1), t.ones(4, 3), False)
+t.triu_indices(2**40, 2**40, 0)
 """
 # What is right, and was refused or came out otherwise.
 ANSWERED = """
@@ -365,6 +366,9 @@ t._foreach_powsum([t.ones(3, dtype=t.bool)], dtype=t.complex64)
 t.ormqr(t.ones(3, 2), t.zeros(2), t.ones(3, 4))
 t.cdist(t.ones(3, 0, requires_grad=True), t.ones(2, 0), float("inf"))
 t.cdist(t.ones(3, 0), t.ones(0, 0), 3)
+t.triu_indices(2**62, 4, 0)
+t.tril_indices(4, 2**62, 0)
+t.tril_indices(2**62, 4, 3 - 2**62)
 """
 
 
