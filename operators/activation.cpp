@@ -221,7 +221,7 @@ OPERATORS(activation) {
     declare("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", {
         doc("The gradient through hardswish"), out_same(), takes(kind::Floats), in(space::Nn | space::Hidden), no_inplace(),
         pointwise([](auto grad, auto x) {
-            return where(x <= like(x, -3), zero_like(grad), where(x < like(x, 3), grad * (x / like(x, 3) + like(x, 0.5)), grad));
+            return where(x <= like(x, -3), zero_like(grad), where(x < like(x, 3), grad * (max(x, like(x, -3)) / like(x, 3) + like(x, 0.5)), grad));   // infinity would make NaN of the derivative
         }),
     });
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {

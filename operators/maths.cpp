@@ -1,4 +1,5 @@
 // operators/maths.cpp: functions of one number (and a few of two).
+#include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
 
@@ -115,6 +116,13 @@ OPERATORS(maths) {
             return where(x < like(x, -1), log(erfcx(-t) * like(x, 0.5)) - t * t, log1p(-(erfc(t) * like(x, 0.5))));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self) {
+            auto number = [](double value) { return wrap_number(Scalar(value)); };
+            if (thread_state.grad_mode) {   // to be differentiated again: erfcx is infinite far above 0, and its slope would be NaN
+                Tensor low = clamp_max(self, Scalar(1)), high = clamp_min(self, Scalar(1));
+                Tensor below = div(number(0.79788456080286535588), special_erfcx(mul(low, number(-0.70710678118654752440))));
+                Tensor above = div(mul(exp(mul(mul(high, high), number(-0.5))), number(0.39894228040143267794)), special_ndtr(high));
+                return mul(grad, where(lt(self, Scalar(1)), below, above));
+            }
             Tensor t = mul(self, wrap_number(Scalar(-0.70710678118654752440)));
             return div(mul(grad, wrap_number(Scalar(0.79788456080286535588))), special_erfcx(t));
         }),

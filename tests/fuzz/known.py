@@ -954,6 +954,8 @@ KNOWN = [
     Known(r"(special_)?logsumexp\.\w+", r"^result: shape$", r"^an answer", r"^an answer", "PyTorch's function for it keeps the dimensions.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"repeat_interleave\.\w+", r"^(RuntimeError there, an answer here|an answer there, RuntimeError here|result: (value|shape))", r"", r"", "PyTorch reads an index that is lazily negated without its sign.", "an index that is lazily negated", negated_index),
     Known(r"detach_copy\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"cov\.\w+", r"^RuntimeError there, an answer here", r"Inplace update to inference tensor", r"^an answer", "PyTorch subtracts the mean of a single number from that number itself.", "`cov` of a number without dimensions"),
+    Known(r"_?unique2?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "The inverse among several NaN.", "inverse among nan", holds_nan),
     Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
     Known(r"norm\.\w+", r"^AttributeError there, TypeError here", r"object has no attribute 'layout'", r"len\(\) of a 0-d", "The call has two faults.", "wrong in two ways"),
     Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),

@@ -557,3 +557,19 @@ def test_numbers_that_do_not_fit_into_a_part(dtype, value, item):
             return "refused"
         return x.tolist()
     assert written(kindling) == written(torch)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_far_out_are_no_nan(dtype):
+    """Of second derivatives, where a part that is not taken is infinite."""
+    places = [-40.0, -8.0, -1.0, 0.0, 0.5, 1.5, 8.0, 90.0, 1000.0]
+    x = kindling.tensor(places, dtype=getattr(kindling, dtype), requires_grad=True)
+    (slope,) = kindling.autograd.grad(kindling.special.log_ndtr(x).sum(), x, create_graph=True)
+    (second,) = kindling.autograd.grad(slope.sum(), x)
+    wide = torch.tensor(places, dtype=torch.float64)
+    ratio = (2 / torch.pi) ** 0.5 / torch.special.erfcx(-wide / 2 ** 0.5)      # phi / Phi
+    assert slope.tolist() == pytest.approx(ratio.tolist(), rel=1e-4)
+    assert second.tolist() == pytest.approx((-ratio * (ratio + wide)).tolist(), rel=0.05, abs=1e-3)
+    for t in (torch, kindling):
+        x, g = t.tensor([float("-inf"), -5.0], requires_grad=True), t.ones(2, requires_grad=True)
+        assert t.autograd.grad(t.ops.aten.hardswish_backward(g, x).sum(), g)[0].tolist() == [0, 0]
