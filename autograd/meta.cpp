@@ -56,7 +56,7 @@ bool is_leaf(TensorImpl* impl) { return !grad_fn(impl); }
 /// is_leaf without bringing a view up to date, where torch does not either.
 static bool never_recorded(const TensorImpl* impl) { return !impl->autograd || !impl->autograd->grad_fn; }
 
-[[noreturn]] static void fail_view_written(TensorImpl* impl, bool indirectly);
+[[noreturn, gnu::cold]] static void fail_view_written(TensorImpl* impl, bool indirectly);
 
 Ref<GradNode> grad_fn(TensorImpl* impl) {
     TensorImpl* base = impl->base;
@@ -227,7 +227,7 @@ Tensor detached(const Tensor& tensor, bool own_version) {
     return Tensor(std::move(impl));
 }
 
-void detach_in_place(const Tensor& tensor) {
+[[gnu::cold]] void detach_in_place(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
     KINDLING_CHECK(Runtime, !impl->base,
                    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -249,7 +249,7 @@ void detach_in_place(const Tensor& tensor) {
     meta.output = 0;
 }
 
-void set_data(const Tensor& tensor, const Tensor& value) {
+[[gnu::cold]] void set_data(const Tensor& tensor, const Tensor& value) {
     TensorImpl *to = tensor.impl(), *from = value.impl();
     if (to == from) return;
     auto kind = [](Layout layout) { return layout > Layout::Sparse && layout < Layout::Jagged ? Layout::SparseCsr : layout; };
@@ -297,7 +297,7 @@ void set_requires_grad(const Tensor& tensor, bool value) {
     }
 }
 
-void retain_grad(const Tensor& tensor) {
+[[gnu::cold]] void retain_grad(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
     KINDLING_CHECK(Runtime, requires_grad(impl), "can't retain_grad on Tensor that has requires_grad=False");
     if (never_recorded(impl)) return;   // as torch: also of a view that was never asked for its history
@@ -308,7 +308,7 @@ void retain_grad(const Tensor& tensor) {
     meta.grad_fn->need_hooks().retains.push_back({&meta, meta.output});
 }
 
-Ref<GradHook> add_tensor_hook(const Tensor& tensor, Ref<GradHook> hook) {
+[[gnu::cold]] Ref<GradHook> add_tensor_hook(const Tensor& tensor, Ref<GradHook> hook) {
     TensorImpl* impl = tensor.impl();
     KINDLING_CHECK(Runtime, requires_grad(impl), "cannot register a hook on a tensor that doesn't require gradient");
     if (Ref<GradNode> node = grad_fn(impl)) {
@@ -338,7 +338,7 @@ unsigned Tensor::add_hook(Hook* hook) const {
     return number;
 }
 
-void Tensor::remove_hook(unsigned number) const {
+[[gnu::cold]] void Tensor::remove_hook(unsigned number) const {
     TensorImpl* tensor = impl();
     if (!number || !tensor->autograd) return;
     // What is taken out dies after the lock is given back: it may hold anything.
@@ -366,7 +366,7 @@ bool Tensor::retains_grad() const { return impl()->autograd && impl()->autograd-
 Tensor base_of(const Tensor& tensor) { return tensor.impl()->base ? Tensor::share(tensor.impl()->base) : Tensor(); }
 
 /// The name of a dtype's C++ type, which torch's text has here.
-static const char* type_name(DType dtype) {
+[[gnu::cold]] static const char* type_name(DType dtype) {
     switch (dtype) {
         case DType::UInt8: return "unsigned char";
         case DType::Int8: return "signed char";
@@ -384,7 +384,7 @@ static const char* type_name(DType dtype) {
     }
 }
 
-void check_grad(const TensorImpl* impl, const Tensor& grad) {
+[[gnu::cold]] void check_grad(const TensorImpl* impl, const Tensor& grad) {
     KINDLING_CHECK(Runtime, grad.impl() != impl, "can't assign Variable as its own grad");
     const AutogradMeta* meta = impl->autograd;
     DType wanted = meta && meta->grad_dtype_set ? meta->grad_dtype : impl->dtype;
