@@ -4,6 +4,7 @@
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "autograd/saved.h"
+#include "core/batch.h"
 
 namespace kindling {
 
@@ -98,7 +99,7 @@ void CopySlices::apply(Backward& b) {
     Tensor whole;
     {
         Exclude quiet(b.differentiable ? 0u : static_cast<uint32_t>(key::Autograd));
-        whole = make_tensor(base_sizes, base_strides, grad.dtype(), grad.device());
+        whole = make_tensor_like(grad, base_sizes, base_strides);
         tape::copy_(whole, grad);
         grad.reset();
     }

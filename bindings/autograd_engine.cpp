@@ -265,23 +265,12 @@ static PyObject* with_tangents(PyObject*, PyObject* args) {
         return wrap(fresh);
     });
 }
-/// The tensor without its graph, but with its tangents.
-static PyObject* without_graph(PyObject*, PyObject* tensor) {
-    if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, not %s", Py_TYPE(tensor)->tp_name);
-    return guarded([&] {
-        Tensor copy = detached(tensor_of(tensor));
-        share_tangents(copy.impl(), impl_of(tensor));
-        return wrap(copy);
-    });
-}
-
 static PyMethodDef functions[] = {
     {"_enter_dual_level", enter_level, METH_NOARGS, nullptr},
     {"_exit_dual_level", exit_level, METH_O, nullptr},
     {"_make_dual", make_dual_method, METH_VARARGS, nullptr},
     {"_tangent", tangent_method, METH_VARARGS, nullptr},
     {"_primal", primal_method, METH_VARARGS, nullptr},
-    {"_without_graph", without_graph, METH_O, nullptr},
     {"_tangents", tangents_method, METH_O, nullptr},
     {"_with_tangents", with_tangents, METH_VARARGS, nullptr},
     {"_run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(run_backward_method)), METH_VARARGS | METH_KEYWORDS, nullptr},

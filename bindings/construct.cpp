@@ -264,6 +264,7 @@ static PyObject* holder_interface(PyObject* self, void*) {
 
 PyObject* numpy_of_tensor(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
+    KINDLING_CHECK(Runtime, !(impl->key & key::Wrapped), "Cannot access data pointer of Tensor that doesn't have storage: vmap maps over it");
     KINDLING_CHECK(Runtime, !(impl->key & key::Dispatch), ".numpy() is not supported for tensor subclasses.");
     KINDLING_CHECK(Type, impl->layout == Layout::Strided, "can't convert %s layout tensor to numpy. Use Tensor.to_dense() first.", layout_word(impl->layout));
     KINDLING_CHECK(Type, !impl->is_meta() && impl->device.type == DeviceType::CPU, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy "

@@ -51,7 +51,7 @@ METHOD(element_size) { NO_ARGUMENTS("element_size") return PyLong_FromSize_t(ite
 METHOD(data_ptr) {
     NO_ARGUMENTS("data_ptr")
     TensorImpl* impl = impl_of(self);
-    if (impl->key & key::Layout) fail(ErrorKind::Runtime, "Cannot access data pointer of Tensor that doesn't have storage");
+    if (impl->key & (key::Layout | key::Wrapped)) fail(ErrorKind::Runtime, "Cannot access data pointer of Tensor that doesn't have storage");
     bool memory = impl->storage && impl->storage->data && impl->numel;
     return PyLong_FromVoidPtr(memory ? impl->data() : nullptr);
 }

@@ -1,4 +1,5 @@
 // bindings/tensor_numbers.cpp: arithmetic and comparison operators of Tensor: a + b calls aten::add.Tensor directly.
+#include "core/batch.h"
 #include "bindings/tensor.h"
 #include "core/shape.h"
 
@@ -272,6 +273,9 @@ static int nb_bool(PyObject* self) {
         TensorImpl* impl = impl_of(self);
         KINDLING_CHECK(Runtime, impl->numel <= 1, "Boolean value of Tensor with more than one value is ambiguous");
         KINDLING_CHECK(Runtime, impl->numel == 1, "Boolean value of Tensor with no values is ambiguous");
+        const Batch* batch = batch_behind(impl);
+        KINDLING_CHECK(Runtime, !batch || !batch->batched, "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
+                       "please shout over at https://github.com/pytorch/functorch/issues/257 .");
         return tensor_of(self).item_scalar().to_bool() ? 1 : 0;
     });
 }

@@ -163,7 +163,7 @@ static int tensor_clear(PyObject* self) {
 
 Tensor shallow_copy(const Tensor& tensor) {
     TensorImpl* from = tensor.impl();
-    if (from->key & key::Layout) return ::kindling::detached(tensor);   // autograd's
+    if (from->key & (key::Layout | key::Wrapped)) return ::kindling::detached(tensor);   // autograd's
     Tensor copy = make_tensor(Ref<Storage>::share(from->storage), from->offset, tensor.sizes(), tensor.strides(), from->dtype);
     TensorImpl* impl = copy.impl();
     impl->key |= from->key & (key::Conj | key::Neg | key::Meta | key::Layout | key::Private);

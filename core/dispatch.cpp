@@ -1,4 +1,5 @@
 // core/dispatch.cpp: the layers of a call, and the boxing of arguments of generated C++ functions.
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "core/profile.h"
 
@@ -133,6 +134,11 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);
     if (word & key::Layout && (op.composite || !(word & (key::Dispatch | key::Mode))) && call_sparse_parts(op, arguments, results)) return;
+    if (word & key::Wrapped) [[unlikely]] {
+        // What is recorded below the newest level is a constant there.
+        if (word & (key::Autograd | key::Dual) && call_lifted(op, arguments, results)) return;
+        if (op.composite && call_batched(op, arguments, results)) return;
+    }
     if (op.composite) return op.kernel(op, arguments, results);
     if (word & key::Dual && call_forward(op, arguments, results)) return;
     if (word & key::Autograd) {
@@ -141,6 +147,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
         if (thread_state.grad_mode && !thread_state.inference_mode) return call_autograd(op, arguments, results);
         word &= ~static_cast<uint32_t>(key::Autograd);
     }
+    if (word & key::Wrapped && call_batched(op, arguments, results)) return;
     if (word & (key::Dispatch | key::Mode)) return call_python_dispatch(op, arguments, results);
     if ((word & (key::Conj | key::Neg)) && op.body != Body::View && !(op.has(trait::KeepsConj) && op.functional == &op))
         return call_resolved(op, arguments, results);

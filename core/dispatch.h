@@ -59,10 +59,12 @@ inline bool runs_plainly(std::initializer_list<const Tensor*> tensors) {
 
 /// autograd/: the highest level of forward mode at or below `cap` at which a tensor has a tangent, 0 if there is none.
 uint64_t level_of(TensorImpl* impl, uint64_t cap);
+bool is_followed_below(const Tensor& tensor);   // of a batched tensor: at some level below
 /// Whether the tape records what comes of a tensor, or forward mode follows it.
 inline bool is_followed(const Tensor& tensor) {
     if (!tensor.defined()) return false;
     uint32_t word = key_of(tensor.impl());
+    if (word & key::Wrapped && is_followed_below(tensor)) return true;
     return (thread_state.grad_mode && word & key::Autograd) || (word & key::Dual && level_of(tensor.impl(), thread_state.forward_cap));
 }
 

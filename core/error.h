@@ -11,6 +11,7 @@ namespace KINDLING_VISIBLE kindling {
 enum class ErrorKind : uint8_t {
     Runtime, Type, Value, Index, NotImplemented, Attribute, Overflow, Key,
     OutOfMemory,   // RuntimeError in Python
+    Mapped,        // RuntimeError in Python: not to be done to all slices of a vmap at once
     LinAlg,        // torch.linalg.LinAlgError
     Internal,      // our own fault: asks for a report
     Python,        // a Python exception is set already; the binding lets it through

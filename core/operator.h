@@ -61,7 +61,8 @@ enum class Promotion : uint8_t {
     TRAIT(TakesSparse)       /* its body knows sparse tensors */ \
     TRAIT(AutocastLower)     /* under autocast: in the autocast dtype (matmul, conv), */ \
     TRAIT(AutocastFloat)     /*   in float32 (losses), */ \
-    TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */
+    TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */ \
+    TRAIT(Broadcasts)        /* its tensors broadcast as those of a scalar body do, though it has none (copy_) */
 
 namespace trait {
 enum class Place : uint32_t {
@@ -168,6 +169,7 @@ struct Operator {
     Kernel otherwise = nullptr;          //   what runs where its rule declines
     LoopKind loop = LoopKind::None;
     uint8_t finish_arity = 0;
+    Kernel batch = nullptr;              // what it does to batched tensors, if that is written down (operators/batching.h)
     Kernel check = nullptr;              // of a scalar body: refuses combinations of dtypes and of kinds of numbers
     const Derivative* derivatives = nullptr;
     uint8_t derivative_count = 0;

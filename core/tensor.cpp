@@ -1,4 +1,5 @@
 // core/tensor.cpp: creation of tensors and views, resizing, reading of single elements.
+#include "core/batch.h"
 #include "core/tensor.h"
 
 #include <atomic>
@@ -108,8 +109,21 @@ void count_detached(TensorImpl* impl, const TensorImpl* from) {
 
 void fail_uncounted() { fail(ErrorKind::Runtime, "Inference tensors do not track version counter."); }
 
+void tie_view(TensorImpl* impl, TensorImpl* from) {
+    if (from->inference) return;
+    if (from->uncounted) [[unlikely]] fail_uncounted();
+    impl->base = from->base ? from->base : from;
+    impl->base->retain();
+    impl->is_view = true;
+    impl->view_version = from->version->load(std::memory_order_relaxed);
+    impl->creation = thread_state.inference_mode ? Creation::Inference
+                     : !thread_state.grad_mode   ? Creation::NoGrad
+                                                 : from->creation;
+}
+
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype) {
     TensorImpl* from = source.impl();
+    if (from->key & key::Wrapped) [[unlikely]] return view_batched(source, sizes, strides, offset, dtype);
     auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
     impl->dtype = dtype;
     impl->set_shape(sizes, strides);
@@ -121,16 +135,7 @@ Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t o
     from->storage->retain();
     impl->storage = from->storage;
     impl->share_version(from);
-    if (!from->inference) {
-        if (from->uncounted) [[unlikely]] fail_uncounted();
-        impl->base = from->base ? from->base : from;
-        impl->base->retain();
-        impl->is_view = true;
-        impl->view_version = from->version->load(std::memory_order_relaxed);
-        impl->creation = thread_state.inference_mode ? Creation::Inference
-                         : !thread_state.grad_mode   ? Creation::NoGrad
-                                                     : from->creation;
-    }
+    tie_view(impl.get(), from);
     return Tensor(std::move(impl));
 }
 
@@ -196,13 +201,14 @@ template <class T> static Scalar read(const void* data, bool negative) {
     else return Scalar(int64_t{value});
 }
 
-void fail_without_memory() {
+void fail_without_memory(const TensorImpl* tensor) {
+    if (tensor->key & key::Wrapped) fail_batched();
     fail(ErrorKind::Runtime, "The tensor has a non-zero number of elements, but its data is not allocated yet.");
 }
 
 Scalar Tensor::item_scalar() const {
     KINDLING_CHECK(Runtime, numel() == 1, "a Tensor with %ld elements cannot be converted to Scalar", numel());
-    if (impl_->key & (key::Dispatch | key::Layout) & ~thread_state.exclude) [[unlikely]] {   // what it wraps or owns has the number
+    if (impl_->key & (key::Dispatch | key::Layout | key::Wrapped) & ~thread_state.exclude) [[unlikely]] {   // what it wraps or owns has the number
         static constinit std::atomic<const Operator*> dense{nullptr};
         const Operator* op = dense.load(std::memory_order_acquire);
         if (!op) dense.store(op = find_operator("_local_scalar_dense", ""), std::memory_order_release);

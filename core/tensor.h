@@ -24,6 +24,9 @@ struct TensorOptions {
     bool requires_grad = false;
 };
 
+/// "Cannot access data pointer" of a tensor that vmap maps over.
+[[noreturn, gnu::cold]] void fail_batched();
+
 class Tensor {
 public:
     constexpr Tensor() = default;
@@ -58,8 +61,12 @@ public:
     Storage* storage() const { return impl_->storage; }
     uint32_t version() const { return impl_->version ? impl_->version->load() : 0; }
     void bump_version() const { if (impl_->version) impl_->version->fetch_add(1, std::memory_order_relaxed); }
-    void* data() const { return impl_->data(); }
-    template <class T> T* data_ptr() const { return static_cast<T*>(impl_->data()); }
+    /// RuntimeError of a batched tensor, which has no memory of its own.
+    void* data() const {
+        if (impl_->key & key::Wrapped) [[unlikely]] fail_batched();
+        return impl_->data();
+    }
+    template <class T> T* data_ptr() const { return static_cast<T*>(data()); }
     TensorOptions options() const { return {dtype(), device(), false}; }
 
     template <class T> T item() const { return item_scalar().to<T>(); }
@@ -127,6 +134,8 @@ Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device = 
 void count_detached(TensorImpl* impl, const TensorImpl* from);
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset);
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype);
+/// Makes `impl`, a fresh header, a differentiable view of what `from` looks into.
+void tie_view(TensorImpl* impl, TensorImpl* from);
 /// The same header as no view of anything: what operators give that make their result by way of a view of fresh memory.
 Tensor untied(Tensor view);
 /// Over memory given from outside.
@@ -139,8 +148,8 @@ void set_default_dtype(DType dtype);
 inline DType or_default(DType dtype) { return dtype == DType::None ? default_dtype() : dtype; }
 /// RuntimeError where a tensor's elements have no memory: of a storage that was resized to nothing, or what a Python subclass
 /// wraps.
-[[noreturn]] void fail_without_memory();
-inline void need_memory(const TensorImpl* tensor) { if (tensor->numel && !tensor->storage->data) [[unlikely]] fail_without_memory(); }
+[[noreturn, gnu::cold]] void fail_without_memory(const TensorImpl* tensor);
+inline void need_memory(const TensorImpl* tensor) { if (tensor->numel && !tensor->storage->data) [[unlikely]] fail_without_memory(tensor); }
 /// Of a tensor on a plug-in's device: the same values in host memory (core/private.cpp).
 Tensor host_copy(const Tensor& tensor);
 std::string str(const Tensor& tensor);                // "Tensor of float32 [2, 3]", for messages

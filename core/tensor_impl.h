@@ -20,7 +20,7 @@ enum : uint32_t {
     Layout = 1u << 6,          // not strided
     Private = 1u << 7,         // a plug-in device
     Deferred = 1u << 8,        // reserved: recording
-    Wrapped = 1u << 9,         // reserved: inside a transform level
+    Wrapped = 1u << 9,         // a batched tensor (core/batch.h); of a thread: vmap runs
     Autocast = 1u << 10,       // thread only
     Profile = 1u << 11,        // thread only: a profiler writes down what is called
     Made = 1u << 12,           // thread only: see MadeOn

@@ -9,6 +9,8 @@
 
 namespace KINDLING_VISIBLE kindling {
 
+struct BatchLevel;
+
 /// The thread's state. constinit and initial-exec: reading it is one instruction.
 struct ThreadState {
     uint32_t include = 0;        // key bits added to every call (active modes, autocast)
@@ -26,6 +28,7 @@ struct ThreadState {
     int dispatch_modes = 0;      // how many TorchDispatchModes are on the stack
     int function_modes = 0;
     int skip_torch_function = 0; // DisableTorchFunction(Subclass)
+    BatchLevel* levels = nullptr;    // the innermost vmap that is open (core/batch.h)
     TensorImpl* reusable = nullptr;  // an argument of the call to come whose memory a scalar body's result may take
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));

@@ -174,7 +174,8 @@ _FILES = {
                 "_sym_cos _sym_cosh _sym_sin _sym_sinh _sym_tan _sym_tanh _sym_asin _sym_acos _sym_atan _sym_log2",
     "_checks": "_check _check_with _check_index _check_value _check_type _check_not_implemented _check_is_size _check_tensor_all "
                "_check_tensor_all_with _as_tensor_fullprec _assert _assert_async _shape_as_tensor",
-    "_control": "vmap cond while_loop",
+    "_control": "cond while_loop",
+    "func._vmap": "vmap",
     "_devices": "Stream Event AcceleratorError get_device_module _register_device_module "
                 "_is_device_backend_autoload_enabled _import_device_backends",
     "_quantized": "quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize int_repr q_scale q_zero_point q_per_channel_scales "

@@ -205,6 +205,10 @@ def _add_suffixes(text, suffixes, indent, force_newline):
 
 def _str(self, *, tensor_contents=None):
     with torch.no_grad(), _C.DisableTorchFunctionSubclass():
+        batch = _C._batch_of(self)
+        if batch is not None:
+            below, depth, batched = batch
+            return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {_str(below).replace(chr(10), chr(10) + '    ')}\n)" if batched else _str(below)
         return _intern(self, tensor_contents)
 
 

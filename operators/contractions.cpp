@@ -1,4 +1,5 @@
 // operators/contractions.cpp: products over chosen dimensions, outer and cross products, covariance, and combinations.
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
@@ -157,7 +158,7 @@ OPERATORS(contractions) {
                 bool integral = !is_floating(weights.dtype()) && !weights.is_complex();
                 KINDLING_CHECK(Runtime, integral == whole, "cov(): expected %s to have %s dtype but got %s with %s dtype", which, whole ? "integral" : "floating point", which, scalar_type_name(weights.dtype()));
                 KINDLING_CHECK(Runtime, weights.numel() == observations, "cov(): expected %s to have the same numel as there are observations in the input but got %ld != %ld", which, weights.numel(), observations);
-                KINDLING_CHECK(Runtime, weights.numel() == 0 || ge(min(weights), Scalar(0)).item<bool>(), "cov(): %s cannot be negative", which);
+                KINDLING_CHECK(Runtime, weights.numel() == 0 || true_for_all(ge(weights, Scalar(0))), "cov(): %s cannot be negative", which);
             };
             if (fweights.defined()) { check(fweights, "fweights", true); w = fweights; }
             if (aweights.defined()) { check(aweights, "aweights", false); w = w.defined() ? mul(w, aweights) : aweights; }

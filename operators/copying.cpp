@@ -1,4 +1,5 @@
 // operators/copying.cpp: copies, conversions and what shares or resizes memory.
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
@@ -52,6 +53,7 @@ namespace kindling {
 Tensor clone_with_strides(const Tensor& self) {
     for (int64_t d = 0; d < self.dim(); d++)
         if (self.size(d) > 1 && self.stride(d) == 0) return clone(self);
+    if (batch_behind(self)) return clone(self);
     Tensor result = make_tensor({static_cast<int64_t>(self.storage()->bytes / self.element_size())}, self.dtype(), self.device());   // all of it: another view may reach there
     result.impl()->set_shape(self.sizes(), self.strides());
     result.impl()->offset = self.storage_offset();
@@ -78,7 +80,7 @@ OPERATORS(copying) {
         }),
     });
     declare("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", {
-        doc("Writes src into self, broadcast and converted"), linear(), takes_float8(), in(space::Method), keeps_conj(),
+        doc("Writes src into self, broadcast and converted"), broadcasts(), linear(), takes_float8(), in(space::Method), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& src, bool) {
             KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
             TensorImpl *from = src.impl(), *to = self.impl();

@@ -438,7 +438,7 @@ OPERATORS(creation) {
         kernel([](KernelCall& call, int64_t n, int64_t m, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) { unit_matrix(call, n, m, dtype, device); }, ones_on_diagonal),
     });
     declare("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {
-        doc("One number everywhere, in place"), takes_float8(), in(space::Torch | space::Method),
+        doc("One number everywhere, in place"), broadcasts(), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Scalar& value) {
             if (self.numel() != 1 || !is_narrow(self.dtype()) || !value.is_real()) check_fits(value, self.dtype());  // as torch
             if (!self.is_meta()) {           // into expanded tensors too: every write is of the same number
@@ -456,7 +456,7 @@ OPERATORS(creation) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", {
-        doc("A 0-d tensor's number everywhere, in place"), linear(), takes_float8(), in(space::Torch | space::Method),
+        doc("A 0-d tensor's number everywhere, in place"), batches([](const Tensor& self, const Tensor& value) { return copy_(self, value); }), linear(), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
             check_overlap(self, nullptr, 0);
@@ -476,7 +476,7 @@ OPERATORS(creation) {
         composition([](const Tensor& self, const Tensor& value) { return fill_(clone(self), value); }),
     });
     declare("zero_(Tensor(a!) self) -> Tensor(a!)", {
-        doc("Zeros, in place"), linear(), takes_float8(), in(space::Torch | space::Method),
+        doc("Zeros, in place"), broadcasts(), linear(), takes_float8(), in(space::Torch | space::Method),
         kernel([](const Tensor& self) {
             clear(self);
             written(self);

@@ -19,7 +19,7 @@
 namespace kindling {
 
 struct Field {
-    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Kernel, Loop, Otherwise, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias };
+    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Kernel, Loop, Otherwise, Batches, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias };
     Kind kind;
     uint8_t small = 0;
     uint32_t number = 0;
@@ -96,6 +96,7 @@ Field body_field(Body body, Kernel kernel);
 Field kernel_field(ResultRule rule, Compute compute);
 Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody finish);
 Field otherwise_field(Kernel kernel);
+Field batch_field(Kernel kernel);
 Field derivative_field(const char* targets, const char* given, void (*apply)(const Value*, uint64_t, Tensor*));
 
 /// A scalar body, written once over an abstract number: pointwise([](auto x, auto y, auto alpha) { return x + alpha * y; }).
@@ -147,6 +148,9 @@ template <class R, class B> Field scan(R, B) {
 }
 /// What runs where the rule declines: what the loop has no expression for, or the library no code.
 template <class F> Field otherwise(F) { return otherwise_field(&boxed::fresh_kernel<F>); }
+/// What it does to batched tensors (operators/batching.h): a composition over them. Few need one.
+template <class F> Field batches(F) { return batch_field(&boxed::kernel<F>); }
+inline Field broadcasts() { return flags(trait::Broadcasts); }
 /// Shares storage with its first argument (use make_view).
 template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<F>); }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/isa.h"

@@ -394,7 +394,7 @@ OPERATORS(factorizations) {
         doc("The LU factors with row exchanges, packed, and the exchanges"), raises_by_value(),
         composition([](const Tensor& A, bool pivot) {
             auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot);
-            if (!info.is_meta()) raise_factor(Array(info.impl()));
+            if (!info.is_meta()) raise_factor(Array(all_slices(info).impl()));
             return std::make_tuple(LU, pivots);
         }),
     });

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/indexing.h"
@@ -210,6 +211,14 @@ bool in_order_of(const Sizes& strides, Places& p) {
     p.self = permute(p.self, dims);
     p.first = static_cast<int>(start);
     return true;
+}
+
+/// A copy of self for a part of `source` to be written: with a batch dimension wherever that has one.
+Tensor clone_to_take(const Tensor& self, const Tensor& source) {
+    if (batch_behind(self) || !batch_behind(source)) return clone_with_strides(self);
+    Tensor result = new_empty(source, self.sizes(), self.dtype());
+    copy_(result, self);
+    return result;
 }
 
 /// Whether self[indices] is a choice of elements in the order in which they lie.
@@ -732,7 +741,7 @@ OPERATORS(indexing) {
             KINDLING_CHECK(Runtime, reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
                            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", std::string(reduce).c_str());
             check_added(self, wrap_dim(dim, self.dim()), index, source, "index_reduce");
-            if (!self.is_meta()) Offsets(self, wrap_dim(dim, self.dim()), index, "index_reduce");   // refuses what is out of range
+            if (!self.is_meta() && !batch_behind(self) && !batch_behind(index)) Offsets(self, wrap_dim(dim, self.dim()), index, "index_reduce");   // refuses what is out of range
             Sizes shape(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), 1);
             shape[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
             Tensor wide = self.dim() ? expand(reshape(index, shape), source.sizes()) : index;
@@ -858,7 +867,7 @@ OPERATORS(indexing) {
                 Tensor without_src = scatter_reduce(base, dim, index, masked_fill(read, zero_src, Scalar(1)), "prod", true);
                 Tensor only = eq(gather(zeros_at, dim, index), Scalar(1)), others = div(gather(result, dim, index), masked_fill(read, zero_src, Scalar(1)));
                 for_src = mul(gather(grad, dim, index), where(zero_src, where(only, gather(without_src, dim, index), none), others));
-                if (differentiates_again() && !zeros_at.is_meta() && any(gt(zeros_at, Scalar(1))).item<bool>())
+                if (differentiates_again() && !zeros_at.is_meta() && true_for_any(gt(zeros_at, Scalar(1))))
                     for_src = _delayed_error(for_src, "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are scattered to the same position in self");
             } else {
                 Tensor reached = gather(result, dim, index);
@@ -982,7 +991,7 @@ OPERATORS(indexing) {
     declare("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", {
         doc("self with src on a diagonal"),
         composition([](const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
-            Tensor result = clone_with_strides(self), part = diagonal(result, offset, dim1, dim2);
+            Tensor result = clone_to_take(self, src), part = diagonal(result, offset, dim1, dim2);
             KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;
@@ -991,7 +1000,7 @@ OPERATORS(indexing) {
     declare("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", {
         doc("self with src in place of one slice"),
         composition([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
-            Tensor result = clone_with_strides(self), part = select(result, dim, index);
+            Tensor result = clone_to_take(self, src), part = select(result, dim, index);
             KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;
@@ -1010,7 +1019,7 @@ OPERATORS(indexing) {
         doc("self with src under a strided view of it"), linear(),
         composition([](const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || self.is_contiguous(), "as_strided_scatter is currently only supported for contiguous inputs");
-            Tensor result = clone_with_strides(self), part = as_strided(result, size, stride, storage_offset);
+            Tensor result = clone_to_take(self, src), part = as_strided(result, size, stride, storage_offset);
             KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;

@@ -8,6 +8,7 @@
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/forms.h"
+#include "operators/kernel_run.h"
 
 namespace kindling {
 
@@ -57,8 +58,7 @@ KernelCall::Result& KernelCall::Result::preserves(const Tensor& tensor) {
     return laid_out(preserved_strides(tensor.sizes(), tensor.strides(), tensor.impl()->non_overlapping_dense));
 }
 
-/// The strides of matrices by columns.
-static Sizes column_strides(IntList sizes) {
+Sizes column_strides(IntList sizes) {
     Sizes strides = contiguous_strides(sizes);
     const size_t last = sizes.size() - 1;
     strides[last] = std::max<int64_t>(sizes[last - 1], 1);
@@ -280,9 +280,6 @@ int64_t work_of(const KernelCall& call, const Tensor* results) {
     return work;
 }
 
-/// From here on another thread may run Python: below, giving the lock away costs more than it brings.
-constexpr int64_t long_work = 65536;
-
 /// A copy whose rows lie in one piece each, where those of a large tensor lie across memory: what goes over a row more than once
 /// would fetch every line of it for a single number.
 Tensor with_rows_in_one_piece(const Tensor& self, uint64_t mask) {
@@ -302,10 +299,7 @@ Tensor with_rows_in_one_piece(const Tensor& self, uint64_t mask) {
     return permute(contiguous(permute(self, order)), back);
 }
 
-void replace(KernelCall::Read& read, Tensor with) {
-    read.tensor = with.impl();
-    read.kept = std::move(with);
-}
+}  // namespace
 
 void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     const Operator& home = *op.functional;
@@ -368,6 +362,8 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     Unlocked unlocked(space > long_work);
     run(kernel);
 }
+
+namespace {
 
 /// As many tensors as there are results. Places that are not filled are not touched, neither are they cleared at the end.
 struct Tensors {
@@ -444,6 +440,8 @@ void compute(const Operator& op, KernelCall& call, Tensor* results) {
     else run_compute(op, call, results);
 }
 
+}  // namespace
+
 void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
     const Operator& home = *op.functional;
     if (home.no_kernel) {
@@ -462,8 +460,6 @@ void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
         KINDLING_CHECK(Runtime, fits, "%s: a tensor of shape %s does not broadcast to %s", home.name(), str(tensor->sizes()).c_str(), str(call.space).c_str());
     }
 }
-
-}  // namespace
 
 void run_kernel(const Operator& op, Value* arguments, Value* results) {
     const Operator& home = *op.functional;

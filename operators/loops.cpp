@@ -189,7 +189,8 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
         list[i] = {tensor->data(), tensor->dtype, nullptr};
     }
     if (numel == 0) return;
-    if (missing) [[unlikely]] fail_without_memory();
+    if (missing) [[unlikely]]
+        for (int i = 0; i < count; i++) need_memory(i < output_count ? outputs[i] : inputs[i - output_count]);
     LoopKernel kernel;
     int64_t flat_strides[16];
     IntList loop_sizes = sizes;

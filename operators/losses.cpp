@@ -1,4 +1,5 @@
 // operators/losses.cpp: loss functions. Reductions are torch's numbers: 0 none, 1 mean, 2 sum.
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
@@ -405,7 +406,7 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, self.dtype() == target.dtype(), "Found dtype %s but expected %s", scalar_type_name(target.dtype()), scalar_type_name(self.dtype()));
             need_floats(self, self, "binary_cross_entropy");
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.", str(target.sizes()).c_str(), str(self.sizes()).c_str());
-            KINDLING_CHECK(Runtime, self.is_meta() || !self.numel() || all(logical_and(ge(self, Scalar(0)), le(self, Scalar(1)))).item<bool>(), "all elements of input should be between 0 and 1");
+            KINDLING_CHECK(Runtime, self.is_meta() || !self.numel() || true_for_all(logical_and(ge(self, Scalar(0)), le(self, Scalar(1)))), "all elements of input should be between 0 and 1");
             Tensor loss = _binary_cross_entropy(self, target);
             if (weight.defined()) loss = mul(loss, weight);
             return reduced(loss, reduction);
@@ -500,7 +501,9 @@ OPERATORS(losses) {
             Tensor a = expand(to(x1, dtype), sizes), b = expand(to(x2, dtype), sizes);
             // The limit is no part of the derivative.
             auto length = [&](const Tensor& x) {
-                Tensor norm = clone(linalg_vector_norm(x, Scalar(2), IntList({dim}), true));
+                Tensor norm = linalg_vector_norm(x, Scalar(2), IntList({dim}), true);
+                if (batch_behind(norm)) return add(norm, detach(sub(clamp_min(norm, Scalar(eps)), norm)));
+                norm = clone(norm);
                 Exclude below(key::Autograd);
                 return copy_into(norm, clamp_min(norm, Scalar(eps))), norm;
             };
@@ -568,7 +571,7 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, target.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(target.dtype()));
             Tensor x = self.dim() < 2 ? reshape(self, {1, -1}) : self, t = self.dim() < 2 ? reshape(target, {1, -1}) : target;
             int64_t n = x.size(1);
-            if (!t.is_meta() && t.numel()) KINDLING_CHECK(Runtime, min(t).item<int64_t>() >= -1 && max(t).item<int64_t>() < n, "argument #2 'target' is out of range");
+            if (!t.is_meta() && t.numel()) KINDLING_CHECK(Runtime, true_for_all(logical_and(ge(t, Scalar(-1)), lt(t, Scalar(n)))), "argument #2 'target' is out of range");
             Tensor valid = eq(cumsum(to(lt(t, Scalar(0)), DType::Int64), 1), Scalar(0));
             Tensor safe = masked_fill(t, logical_not(valid), Scalar(0));
             Tensor is_target = gt(scatter_add(zeros(x.sizes(), DType::Int64), 1, safe, to(valid, DType::Int64)), Scalar(0));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/lapack.h"
@@ -137,7 +138,8 @@ inline void raise_on(const int32_t* infos, int64_t count, bool batched, const ch
 }
 
 inline void raise_on(const Tensor& info, const char* name, Failure failure) {
-    if (!info.is_meta()) raise_on(info.data_ptr<int32_t>(), info.numel(), info.dim(), name, failure);
+    const Tensor all = all_slices(info);
+    if (!all.is_meta()) raise_on(all.data_ptr<int32_t>(), all.numel(), all.dim(), name, failure);
 }
 inline void raise_on(const Array& info, const char* name, Failure failure) { raise_on(info.data_ptr<int32_t>(), info.numel(), info.dim(), name, failure); }
 

@@ -1,6 +1,7 @@
 // operators/products.cpp: matrix products, all on one general product.
 #include <cstring>
 
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/gemm.h"
@@ -390,7 +391,7 @@ OPERATORS(products) {
                 if (b == 2) sizes.push_back(other.size(1));
                 return _unsafe_view(product, sizes);
             }
-            if (a <= 2 && b >= 3 && self.requires_grad()) {   // the same from the right, so that no gradient is as large as the batch
+            if (a <= 2 && b >= 3 && (self.requires_grad() || is_followed(self))) {   // the same from the right, so that no gradient is as large as the batch
                 Sizes sizes = other.sizes();
                 int64_t count = other.size(-1);
                 for (int64_t i = 0; i + 2 < b; i++) count *= sizes[static_cast<size_t>(i)];

@@ -333,13 +333,13 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", {
-        doc("1 with the probability in self, else 0"), raises_by_value(), out_castable(), random_numbers(),
+        doc("1 with the probability in self, else 0"), broadcasts(), raises_by_value(), out_castable(), random_numbers(),
         composition([](const Tensor& self, Generator* generator) { return bernoulli_(room_to_draw(self.sizes(), self.dtype(), self.device()), self, generator); }),
         refuses("torch.bernoulli(torch.tensor([2.]))", "RuntimeError: Expected p_in"),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", {
-        doc("1 with probability p, else 0, in self's shape"), random_numbers(), no_out(),
+        doc("1 with probability p, else 0, in self's shape"), broadcasts(), random_numbers(), no_out(),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
         composition([](const Tensor& self, double p, Generator* generator) { return bernoulli_(empty_like(self, DType::None, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous), p, generator); }),
     });
@@ -351,7 +351,7 @@ OPERATORS(random) {
         example("torch.rand(2, 3)"),
     });
     declare("rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Uniform numbers in [0, 1) of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        doc("Uniform numbers in [0, 1) of a tensor's shape"), broadcasts(), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
         composition([](const Tensor& self, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin, std::optional<MemoryFormat> format) {
             return uniform_(empty_like(self, dtype, layout, device, pin, format), 0, 1, generator);
         }),
@@ -363,7 +363,7 @@ OPERATORS(random) {
         }, fill_normal),
     });
     declare("randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Normal numbers of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        doc("Normal numbers of a tensor's shape"), broadcasts(), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
         composition([](const Tensor& self, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin, std::optional<MemoryFormat> format) {
             return normal_(empty_like(self, dtype, layout, device, pin, format), 0, 1, generator);
         }),
@@ -381,13 +381,13 @@ OPERATORS(random) {
         }, fill_integers),
     });
     declare("randint_like(Tensor self, SymInt high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Integers in [0, high) of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        doc("Integers in [0, high) of a tensor's shape"), broadcasts(), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
         composition([](const Tensor& self, int64_t high, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin, std::optional<MemoryFormat> format) {
             return random_(empty_like(self, dtype, layout, device, pin, format), 0, high, generator);
         }),
     });
     declare("randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Integers in [low, high) of a tensor's shape"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        doc("Integers in [low, high) of a tensor's shape"), broadcasts(), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
         composition([](const Tensor& self, int64_t low, int64_t high, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin, std::optional<MemoryFormat> format) {
             return random_(empty_like(self, dtype, layout, device, pin, format), low, high, generator);
         }),
@@ -409,7 +409,7 @@ OPERATORS(random) {
         refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
     });
     declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own mean and deviation"), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own mean and deviation"), broadcasts(), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
@@ -421,7 +421,7 @@ OPERATORS(random) {
         }),
     });
     declare("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own mean"), out_castable(), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own mean"), broadcasts(), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, double std, Generator* generator) {
             KINDLING_CHECK(Runtime, std >= 0, "normal expects std >= 0.0, but found std %g", std);
             return add(mul(normal_(room_to_draw(mean.sizes(), mean.dtype(), mean.device()), 0, 1, generator), wrap_number(Scalar(std))), mean);
@@ -429,7 +429,7 @@ OPERATORS(random) {
         derivative("mean", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own deviation"), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own deviation"), broadcasts(), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
         composition([](double mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
@@ -445,7 +445,7 @@ OPERATORS(random) {
         }),
     });
     declare("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", {
-        doc("Gamma numbers of shape self and rate 1"), in(space::Torch), random_numbers(),
+        doc("Gamma numbers of shape self and rate 1"), broadcasts(), in(space::Torch), random_numbers(),
         kernel([](KernelCall& call, const Tensor& self, Generator* generator) {
             need_single(self, "gamma_cpu");
             return draws_by(call, self, generator);
@@ -488,7 +488,7 @@ OPERATORS(random) {
         }),
     });
     declare("poisson(Tensor self, Generator? generator=None) -> Tensor", {
-        doc("Poisson numbers of rate self"), raises_by_value(), in(space::Torch), random_numbers(), no_out(), takes(kind::Floats),
+        doc("Poisson numbers of rate self"), broadcasts(), raises_by_value(), in(space::Torch), random_numbers(), no_out(), takes(kind::Floats),
         kernel([](KernelCall& call, const Tensor& self, Generator* generator) { return draws_by(call, self, generator); },
                [](Generator* generator, const Array& self, const Array& result) {
             library::poisson(result.data(), self.data(), self.dtype(), self.numel(), chosen(generator));
@@ -496,7 +496,7 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", {
-        doc("Binomial numbers"), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        doc("Binomial numbers"), broadcasts(), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& count, const Tensor& prob, Generator* generator) {
             Sizes sizes = broadcast_sizes(count.sizes(), prob.sizes(), "binomial");
             for (const Tensor* each : {&count, &prob})

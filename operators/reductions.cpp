@@ -1,6 +1,7 @@
 // operators/reductions.cpp: sums, extremes, means, variances and norms over dimensions.
 #include <cmath>
 
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
@@ -158,9 +159,9 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
     // With zeros a quotient won't do: the product of the others is that of two exclusive cumulative products.
     Tensor zero = eq(self, Scalar(0));
     if (self.dim() == 0) return grad;
-    if (!any(zero).item<bool>()) return mul(grad, conj(div(result, self)));
+    if (!true_for_any(zero)) return mul(grad, conj(div(result, self)));
     // Of several zeros in one product all gradients are zero, beside NaN too. Their own gradients need not be.
-    if (result.dim() == 0 && !differentiates_again() && sum(zero).item<int64_t>() > 1) return zeros(self.sizes(), self.dtype());
+    if (result.dim() == 0 && !differentiates_again() && !batch_behind(zero) && sum(zero).item<int64_t>() > 1) return zeros(self.sizes(), self.dtype());
     Sizes sizes = self.sizes();
     int64_t d = wrap_dim(dim, self.dim()), length = self.size(d);
     sizes[static_cast<size_t>(d)] = 1;

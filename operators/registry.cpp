@@ -45,6 +45,8 @@ Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody fini
 }
 Field otherwise_field(Kernel kernel) { return {Field::Kind::Otherwise, 0, 0, nullptr, nullptr, reinterpret_cast<void*>(kernel)}; }
 
+Field batch_field(Kernel kernel) { return {Field::Kind::Batches, 0, 0, nullptr, nullptr, reinterpret_cast<void*>(kernel)}; }
+
 static void place_tensors(Operator& op) {
     for (size_t i = 0; i < op.schema->arguments.size(); i++) {
         const Argument& argument = op.schema->arguments[i];
@@ -153,6 +155,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
             op->kernel = run_kernel;
             break;
         case Field::Kind::Otherwise: op->otherwise = reinterpret_cast<Kernel>(field.function); break;
+        case Field::Kind::Batches: op->batch = reinterpret_cast<Kernel>(field.function); break;
         case Field::Kind::Derivative:
             if (!field.text) {
                 op->forward = new Derivative{nullptr, field.more, reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};

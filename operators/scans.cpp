@@ -1,4 +1,5 @@
 // operators/scans.cpp: running sums, products and extremes along a dimension.
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
@@ -65,7 +66,7 @@ Tensor cumprod_gradient(const Tensor& grad, const Tensor& self, int64_t dim, con
     if (self.numel() <= 1 || self.dim() == 0 || self.size(dim) == 1) return grad;
     Tensor is_zero = eq(self, Scalar(0));
     Tensor w = mul(conj(output), grad);
-    if (!any(is_zero).item<bool>()) return div(reversed_cumsum(w, dim), conj(self));
+    if (!true_for_any(is_zero)) return div(reversed_cumsum(w, dim), conj(self));
     // d out_j / d x_i = product of x_k for k <= j, k != i: written with the elements before i and a running product after.
     int64_t length = self.size(dim);
     std::vector<Tensor> parts;

@@ -1,6 +1,7 @@
 // operators/shaping.cpp: joining, repeating, turning and cutting.
 #include <algorithm>
 
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/indexing.h"
@@ -483,7 +484,7 @@ OPERATORS(shaping) {
             Sizes sizes;
             int64_t next = 0;
             for (int64_t d = 0; d < ndim; d++) sizes.push_back(d == a || d == b ? length : self.size(next++));
-            Tensor result = zeros(sizes, self.dtype(), std::nullopt, self.device());
+            Tensor result = self.new_zeros(sizes);
             copy_(diagonal(result, offset, a, b), self);
             return result;
         }),

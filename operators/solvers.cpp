@@ -1,4 +1,5 @@
 // operators/solvers.cpp: inverses, linear systems, least squares and determinants.
+#include "core/batch.h"
 #include "operators/declare.h"
 #include "operators/matrices.h"
 
@@ -252,7 +253,7 @@ OPERATORS(solvers) {
             double epsilon = to_real(A.dtype()) == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
             if (differentiates_again()) {   // to be differentiated again
                 Tensor singular = lt(abs(result0), Scalar(100 * epsilon));
-                if (!singular.is_meta() && any(singular).item<bool>()) return adjugates(A, right, mul(grad, ones(batch_of(A), grad.dtype())), singular);
+                if (!singular.is_meta() && true_for_any(singular)) return adjugates(A, right, mul(grad, ones(batch_of(A), grad.dtype())), singular);
                 return linalg_solve(H(A), right);
             }
             Tensor D = diagonals(result1);

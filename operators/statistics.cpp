@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
@@ -28,7 +29,7 @@ Tensor quantiles(const char* name, const Tensor& self, const Tensor& q, std::opt
     KINDLING_CHECK(Runtime, q.dim() <= 1, "%s() q must be a scalar or 1D tensor", name);
     KINDLING_CHECK(Runtime, self.dtype() == DType::Float32 || self.dtype() == DType::Float64, "%s() input tensor must be either float or double dtype", name);
     KINDLING_CHECK(Runtime, self.dtype() == q.dtype(), "%s() q tensor must be same dtype as the input tensor", name);
-    KINDLING_CHECK(Runtime, !q.numel() || (ge(min(q), Scalar(0)).item<bool>() && le(max(q), Scalar(1)).item<bool>()), "%s() q values must be in the range [0, 1]", name);
+    KINDLING_CHECK(Runtime, !q.numel() || true_for_all(logical_and(ge(q, Scalar(0)), le(q, Scalar(1)))), "%s() q values must be in the range [0, 1]", name);
     // Sizes of the result without the quantiles' own dimension.
     Sizes sizes;
     int64_t d = dim ? wrap_dim(*dim, self.dim()) : 0;

@@ -1,5 +1,6 @@
 // operators/views.cpp: everything that looks at the same memory in another shape.
 #include "generated/functions.h"
+#include "operators/batching.h"
 #include "operators/declare.h"
 
 namespace kindling {
@@ -176,6 +177,14 @@ OPERATORS(views) {
     });
     declare("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", {
         doc("The same elements in another shape; one size may be -1"), in(space::Method),
+        batches([](const Tensor& self, IntList size) {
+            Mapped m({self});
+            if (m.has(self)) {                                // what -1 stands for is known of a slice
+                const Tensor slice = viewed(self, size);
+                return m.ties(self, [&] { return view(m.bare(self), m.sizes_with(slice.sizes())); });
+            }
+            return m.ties(self, [&] { return view(m.bare(self), size); });
+        }),
         view([](const Tensor& self, IntList size) { return viewed(self, size); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
         example("torch.arange(6).view(2, -1)"),
@@ -282,6 +291,15 @@ OPERATORS(views) {
     });
     declare("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", {
         doc("Dimensions of size 1 repeated without copying; -1 keeps a size"), in(space::Method),
+        batches([](const Tensor& self, IntList size, bool) {
+            Mapped m({self});
+            return m.ties(self, [&] {
+                Tensor inner = m.bare(self);
+                if (!m.has(self)) return expand(inner, size);
+                for (size_t d = static_cast<size_t>(self.dim()); d < size.size(); d++) inner = unsqueeze(inner, 1);
+                return expand(inner, m.sizes_with(size, -1));
+            });
+        }),
         view([](const Tensor& self, IntList size, bool) {
             KINDLING_CHECK(Runtime, static_cast<int64_t>(size.size()) >= self.dim(),
                            "expand(%s, size=%s): the number of sizes provided (%zu) must be greater or equal to the number of "
@@ -308,6 +326,13 @@ OPERATORS(views) {
     });
     declare("permute(Tensor(a) self, int[] dims) -> Tensor(a)", {
         doc("Dimensions in another order"),
+        batches([](const Tensor& self, IntList dims) {
+            Mapped m({self});
+            Sizes moved;
+            if (m.has(self)) moved.push_back(0);
+            for (int64_t d : dims) moved.push_back(wrap_dim(d, self.dim()) + (m.has(self) ? 1 : 0));
+            return m.ties(self, [&] { return permute(m.bare(self), moved); });
+        }),
         view([](const Tensor& self, IntList dims) { return with_dims(self, permutation(self, dims, "permute")); }),
         derivative("self", GIVEN(Tensor grad, IntList dims) {
             Sizes order;
@@ -324,6 +349,10 @@ OPERATORS(views) {
     });
     declare("t(Tensor(a) self) -> Tensor(a)", {
         doc("The transpose of a matrix"), has_inplace(),
+        batches([](const Tensor& self) {
+            KINDLING_CHECK(Runtime, self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is %ldD", self.dim());
+            return self.dim() < 2 ? alias(self) : transpose(self, 0, 1);
+        }),
         view([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is %ldD", self.dim());
             return swapped(self, 0, self.dim() < 2 ? 0 : 1);
@@ -396,6 +425,11 @@ OPERATORS(views) {
     });
     declare("squeeze(Tensor(a) self) -> Tensor(a)", {
         doc("Without dimensions of size 1"), has_inplace(),
+        batches([](const Tensor& self) {
+            Sizes ones;
+            for (int64_t d = 0; d < self.dim(); d++) if (self.size(d) == 1) ones.push_back(d);
+            return squeeze(self, IntList(ones));
+        }),
         view([](const Tensor& self) {
             Sizes sizes, strides;
             for (size_t i = 0; i < self.sizes().size(); i++)
@@ -552,6 +586,14 @@ OPERATORS(views) {
     });
     declare("as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", {
         doc("Any sizes, strides and offset over the same memory"), has_inplace(),
+        batches([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> offset) {
+            Mapped m({self});
+            const int64_t start = offset.value_or(self.storage_offset());
+            return m.ties(self, [&] {
+                const Tensor inner = m.bare(self);
+                return m.has(self) ? as_strided(inner, m.sizes_with(size), m.strides_with(inner, stride), start) : as_strided(inner, size, stride, start);
+            });
+        }),
         view([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
             int64_t offset = storage_offset.value_or(self.storage_offset());
             check_strided(self, size, stride, offset);

@@ -27,16 +27,16 @@ class _Scope:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
         if not value.dtype.is_floating_point and not value.dtype.is_complex:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if value.requires_grad:
+        if value.requires_grad and not _C._is_below(value):
             return value.view_as(value)
-        leaf = _C._without_graph(value).requires_grad_(True)
+        leaf = _C._apart(value).requires_grad_(True)
         self.own.add(id(leaf))
         self.keep = (*getattr(self, "keep", ()), leaf)
         return leaf
 
     def cut(self, value, outer):
         """A result without a graph, if that has no leaf but ours, or if gradients are off outside."""
-        if not isinstance(value, torch.Tensor):
+        if not isinstance(value, torch.Tensor) or _C._is_below(value):
             return value
         tangents = _C._tangents(value)
         if tangents:
@@ -46,9 +46,9 @@ class _Scope:
         if not value.requires_grad:
             return value
         if not outer:
-            return _C._without_graph(value)
+            return _C._apart(value)
         if id(value) in self.own or value.grad_fn is not None and not self._reaches_others(value.grad_fn):
-            return _C._without_graph(value)
+            return _C._apart(value)
         return value
 
     def _reaches_others(self, node):
@@ -218,7 +218,7 @@ class _Star:
 def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None, _preallocate_and_copy=False):
     """A function that gives the Jacobian of `func`, a row for each element of its output; (Jacobian, aux) with `has_aux`.
 
-    The structure is the output's, of those of the inputs; shapes are output + input. `chunk_size` is accepted.
+    The structure is the output's, of those of the inputs; shapes are output + input. `chunk_size` rows are computed at a time, or all.
 
     >>> torch.func.jacrev(torch.sin)(torch.zeros(2))
     tensor([[1., 0.],
@@ -244,14 +244,13 @@ def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None, _preallocate_and_
             _only_tensors(leaves, "vjp(f, *primals): expected f(*primals) to return only tensors")
             blocks = []
             for leaf in leaves:
-                rows = [[] for _ in inputs]
-                basis = torch.eye(leaf.numel(), dtype=leaf.dtype, device=leaf.device)
-                for unit in basis:
-                    for row, value in zip(rows, _gradients([leaf], inputs, [unit.view(leaf.shape)])):
-                        row.append(value)
-                blocks.append(tree_unflatten([
-                    torch.stack(row).view(leaf.shape + value.shape) if row else value.new_zeros(leaf.shape + value.shape)
-                    for row, value in zip(rows, inputs)], form))
+                if leaf.numel() == 0:
+                    rows = [value.new_zeros(leaf.shape + value.shape) for value in inputs]
+                else:
+                    basis = torch.eye(leaf.numel(), dtype=leaf.dtype, device=leaf.device).view(-1, *leaf.shape)
+                    rows = torch.vmap(lambda unit: _gradients([leaf], inputs, [unit]), chunk_size=chunk_size)(basis)
+                    rows = [row.view(leaf.shape + value.shape) for row, value in zip(rows, inputs)]
+                blocks.append(tree_unflatten(rows, form))
             result = tree_unflatten(blocks, output_form)
             return scope.cut_tree((result, aux) if has_aux else result, outer)
 

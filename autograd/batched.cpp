@@ -1,0 +1,162 @@
+// autograd/batched.cpp: calls with batched tensors in graphs of levels below them.
+//
+// vmap of f, differentiated from outside: the operator is recorded as it sees itself, on slices. Two kinds of nodes lead to the graph
+// below. Unbatch takes the gradient of a slice to that of the tensor of all slices; where that is the same for all, gradients add up.
+// Rebatch takes the gradient of all slices, and shows the operator's own node one of them. Both are differentiable: what enters from a
+// graph below gets an Unbatch, what leaves a graph above a Rebatch. So the derivative of a mapped operator is
+// its mapped derivative, and needs no rule of its own.
+#include "autograd/meta.h"
+#include "autograd/ops.h"
+#include "core/schema.h"
+#include "operators/batching.h"
+
+namespace kindling {
+
+namespace {
+
+/// A level that a tensor is above its graph, and whether it has a dimension there.
+struct Layer { Ref<BatchLevel> level; bool present, batched; };
+using Layers = std::vector<Layer>;   // newest first
+
+Tensor below(const Tensor& tensor, const Layers& layers) {
+    Tensor t = tensor;
+    for (const Layer& layer : layers)
+        if (Batch* batch = batch_at(t.impl(), layer.level.get())) t = Tensor(batch->inner);
+    return t;
+}
+
+Tensor above(Tensor t, const Layers& layers) {
+    for (size_t i = layers.size(); i-- > 0;)
+        if (layers[i].present) t = make_batched(std::move(t), layers[i].level, layers[i].batched);
+    return t;
+}
+
+Layers layers_of(const Tensor& tensor, Span<BatchLevel*> levels) {
+    Layers layers;
+    Tensor t = tensor;
+    for (BatchLevel* level : levels) {
+        Batch* batch = batch_at(t.impl(), level);
+        layers.push_back({Ref<BatchLevel>::share(level), batch != nullptr, batch && batch->batched});
+        if (batch) t = Tensor(batch->inner);
+    }
+    return layers;
+}
+
+/// What runs in its scope is recorded, or not, by the graph that runs, whatever a level above left out.
+struct Below {
+    uint32_t before = thread_state.exclude;
+    explicit Below(bool recorded) {
+        if (recorded) thread_state.exclude &= ~static_cast<uint32_t>(key::Autograd);
+        else thread_state.exclude |= key::Autograd;
+    }
+    ~Below() { thread_state.exclude = before; }
+};
+
+/// `inner` as its slices see it, apart from its own graph, with a history that leads there.
+Tensor enter(const Tensor& inner, const Layers& layers);
+/// What a tensor stands for below, with the history that it has above.
+Tensor leave(const Tensor& tensor, Layers layers);
+
+struct UnbatchNode final : GradNode {
+    Layers layers;                                           // of the tensor whose gradient this gives
+    explicit UnbatchNode(Layers of) : GradNode(Kind::Other), layers(std::move(of)) {}
+    const char* name() const override { return "UnbatchBackward0"; }
+    void apply(Backward& backward) override {
+        static constinit NamedOperator sum{"sum", "dim_IntList"}, expand{"expand", ""}, unsqueeze{"unsqueeze", ""};
+        if (!backward.gradients[0].defined()) return;
+        Below scope(backward.differentiable);
+        std::vector<BatchLevel*> levels;
+        for (const Layer& layer : layers) levels.push_back(layer.level.get());
+        const Layers given = layers_of(backward.gradients[0], Span<BatchLevel*>(levels));
+        Tensor gradient = leave(backward.gradients[0], given);
+        int64_t place = 0;                                   // the oldest level's dimension is the first
+        for (size_t i = layers.size(); i-- > 0;) {
+            if (layers[i].batched && !given[i].batched) {
+                gradient = call_named(unsqueeze, gradient, place);
+                Sizes sizes = gradient.sizes();
+                sizes[static_cast<size_t>(place)] = layers[i].level->size;
+                gradient = call_named(expand, gradient, IntList(sizes));
+            } else if (!layers[i].batched && given[i].batched)
+                gradient = call_named(sum, gradient, IntList(&place, 1), false);
+            place += layers[i].batched;
+        }
+        backward.results[0] = std::move(gradient);
+    }
+};
+
+struct RebatchNode final : GradNode {
+    Layers layers;                                           // of the result whose gradient this takes
+    explicit RebatchNode(Layers of) : GradNode(Kind::Other), layers(std::move(of)) {}
+    const char* name() const override { return "RebatchBackward0"; }
+    void apply(Backward& backward) override {
+        // The function has been mapped already; gradients may come from a younger vmap, and are inside of this one.
+        for (size_t i = layers.size(); i-- > 0;)
+            if (!layers[i].level->open) layers[i].level->renew();
+        if (backward.gradients[0].defined()) backward.results[0] = enter(backward.gradients[0], layers);
+    }
+};
+
+Tensor enter(const Tensor& inner, const Layers& layers) {
+    if (!requires_grad(inner.impl())) return above(inner, layers);
+    auto node = Ref<GradNode>::adopt(new UnbatchNode(layers));
+    node->edges.emplace_back(gradient_edge(inner.impl()));
+    Tensor header = above(detached(inner), layers);
+    node->add_input(*header.impl());
+    set_gradient_edge(header.impl(), {node, 0});
+    return header;
+}
+
+Tensor leave(const Tensor& tensor, Layers layers) {
+    Tensor inner = below(tensor, layers);
+    if (!requires_grad(tensor.impl())) return inner;
+    auto node = Ref<RebatchNode>::adopt(new RebatchNode(std::move(layers)));
+    node->edges.emplace_back(gradient_edge(tensor.impl()));
+    inner = detached(inner);
+    set_history(inner.impl(), node.get());
+    return inner;
+}
+
+}  // namespace
+
+void record_batched(const Operator& op, Value* arguments, Value* results, Span<BatchLevel*> levels) {
+    // The arguments again, apart from the graph below, with histories of their own that lead there.
+    Value given[64];
+    std::vector<Tensor> keep;
+    std::vector<std::vector<Tensor>> lists;
+    auto again = [&](const Tensor& tensor) {
+        Layers layers = layers_of(tensor, levels);
+        const Tensor inner = below(tensor, layers);
+        return requires_grad(inner.impl()) ? enter(inner, layers) : tensor;
+    };
+    for (size_t i = 0; i < op.argument_count(); i++) {
+        given[i] = arguments[i];
+        if (given[i].is_tensor()) {
+            keep.push_back(again(Tensor::share(given[i].tensor)));
+            given[i].tensor = keep.back().impl();
+        } else if (given[i].tag == Value::Tag::TensorList) {
+            std::vector<Tensor> list;
+            for (uint32_t j = 0; j < given[i].size; j++) list.push_back(given[i].tensors[j].defined() ? again(given[i].tensors[j]) : Tensor());
+            lists.push_back(std::move(list));
+            given[i].tensors = lists.back().data();
+        }
+    }
+    {
+        Below scope(true);
+        call_autograd(op, given, results);
+    }
+    auto settle = [&](Tensor& result) {
+        if (!result.defined() || !requires_grad(result.impl())) return;
+        const Layers layers = layers_of(result, levels);
+        result = above(leave(result, layers), layers);
+    };
+    for (size_t r = 0; r < op.schema->results.size(); r++) {
+        if (results[r].tag == Value::Tag::Tensor) {
+            Tensor result = results[r].take_tensor();
+            settle(result);
+            results[r] = Value::own(std::move(result));
+        } else if (results[r].tag == Value::Tag::TensorList)
+            for (uint32_t j = 0; j < results[r].size; j++) settle(results[r].tensors[j]);
+    }
+}
+
+}  // namespace kindling

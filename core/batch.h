@@ -1,0 +1,86 @@
+// core/batch.h: batched tensors, what torch.vmap hands to the function that it maps.
+//
+// A batched tensor's header shows one slice: its sizes, its strides, no memory. Its storage owns the tensor of all slices, which has
+// the batch dimension in front. That one may be batched itself, by a vmap around this one.
+#pragma once
+#include "core/dispatch.h"
+#include "core/tensor.h"
+
+namespace KINDLING_VISIBLE kindling {
+
+enum class Randomness : uint8_t { Error, Different, Same };
+
+/// One use of vmap.
+struct BatchLevel : RefCounted {
+    uint64_t id;                       // newer levels have higher ones; nothing is older than what it is mapped by
+    int64_t size;                      // how many slices
+    int depth = 1;                     // as PyTorch numbers it: 1 is the outermost vmap
+    Randomness randomness = Randomness::Error;
+    bool open = true;                  // the mapped function still runs
+    BatchLevel* outer = nullptr;       // while it is open
+    explicit BatchLevel(int64_t slices) : id(next_id()), size(slices) {}
+    /// Makes this the newest level: saved tensors of a vmap that has ended meet gradients that are younger.
+    void renew() { id = next_id(); }
+    static uint64_t next_id();
+};
+inline void release(BatchLevel* level) { if (level->drop()) delete level; }
+
+struct Batch {
+    Tensor inner;
+    Ref<BatchLevel> level;
+    bool batched;                      // false: the same for all slices, and apart from the graphs below
+};
+
+/// Null of a tensor that is not batched.
+inline Batch* batch_behind(const TensorImpl* impl) {
+    return impl->key & key::Wrapped ? static_cast<Batch*>(impl->storage->context) : nullptr;
+}
+inline Batch* batch_behind(const Tensor& tensor) { return tensor.defined() ? batch_behind(tensor.impl()) : nullptr; }
+/// The batch of a tensor at just this level, or null.
+inline Batch* batch_at(const TensorImpl* impl, const BatchLevel* level) {
+    Batch* batch = batch_behind(impl);
+    return batch && batch->level.get() == level ? batch : nullptr;
+}
+
+/// The tensor of all slices, below all levels; another tensor as it is.
+inline Tensor all_slices(Tensor tensor) {
+    while (const Batch* batch = batch_behind(tensor)) tensor = Tensor(batch->inner);
+    return tensor;
+}
+
+/// Of a truth for each slice: whether it holds for one, or for all. What raises, or takes a longer way, does so for all slices.
+bool true_for_any(const Tensor& truth);
+bool true_for_all(const Tensor& truth);
+
+/// `inner`, with the batch dimension in front (if `batched`), as one slice of it.
+Tensor make_batched(Tensor inner, Ref<BatchLevel> level, bool batched = true);
+/// make_view of one: the same view of every slice.
+Tensor view_batched(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype);
+/// Fresh memory of these sizes and strides, with a batch dimension wherever `like` has one.
+Tensor make_tensor_like(const Tensor& like, IntList sizes, IntList strides);
+/// The newest level among the tensors' headers, or null.
+BatchLevel* newest_level(const Operator& op, const Value* arguments);
+
+/// What runs in its scope belongs to the levels below `level`.
+class BelowVmap {
+public:
+    explicit BelowVmap(const BatchLevel* level);
+    ~BelowVmap();
+    BelowVmap(const BelowVmap&) = delete;
+
+private:
+    uint32_t exclude_, include_;
+    BatchLevel* levels_;
+};
+/// Opens and closes levels of this thread (vmap calls them).
+void open_level(Ref<BatchLevel> level);
+void close_level();
+
+/// operators/batching.cpp: serves a call with batched tensors, or one that draws numbers while a function is mapped. False: the call
+/// is neither.
+bool call_batched(const Operator& op, Value* arguments, Value* results);
+/// Tensors of levels below that are recorded there (the tape, tangents) are constants at the newest level: they become batched tensors
+/// without a batch dimension. Calls `run` with such arguments if there is one; else gives false.
+bool call_lifted(const Operator& op, Value* arguments, Value* results);
+
+}  // namespace kindling

@@ -1,0 +1,74 @@
+// operators/batching.h: how a declaration says what an operator does to batched tensors, where that does not follow from its body.
+//
+// Most need not say it. Scalar bodies, and loops and kernels in two halves follow from what they are; compositions are their parts;
+// views have their dimensions counted on by one. What is left runs slice by slice, unless it says
+//     batches([](const Tensor& self, const Tensor& mat2) {
+//         Mapped m({self, mat2});
+//         return m.wraps([&] { return matmul(m.bare(self), m.bare(mat2)); });
+//     })
+// A rule is a composition over batched tensors: it may call operators on them, and look below with `Mapped`.
+#pragma once
+#include "core/batch.h"
+
+namespace kindling {
+
+/// The newest level of some tensors, and what is below it.
+class Mapped {
+public:
+    Mapped(std::initializer_list<Tensor> tensors) : Mapped(TensorList(tensors.begin(), tensors.size())) {}
+    explicit Mapped(TensorList tensors);
+    bool has(const Tensor& tensor) const { const Batch* batch = at(tensor); return batch && batch->batched; }
+    /// What is below, with the batch dimension in front if there is one.
+    Tensor bare(const Tensor& tensor) const { const Batch* batch = at(tensor); return batch ? batch->inner : tensor; }
+    /// The same, expanded over the batch where there is none.
+    Tensor front(const Tensor& tensor) const;
+    int64_t size() const { return level_->size; }
+    /// What `compute` makes below this level, as batched tensors again: the batch dimension is in front.
+    template <class F> auto wraps(F compute) const {
+        auto made = [&] { BelowVmap below(level_); return compute(); }();
+        return wrapped(std::move(made), true);
+    }
+    /// The same of a view of `self`: with the batch dimension if that has it.
+    template <class F> Tensor ties(const Tensor& self, F compute) const {
+        Tensor view = [&] { BelowVmap below(level_); return compute(); }();
+        view = wrapped(std::move(view), has(self));
+        tie_view(view.impl(), self.impl());
+        return view;
+    }
+    /// Sizes, and strides over the memory of `inner`, of all slices. `size`: of the batch dimension, if not what it is.
+    Sizes sizes_with(IntList sizes, int64_t size = 0) const {
+        Sizes all{size ? size : level_->size};
+        for (int64_t each : sizes) all.push_back(each);
+        return all;
+    }
+    static Sizes strides_with(const Tensor& inner, IntList strides) {
+        Sizes all{inner.stride(0)};
+        for (int64_t each : strides) all.push_back(each);
+        return all;
+    }
+
+private:
+    const Batch* at(const Tensor& tensor) const { return tensor.defined() ? batch_at(tensor.impl(), level_) : nullptr; }
+    Tensor wrapped(Tensor made, bool batched) const { return made.defined() ? make_batched(std::move(made), Ref<BatchLevel>::share(level_), batched) : made; }
+    template <class... T> std::tuple<T...> wrapped(const std::tuple<T...>& made, bool batched) const {
+        return std::apply([&](const T&... each) { return std::tuple<T...>(wrapped(each, batched)...); }, made);
+    }
+    std::vector<Tensor> wrapped(std::vector<Tensor> made, bool batched) const {
+        for (Tensor& each : made) each = wrapped(std::move(each), batched);
+        return made;
+    }
+    BatchLevel* level_ = nullptr;
+};
+
+/// Which way calls of an operator with batched tensors go.
+enum class Batching : uint8_t { Rule, Pointwise, Loop, Kernel, Parts, View, Slices };
+Batching batching_of(const Operator& op);
+
+/// operators/kernel_batched.cpp: runs a kernel in two halves for all slices at once, whatever levels its arguments have. Not one that
+/// writes to an argument: false.
+bool run_kernel_batched(const Operator& op, Value* arguments, Value* results);
+
+/// autograd/batched.cpp: records a call for the graph of a level below. `levels`, newest first, are above it.
+void record_batched(const Operator& op, Value* arguments, Value* results, Span<BatchLevel*> levels);
+
+}  // namespace kindling
