@@ -355,8 +355,9 @@ bool plain_below(const Operator& op, const Value* arguments) {
     constexpr uint32_t seen = key::slow & ~static_cast<uint32_t>(key::Autograd | key::Conj | key::Neg | key::Wrapped | key::Meta | key::Made | key::Autocast | key::Profile);
     if (thread_state.include & ~thread_state.exclude & key::Mode) return false;
     return !any_tensor(op, arguments, [](const TensorImpl* tensor) {
-        while (const Batch* batch = batch_behind(tensor)) tensor = batch->inner.impl();
-        return (tensor->key & seen) != 0;
+        uint32_t below = batch_behind(tensor) ? 0 : key_of(tensor);
+        while (const Batch* batch = batch_behind(tensor)) tensor = batch->inner.impl(), below |= key_of(tensor);
+        return (below & seen) != 0;
     });
 }
 
