@@ -8,6 +8,7 @@
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "autograd/plan.h"
+#include "core/batch.h"
 #include "core/schema.h"
 #include "core/shape.h"
 #include "operators/forms.h"
@@ -294,6 +295,7 @@ void Call::by_derivative() {
         for (size_t i = 0; i < outputs.size(); i++) {
             if (!is_differentiable(i)) continue;
             gradients[i] = tape::zeros(outputs[i].sizes(), outputs[i].dtype(), outputs[i].device());
+            if (const Batch* batch = batch_behind(outputs[i])) gradients[i] = make_batched(gradients[i], batch->level, false);   // of its level
             set_requires_grad(gradients[i], true);
             inputs.push_back(gradients[i]);
             which.push_back(i);
