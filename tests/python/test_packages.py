@@ -108,7 +108,11 @@ def test_collections_with_a_shape_are_batched_whole():
         def __init__(self, **tensors):
             self.tensors = tensors
 
-        _add_batch_dim = None
+        def _add_batch_dim(self, *, in_dim, vmap_level):
+            return Named(**{name: kindling._C._functorch._add_batch_dim(each, in_dim, vmap_level) for name, each in self.tensors.items()})
+
+        def _remove_batch_dim(self, *, vmap_level, batch_size, out_dim):
+            return Named(**{name: kindling._C._functorch._remove_batch_dim(each, vmap_level, batch_size, out_dim) for name, each in self.tensors.items()})
 
         def dim(self):
             return min(each.dim() for each in self.tensors.values())
@@ -117,16 +121,8 @@ def test_collections_with_a_shape_are_batched_whole():
         def shape(self):
             return next(iter(self.tensors.values())).shape
 
-        def __getitem__(self, index):
-            return Named(**{name: each[index] for name, each in self.tensors.items()})
-
-        @classmethod
-        def __torch_function__(cls, function, types, args=(), kwargs=None):
-            assert function is kindling.stack
-            return Named(**{name: kindling.stack([each.tensors[name] for each in args[0]], *args[1:]) for name in args[0][0].tensors})
-
     given = Named(a=kindling.arange(6.0).view(2, 3), b=kindling.ones(2, 3, 4))
-    out = kindling.vmap(lambda x: Named(a=x.tensors["a"] + x.tensors["b"].sum(-1)), in_dims=-1, out_dims=1)(given)
+    out = kindling.vmap(lambda x: Named(a=x.tensors["a"] + x.tensors["b"].sum(-1)), in_dims=1, out_dims=1)(given)
     assert out.tensors["a"].tolist() == [[4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]
 
 
