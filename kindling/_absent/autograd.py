@@ -1,6 +1,6 @@
 """Names of torch.autograd, written by tools/surface.py."""
 TABLE = r"""
-autograd/ DeviceType{CPU=0;CUDA=1;MKLDNN=2;OPENGL=3;OPENCL=4;IDEEP=5;HIP=6;FPGA=7;MAIA=8;XLA=9;Vulkan=10;Metal=11;XPU=12;MPS=13;MTIA=19;Meta=14;HPU=15;VE=16;Lazy=17;IPU=18;PrivateUse1=20} _disable_profiler() _profiler_enabled() enforce_grad_layout_policy@autograd.grad_mode
+autograd/ DeviceType{CPU=0;CUDA=1;MKLDNN=2;OPENGL=3;OPENCL=4;IDEEP=5;HIP=6;FPGA=7;MAIA=8;XLA=9;Vulkan=10;Metal=11;XPU=12;MPS=13;MTIA=19;Meta=14;HPU=15;VE=16;Lazy=17;IPU=18;PrivateUse1=20} _disable_profiler() enforce_grad_layout_policy@autograd.grad_mode
 autograd.grad_mode enforce_grad_layout_policy(utils._contextlib:_DecoratorContextManager):clone
 autograd.gradcheck get_analytical_jacobian() get_numerical_jacobian() get_numerical_jacobian_wrt_specific_input()
 autograd.graph _get_grad_fn_or_grad_acc() region_activation_memory_budget() set_override_stale_capture_stream()
