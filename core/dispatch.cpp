@@ -1,6 +1,7 @@
 // core/dispatch.cpp: the layers of a call, and the boxing of arguments of generated C++ functions.
 #include "core/batch.h"
 #include "core/dispatch.h"
+#include "core/named.h"
 #include "core/profile.h"
 
 #include <cstdarg>
@@ -275,6 +276,16 @@ Value call_value(int index, const char* letters, ...) {
     call_given(given, index, letters, &result, nullptr);
     va_end(given.list);
     return result;
+}
+
+void call_by_name(const char* name, const char* overload, std::atomic<const Operator*>& found, Value* arguments, Value* results) {
+    const Operator* op = found.load(std::memory_order_relaxed);
+    if (!op) {
+        op = find_operator(name, overload);
+        KINDLING_CHECK(NotImplemented, op, "this build has no operator %s.%s", name, overload);
+        found.store(op, std::memory_order_relaxed);
+    }
+    call(*op, arguments, results);
 }
 
 void call_void(int index, const char* letters, ...) {

@@ -2,7 +2,7 @@
 
     python tools/generate.py OUTPUT_FOLDER operators/*.cpp
 
-Writes generated/: index.cpp (names -> declarations), functions.h and functions_*.cpp (the C++ functions),
+Writes generated/: index.cpp (names -> declarations), functions.h and functions_*.cpp (the C++ functions), out_functions.h (those with out=),
 tensor_methods.inc (methods of Tensor), numbers.h; and operators.json (for stubs, docs and tests).
 Refuses a declaration that leaves a question open.
 """
@@ -430,14 +430,14 @@ def write_index(folder, families, every):
 
 
 def write_functions(folder, every):
-    head, methods, taken = [], [], {}
+    head, methods, outs, taken = [], [], [], {}
     bodies = []
     for number, declaration in enumerate(every):
-        for form, name, _, arguments, results in declaration.forms():
+        for form, name, overload, arguments, results in declaration.forms():
             if form == 2:                                   # C++ spells it add_out(out, self, other)
-                outs = [argument for argument in arguments if argument["keyword_only"] and "!" in argument["type"]]
-                ordered = outs + [argument for argument in arguments if argument not in outs]
-                ordered = [dict(argument, default=None) if argument in outs else argument for argument in ordered]
+                targets = [argument for argument in arguments if argument["keyword_only"] and "!" in argument["type"]]
+                ordered = targets + [argument for argument in arguments if argument not in targets]
+                ordered = [dict(argument, default=None) if argument in targets else argument for argument in ordered]
                 spelled = name + "_out"
             else:
                 ordered, spelled = arguments, name
@@ -460,6 +460,11 @@ def write_functions(folder, every):
                     defaults = False
                     least = most
             taken.setdefault(spelled, []).append((key_of(ordered), least, most))
+            if form == 2 and (result == "Tensor" or result.startswith("std::tuple<")):
+                call = f"call_out<\"{name}\", \"{overload}\">" if result == "Tensor" else f"call_outs<\"{name}\", \"{overload}\", {result}>"
+                given = ", ".join(cpp_name(argument["name"]) for argument in arguments)
+                outs.append(f"inline {result} {spelled}({signature(ordered, defaults)}) {{ return {call}({given}); }}")
+                continue
             head.append(f"{result} {spelled}({signature(ordered, defaults)});")
             bodies.append(f"{result} {spelled}({signature(ordered, False)}) {{\n{body}\n}}")
             is_method = (form != 2 and declaration.spaces & SPACES["Method"] and arguments and arguments[0]["name"] == "self"
@@ -475,6 +480,7 @@ def write_functions(folder, every):
     prelude = "// Written by tools/generate.py from the operator declarations.\n"
     write(folder, "functions.h", prelude + '#pragma once\n#include <tuple>\n\n#include "core/value.h"\n\nnamespace KINDLING_VISIBLE kindling {\n\n'
           + "\n".join(head) + "\n\n}  // namespace kindling\n")
+    write(folder, "out_functions.h", prelude + '#pragma once\n#include "core/named.h"\n\nnamespace kindling {\n\n' + "\n".join(outs) + "\n\n}  // namespace kindling\n")
     write(folder, "tensor_methods.inc", prelude + "\n".join(methods) + "\n")
     parts = 4
     for part in range(parts):

@@ -26,7 +26,7 @@ def main(output, generated):
             waiting.append((f"detail/{folder}/{file}", places[folder] / file))
         target = Path(output) / "kindling" / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if name == "detail/generated/functions.h":  # names with an underscore are parts of other functions
+        if name in ("detail/generated/functions.h", "detail/generated/out_functions.h"):  # names with an underscore are parts of other functions
             text = re.sub(r"^[^\n(]* _\w+\([^\n]*\n", "", text, flags=re.M)
         target.write_text(re.sub(r'^#include "(core|generated)/', r'#include "kindling/detail/\1/', text, flags=re.M))
 

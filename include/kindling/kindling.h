@@ -13,6 +13,7 @@
 #include "core/tensor.h"
 #include "core/thread_state.h"
 #include "generated/functions.h"
+#include "generated/out_functions.h"
 
 namespace KINDLING_VISIBLE kindling {
 
