@@ -41,7 +41,7 @@ STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 SMALL = 2000  # bytes of source that are compiled in less time than an entry of the archive is worth
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
-# whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, nested, masked and quantised tensors)
+# whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, nested, masked and quantised tensors, optimisers and distributions that few programs name)
 # is compiled when it is used, in 5 to 20 ms a module.
 SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard",
           "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
@@ -50,7 +50,13 @@ SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor
           "fx/passes", "fx/experimental", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom.py",
           "_sobol_numbers.py", "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py",
           "func/_rearrange.py", "nn/attention/flex_attention.py", "_lobpcg.py", "distributions/wishart.py", "optim/_adafactor.py",
-          "nn/utils/spectral_norm.py", "nn/utils/weight_norm.py"}
+          "nn/utils/spectral_norm.py", "nn/utils/weight_norm.py", "nn/utils/parametrizations.py", "nn/utils/parametrize.py", "nn/utils/fusion.py",
+          "nn/utils/stateless.py", "nn/utils/convert_parameters.py", "optim/adadelta.py", "optim/adamax.py", "optim/asgd.py", "optim/nadam.py",
+          "optim/radam.py", "optim/rprop.py", "optim/sparse_adam.py", "optim/_muon.py", "distributions/transforms.py",
+          "distributions/constraint_registry.py", "distributions/lkj_cholesky.py", "distributions/lowrank_multivariate_normal.py",
+          "distributions/mixture_same_family.py", "distributions/relaxed_bernoulli.py", "distributions/relaxed_categorical.py",
+          "distributions/von_mises.py", "distributions/transformed_distribution.py", "distributions/negative_binomial.py",
+          "distributions/kumaraswamy.py"}
 
 UNCHECKED_HASH = (1).to_bytes(4, "little") + bytes(8)  # the source in the archive is never newer
 DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same sources
