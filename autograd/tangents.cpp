@@ -3,6 +3,7 @@
 #include "autograd/forward.h"
 #include "autograd/meta.h"
 #include "autograd/ops.h"
+#include "core/batch.h"
 #include "core/shape.h"
 #include "operators/loops.h"
 
@@ -83,7 +84,7 @@ Tensor laid_out(Tensor tangent, const TensorImpl* primal) {
     bool same = ((tangent.impl()->key ^ primal->key) & lazy_bits) == 0 && tangent.dtype() == primal->dtype;
     for (size_t d = 0; d < primal->ndim; d++) same &= primal->sizes()[d] <= 1 || tangent.strides()[d] == primal->strides()[d];
     if (same || primal->numel == 0 || primal->layout != Layout::Strided || is_expanded(*primal)) return tangent;
-    Tensor fresh = make_tensor(primal->sizes(), primal->strides(), primal->dtype, primal->device);
+    Tensor fresh = make_tensor_like(tangent, primal->sizes(), primal->strides(), primal->dtype);
     fresh.impl()->key |= primal->key & lazy_bits;
     tape::copy_(fresh, tangent);
     return fresh;
@@ -168,7 +169,9 @@ Tensor tangent_over_storage(const Tensor& tensor, uint64_t level, const Tensor& 
     const TensorImpl* impl = tensor.impl();
     if (tangent.storage()->bytes == impl->storage->bytes && tangent.storage_offset() == impl->offset) return tangent;
     BelowLevel below(level);
-    Tensor all = tape::zeros({static_cast<int64_t>(impl->storage->bytes / item_size(impl->dtype))}, impl->dtype, impl->device);
+    const int64_t count[] = {static_cast<int64_t>(impl->storage->bytes / item_size(impl->dtype))}, one[] = {1};
+    Tensor all = make_tensor_like(tangent, count, one, impl->dtype);
+    tape::zero_(all);
     Tensor part = tape::as_strided(all, impl->sizes(), impl->strides(), impl->offset);
     tape::copy_(part, tangent);
     attach(tensor.impl(), level, part);
@@ -180,7 +183,7 @@ void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent) 
     Tensor old = tangent_of(impl, level);
     if (!old.defined() && !impl->base) return set_tangent(tensor, level, tangent);
     if (!old.defined()) {
-        Tensor whole = make_tensor(static_cast<const TensorImpl*>(impl->base)->sizes(), static_cast<const TensorImpl*>(impl->base)->strides(), impl->base->dtype, impl->base->device);
+        Tensor whole = make_tensor_like(tangent, static_cast<const TensorImpl*>(impl->base)->sizes(), static_cast<const TensorImpl*>(impl->base)->strides(), impl->base->dtype);
         {
             BelowLevel below(level);
             tape::zero_(whole);

@@ -1,4 +1,5 @@
 // bindings/autograd_engine.cpp: the engine and the modes as Python calls them.
+#include "core/batch.h"
 #include "autograd/forward.h"
 #include "autograd/meta.h"
 #include "autograd/ops.h"
@@ -226,7 +227,11 @@ static PyObject* exit_level(PyObject*, PyObject* level) {
 static PyObject* make_dual_method(PyObject*, PyObject* args) {
     PyObject *primal, *tangent, *level;
     if (!PyArg_ParseTuple(args, "O!O!O", tensor_type, &primal, tensor_type, &tangent, &level)) return nullptr;
-    return guarded([&] { return wrap(make_dual(tensor_of(primal), tensor_of(tangent), level_from(level))); });
+    return guarded([&] {
+        Tensor from = tensor_of(primal);                     // of the innermost vmap, as what is computed from it
+        if (BatchLevel* open = thread_state.levels; open && !batch_at(from.impl(), open)) from = make_batched(from, Ref<BatchLevel>::share(open), false);
+        return wrap(make_dual(from, tensor_of(tangent), level_from(level)));
+    });
 }
 static PyObject* tangent_method(PyObject*, PyObject* args) {
     PyObject *tensor, *level;

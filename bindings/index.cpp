@@ -135,7 +135,7 @@ static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count
         } else if (is_tensor(object)) {
             Tensor tensor = tensor_of(object);
             bool integral = category(tensor.dtype()) <= 1;
-            if (tensor.dim() == 0 && integral && !tensor.is_meta() && Py_TYPE(object) == tensor_type) {
+            if (tensor.dim() == 0 && integral && !tensor.is_meta() && Py_TYPE(object) == tensor_type && !(tensor.impl()->key & ::kindling::key::Wrapped)) {
                 if (tensor.dtype() != DType::UInt8 && tensor.dtype() != DType::Bool) {
                     result = select(result, dim, tensor.item_scalar().to_int(), shown++);
                 } else {

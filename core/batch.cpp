@@ -64,15 +64,16 @@ bool is_followed_below(const Tensor& tensor) {
     return batch && is_followed(batch->inner);
 }
 
-Tensor make_tensor_like(const Tensor& like, IntList sizes, IntList strides) {
+Tensor make_tensor_like(const Tensor& like, IntList sizes, IntList strides, DType dtype) {
+    if (dtype == DType::None) dtype = like.dtype();
     const Batch* batch = batch_behind(like);
-    if (!batch) return make_tensor(sizes, strides, like.dtype(), like.device());
-    if (!batch->batched) return make_batched(make_tensor_like(batch->inner, sizes, strides), batch->level, false);
+    if (!batch) return make_tensor(sizes, strides, dtype, like.device());
+    if (!batch->batched) return make_batched(make_tensor_like(batch->inner, sizes, strides, dtype), batch->level, false);
     int64_t extent = 1;
     for (size_t d = 0; d < sizes.size(); d++) extent += (sizes[d] > 1 ? sizes[d] - 1 : 0) * strides[d];
     Sizes all{batch->level->size}, steps{extent};
     for (size_t d = 0; d < sizes.size(); d++) all.push_back(sizes[d]), steps.push_back(strides[d]);
-    return make_batched(make_tensor_like(batch->inner, all, steps), batch->level);
+    return make_batched(make_tensor_like(batch->inner, all, steps, dtype), batch->level);
 }
 
 BatchLevel* newest_level(const Operator& op, const Value* arguments) {

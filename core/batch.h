@@ -57,7 +57,7 @@ Tensor make_batched(Tensor inner, Ref<BatchLevel> level, bool batched = true);
 /// make_view of one: the same view of every slice.
 Tensor view_batched(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype);
 /// Fresh memory of these sizes and strides, with a batch dimension wherever `like` has one.
-Tensor make_tensor_like(const Tensor& like, IntList sizes, IntList strides);
+Tensor make_tensor_like(const Tensor& like, IntList sizes, IntList strides, DType dtype = DType::None);
 /// The newest level among the tensors' headers, or null.
 BatchLevel* newest_level(const Operator& op, const Value* arguments);
 

@@ -15,12 +15,15 @@ Mapped::Mapped(TensorList tensors) {
     for (const Tensor& tensor : tensors)
         if (Batch* batch = batch_behind(tensor); batch && (!level_ || batch->level->id > level_->id)) level_ = batch->level.get();
     KINDLING_CHECK(Internal, level_, "a batching rule was asked about tensors of no vmap");
+    for (const Tensor& tensor : tensors) any_ |= has(tensor);
 }
 
 bool true_for_any(const Tensor& truth) { return any(all_slices(truth)).item<bool>(); }
 bool true_for_all(const Tensor& truth) { return all(all_slices(truth)).item<bool>(); }
+void by_slices() { fail(ErrorKind::Mapped, "vmap: slice by slice"); }
+
 Tensor Mapped::front(const Tensor& tensor) const {
-    if (has(tensor) || !tensor.defined()) return bare(tensor);
+    if (!any_ || has(tensor) || !tensor.defined()) return bare(tensor);
     const Tensor inner = bare(tensor);
     Sizes sizes{level_->size};
     for (int64_t size : inner.sizes()) sizes.push_back(size);
@@ -407,6 +410,15 @@ void call_parts(const Operator& op, Value* arguments, Value* results, BatchLevel
     call_slices(op, arguments, results, level);
 }
 
+void call_rule(const Operator& op, Value* arguments, Value* results, BatchLevel* level) {
+    try {
+        return op.functional->batch(op, arguments, results);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::Mapped) throw;
+    }
+    call_slices(op, arguments, results, level);
+}
+
 }  // namespace
 
 Batching batching_of(const Operator& op) {
@@ -429,7 +441,7 @@ bool call_batched(const Operator& op, Value* arguments, Value* results) {
     if (!level) return false;
     KINDLING_CHECK(Runtime, op.form != Form::Out, "vmap: aten::%s: functions with out=... arguments are not supported, please use the form without it", op.name());
     if (op.form == Form::Inplace && op.functional != &op && way != Batching::Pointwise) call_inplace(op, arguments, results, level);
-    else if (way == Batching::Rule) op.functional->batch(op, arguments, results);
+    else if (way == Batching::Rule) call_rule(op, arguments, results, level);
     else if (way == Batching::Pointwise) call_aligned(op, arguments, results, level);
     else if (way == Batching::Parts) call_parts(op, arguments, results, level);
     else if (way == Batching::View && call_view(op, arguments, results, level)) return true;

@@ -20,13 +20,15 @@ public:
     bool has(const Tensor& tensor) const { const Batch* batch = at(tensor); return batch && batch->batched; }
     /// What is below, with the batch dimension in front if there is one.
     Tensor bare(const Tensor& tensor) const { const Batch* batch = at(tensor); return batch ? batch->inner : tensor; }
-    /// The same, expanded over the batch where there is none.
+    /// Whether one of the tensors has a batch dimension: results have one then.
+    bool any() const { return any_; }
+    /// The same, expanded over the batch where there is none, if results have one.
     Tensor front(const Tensor& tensor) const;
     int64_t size() const { return level_->size; }
     /// What `compute` makes below this level, as batched tensors again: the batch dimension is in front.
     template <class F> auto wraps(F compute) const {
         auto made = [&] { BelowVmap below(level_); return compute(); }();
-        return wrapped(std::move(made), true);
+        return wrapped(std::move(made), any_);
     }
     /// The same of a view of `self`: with the batch dimension if that has it.
     template <class F> Tensor ties(const Tensor& self, F compute) const {
@@ -58,7 +60,10 @@ private:
         return made;
     }
     BatchLevel* level_ = nullptr;
+    bool any_ = false;                 // one of the tensors has a batch dimension
 };
+/// Of a rule: this call goes slice by slice.
+[[noreturn]] void by_slices();
 
 /// Which way calls of an operator with batched tensors go.
 enum class Batching : uint8_t { Rule, Pointwise, Loop, Kernel, Parts, View, Slices };

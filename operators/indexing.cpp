@@ -8,6 +8,7 @@
 #include "kernels/library/indexing.h"
 #include "kernels/library/mask.h"
 #include "kernels/library/scratch.h"
+#include "operators/batching.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -604,6 +605,48 @@ Tensor gathered_places(const Tensor& grad, IntList sizes, int64_t dim, const Ten
 OPERATORS(indexing) {
     declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
         doc("Elements at places given by index tensors or masks, as self[indices]"), shape_by_value(), linear(), raises_by_value(), takes_float8(), in(space::Hidden),
+        batches([](const Tensor& self, TensorList indices) {
+            std::vector<Tensor> all{self};
+            size_t first = indices.size(), last = 0;
+            int64_t rank = 0;
+            bool simple = true;                               // integers, side by side
+            for (size_t i = 0; i < indices.size(); i++) {
+                all.push_back(indices[i]);
+                if (!indices[i].defined()) continue;
+                first = std::min(first, i), last = i;
+                rank = std::max(rank, indices[i].dim());
+                simple &= indices[i].dtype() == DType::Int64 || indices[i].dtype() == DType::Int32;
+            }
+            for (size_t i = first; i <= last && first < indices.size(); i++) simple &= indices[i].defined();
+            if (!simple || first == indices.size()) by_slices();
+            Mapped m{TensorList(all)};
+            bool mapped = false;
+            for (const Tensor& each : indices) mapped |= m.has(each);
+            return m.wraps([&] {
+                std::vector<Tensor> list(m.has(self) ? 1 : 0);
+                for (const Tensor& each : indices) {
+                    Tensor index = m.bare(each);
+                    if (m.has(each)) for (int64_t d = each.dim(); d < rank; d++) index = unsqueeze(index, 1);
+                    list.push_back(index);
+                }
+                if (!mapped) return index(m.bare(self), list);
+                // A slice reads its own rows: their numbers are an index, too. Then the dimensions before the indices come last of all.
+                const auto before = static_cast<int64_t>(first);
+                if (m.has(self)) {
+                    Sizes numbers{m.size()};
+                    for (int64_t d = 0; d < rank; d++) numbers.push_back(1);
+                    list[0] = view(arange(Scalar(m.size()), DType::Int64, std::nullopt, self.device()), numbers);
+                }
+                Tensor result = index(m.bare(self), list);
+                if (!before) return result;
+                Sizes order{m.has(self) ? 0 : before};
+                const int64_t start = m.has(self) ? 1 + rank : 0, places = m.has(self) ? 1 : before + 1;   // of the dimensions before, and of the indices
+                for (int64_t d = 0; d < before; d++) order.push_back(start + d);
+                for (int64_t d = 0; d < rank; d++) order.push_back(places + d);
+                for (int64_t d = static_cast<int64_t>(order.size()); d < result.dim(); d++) order.push_back(d);
+                return permute(result, order);
+            });
+        }),
         kernel([](const Tensor& self, TensorList indices) {
             KINDLING_CHECK(Index, !indices.empty(), "at least one index must be provided");
             if (chooses_elements(self, indices)) return chosen_elements(self, indices[0]);

@@ -5,6 +5,7 @@
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/gemm.h"
+#include "operators/batching.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -137,12 +138,25 @@ Product added(int64_t m, int64_t n, int64_t k, int64_t batch, const Scalar& beta
     return {m, n, looks || !alpha.equals(0) ? k : 0, batch, true, beta, alpha};
 }
 
+/// beta * self + alpha * product. Without beta, what is in self does not count.
+Tensor added(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
+    const Tensor scaled = alpha.to_complex() == 1.0 ? product : mul(product, wrap_number(alpha));
+    if (beta.to_complex() == 0.0) return scaled;
+    return add(scaled, beta.to_complex() == 1.0 ? self : mul(self, wrap_number(beta)));
+}
+
 }  // namespace
 }  // namespace kindling
 
 OPERATORS(products) {
     declare("mm(Tensor self, Tensor mat2) -> Tensor", {
         doc("The product of two matrices"), multilinear(), flags(trait::AutocastLower), keeps_conj(),
+        batches([](const Tensor& self, const Tensor& mat2) {
+            KINDLING_CHECK(Runtime, self.dim() == 2, "self must be a matrix");
+            KINDLING_CHECK(Runtime, mat2.dim() == 2, "mat2 must be a matrix");
+            Mapped m({self, mat2});
+            return m.wraps([&] { return matmul(m.bare(self), m.bare(mat2)); });
+        }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& mat2) {
             check_mm(self, mat2);
             const Product product{self.size(0), mat2.size(1), self.size(1)};
@@ -155,6 +169,12 @@ OPERATORS(products) {
     });
     declare("bmm(Tensor self, Tensor mat2) -> Tensor", {
         doc("Products of matrices in batches of one size"), multilinear(), flags(trait::AutocastLower), keeps_conj(),
+        batches([](const Tensor& self, const Tensor& mat2) {
+            KINDLING_CHECK(Runtime, self.dim() == 3 && mat2.dim() == 3, "batch1 and batch2 must be 3D tensors");
+            KINDLING_CHECK(Runtime, self.size(0) == mat2.size(0), "batch1 and batch2 must have same number of batches, got %ld and %ld", self.size(0), mat2.size(0));
+            Mapped m({self, mat2});
+            return m.wraps([&] { return matmul(m.bare(self), m.bare(mat2)); });
+        }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& mat2) {
             check_bmm(self, mat2);
             const Product product{self.size(1), mat2.size(2), self.size(2), self.size(0)};
@@ -226,6 +246,15 @@ OPERATORS(products) {
     });
     declare("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * mat1 @ mat2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
+        batches([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+            Mapped m({self, mat1, mat2});
+            if (m.has(mat1) && !m.has(mat2) && !m.has(self) && self.dim() == 1 && mat1.dim() == 2 && mat2.dim() == 2)   // a linear layer: one product
+                return m.wraps([&] {
+                    const Tensor rows = reshape(m.bare(mat1), {-1, mat1.size(1)});
+                    return view(addmm(m.bare(self), rows, m.bare(mat2), beta, alpha), {m.size(), mat1.size(0), mat2.size(1)});
+                });
+            return added(self, mm(mat1, mat2), beta, alpha);
+        }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got %s and %s", scalar_type_name(mat1.dtype()), scalar_type_name(mat2.dtype()));
             check_mm(mat1, mat2);
@@ -245,6 +274,7 @@ OPERATORS(products) {
     });
     declare("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * batch1 @ batch2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
+        batches([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) { return added(self, bmm(batch1, batch2), beta, alpha); }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
             check_bmm(batch1, batch2);
             KINDLING_CHECK(Runtime, self.dtype() == batch1.dtype(), "Input dtypes must be the same, got: input: %s, batch1: %s, batch2: %s", name(self.dtype()), name(batch1.dtype()), name(batch2.dtype()));
@@ -272,6 +302,15 @@ OPERATORS(products) {
     });
     declare("mv(Tensor self, Tensor vec) -> Tensor", {
         doc("A matrix times a vector"), multilinear(), keeps_conj(),
+        batches([](const Tensor& self, const Tensor& vec) {
+            KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", int64_t{1}, self.dim(), vec.dim());
+            Mapped m({self, vec});
+            return m.wraps([&] {
+                const Tensor A = m.bare(self), v = m.bare(vec);
+                if (!m.has(vec)) return matmul(A, v);
+                return m.has(self) ? squeeze(matmul(A, unsqueeze(v, -1)), -1) : matmul(v, t(A));
+            });
+        }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& vec) {
             KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", int64_t{1}, self.dim(), vec.dim());
             KINDLING_CHECK(Runtime, self.size(1) == vec.size(0), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.size(0), self.size(0), self.size(1), vec.size(0));
@@ -285,6 +324,7 @@ OPERATORS(products) {
     });
     declare("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * mat @ vec"), has_inplace(), keeps_conj(),
+        batches([](const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) { return added(self, mv(mat, vec), beta, alpha); }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got %ld, %ld, %ld", self.dim(), mat.dim(), vec.dim());
             KINDLING_CHECK(Runtime, mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1), "size mismatch, got input (%ld), mat (%ldx%ld), vec (%ld)", self.numel(), mat.size(0), mat.size(1), vec.size(0));
@@ -338,6 +378,16 @@ OPERATORS(products) {
     });
     declare("dot(Tensor self, Tensor tensor) -> Tensor", {
         doc("The sum of two vectors' products"), multilinear(), keeps_conj(),
+        batches([](const Tensor& self, const Tensor& tensor) {
+            KINDLING_CHECK(Runtime, self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got %ldD and %ldD tensors", self.dim(), tensor.dim());
+            KINDLING_CHECK(Runtime, self.dtype() == tensor.dtype() && self.size(0) == tensor.size(0), "dot: tensors of one dtype and size expected, got %s and %s", str(self).c_str(), str(tensor).c_str());
+            Mapped m({self, tensor});
+            return m.wraps([&] {
+                const Tensor a = m.bare(self), b = m.bare(tensor);
+                if (!m.has(tensor)) return matmul(a, b);
+                return m.has(self) ? squeeze(squeeze(matmul(unsqueeze(a, -2), unsqueeze(b, -1)), -1), -1) : matmul(b, a);
+            });
+        }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& tensor) {
             KINDLING_CHECK(Runtime, self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got %ldD and %ldD tensors", self.dim(), tensor.dim());
             KINDLING_CHECK(Runtime, self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found %s and %s", scalar_type_name(self.dtype()), scalar_type_name(tensor.dtype()));

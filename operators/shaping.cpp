@@ -6,6 +6,7 @@
 #include "generated/functions.h"
 #include "kernels/library/indexing.h"
 #include "kernels/move.h"
+#include "operators/batching.h"
 #include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
@@ -207,6 +208,18 @@ constexpr auto flipped = [](uint64_t mask, const Array& self, const Array& resul
 OPERATORS(shaping) {
     declare("cat(Tensor[] tensors, int dim=0) -> Tensor", {
         doc("Tensors joined along a dimension"), linear(), takes_float8(), out_joined(), flags(trait::OutApart), flags(trait::AutocastPromote), alias("concat"), alias("concatenate"), keeps_conj(),
+        batches([](TensorList tensors, int64_t dim) {
+            Mapped m(tensors);
+            auto nothing = [](const Tensor& t) { return t.dim() == 1 && t.size(0) == 0; };   // of any shape, by old custom
+            int64_t dims = 1;
+            for (const Tensor& each : tensors) if (!nothing(each)) dims = each.dim();
+            const int64_t place = wrap_dim(dim, dims) + (m.any() ? 1 : 0);
+            return m.wraps([&] {
+                std::vector<Tensor> all;
+                for (const Tensor& each : tensors) if (dims == 1 || !nothing(each)) all.push_back(m.front(each));
+                return cat(all, place);
+            });
+        }),
         kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
         derivative("tensors", GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
             std::vector<Tensor> parts = parted(grad, tensors_shape, dim);

@@ -263,8 +263,13 @@ def _only_real(leaves, what):
             raise RuntimeError(f"jacfwd: Expected all {what} to be real but received complex tensor at flattened input idx: {place}")
 
 
+def _of_all(value):
+    """What is the same for all slices of the innermost vmap, as it is outside."""
+    return _C._vmap_unwrap(value, _C._vmap_depth())[0] if isinstance(value, torch.Tensor) else value
+
+
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """The Jacobian, as `jacrev` gives it, a column at a time: by `jvp` along each element of the inputs.
+    """The Jacobian, as `jacrev` gives it, by `jvp` along all elements of the inputs at once (`vmap`).
 
     >>> torch.func.jacfwd(torch.exp)(torch.zeros(2))
     tensor([[1., 0.],
@@ -285,27 +290,33 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
             return func(*given, **kwargs)
 
         _only_real(tree_flatten(args)[0], "inputs")
-        columns, outputs, output_form, aux = [], None, None, None
-        for at, value in enumerate(flat):
-            mine = []
-            for unit in torch.eye(value.numel(), dtype=value.dtype, device=value.device):
-                tangents = tuple(unit.view(value.shape) if i == at else torch.zeros_like(other) for i, other in enumerate(flat))
-                result = jvp(of_chosen, tuple(flat), tangents, has_aux=has_aux)
-                aux = result[2] if has_aux else None
-                outputs, output_form = tree_flatten(result[0])
-                _only_real(outputs, "outputs")
-                mine.append(tree_flatten(result[1])[0])
-            columns.append(mine)
-        if outputs is None:      # no element to differentiate by: the shapes are the function's own
+        seen = []
+
+        def products(*units):
+            result = jvp(of_chosen, tuple(flat), units, has_aux=has_aux)
+            leaves = tree_flatten(result[0])
+            _only_real(leaves[0], "outputs")
+            seen[:] = [*leaves, tree_map(_of_all, result[2]) if has_aux else None]
+            return tree_flatten(result[1])[0]
+        counts = [value.numel() for value in flat]
+        total = sum(counts)
+        if total:
+            units, start = [], 0
+            for value, count in zip(flat, counts):       # the unit vectors of all inputs together, an input's own part of them
+                unit = torch.zeros(total, count, dtype=value.dtype, device=value.device)
+                unit[start:start + count].fill_diagonal_(1)
+                units.append(unit.view(total, *value.shape))
+                start += count
+            columns = torch.vmap(products, randomness=randomness)(*units)
+            outputs, output_form, aux = seen
+        else:                    # no element to differentiate by: the shapes are the function's own
             output, aux = _with_aux(of_chosen(*flat), has_aux, "jvp(f, primals, tangents)")
             outputs, output_form = tree_flatten(output)
+            columns = [output.new_zeros(0, *output.shape) for output in outputs]
         blocks = []
-        for place, output in enumerate(outputs):
-            row = []
-            for value, mine in zip(flat, columns):
-                parts = [column[place] for column in mine]
-                row.append((torch.stack(parts, -1) if parts else output.new_zeros(output.shape + (0,))).view(output.shape + value.shape))
-            blocks.append(tree_unflatten(row, form))
+        for output, column in zip(outputs, columns):
+            parts = [part.movedim(0, -1).reshape(output.shape + value.shape) for part, value in zip(column.split(counts), flat)]
+            blocks.append(tree_unflatten(parts, form))
         result = tree_unflatten(blocks, output_form)
         return (result, aux) if has_aux else result
 
