@@ -501,7 +501,7 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """Keeps the rule. :func:`torch.vmap` calls the operator slice by slice, so that it has no need of one."""
+    """Keeps the rule, which is not called: :func:`torch.vmap` calls the operator slice by slice."""
     def register(function):
         _vmaps[_core(_name_of(op))] = function
         return function

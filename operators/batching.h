@@ -69,8 +69,8 @@ private:
 enum class Batching : uint8_t { Rule, Pointwise, Loop, Kernel, Parts, View, Slices };
 Batching batching_of(const Operator& op);
 
-/// operators/kernel_batched.cpp: runs a kernel in two halves for all slices at once, whatever levels its arguments have. Not one that
-/// writes to an argument: false.
+/// operators/kernel_batched.cpp: runs a kernel in two halves for all slices at once, whatever levels its arguments have. False of one that
+/// writes to an argument, or whose rule declines.
 bool run_kernel_batched(const Operator& op, Value* arguments, Value* results);
 
 /// autograd/batched.cpp: records a call for the graph of a level below. `levels`, newest first, are above it.

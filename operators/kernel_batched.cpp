@@ -182,10 +182,7 @@ bool run_kernel_batched(const Operator& op, Value* arguments, Value* results) {
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
     for (int i = 0; i < call.result_count; i++) if (call.result(i).target) return false;
-    if (call.declined && !(call.result_count && call.on_meta())) {
-        op.functional->otherwise(op, arguments, results);
-        return true;
-    }
+    if (call.declined) return false;                          // what runs instead may reach for memory
     Levels levels;
     each_tensor(op, arguments, [&](const TensorImpl* tensor) { levels.collect(tensor); });
     for (const BatchLevel* level : levels.each) levels.sizes.push_back(level->size);

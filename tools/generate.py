@@ -460,6 +460,8 @@ def write_functions(folder, every):
                     defaults = False
                     least = most
             taken.setdefault(spelled, []).append((key_of(ordered), least, most))
+            if form == 2 and "_backward" in name and result == "Tensor":
+                continue                                    # parts of derivatives: nobody calls them into memory of their own
             if form == 2 and (result == "Tensor" or result.startswith("std::tuple<")):
                 call = f"call_out<\"{name}\", \"{overload}\">" if result == "Tensor" else f"call_outs<\"{name}\", \"{overload}\", {result}>"
                 given = ", ".join(cpp_name(argument["name"]) for argument in arguments)

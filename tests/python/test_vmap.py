@@ -1,4 +1,6 @@
 """torch.vmap by batched tensors: what it gives beside one call for each slice, nesting with derivatives, random numbers, refusals."""
+import importlib.util
+import pathlib
 import subprocess
 import sys
 
@@ -212,3 +214,11 @@ def test_backward_of_a_mapped_graph_inside_another_vmap():
 def test_the_import_is_lazy():
     code = "import kindling, sys; assert 'kindling.func._vmap' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch's test database is part of PyTorch")
+def test_every_operator_of_the_database():
+    """Two samples each: slices beside one call for each, and gradients from outside and inside."""
+    harness = pathlib.Path(__file__).parents[1] / "conformance" / "mapped.py"
+    done = subprocess.run([sys.executable, str(harness), "--samples", "2", "--known"], capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
