@@ -1,6 +1,7 @@
 // Result rules: numbers add no expression, choices and dtypes do, and out= and meta are served without a word from the kernels.
 #include "core/error.h"
 #include "generated/functions.h"
+#include "generated/out_functions.h"
 #include "operators/kernel.h"
 #include "tests/cpp/check.h"
 
