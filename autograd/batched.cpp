@@ -53,7 +53,7 @@ struct Below {
 };
 
 /// `inner` as its slices see it, apart from its own graph, with a history that leads there.
-Tensor enter(const Tensor& inner, const Layers& layers);
+Tensor enter(const Tensor& inner, Layers layers);
 /// What a tensor stands for below, with the history that it has above.
 Tensor leave(const Tensor& tensor, Layers layers);
 
@@ -96,8 +96,9 @@ struct RebatchNode final : GradNode {
     }
 };
 
-Tensor enter(const Tensor& inner, const Layers& layers) {
+Tensor enter(const Tensor& inner, Layers layers) {
     if (!requires_grad(inner.impl())) return above(inner, layers);
+    layers[0].present = true;                                // it belongs to the newest level, if only as the same for all slices
     auto node = Ref<GradNode>::adopt(new UnbatchNode(layers));
     node->edges.emplace_back(gradient_edge(inner.impl()));
     Tensor header = above(detached(inner), layers);
@@ -118,24 +119,31 @@ Tensor leave(const Tensor& tensor, Layers layers) {
 
 }  // namespace
 
+Tensor enter_graph(const Tensor& tensor, Span<BatchLevel*> levels) {
+    Layers layers = layers_of(tensor, levels);
+    const Tensor inner = below(tensor, layers);
+    return requires_grad(inner.impl()) ? enter(inner, layers) : tensor;
+}
+
+Tensor leave_graph(const Tensor& tensor, Span<BatchLevel*> levels) {
+    if (!requires_grad(tensor.impl())) return tensor;
+    const Layers layers = layers_of(tensor, levels);
+    return above(leave(tensor, layers), layers);
+}
+
 void record_batched(const Operator& op, Value* arguments, Value* results, Span<BatchLevel*> levels) {
     // The arguments again, apart from the graph below, with histories of their own that lead there.
     Value given[64];
     std::vector<Tensor> keep;
     std::vector<std::vector<Tensor>> lists;
-    auto again = [&](const Tensor& tensor) {
-        Layers layers = layers_of(tensor, levels);
-        const Tensor inner = below(tensor, layers);
-        return requires_grad(inner.impl()) ? enter(inner, layers) : tensor;
-    };
     for (size_t i = 0; i < op.argument_count(); i++) {
         given[i] = arguments[i];
         if (given[i].is_tensor()) {
-            keep.push_back(again(Tensor::share(given[i].tensor)));
+            keep.push_back(enter_graph(Tensor::share(given[i].tensor), levels));
             given[i].tensor = keep.back().impl();
         } else if (given[i].tag == Value::Tag::TensorList) {
             std::vector<Tensor> list;
-            for (uint32_t j = 0; j < given[i].size; j++) list.push_back(given[i].tensors[j].defined() ? again(given[i].tensors[j]) : Tensor());
+            for (uint32_t j = 0; j < given[i].size; j++) list.push_back(given[i].tensors[j].defined() ? enter_graph(given[i].tensors[j], levels) : Tensor());
             lists.push_back(std::move(list));
             given[i].tensors = lists.back().data();
         }
@@ -144,11 +152,7 @@ void record_batched(const Operator& op, Value* arguments, Value* results, Span<B
         Below scope(true);
         call_autograd(op, given, results);
     }
-    auto settle = [&](Tensor& result) {
-        if (!result.defined() || !requires_grad(result.impl())) return;
-        const Layers layers = layers_of(result, levels);
-        result = above(leave(result, layers), layers);
-    };
+    auto settle = [&](Tensor& result) { if (result.defined()) result = leave_graph(result, levels); };
     for (size_t r = 0; r < op.schema->results.size(); r++) {
         if (results[r].tag == Value::Tag::Tensor) {
             Tensor result = results[r].take_tensor();

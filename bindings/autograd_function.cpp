@@ -2,6 +2,7 @@
 #include "autograd/forward.h"
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
+#include "operators/batching.h"
 
 #include <algorithm>
 
@@ -228,8 +229,49 @@ struct NoForward {
     ~NoForward() { thread_state.forward_grad_mode = before; }
 };
 
+static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs);
+
+/// A call with batched tensors, where a graph below their levels records it, or the class has a rule of its own for vmap. Null: it
+/// goes on as any other.
+static PyObject* apply_batched(PyObject* cls, PyObject* args, PyObject* kwargs) {
+    Object part(checked(PyImport_ImportModule("kindling.func._vmap")));
+    auto instead = [&](const char* what) -> PyObject* {
+        Object other(checked(PyObject_CallMethod(part.get(), what, "OO", cls, args)));
+        if (other.get() == Py_None) return nullptr;
+        Object run(checked(PyObject_GetAttrString(other.get(), "apply")));
+        return checked(PyObject_Call(run.get(), args, kwargs));
+    };
+    std::vector<TensorImpl*> tensors;
+    uint64_t newest = 0;
+    bool above = false;                                      // the graph of the newest level records it, too
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+        if (PyObject* item = PyTuple_GET_ITEM(args, i); python::is_tensor(item)) tensors.push_back(impl_of(item));
+    for (TensorImpl* tensor : tensors) if (Batch* batch = batch_behind(tensor)) newest = std::max(newest, batch->level->id);
+    for (TensorImpl* tensor : tensors) if (Batch* batch = batch_behind(tensor)) above |= batch->level->id == newest && requires_grad(tensor);
+    BatchLevel* found[most_levels];
+    const Span<BatchLevel*> levels(found, static_cast<size_t>(levels_above_graph(std::move(tensors), found)));
+    if (levels.empty()) return instead("mapped_class");
+    if (above) return instead("class_above_graph");
+    Object given(checked(PyTuple_New(PyTuple_GET_SIZE(args))));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) {
+        PyObject* item = PyTuple_GET_ITEM(args, i);
+        PyTuple_SET_ITEM(given.get(), i, python::is_tensor(item) ? wrap(enter_graph(tensor_of(item), levels)) : Py_NewRef(item));
+    }
+    Object result(checked(apply(cls, given.get(), kwargs)));
+    auto leave = [&](PyObject* item) { return python::is_tensor(item) ? wrap(leave_graph(tensor_of(item), levels)) : Py_NewRef(item); };
+    if (!PyTuple_CheckExact(result.get())) return leave(result.get());
+    Object all(checked(PyTuple_New(PyTuple_GET_SIZE(result.get()))));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result.get()); i++) PyTuple_SET_ITEM(all.get(), i, leave(PyTuple_GET_ITEM(result.get(), i)));
+    return all.take();
+}
+
 static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
     return guarded([&]() -> PyObject* {
+        bool batched = false;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+            batched |= python::is_tensor(PyTuple_GET_ITEM(args, i)) && impl_of(PyTuple_GET_ITEM(args, i))->key & key::Wrapped;
+        if (batched) [[unlikely]]
+            if (PyObject* result = apply_batched(cls, args, kwargs)) return result;
         Object backward_class(checked(PyObject_GetAttrString(cls, "_backward_cls")));
         Object object(checked(PyObject_CallNoArgs(backward_class.get())));
         if (!PyObject_TypeCheck(object.get(), function_base_type)) fail(ErrorKind::Type, "_backward_cls must derive from _FunctionBase");

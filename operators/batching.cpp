@@ -22,6 +22,22 @@ bool true_for_any(const Tensor& truth) { return any(all_slices(truth)).item<bool
 bool true_for_all(const Tensor& truth) { return all(all_slices(truth)).item<bool>(); }
 void by_slices() { fail(ErrorKind::Mapped, "vmap: slice by slice"); }
 
+int levels_above_graph(std::vector<TensorImpl*> tensors, BatchLevel** levels) {
+    if (!thread_state.grad_mode || thread_state.inference_mode) return 0;
+    for (int depth = 0;; depth++) {
+        BatchLevel* newest = nullptr;
+        for (TensorImpl* tensor : tensors)
+            if (Batch* batch = batch_behind(tensor); batch && (!newest || batch->level->id > newest->id)) newest = batch->level.get();
+        for (TensorImpl* tensor : tensors)
+            if (depth && (key_of(tensor) & key::Autograd) && (!newest || batch_at(tensor, newest))) return depth;
+        if (!newest) return 0;
+        KINDLING_CHECK(Runtime, depth < most_levels, "vmap: more than %d levels", most_levels);
+        levels[depth] = newest;
+        for (TensorImpl*& tensor : tensors)
+            if (Batch* batch = batch_at(tensor, newest)) tensor = batch->inner.impl();
+    }
+}
+
 Tensor Mapped::front(const Tensor& tensor) const {
     if (!any_ || has(tensor) || !tensor.defined()) return bare(tensor);
     const Tensor inner = bare(tensor);
@@ -335,24 +351,6 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
 
 // ---- graphs of levels below
 
-/// How many levels, newest first, are above a graph that records this call; 0: none does.
-int levels_above_graph(const Operator& op, const Value* arguments, BatchLevel** levels) {
-    std::vector<TensorImpl*> tensors;
-    each_tensor(op, arguments, [&](TensorImpl* tensor) { tensors.push_back(tensor); });
-    for (int depth = 0;; depth++) {
-        BatchLevel* newest = nullptr;
-        for (TensorImpl* tensor : tensors)
-            if (Batch* batch = batch_behind(tensor); batch && (!newest || batch->level->id > newest->id)) newest = batch->level.get();
-        for (TensorImpl* tensor : tensors)
-            if (depth && (key_of(tensor) & key::Autograd) && (!newest || batch_at(tensor, newest))) return depth;
-        if (!newest) return 0;
-        KINDLING_CHECK(Runtime, depth < 32, "vmap: more than 32 levels");
-        levels[depth] = newest;
-        for (TensorImpl*& tensor : tensors)
-            if (Batch* batch = batch_at(tensor, newest)) tensor = batch->inner.impl();
-    }
-}
-
 /// Whether plain tensors of memory are what lies below all levels.
 bool plain_below(const Operator& op, const Value* arguments) {
     constexpr uint32_t seen = key::slow & ~static_cast<uint32_t>(key::Autograd | key::Conj | key::Neg | key::Wrapped | key::Meta | key::Made | key::Autocast | key::Profile);
@@ -365,9 +363,10 @@ bool plain_below(const Operator& op, const Value* arguments) {
 }
 
 bool recorded_below(const Operator& op, Value* arguments, Value* results) {
-    if (!thread_state.grad_mode || thread_state.inference_mode) return false;
-    BatchLevel* levels[32];
-    const int above = levels_above_graph(op, arguments, levels);
+    BatchLevel* levels[most_levels];
+    std::vector<TensorImpl*> tensors;
+    each_tensor(op, arguments, [&](TensorImpl* tensor) { tensors.push_back(tensor); });
+    const int above = levels_above_graph(std::move(tensors), levels);
     if (above) record_batched(op, arguments, results, Span<BatchLevel*>(levels, static_cast<size_t>(above)));
     return above;
 }

@@ -73,6 +73,14 @@ Batching batching_of(const Operator& op);
 /// writes to an argument, or whose rule declines.
 bool run_kernel_batched(const Operator& op, Value* arguments, Value* results);
 
+constexpr int most_levels = 32;
+/// How many levels, newest first, are above a graph that records what is done with these; 0: none does.
+KINDLING_VISIBLE int levels_above_graph(std::vector<TensorImpl*> tensors, BatchLevel** levels);
+
+/// autograd/batched.cpp: a tensor as slices see it, apart from the graph below but with a history that leads there (or itself, if it is in
+/// no graph below), and what was made of such tensors as that graph sees it.
+KINDLING_VISIBLE Tensor enter_graph(const Tensor& tensor, Span<BatchLevel*> levels);
+KINDLING_VISIBLE Tensor leave_graph(const Tensor& tensor, Span<BatchLevel*> levels);
 /// autograd/batched.cpp: records a call for the graph of a level below. `levels`, newest first, are above it.
 void record_batched(const Operator& op, Value* arguments, Value* results, Span<BatchLevel*> levels);
 

@@ -167,3 +167,76 @@ def _chunks(func, flat, dims, spec, size, out_dims, randomness, kwargs, chunk_si
             values, form, places = _outputs(func, result, out_dims)
             parts.append([_leave(func, value, depth, count, place) for value, place in zip(values, places)])
     return tree_unflatten([torch.cat(list(each), place) if place is not None else each[0] for each, place in zip(zip(*parts), places)], form)
+
+
+class VmapInfo(tuple):
+    """What a rule is told: (batch_size, randomness)."""
+    __slots__ = ()
+    batch_size = property(lambda self: self[0])
+    randomness = property(lambda self: self[1])
+
+    def __new__(cls, batch_size, randomness):
+        return tuple.__new__(cls, (batch_size, randomness))
+
+    def __repr__(self):
+        return f"VmapInfo(batch_size={self[0]}, randomness={self[1]!r})"
+
+
+def _by_rule(rule, name, args):
+    """What a rule written for slices along a dimension gives for batched arguments."""
+    import kindling as torch
+    from kindling.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+    flat, spec = tree_flatten(args)
+    level = _C._vmap_newest(flat)      # a tensor of it: the vmap may have ended, of a backward
+    below, dims = [], []
+    for value in flat:
+        value, batched = _C._vmap_unwrap(value, level) if isinstance(value, torch.Tensor) else (value, False)
+        below.append(value)
+        dims.append(0 if batched else None)
+    info = VmapInfo(*_C._vmap_level(level))
+
+    def call():
+        return rule(info, tree_unflatten(dims, spec), *tree_unflatten(below, spec))
+    made = _C._vmap_below(level, call, ())
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise RuntimeError(f"{name}: the rule for vmap should give (outputs, out_dims), got {type(made)}")
+    outputs, form = tree_flatten(made[0])
+    places = _broadcast_to_and_flatten(made[1], form)
+    if places is None:
+        raise RuntimeError(f"{name}: out_dims of the rule for vmap, {made[1]}, do not fit its outputs")
+    return tree_unflatten([_C._vmap_wrap(value, level, False) if place is None else _C._vmap_wrap(_C._vmap_below(level, value.movedim, (place, 0)), level)
+                           for value, place in zip(outputs, places)], form)
+
+
+def mapped_class(cls, args):
+    """An `autograd.Function` whose forward goes by its own `vmap`; None where it has none, or nothing has a batch dimension."""
+    from kindling.autograd import Function
+    from kindling.utils._pytree import tree_flatten
+    rule = cls.vmap
+    if rule is Function.vmap or hasattr(cls, "_is_mapped"):
+        return None
+    if cls.generate_vmap_rule:
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. Please set "
+                           "generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity.")
+    flat = tree_flatten(args)[0]
+    newest = _C._vmap_newest(flat)
+    if newest is None or not any(_C._vmap_unwrap(value, newest)[1] for value in flat if _C._batch_of(value) is not None):
+        return None
+    return type(cls.__name__, (cls,), {"_is_mapped": True, "__module__": cls.__module__,
+                                       "forward": staticmethod(lambda *inputs: _by_rule(rule, cls.__name__, inputs))})
+
+
+def class_above_graph(cls, args):
+    """An `autograd.Function` that a graph of the newest level records, and one below: its forward is itself, recorded below."""
+    import kindling as torch
+    from kindling.autograd import Function
+    if hasattr(cls, "_is_mapped"):
+        return None
+    if cls.setup_context is Function.setup_context:
+        raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+                           "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
+
+    def below(*inputs):
+        with torch.enable_grad():
+            return cls.apply(*(_C._vmap_header(value) if isinstance(value, torch.Tensor) else value for value in inputs))
+    return type(cls.__name__, (cls,), {"_is_mapped": True, "__module__": cls.__module__, "forward": staticmethod(below)})

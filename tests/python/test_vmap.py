@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 import sys
 
+import numpy
 import pytest
 
 import kindling as torch
@@ -214,6 +215,75 @@ def test_backward_of_a_mapped_graph_inside_another_vmap():
 def test_the_import_is_lazy():
     code = "import kindling, sys; assert 'kindling.func._vmap' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Scaled(torch.autograd.Function):
+    """exp(x) * w, with a backward that is not its forward's, to tell who was asked."""
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, w):
+        return x.exp() * w
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad * x.exp() * w * 10, (grad * x.exp() * 100).sum_to_size(w.shape)
+
+
+class Sorted(torch.autograd.Function):
+    """A sort in NumPy, with a rule of its own for slices."""
+
+    @staticmethod
+    def forward(x, dim):
+        return torch.from_numpy(numpy.sort(x.detach().numpy(), dim))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0].argsort(inputs[1]))
+
+    @staticmethod
+    def backward(ctx, grad):
+        return torch.zeros_like(grad).scatter(0, ctx.saved_tensors[0], grad), None
+
+    @staticmethod
+    def vmap(info, in_dims, x, dim):
+        assert info.batch_size == 4 and info.randomness == "error" and in_dims == (0, None)
+        return Sorted.apply(x, dim + 1), 0
+
+
+def test_functions_inside():
+    x, w = torch.randn(4, 3), torch.randn(3)
+    outside = func.grad(lambda x, w: torch.vmap(lambda row: Scaled.apply(row, w))(x).sum(), (0, 1))(x, w)
+    torch.testing.assert_close(outside[0], 10 * x.exp() * w)
+    torch.testing.assert_close(outside[1], 100 * x.exp().sum(0))
+    inside = torch.vmap(func.grad(lambda row, w: Scaled.apply(row, w).sum(), (0, 1)), (0, None))(x, w)
+    torch.testing.assert_close(inside[0], 10 * x.exp() * w)
+    torch.testing.assert_close(inside[1], 100 * x.exp())
+    both = func.grad(lambda x: torch.vmap(func.grad(lambda row: Scaled.apply(row, w).sum()))(x).sum())(x)
+    torch.testing.assert_close(both, 10 * x.exp() * w)           # of what backward computes, by its own operators
+    torch.testing.assert_close(torch.vmap(lambda row: Sorted.apply(row, 0))(x), x.sort(1)[0])
+    inside = torch.vmap(func.grad(lambda row: (Sorted.apply(row, 0) * w).sum()))(x)
+    torch.testing.assert_close(inside, torch.stack([func.grad(lambda row: (row.sort()[0] * w).sum())(row) for row in x]))
+    outside = func.grad(lambda x: (torch.vmap(lambda row: Sorted.apply(row, 0))(x) * w).sum())(x)
+    torch.testing.assert_close(outside, inside)
+
+
+def test_closures_in_a_graph_outside():
+    """What is the same for all slices and recorded below, with operators of all ways: their gradients add up."""
+    x, w = torch.randn(4, 3, dtype=torch.float64), torch.randn(3, 3, dtype=torch.float64)
+    for function in (lambda row, w: F.layer_norm(row, (3,), w[0], w[1]), lambda row, w: torch.linalg.solve(w, row), lambda row, w: torch.cummax(w * row, 0)[0],
+                     lambda row, w: F.embedding((row > 0).long(), w), lambda row, w: torch.logsumexp(w + row, 1), lambda row, w: torch.cat([w, row[None]]),
+                     lambda row, w: w[(row > 0).long()], lambda row, w: F.conv1d(row[None, :, None], w[:, :, None]), lambda row, w: w.index_add(0, torch.tensor([1]), row[None])):
+        mapped = func.grad(lambda w: torch.vmap(lambda row: function(row, w))(x).sin().sum())(w)
+        nested = func.grad(lambda w: torch.vmap(lambda some: torch.vmap(lambda row: function(row, w))(some))(x.view(2, 2, 3)).sin().sum())(w)
+        expected = func.grad(lambda w: sum(function(row, w).sin().sum() for row in x))(w)
+        torch.testing.assert_close(mapped, expected)
+        torch.testing.assert_close(nested, expected)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch's test database is part of PyTorch")
