@@ -253,7 +253,7 @@ Tensor detached(const Tensor& tensor, bool own_version) {
     TensorImpl *to = tensor.impl(), *from = value.impl();
     if (to == from) return;
     auto kind = [](Layout layout) { return layout > Layout::Sparse && layout < Layout::Jagged ? Layout::SparseCsr : layout; };
-    KINDLING_CHECK(Runtime, kind(to->layout) == kind(from->layout),
+    KINDLING_CHECK(Runtime, kind(to->layout) == kind(from->layout) && !((to->key ^ from->key) & key::Wrapped),
                    "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.");
     KINDLING_CHECK(Runtime, !kindling::requires_grad(to) || is_differentiable(from->dtype),
                    "data set to a tensor that requires gradients must be floating point or complex dtype");

@@ -39,6 +39,7 @@ static void need_strides(const TensorImpl* impl, const char* what) {
         fail(ErrorKind::Runtime, "Sparse %s tensors do not have %s", kinds[static_cast<int>(impl->layout) - static_cast<int>(Layout::SparseCsr)], what);
 }
 static void need_storage(const TensorImpl* impl) {
+    KINDLING_CHECK(NotImplemented, !(impl->key & key::Wrapped), "Cannot access storage of BatchedTensorImpl");
     if (impl->key & key::Layout) [[unlikely]]
         fail(ErrorKind::NotImplemented, "Cannot access storage of %s", is_compressed(impl->layout) ? "SparseCsrTensorImpl" : "SparseTensorImpl");
 }

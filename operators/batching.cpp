@@ -253,7 +253,12 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
             return !batch ? Tensor() : batch->batched ? select(batch->inner, 0, i) : batch->inner;
         });
         Value out[most_results];
+        const TensorImpl* written = writes_self(op) ? given.values[0].tensor : nullptr;
+        const Storage* storage = written ? written->storage : nullptr;
+        const Sizes before = written ? Sizes(written->sizes()) : Sizes();
         call(op, given.values, out);
+        if (written && (written->storage != storage || written->sizes() != IntList(before)))
+            fail(ErrorKind::Mapped, "vmap: aten::%s would give slices other memory or another shape than the tensor that is mapped over has", op.name());
         for (size_t r = 0; r < count; r++) {
             is_list[r] = out[r].tag == Value::Tag::TensorList;
             if (is_list[r]) {

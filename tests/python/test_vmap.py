@@ -1,6 +1,9 @@
 """torch.vmap by batched tensors: what it gives beside one call for each slice, nesting with derivatives, random numbers, refusals."""
+import copy
 import importlib.util
+import io
 import pathlib
+import pickle
 import subprocess
 import sys
 
@@ -156,6 +159,19 @@ def test_refusals(function, words):
     with pytest.raises(RuntimeError, match=words):
         torch.vmap(function)(torch.tensor([[1., 0., 2.], [1., 3., 2.]]))
     assert torch._C._vmap_depth() == 0                                        # an error closes the level
+
+
+@pytest.mark.parametrize("function, error", [
+    (lambda x: x.share_memory_(), NotImplementedError), (copy.deepcopy, NotImplementedError), (pickle.dumps, NotImplementedError), (lambda x: torch.save(x, io.BytesIO()), NotImplementedError),
+    (memoryview, BufferError), (lambda x: x.set_(torch.ones(3)), RuntimeError), (lambda x: setattr(x, "data", torch.ones(3)), RuntimeError), (lambda x: x.apply_(abs), RuntimeError),
+    (lambda x: x.resize_(5), RuntimeError), (lambda x: x.as_strided((10,), (1,)), RuntimeError), (lambda x: x.untyped_storage(), NotImplementedError),
+], ids=["share_memory_", "deepcopy", "pickle", "save", "memoryview", "set_", "data", "apply_", "resize_", "as_strided", "storage"])
+def test_memory_is_out_of_reach(function, error):
+    def ask(x):
+        with pytest.raises(error):
+            function(x)
+        return x * 2
+    assert torch.vmap(ask)(torch.ones(2, 3)).tolist() == [[2.0] * 3] * 2
 
 
 def test_how_one_is_printed():
