@@ -349,12 +349,14 @@ SETTER(_post_accumulate_grad_hooks) {
     meta.python_accumulated = Py_NewRef(value);
 }
 GETTER(data) {
+    KINDLING_CHECK(Runtime, !(impl->key & key::Wrapped), "accessing `data` under vmap transform is not allowed");
     static constinit Known detach{"detach", "", nullptr};
     if (impl->key & key::Dispatch & ~thread_state.exclude) return wrap(detach(Tensor::share(impl)));  // what it wraps has the data
     return wrap(detached(Tensor::share(impl), true));
 }
 SETTER(data) {
     if (!value) fail(ErrorKind::Runtime, "Deleting tensor data is not allowed. Delete tensor instead!");
+    KINDLING_CHECK(Runtime, !(impl_of(self)->key & key::Wrapped), "mutating directly with `.data` under vmap transform is not allowed.");
     if (!is_tensor(value)) fail(ErrorKind::Type, "Variable data has to be a tensor, but got %s", Py_TYPE(value)->tp_name);
     set_data(tensor_of(self), tensor_of(value));
 }

@@ -4,6 +4,7 @@
 #include "bindings/function.h"
 #include "bindings/types.h"
 #include "core/batch.h"
+#include "operators/batching.h"
 
 namespace kindling::python {
 
@@ -125,11 +126,21 @@ static PyObject* is_below(PyObject*, PyObject* tensor) {
     return PyBool_FromLong(is_tensor(tensor) && thread_state.levels && !batch_at(impl_of(tensor), thread_state.levels));
 }
 
+static PyObject* show_slices(PyObject*, PyObject* on) {
+    const int truth = PyObject_IsTrue(on);
+    if (truth < 0) return nullptr;
+    warn_of_slices = truth;
+    Py_RETURN_NONE;
+}
+static PyObject* slices_shown(PyObject*, PyObject*) { return PyBool_FromLong(warn_of_slices); }
+
 bool init_batch(PyObject* module) {
     static PyMethodDef functions[] = {{"_vmap_open", vmap_open, METH_VARARGS, nullptr},
                                       {"_vmap_close", vmap_close, METH_NOARGS, nullptr},
                                       {"_vmap_wrap", vmap_wrap, METH_VARARGS, nullptr},
                                       {"_vmap_unwrap", vmap_unwrap, METH_VARARGS, nullptr},
+                                      {"_debug_only_display_vmap_fallback_warnings", show_slices, METH_O, nullptr},
+                                      {"_debug_only_are_vmap_fallback_warnings_enabled", slices_shown, METH_NOARGS, nullptr},
                                       {"_vmap_header", vmap_header, METH_O, nullptr},
                                       {"_vmap_newest", vmap_newest, METH_O, nullptr},
                                       {"_vmap_level", vmap_level, METH_O, nullptr},

@@ -1,4 +1,5 @@
 // bindings/tensor_methods.cpp: methods of Tensor that are no operators: sizes, conversions, storage.
+#include "core/batch.h"
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/shape.h"
@@ -80,8 +81,8 @@ METHOD(is_signed) {
     DType dtype = impl_of(self)->dtype;
     return PyBool_FromLong(dtype != DType::Bool && !is_unsigned(dtype));
 }
-METHOD(is_conj) { NO_ARGUMENTS("is_conj") return PyBool_FromLong((impl_of(self)->key & key::Conj) != 0); }
-METHOD(is_neg) { NO_ARGUMENTS("is_neg") return PyBool_FromLong((impl_of(self)->key & key::Neg) != 0); }
+METHOD(is_conj) { NO_ARGUMENTS("is_conj") return PyBool_FromLong(all_slices(tensor_of(self)).is_conj()); }
+METHOD(is_neg) { NO_ARGUMENTS("is_neg") return PyBool_FromLong(all_slices(tensor_of(self)).is_neg()); }
 METHOD(is_inference) { NO_ARGUMENTS("is_inference") return PyBool_FromLong(impl_of(self)->inference); }
 METHOD(is_pinned) { Py_RETURN_FALSE; }
 METHOD(is_shared) { NO_ARGUMENTS("is_shared") need_storage(impl_of(self)); return PyBool_FromLong(impl_of(self)->storage && impl_of(self)->storage->shared); }

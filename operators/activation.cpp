@@ -44,7 +44,8 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
         for (size_t i = 2; i < shape.size(); i++) shape[i] = 1;
     }
     KINDLING_CHECK(Runtime, category(input.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(input.dtype()));
-    Tensor noise = bernoulli_(feature ? empty(shape, input.dtype(), std::nullopt, input.device()) : empty_like(input), 1 - p);
+    Tensor noise = feature || thread_state.levels ? empty(shape, input.dtype(), std::nullopt, input.device()) : empty_like(input);
+    noise = thread_state.levels ? bernoulli(noise, 1 - p) : bernoulli_(noise, 1 - p);   // vmap may want one for each slice
     if (alpha) {
         double scale = 1.7580993408473766, a = 1 / __builtin_sqrt((scale * scale * p + 1) * (1 - p));
         Tensor b = add(mul(sub(noise, wrap_number(Scalar(1))), wrap_number(Scalar(scale * a))), wrap_number(Scalar(scale * a * p)));

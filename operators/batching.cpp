@@ -20,6 +20,8 @@ Mapped::Mapped(TensorList tensors) {
 
 bool true_for_any(const Tensor& truth) { return any(all_slices(truth)).item<bool>(); }
 bool true_for_all(const Tensor& truth) { return all(all_slices(truth)).item<bool>(); }
+bool warn_of_slices = false;
+
 void by_slices() { fail(ErrorKind::Mapped, "vmap: slice by slice"); }
 
 int levels_above_graph(std::vector<TensorImpl*> tensors, BatchLevel** levels) {
@@ -192,16 +194,22 @@ bool call_view(const Operator& op, Value* arguments, Value* results, BatchLevel*
             if (d < -places || d >= places) return int64_t{-1};
             return (d < 0 ? d + places : d) + 1;
         };
+        // No such dimension: an error of the operator's own; or a number, which passes for having one.
+        auto refused_or_number = [&] {
+            if (self->ndim == 0 && is_followed_below(Tensor::share(arguments[0].tensor))) return false;
+            op.kernel(op, arguments, results);
+            return true;
+        };
         for (size_t i = 0; i < schema.arguments.size(); i++) {
             if (!is_dimension(schema.arguments[i])) continue;
             Value& v = given.values[i];
             if (v.tag == Value::Tag::Int) {
-                if (shifted(v.integer) < 0) return false;
+                if (shifted(v.integer) < 0) return refused_or_number();
                 v = shifted(v.integer);
             } else if (v.tag == Value::Tag::IntList) {
                 Sizes dims;
                 for (uint32_t j = 0; j < v.size; j++) {
-                    if (shifted(v.integers[j]) < 0) return false;
+                    if (shifted(v.integers[j]) < 0) return refused_or_number();
                     dims.push_back(shifted(v.integers[j]));
                 }
                 given.set(i, dims);
@@ -236,12 +244,15 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
         return;
     }
     KINDLING_CHECK(Runtime, level->size > 0, "Batching rule not implemented for aten::%s; the fallback path does not support vmap over dims of size 0.", op.name());
-    for (const Argument& result : op.schema->results)
-        KINDLING_CHECK(Mapped, result.type == Type::Tensor, op.schema->results[0].type == Type::Bool
-            ? "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please shout over at "
-              "https://github.com/pytorch/functorch/issues/257 ."
-            : "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on any Tensor, please try to rewrite what you're doing "
-              "with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
+    for (const Argument& result : op.schema->results) {
+        KINDLING_CHECK(Mapped, result.type != Type::Scalar,
+                       "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on any Tensor, please try to rewrite what you're "
+                       "doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
+        KINDLING_CHECK(Mapped, result.type == Type::Tensor, "Batching rule not implemented for aten::%s. We could not generate a fallback.", op.name());
+    }
+    if (warn_of_slices && warn)
+        warn(format("There is a performance drop because we have not yet implemented the batching rule for aten::%s. Please file us an issue on GitHub so that we can "
+                    "prioritize its implementation.", op.name()).c_str());
     std::vector<Tensor> made[most_results];                 // of each result: slice after slice; of a list: each member's
     size_t members[most_results] = {};
     bool is_list[most_results] = {};
@@ -290,6 +301,7 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
 // ---- random numbers
 
 void call_random(const Operator& op, Value* arguments, Value* results, BatchLevel* level) {
+    KINDLING_CHECK(Runtime, op.form != Form::Out, "vmap: it looks like aten::%s is called with out=. Random functions cannot be mapped when calling out variants.", op.name());
     KINDLING_CHECK(Runtime, level->randomness != Randomness::Error,
                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap or perform the "
                    "randomness operation out of vmap");
@@ -314,6 +326,7 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
         return call(op, given.values, results);
     }
     if (inplace) {
+        check_self(op, arguments, level);
         const Batch* self = batch_at(arguments[0].tensor, level);
         KINDLING_CHECK(Runtime, self && self->batched, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If "
                        "this is necessary for your usage, please file an issue with functorch.");
@@ -438,12 +451,12 @@ Batching batching_of(const Operator& op) {
 bool call_batched(const Operator& op, Value* arguments, Value* results) {
     BatchLevel *level = newest_level(op, arguments), *open = thread_state.levels;
     const Batching way = batching_of(op);
-    if (open && op.has(trait::Random) && way != Batching::Parts && (!level || level->id <= open->id)) {
+    if (open && op.has(trait::Random) && !(way == Batching::Parts && op.composite) && (!level || level->id <= open->id)) {
         call_random(op, arguments, results, open);
         return true;
     }
     if (!level) return false;
-    KINDLING_CHECK(Runtime, op.form != Form::Out, "vmap: aten::%s: functions with out=... arguments are not supported, please use the form without it", op.name());
+    KINDLING_CHECK(Runtime, op.form != Form::Out, "Batching rule not implemented for aten::%s; the fallback path doesn't work on out= or view ops.", op.name());
     if (op.form == Form::Inplace && op.functional != &op && way != Batching::Pointwise) call_inplace(op, arguments, results, level);
     else if (way == Batching::Rule) call_rule(op, arguments, results, level);
     else if (way == Batching::Pointwise) call_aligned(op, arguments, results, level);

@@ -73,6 +73,9 @@ Batching batching_of(const Operator& op);
 /// writes to an argument, or whose rule declines.
 bool run_kernel_batched(const Operator& op, Value* arguments, Value* results);
 
+/// Whether calls that go slice by slice warn, as PyTorch's do where it was asked for.
+KINDLING_VISIBLE extern bool warn_of_slices;
+
 constexpr int most_levels = 32;
 /// How many levels, newest first, are above a graph that records what is done with these; 0: none does.
 KINDLING_VISIBLE int levels_above_graph(std::vector<TensorImpl*> tensors, BatchLevel** levels);

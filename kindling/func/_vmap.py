@@ -22,6 +22,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
+    _check_out_dims(func, out_dims, out_dims)
+
     def wrapped(*args, **kwargs):
         flat, dims, spec, size = _inputs(func, in_dims, args)
         if chunk_size is None or size <= chunk_size:
@@ -31,6 +33,16 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         return functools.wraps(func)(wrapped)
     except AttributeError:
         return wrapped
+
+
+def _check_out_dims(func, out_dims, part):
+    """Numbers or None, in any structure."""
+    if isinstance(part, int) or part is None:
+        return
+    from kindling.utils._pytree import tree_leaves
+    if not all(isinstance(leaf, int) or leaf is None for leaf in tree_leaves(part)):
+        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where in the "
+                         "outputs the vmapped dimension should appear.")
 
 
 def _name(func):
@@ -47,16 +59,16 @@ def _inputs(func, in_dims, args):
     import kindling as torch
     from kindling.utils._pytree import _broadcast_to_and_flatten, tree_flatten
     call = f"vmap({_name(func)}, in_dims={in_dims}, ...)"
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(f"{call}(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
                          f"got: {type(in_dims)}.")
     if not args:
         raise ValueError(f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
                          "no inputs. The latter is unsupported.")
     flat, spec = tree_flatten(args, _is_batched_itself)
-    dims = _broadcast_to_and_flatten(in_dims if isinstance(in_dims, int) else tuple(in_dims), spec, _is_batched_itself)
+    dims = _broadcast_to_and_flatten(in_dims, spec, _is_batched_itself)
     if dims is None:
-        raise ValueError(f"{call}(<inputs>): in_dims is not compatible with the structure of inputs. in_dims has structure "
+        raise ValueError(f"{call}(<inputs>): in_dims is not compatible with the structure of `inputs`. in_dims has structure "
                          f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
     sizes = []
     for place, (value, dim) in enumerate(zip(flat, dims)):
@@ -94,7 +106,7 @@ class _Level:
 
 def _add_batch_dim(value, dim, depth):
     """What stands for all slices of `value` along `dim` at the open level `depth`."""
-    return _C._vmap_wrap(value.movedim(dim, 0), depth)
+    return _C._vmap_wrap(value if dim == 0 else value.movedim(dim, 0), depth)
 
 
 def _remove_batch_dim(value, depth, size, dim):
@@ -105,7 +117,7 @@ def _remove_batch_dim(value, depth, size, dim):
     if not -below.dim() <= dim < below.dim() + (not batched):
         raise IndexError(f"Dimension out of range (expected to be in range of [{-below.dim() - (not batched)}, {below.dim() - batched}], but got {dim})")
     if batched:
-        return below.movedim(0, dim)
+        return below if dim == 0 else below.movedim(0, dim)
     return below.expand(size, *below.shape).movedim(0, dim)
 
 
@@ -130,22 +142,24 @@ def _outputs(func, result, out_dims):
     import kindling as torch
     from kindling.utils._pytree import _broadcast_to_and_flatten, tree_flatten
     values, form = tree_flatten(result, _is_batched_itself)
-    for value in values:
-        if not isinstance(value, torch.Tensor) and not _is_batched_itself(value):
-            raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(value)}. Did you mean to set out_dims= to None "
-                             "for output?")
     places = _broadcast_to_and_flatten(out_dims, form, _is_batched_itself)
     if places is None and isinstance(result, torch.Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         places = list(out_dims)
     if places is None:
-        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of outputs. out_dims "
+        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of `outputs`. out_dims "
                          f"has structure {tree_flatten(out_dims)[1]} but outputs has structure {form}.")
+    for value, place in zip(values, places):
+        if place is not None and not isinstance(value, torch.Tensor) and not _is_batched_itself(value):
+            raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(value)}. Did you mean to set out_dims= to None "
+                             "for output?")
     return values, form, places
 
 
 def _leave(func, value, depth, size, place):
     if _is_batched_itself(value):
         return value if place is None else value._remove_batch_dim(vmap_level=depth, batch_size=size, out_dim=place)
+    if place is None and _C._batch_of(value) is None:
+        return value
     if place is None and _C._vmap_unwrap(value, depth)[1]:
         raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
     return _remove_batch_dim(value, depth, size, place)

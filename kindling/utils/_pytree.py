@@ -124,7 +124,12 @@ def _namedtuple():
 
 def _get_node_type(tree):
     cls = type(tree)
-    if cls in SUPPORTED_NODES or not issubclass(cls, tuple) or not is_namedtuple_class(cls):
+    if cls in SUPPORTED_NODES or not issubclass(cls, tuple):
+        return cls
+    if not is_namedtuple_class(cls):
+        if cls.__module__ in ("torch.return_types", "kindling.return_types"):   # what operators with several results give
+            SUPPORTED_NODES[cls] = NodeDef(cls, lambda value: (list(value), None), lambda items, _: cls(items),
+                                           lambda value: ([(SequenceKey(place), each) for place, each in enumerate(value)], None))
         return cls
     namedtuple = _namedtuple()
     if namedtuple not in SUPPORTED_NODES:

@@ -153,7 +153,7 @@ def test_randomness():
 @pytest.mark.parametrize("function, words", [
     (lambda x: x.sum().item(), "calling .item\\(\\) on a Tensor"), (lambda x: x if x.sum() > 0 else -x, "data-dependent control flow"),
     (lambda x: x.data_ptr() and x, "Cannot access data pointer"), (lambda x: torch.from_numpy(x.numpy()), "Cannot access data pointer"),
-    (lambda x: torch.sin(x, out=torch.empty(3)), "functions with out="), (lambda x: torch.nonzero(x), "shape"), (lambda x: torch.tensor(x.tolist()), "cannot access the memory"),
+    (lambda x: torch.sin(x, out=torch.empty(3)), "doesn't work on out= or view ops"), (lambda x: torch.nonzero(x), "shape"), (lambda x: torch.tensor(x.tolist()), "cannot access the memory"),
 ], ids=["item", "bool", "data_ptr", "numpy", "out", "nonzero", "tolist"])
 def test_refusals(function, words):
     with pytest.raises(RuntimeError, match=words):
@@ -172,6 +172,48 @@ def test_memory_is_out_of_reach(function, error):
             function(x)
         return x * 2
     assert torch.vmap(ask)(torch.ones(2, 3)).tolist() == [[2.0] * 3] * 2
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: torch.vmap(torch.mul, [0, 0]), None), (lambda: torch.vmap(torch.mul, [0, 0])(torch.ones(2), torch.ones(2)), "expected `in_dims` to be int or a"),
+    (lambda: torch.vmap(torch.mul, (0,))(torch.ones(2), torch.ones(2)), "in_dims is not compatible with the structure of `inputs`"),
+    (lambda: torch.vmap(torch.sin, out_dims="a"), "must be an int, None or a python collection of ints"),
+    (lambda: torch.vmap(lambda x: (x, x), out_dims=(0,))(torch.ones(2)), "out_dims is not compatible with the structure of `outputs`"),
+    (lambda: torch.vmap(lambda x: 1)(torch.ones(2)), "must only return Tensors, got type"), (lambda: torch.vmap(torch.sin, out_dims=3)(torch.ones(2)), None),
+], ids=["list unused", "list", "too few", "text", "too few out", "number", "out of range"])
+def test_arguments(call, words):
+    if words is None:
+        try:
+            call()
+        except IndexError as error:
+            assert "Dimension out of range" in str(error)
+    else:
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_results_as_they_come():
+    assert torch.vmap(lambda x: (x, "text", None), out_dims=(0, None, None))(torch.ones(2))[1:] == ("text", None)
+    both = torch.vmap(torch.sort)(torch.tensor([[2., 1.], [3., 4.]]))
+    assert type(both) is type(torch.sort(torch.ones(2))) and both.indices.tolist() == [[1, 0], [0, 1]]
+    x = torch.ones(2, 3)
+    assert torch.vmap(lambda row: row)(x) is x and torch.vmap(torch.Tensor.acos_)(x) is x      # a slice of all is all of it
+    assert torch.vmap(lambda row: torch.ones(3, dtype=torch.cfloat).conj() * row if not row.is_conj() else row)(x).shape == (2, 3)
+
+
+def test_slices_may_be_told():
+    import warnings
+    x = torch.rand(2, 3)
+    torch._C._debug_only_display_vmap_fallback_warnings(True)
+    try:
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            torch.vmap(torch.sin)(x)
+            assert not heard
+            torch.vmap(lambda row: torch.histc(row, 4))(x)
+        assert any("There is a performance drop because we have not yet implemented the batching rule for" in str(each.message) for each in heard)
+    finally:
+        torch._C._debug_only_display_vmap_fallback_warnings(False)
 
 
 def test_how_one_is_printed():
