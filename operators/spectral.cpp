@@ -24,7 +24,8 @@ void need_phase_free(const Tensor& part, const char* message) {
     if (part.is_meta() || !part.numel()) return;
     bool single = to_real(part.dtype()) == DType::Float32;
     Tensor size = is_complex(part.dtype()) ? abs(part) : part;
-    KINDLING_CHECK(Runtime, allclose(size, zeros_like(size), 1e-2, single ? 1e-2 : 1e-2), "%s", message);
+    const Tensor all = all_slices(size);
+    KINDLING_CHECK(Runtime, allclose(all, zeros_like(all), 1e-2, single ? 1e-2 : 1e-2), "%s", message);
 }
 
 // ---- Hermitian eigenvalues
