@@ -187,9 +187,6 @@ OPERATORS(activation) {
     });
     declare("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", {
         doc("Limited to [min_val, max_val]"), out_same(), in(space::Nn), flags(trait::OwnNumbers),
-        checks([](const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
-            KINDLING_CHECK(Runtime, self.dtype() != DType::UInt8 || (min_val.to_double() > -1 && max_val.to_double() > -1), "cannot do hardtanh on an unsigned type with negative limits");
-        }),
         pointwise([](auto x, auto low, auto high) {
             if (x.dtype() == DType::Bool) fail(ErrorKind::Runtime, "Bool inputs not supported for hardtanh");
             if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "clamp is not supported for complex types");

@@ -882,6 +882,7 @@ KNOWN = [
     Known(r"fft_ifft\.out", r"^RuntimeError there, an answer here", r"Found dtype Complex(Double|Float) but expected", r"^an answer", "It casts as others do.", "`fft.ifft` of real numbers"),
     Known(r"rrelu_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"bound must be finite", "The checks are those of rrelu.", "`rrelu_` with an infinite limit"),
     Known(r"clamp_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type", "PyTorch fills with a limit that is NaN before it looks at the other one.", "two limits of `clamp`", lambda kind, theirs, ours, call: "nan" in call.partition("\n")[0]),
+    Known(r"hardtanh_?\.\w+", r"^RuntimeError there, an answer here", r"cannot do hardtanh on an unsigned type", r"^an answer", "A limit below -1 wraps.", "`hardtanh` of uint8"),
     Known(r"hardtanh_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type uint8_t", "PyTorch cuts a limit between -1 and 0 off first.", "`hardtanh` of uint8"),
     Known(r"multi(label)?_margin_loss\.\w+", r"^(result|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch leaves the loss of no samples as memory was.", "the margin loss of no samples", no_elements),
     Known(r"linalg_eigvals\.\w+|linalg_eig\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "In which order LAPACK finds them.", "order in which eigenvalues", lambda kind, theirs, ours, call: not re.search(r" 1 of \d+ differ", call)),
