@@ -36,12 +36,10 @@ static Tensor keep_sparse(const Tensor& fresh) {
     return fresh;
 }
 
-constexpr uint32_t lazy_bits = key::Conj | key::Neg;
-
 /// A copy of what lies in memory, conjugated and negated as lazily as it was.
 static Tensor copy_with_bits(const Tensor& grad) {
     Tensor plain = detached(grad);
-    const uint32_t bits = plain.impl()->key & lazy_bits;
+    const uint32_t bits = plain.impl()->key & key::lazy;
     plain.impl()->key &= ~bits;
     Tensor copy = tape::clone(plain);
     copy.impl()->key |= bits;
@@ -82,7 +80,7 @@ void AccumulateGrad::apply(Backward& b) {
     bool fits = layout_fits(fresh, variable) && fresh.impl()->use_count() == 1;
     Tensor keep;
     if (fits && fresh.storage()->use_count() == 1) keep = requires_grad(fresh.impl()) ? detached(fresh) : std::move(fresh);
-    else if (fits && (fresh.impl()->key & lazy_bits)) keep = copy_with_bits(fresh);
+    else if (fits && (fresh.impl()->key & key::lazy)) keep = copy_with_bits(fresh);
     else keep = copy_to_fit(fresh, variable);
     if (requires_grad(keep.impl())) keep = detached(keep);
     SpinGuard guard(meta.lock);

@@ -8,10 +8,8 @@
 
 namespace kindling {
 
-constexpr uint32_t lazy_bits = key::Conj | key::Neg;
-
 ViewGeometry::ViewGeometry(const TensorImpl* base, const TensorImpl* view)
-    : sizes(view->sizes()), strides(view->strides()), dtype(view->dtype), lazy((view->key ^ base->key) & lazy_bits) {
+    : sizes(view->sizes()), strides(view->strides()), dtype(view->dtype), lazy((view->key ^ base->key) & key::lazy) {
     int64_t bytes = view->offset * static_cast<int64_t>(item_size(view->dtype)) -
                     base->offset * static_cast<int64_t>(item_size(base->dtype));
     offset = bytes / static_cast<int64_t>(item_size(view->dtype));
@@ -42,12 +40,7 @@ Tensor ViewGeometry::of(const Tensor& root) const {
 
 /// The node of `geometry` as a view of `base`, recorded whatever the thread's state.
 static Ref<GradNode> node_of_view(const ViewGeometry& geometry, const Tensor& base) {
-    struct Recorded {
-        GradMode on{true};
-        uint32_t before = thread_state.exclude;
-        Recorded() { thread_state.exclude &= ~static_cast<uint32_t>(key::Autograd); }
-        ~Recorded() { thread_state.exclude = before; }
-    } recorded;
+    Recorded recorded;
     Tensor fresh = geometry.of(base);
     return fresh.impl()->autograd ? fresh.impl()->autograd->grad_fn : Ref<GradNode>();
 }

@@ -101,7 +101,7 @@ struct Call {
     void compute();
     void attach();
     void take(Value* values);
-    Value of_tangents(const Operator& form, Value* changed, std::vector<std::vector<Tensor>>& keep, std::vector<Tensor>& zeros);
+    void of_tangents(const Operator& form, Value* changed, std::vector<std::vector<Tensor>>& lists_kept, std::vector<Tensor>& kept);
     void linear();
     void multilinear();
     void of_view();
@@ -142,14 +142,14 @@ void Call::take(Value* values) {
 }
 
 /// The arguments with tangents in the place of what has them, zeros in that of what has none.
-Value Call::of_tangents(const Operator& form, Value* changed, std::vector<std::vector<Tensor>>& keep, std::vector<Tensor>& zeros) {
+void Call::of_tangents(const Operator& form, Value* changed, std::vector<std::vector<Tensor>>& lists_kept, std::vector<Tensor>& kept) {
     for (size_t i = 0; i < form.argument_count(); i++) changed[i] = arguments[i];
     for (int i = 0; i < op.tensor_count; i++) {
         uint8_t at = op.tensor_positions[i];
         if (!plan.is_target(at) || arguments[at].is_none()) continue;
         if (arguments[at].is_tensor()) {
-            zeros.push_back(tangents[at].defined() ? tangents[at] : zeros_like(Tensor::share(arguments[at].tensor)));
-            changed[at] = zeros.back();
+            kept.push_back(tangents[at].defined() ? tangents[at] : zeros_like(Tensor::share(arguments[at].tensor)));
+            changed[at] = kept.back();
         } else {
             changed[at] = Value(0.0);
         }
@@ -157,19 +157,18 @@ Value Call::of_tangents(const Operator& form, Value* changed, std::vector<std::v
     for (int i = 0; i < op.list_count; i++) {
         if (lists[i].empty()) continue;
         const Value& v = arguments[op.list_positions[i]];
-        keep.push_back(lists[i]);
+        lists_kept.push_back(lists[i]);
         for (uint32_t j = 0; j < v.size; j++)
-            if (v.tensors[j].defined() && !keep.back()[j].defined()) keep.back()[j] = zeros_like(v.tensors[j]);
-        changed[op.list_positions[i]] = TensorList(keep.back().data(), keep.back().size());
+            if (v.tensors[j].defined() && !lists_kept.back()[j].defined()) lists_kept.back()[j] = zeros_like(v.tensors[j]);
+        changed[op.list_positions[i]] = TensorList(lists_kept.back().data(), lists_kept.back().size());
     }
-    return {};
 }
 
 void Call::linear() {
     Value changed[most], values[8];
-    std::vector<std::vector<Tensor>> keep;
-    std::vector<Tensor> zeros;
-    of_tangents(op, changed, keep, zeros);
+    std::vector<std::vector<Tensor>> lists_kept;
+    std::vector<Tensor> kept;
+    of_tangents(op, changed, lists_kept, kept);
     call(op, changed, values);
     take(values);
 }
@@ -285,13 +284,7 @@ void Call::by_derivative() {
     std::vector<size_t> which;
     bool recorded = false;
     {
-        // Recorded whatever the thread's state.
-        struct Recorded {
-            GradMode on{true};
-            uint32_t before = thread_state.exclude;
-            Recorded() { thread_state.exclude &= ~static_cast<uint32_t>(key::Autograd); }
-            ~Recorded() { thread_state.exclude = before; }
-        } scope;
+        Recorded scope;
         for (size_t i = 0; i < outputs.size(); i++) {
             if (!is_differentiable(i)) continue;
             gradients[i] = tape::zeros(outputs[i].sizes(), outputs[i].dtype(), outputs[i].device());
@@ -417,16 +410,7 @@ void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* r
     Call c(home, level, arguments, results);
     using Kind = OperatorPlan::Kind;
     if (c.plan.kind == Kind::Parts && &home != &op && !c.plan.forward) {
-        Tensor before = tape::clone(self);
-        Value copy[most], computed;
-        for (size_t i = 0; i < op.argument_count(); i++)
-            copy[i] = arguments[i].is_tensor() && arguments[i].tensor == self.impl() ? Value(before) : arguments[i];
-        op.functional_kernel(home, copy, &computed);
-        Tensor result = computed.take_tensor();
-        check_target(op, result.dtype(), self.dtype());
-        tape::copy_(self, result);
-        results[0] = Value::own(std::move(self));
-        return;
+        return write_by_parts(op, self, tape::clone(self), arguments, results);
     }
     bool differentiable = is_differentiable(self.dtype()) && !(home.has(trait::KeepsHistory) && &home != &op);
     bool any = c.gather() && differentiable;
@@ -458,10 +442,10 @@ void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* r
         if (!tangent_of(self.impl(), level).defined()) write_tangent(self, level, [&] { BelowLevel below(level); return zeros_like(self); }());
         c.tangents[0] = tangent_of(self.impl(), level);
         Value changed[most], written;
-        std::vector<std::vector<Tensor>> keep;
-        std::vector<Tensor> zeros;
+        std::vector<std::vector<Tensor>> lists_kept;
+        std::vector<Tensor> kept;
         BelowLevel below(level);
-        c.of_tangents(op, changed, keep, zeros);
+        c.of_tangents(op, changed, lists_kept, kept);
         changed[0] = c.tangents[0];
         call(op, changed, &written);
         written.discard();

@@ -24,6 +24,18 @@ template <class... A> Tensor call_named(const NamedOperator& op, const A&... arg
     return call_values(op, values, sizeof...(A));
 }
 
+/// In its scope calls are recorded, whatever the thread's state.
+struct Recorded {
+    GradMode on{true};
+    uint32_t before = thread_state.exclude;
+    Recorded() { thread_state.exclude &= ~static_cast<uint32_t>(key::Autograd); }
+    ~Recorded() { thread_state.exclude = before; }
+    Recorded(const Recorded&) = delete;
+};
+
+/// The in-place form of a composition whose parts are recorded or followed. They may keep self, so they read `before`, a copy of it.
+void write_by_parts(const Operator& op, const Tensor& self, const Tensor& before, const Value* arguments, Value* results);
+
 namespace tape {
 Tensor add(const Tensor& a, const Tensor& b);
 void add_(const Tensor& a, const Tensor& b);

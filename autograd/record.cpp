@@ -233,20 +233,9 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         return tape::clone(self);
     };
     if (plan.kind == Kind::Parts) {
-        // The parts may keep self: they get a copy, which stays what it is.
         Tensor before = clone_self();
         if (requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
-        Value copy[64], computed;
-        for (size_t i = 0; i < op.argument_count(); i++)
-            copy[i] = arguments[i].is_tensor() && arguments[i].tensor == self.impl() ? Value(before) : arguments[i];
-        op.functional_kernel(*op.functional, copy, &computed);
-        Tensor result = computed.take_tensor();
-        check_target(op, result.dtype(), self.dtype());
-        KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
-                       str(self.sizes()).c_str(), str(result.sizes()).c_str());
-        tape::copy_(self, result);
-        results[0] = Value::own(std::move(self));
-        return;
+        return write_by_parts(op, self, before, arguments, results);
     }
     Ref<GradNode> node;
     Tensor before, shape;            // the old value, and (of what changes its shape) the old shape
@@ -302,6 +291,17 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
 }
 
 }  // namespace
+
+void write_by_parts(const Operator& op, const Tensor& self, const Tensor& before, const Value* arguments, Value* results) {
+    Value copy[64], computed;
+    for (size_t i = 0; i < op.argument_count(); i++)
+        copy[i] = arguments[i].is_tensor() && arguments[i].tensor == self.impl() ? Value(before) : arguments[i];
+    op.functional_kernel(*op.functional, copy, &computed);
+    Tensor result = computed.take_tensor();
+    check_computed(op, self, result.dtype(), result.sizes());
+    tape::copy_(self, result);
+    results[0] = Value::own(Tensor(self));
+}
 
 void call_autograd(const Operator& op, Value* arguments, Value* results) {
     const OperatorPlan& plan = plan_of(op);

@@ -77,15 +77,13 @@ void attach(TensorImpl* impl, uint64_t number, Tensor value) {
     impl->key |= key::Dual;
 }
 
-constexpr uint32_t lazy_bits = key::Conj | key::Neg;
-
 /// The tangent as its primal lies: then a view of the one is a view of the other.
 Tensor laid_out(Tensor tangent, const TensorImpl* primal) {
-    bool same = ((tangent.impl()->key ^ primal->key) & lazy_bits) == 0 && tangent.dtype() == primal->dtype;
+    bool same = ((tangent.impl()->key ^ primal->key) & key::lazy) == 0 && tangent.dtype() == primal->dtype;
     for (size_t d = 0; d < primal->ndim; d++) same &= primal->sizes()[d] <= 1 || tangent.strides()[d] == primal->strides()[d];
     if (same || primal->numel == 0 || primal->layout != Layout::Strided || is_expanded(*primal)) return tangent;
     Tensor fresh = make_tensor_like(tangent, primal->sizes(), primal->strides(), primal->dtype);
-    fresh.impl()->key |= primal->key & lazy_bits;
+    fresh.impl()->key |= primal->key & key::lazy;
     tape::copy_(fresh, tangent);
     return fresh;
 }
@@ -188,7 +186,7 @@ void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent) 
             BelowLevel below(level);
             tape::zero_(whole);
         }
-        whole.impl()->key |= impl->base->key & lazy_bits;
+        whole.impl()->key |= impl->base->key & key::lazy;
         attach(impl->base, level, whole);
         old = tangent_of(impl, level);
     }

@@ -28,6 +28,8 @@ enum : uint32_t {
     Dual = 1u << 14,           // it has tangents (autograd/forward.h)
     Function = 1u << 16,       // Python only: a subclass with its own __torch_function__
 };
+/// What is worked off when the elements are read.
+inline constexpr uint32_t lazy = Conj | Neg;
 /// What makes a kernel call leave the straight path. Kernels of meta tensors stop after allocating.
 inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made | Float8 | Dual;
 }  // namespace key

@@ -61,7 +61,7 @@ static const Expression& cast_expression(DType from, uint32_t from_bits, DType t
     });
 }
 
-static uint32_t lazy_bits(const TensorImpl* tensor) { return tensor->key & (key::Conj | key::Neg); }
+static uint32_t lazy_bits(const TensorImpl* tensor) { return tensor->key & key::lazy; }
 
 Tensor like_input(const Tensor& result, const Tensor& input) {
     const MemoryFormat format = input.suggest_memory_format();
