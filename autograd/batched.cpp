@@ -1,10 +1,10 @@
 // autograd/batched.cpp: calls with batched tensors in graphs of levels below them.
 //
-// vmap of f, differentiated from outside: the operator is recorded as it sees itself, on slices. Two kinds of nodes lead to the graph
-// below. Unbatch takes the gradient of a slice to that of the tensor of all slices; where that is the same for all, gradients add up.
-// Rebatch takes the gradient of all slices, and shows the operator's own node one of them. Both are differentiable: what enters from a
-// graph below gets an Unbatch, what leaves a graph above a Rebatch. So the derivative of a mapped operator is
-// its mapped derivative, and needs no rule of its own.
+// This is for gradients taken outside of a vmap through what it computed. The operator is recorded on batched tensors, by its own node,
+// as if nothing were mapped. Two nodes connect that to the graph of the tensors with all slices. UnbatchNode passes a gradient from a
+// batched tensor to the tensor behind it, and sums over slices where that has no batch dimension. RebatchNode passes the gradient of a
+// tensor with all slices to the batched tensor. Both can be differentiated again. So the derivative of a mapped operator is its mapped
+// derivative, and no operator declares one.
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "core/schema.h"
@@ -14,7 +14,7 @@ namespace kindling {
 
 namespace {
 
-/// A level that a tensor is above its graph, and whether it has a dimension there.
+/// A level between a batched tensor and the graph below; whether the tensor belongs to it, and whether it has a batch dimension there.
 struct Layer { Ref<BatchLevel> level; bool present, batched; };
 using Layers = std::vector<Layer>;   // newest first
 
@@ -42,7 +42,7 @@ Layers layers_of(const Tensor& tensor, Span<BatchLevel*> levels) {
     return layers;
 }
 
-/// What runs in its scope is recorded, or not, by the graph that runs, whatever a level above left out.
+/// In its scope calls are recorded by the graph below, or not, whatever a level above has excluded.
 struct Below {
     uint32_t before = thread_state.exclude;
     explicit Below(bool recorded) {
@@ -52,9 +52,9 @@ struct Below {
     ~Below() { thread_state.exclude = before; }
 };
 
-/// `inner` as its slices see it, apart from its own graph, with a history that leads there.
+/// `inner` as a batched tensor whose history is an UnbatchNode: in a graph of its own that leads to inner's.
 Tensor enter(const Tensor& inner, Layers layers);
-/// What a tensor stands for below, with the history that it has above.
+/// The tensor behind a batched one, whose history is a RebatchNode: it leads to the batched tensor's.
 Tensor leave(const Tensor& tensor, Layers layers);
 
 struct UnbatchNode final : GradNode {
@@ -89,7 +89,7 @@ struct RebatchNode final : GradNode {
     explicit RebatchNode(Layers of) : GradNode(Kind::Other), layers(std::move(of)) {}
     const char* name() const override { return "RebatchBackward0"; }
     void apply(Backward& backward) override {
-        // The function has been mapped already; gradients may come from a younger vmap, and are inside of this one.
+        // The vmap may have ended. The gradient may be batched by a later one, which must count as inside of this one.
         for (size_t i = layers.size(); i-- > 0;)
             if (!layers[i].level->open) layers[i].level->renew();
         if (backward.gradients[0].defined()) backward.results[0] = enter(backward.gradients[0], layers);
@@ -133,24 +133,11 @@ Tensor leave_graph(const Tensor& tensor, Span<BatchLevel*> levels) {
 
 void record_batched(const Operator& op, Value* arguments, Value* results, Span<BatchLevel*> levels) {
     // The arguments again, apart from the graph below, with histories of their own that lead there.
-    Value given[64];
-    std::vector<Tensor> keep;
-    std::vector<std::vector<Tensor>> lists;
-    for (size_t i = 0; i < op.argument_count(); i++) {
-        given[i] = arguments[i];
-        if (given[i].is_tensor()) {
-            keep.push_back(enter_graph(Tensor::share(given[i].tensor), levels));
-            given[i].tensor = keep.back().impl();
-        } else if (given[i].tag == Value::Tag::TensorList) {
-            std::vector<Tensor> list;
-            for (uint32_t j = 0; j < given[i].size; j++) list.push_back(given[i].tensors[j].defined() ? enter_graph(given[i].tensors[j], levels) : Tensor());
-            lists.push_back(std::move(list));
-            given[i].tensors = lists.back().data();
-        }
-    }
+    ChangedArguments given(op, arguments);
+    given.each(op, [&](TensorImpl* tensor) { return enter_graph(Tensor::share(tensor), levels); });
     {
         Below scope(true);
-        call_autograd(op, given, results);
+        call_autograd(op, given.values, results);
     }
     auto settle = [&](Tensor& result) { if (result.defined()) result = leave_graph(result, levels); };
     for (size_t r = 0; r < op.schema->results.size(); r++) {

@@ -12,14 +12,15 @@ enum class Randomness : uint8_t { Error, Different, Same };
 
 /// One use of vmap.
 struct BatchLevel : RefCounted {
-    uint64_t id;                       // newer levels have higher ones; nothing is older than what it is mapped by
+    uint64_t id;                       // increases from level to level: an inner vmap has a higher one than those around it
     int64_t size;                      // how many slices
     int depth = 1;                     // as PyTorch numbers it: 1 is the outermost vmap
     Randomness randomness = Randomness::Error;
     bool open = true;                  // the mapped function still runs
     BatchLevel* outer = nullptr;       // while it is open
     explicit BatchLevel(int64_t slices) : id(next_id()), size(slices) {}
-    /// Makes this the newest level: saved tensors of a vmap that has ended meet gradients that are younger.
+    /// A new id, higher than all others. Backward does this to a vmap that has ended: its saved tensors wrap gradients that may be
+    /// batched by a later vmap.
     void renew() { id = next_id(); }
     static uint64_t next_id();
 };
@@ -28,7 +29,7 @@ inline void release(BatchLevel* level) { if (level->drop()) delete level; }
 struct Batch {
     Tensor inner;
     Ref<BatchLevel> level;
-    bool batched;                      // false: the same for all slices, and apart from the graphs below
+    bool batched;                      // false: no batch dimension; a constant at this level
 };
 
 /// Null of a tensor that is not batched.
@@ -48,7 +49,8 @@ inline Tensor all_slices(Tensor tensor) {
     return tensor;
 }
 
-/// Of a truth for each slice: whether it holds for one, or for all. What raises, or takes a longer way, does so for all slices.
+/// Whether a bool tensor is true anywhere, or everywhere, over all slices: for checks of values in compositions, whose outcome must
+/// be one for all slices.
 bool true_for_any(const Tensor& truth);
 bool true_for_all(const Tensor& truth);
 
@@ -79,8 +81,8 @@ void close_level();
 /// operators/batching.cpp: serves a call with batched tensors, or one that draws numbers while a function is mapped. False: the call
 /// is neither.
 bool call_batched(const Operator& op, Value* arguments, Value* results);
-/// Tensors of levels below that are recorded there (the tape, tangents) are constants at the newest level: they become batched tensors
-/// without a batch dimension. Calls `run` with such arguments if there is one; else gives false.
+/// At the newest level, a tensor that requires grad or has a tangent at a lower level is a constant. If there is one among the
+/// arguments, the operator is called with it as a batched tensor without a batch dimension; else the result is false.
 bool call_lifted(const Operator& op, Value* arguments, Value* results);
 
 }  // namespace kindling

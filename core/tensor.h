@@ -24,7 +24,7 @@ struct TensorOptions {
     bool requires_grad = false;
 };
 
-/// "Cannot access data pointer" of a tensor that vmap maps over.
+/// RuntimeError: a batched tensor (core/batch.h) has no memory of its own.
 [[noreturn, gnu::cold]] void fail_batched();
 
 class Tensor {

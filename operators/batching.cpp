@@ -1,8 +1,6 @@
 // operators/batching.cpp: calls with batched tensors: which way each goes.
 #include "operators/batching.h"
 
-#include <memory>
-
 #include "core/shape.h"
 #include "generated/functions.h"
 #include "operators/boxed.h"
@@ -50,46 +48,7 @@ Tensor Mapped::front(const Tensor& tensor) const {
 
 namespace {
 
-constexpr size_t most_arguments = 64, most_results = 8;
-
-/// A call's arguments, to be changed.
-struct Given {
-    Given(const Operator& op, const Value* arguments) {
-        KINDLING_ASSERT(op.argument_count() <= most_arguments);
-        for (size_t i = 0; i < op.argument_count(); i++) values[i] = arguments[i];
-    }
-    /// Every tensor becomes what `change` makes of it (undefined: it stays).
-    template <class F> void each(const Operator& op, F change) {
-        for (int i = 0; i < op.tensor_count; i++) {
-            Value& v = values[op.tensor_positions[i]];
-            if (v.tag == Value::Tag::Tensor) set(op.tensor_positions[i], change(v.tensor));
-        }
-        for (int i = 0; i < op.list_count; i++) {
-            Value& v = values[op.list_positions[i]];
-            if (v.tag != Value::Tag::TensorList) continue;
-            std::vector<Tensor> list;
-            for (uint32_t j = 0; j < v.size; j++) {
-                Tensor with = v.tensors[j].defined() ? change(v.tensors[j].impl()) : Tensor();
-                list.push_back(with.defined() ? std::move(with) : v.tensors[j]);
-            }
-            lists.push_back(std::make_unique<std::vector<Tensor>>(std::move(list)));
-            v.tensors = lists.back()->data();
-        }
-    }
-    void set(size_t at, Tensor with) {
-        if (!with.defined()) return;
-        values[at].tensor = with.impl();
-        keep.push_back(std::move(with));
-    }
-    void set(size_t at, Sizes numbers) {
-        integers.push_back(std::make_unique<Sizes>(std::move(numbers)));
-        values[at] = Value(IntList(*integers.back()));
-    }
-    Value values[most_arguments];
-    std::vector<Tensor> keep;
-    std::vector<std::unique_ptr<Sizes>> integers;
-    std::vector<std::unique_ptr<std::vector<Tensor>>> lists;
-};
+constexpr size_t most_results = 8;
 
 bool any_batched(const Operator& op, const Value* arguments, const BatchLevel* level) {
     return any_tensor(op, arguments, [&](const TensorImpl* tensor) { const Batch* batch = batch_at(tensor, level); return batch && batch->batched; });
@@ -134,11 +93,11 @@ void check_self(const Operator& op, const Value* arguments, const BatchLevel* le
 
 // ---- all slices at once, by the operator itself below
 
-/// Operands lie side by side below as their slices do: behind the batch dimension come the dimensions of the one that has most. A
-/// slice of no dimension, which is weak in promotion, has one below: it is cast before.
+/// Operands are aligned so that slices broadcast as they would alone: dimensions of size 1 are put behind the batch dimension. A slice
+/// without dimensions is weak in type promotion; with the batch dimension it is not, so it is cast before.
 void call_aligned(const Operator& op, Value* arguments, Value* results, BatchLevel* level) {
     check_self(op, arguments, level);
-    Given given(op, arguments);
+    ChangedArguments given(op, arguments);
     int most = 0;
     DType first = DType::None;
     bool mixed = false;
@@ -176,20 +135,20 @@ void call_aligned(const Operator& op, Value* arguments, Value* results, BatchLev
 
 // ---- views
 
+/// Whether an argument counts dimensions: PyTorch's schemas call these dim, dim0, dims, dimension.
 bool is_dimension(const Argument& argument) {
     return argument.type == Type::Int && std::string_view(argument.name).substr(0, 3) == "dim";
 }
 
-/// A view of what is below: the batch dimension is one more in front. False where that can not be said in dimensions.
+/// The same view of the tensor behind, whose dimensions are one further back. False where that is not possible.
 bool call_view(const Operator& op, Value* arguments, Value* results, BatchLevel* level) {
     const TensorImpl* self = arguments[0].tensor;
     const Batch* batch = batch_at(self, level);
     if (!batch) return false;
-    Given given(op, arguments);
+    ChangedArguments given(op, arguments);
     const Schema& schema = *op.schema;
     if (batch->batched) {
-        // unsqueeze has one place more
-        const int64_t places = self->ndim + (std::string_view(op.functional->name()) == "unsqueeze" ? 1 : 0);
+        const int64_t places = self->ndim;
         auto shifted = [&](int64_t d) {
             if (d < -places || d >= places) return int64_t{-1};
             return (d < 0 ? d + places : d) + 1;
@@ -236,7 +195,7 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
     const bool any = any_batched(op, arguments, level);
     const size_t count = op.schema->results.size();
     if (!any) {
-        Given given(op, arguments);
+        ChangedArguments given(op, arguments);
         given.each(op, [&](TensorImpl* tensor) { const Batch* batch = batch_at(tensor, level); return batch ? batch->inner : Tensor(); });
         call_below(op, given.values, results, level);
         if (writes_self(op)) give_self(arguments, results);
@@ -258,7 +217,7 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
     bool is_list[most_results] = {};
     BelowVmap below(level);
     for (int64_t i = 0; i < level->size; i++) {
-        Given given(op, arguments);
+        ChangedArguments given(op, arguments);
         given.each(op, [&](TensorImpl* tensor) {
             const Batch* batch = batch_at(tensor, level);
             return !batch ? Tensor() : batch->batched ? select(batch->inner, 0, i) : batch->inner;
@@ -311,7 +270,7 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
         const Batch* self = inplace ? batch_at(arguments[0].tensor, level) : nullptr;
         KINDLING_CHECK(Runtime, op.tensor_count == 1 && (inplace ? self != nullptr : op.dtype_position != 0xff),
                        "Vmap does not currently support same randomness with a batched tensor input");
-        Given given(op, arguments);
+        ChangedArguments given(op, arguments);
         BelowVmap below(level);
         Value drawn;
         if (inplace) {
@@ -334,7 +293,7 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
     }
     const int size = op.schema->find("size", 4);
     if (size >= 0 && arguments[size].tag == Value::Tag::IntList) {
-        Given given(op, arguments);
+        ChangedArguments given(op, arguments);
         Sizes sizes{level->size};
         for (uint32_t j = 0; j < arguments[size].size; j++) sizes.push_back(arguments[size].integers[j]);
         given.set(static_cast<size_t>(size), sizes);
@@ -342,7 +301,7 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
         return wrap_results(op, results, level, true);
     }
     // The first tensor gets the batch dimension, if none has it: each slice draws numbers of its own.
-    Given given(op, arguments);
+    ChangedArguments given(op, arguments);
     if (!any && op.tensor_count) {
         const TensorImpl* first = arguments[op.tensor_positions[0]].tensor;
         const Batch* batch = batch_at(first, level);
@@ -407,7 +366,7 @@ void call_inplace(const Operator& op, Value* arguments, Value* results, BatchLev
         std::swap(changed->storage, view->storage);
         return give_self(arguments, results);
     }
-    KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(self.sizes()).c_str(), str(result.sizes()).c_str());
+    check_computed(op, self, result.dtype(), result.sizes());
     copy_(self, result);
     give_self(arguments, results);
 }
@@ -436,33 +395,33 @@ void call_rule(const Operator& op, Value* arguments, Value* results, BatchLevel*
     call_slices(op, arguments, results, level);
 }
 
-}  // namespace
-
-Batching batching_of(const Operator& op) {
-    const Operator& home = *op.functional;
-    if (home.batch) return Batching::Rule;
-    if (home.has(trait::Broadcasts) || home.body == Body::Pointwise) return Batching::Pointwise;
-    if (home.body == Body::Composition) return Batching::Parts;
-    if (home.body == Body::View) return Batching::View;
-    if (home.rule) return home.loop == LoopKind::None ? Batching::Kernel : Batching::Loop;
-    return Batching::Slices;
+/// Which way calls of an operator go.
+enum class Way : uint8_t { Rule, Aligned, Parts, View, Kernel, Slices };
+Way way_of(const Operator& home) {
+    if (home.batch) return Way::Rule;
+    if (home.has(trait::Broadcasts) || home.body == Body::Pointwise) return Way::Aligned;
+    if (home.body == Body::Composition) return Way::Parts;
+    if (home.body == Body::View) return Way::View;
+    return home.rule ? Way::Kernel : Way::Slices;
 }
+
+}  // namespace
 
 bool call_batched(const Operator& op, Value* arguments, Value* results) {
     BatchLevel *level = newest_level(op, arguments), *open = thread_state.levels;
-    const Batching way = batching_of(op);
-    if (open && op.has(trait::Random) && !(way == Batching::Parts && op.composite) && (!level || level->id <= open->id)) {
+    const Way way = way_of(*op.functional);
+    if (open && op.has(trait::Random) && !(way == Way::Parts && op.composite) && (!level || level->id <= open->id)) {
         call_random(op, arguments, results, open);
         return true;
     }
     if (!level) return false;
     KINDLING_CHECK(Runtime, op.form != Form::Out, "Batching rule not implemented for aten::%s; the fallback path doesn't work on out= or view ops.", op.name());
-    if (op.form == Form::Inplace && op.functional != &op && way != Batching::Pointwise) call_inplace(op, arguments, results, level);
-    else if (way == Batching::Rule) call_rule(op, arguments, results, level);
-    else if (way == Batching::Pointwise) call_aligned(op, arguments, results, level);
-    else if (way == Batching::Parts) call_parts(op, arguments, results, level);
-    else if (way == Batching::View && call_view(op, arguments, results, level)) return true;
-    else if (way == Batching::Loop || way == Batching::Kernel) call_kernel(op, arguments, results, level);
+    if (op.form == Form::Inplace && op.functional != &op && way != Way::Aligned) call_inplace(op, arguments, results, level);
+    else if (way == Way::Rule) call_rule(op, arguments, results, level);
+    else if (way == Way::Aligned) call_aligned(op, arguments, results, level);
+    else if (way == Way::Parts) call_parts(op, arguments, results, level);
+    else if (way == Way::View && call_view(op, arguments, results, level)) return true;
+    else if (way == Way::Kernel) call_kernel(op, arguments, results, level);
     else call_slices(op, arguments, results, level);
     return true;
 }
@@ -474,7 +433,7 @@ bool call_lifted(const Operator& op, Value* arguments, Value* results) {
     auto below = [&](const TensorImpl* tensor) { return (key_of(tensor) & (key::Autograd | key::Dual)) && !batch_at(tensor, level); };
     each_tensor(op, arguments, [&](const TensorImpl* tensor) { any |= below(tensor); });
     if (!any) return false;
-    Given given(op, arguments);
+    ChangedArguments given(op, arguments);
     given.each(op, [&](TensorImpl* tensor) { return below(tensor) ? make_batched(Tensor::share(tensor), share(level), false) : Tensor(); });
     call(op, given.values, results);
     for (size_t r = 0; r < op.schema->results.size(); r++)   // what was written in place is handed back as it came

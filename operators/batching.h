@@ -8,6 +8,8 @@
 //     })
 // A rule is a composition over batched tensors: it may call operators on them, and look below with `Mapped`.
 #pragma once
+#include <memory>
+
 #include "core/batch.h"
 
 namespace kindling {
@@ -65,9 +67,45 @@ private:
 /// Of a rule: this call goes slice by slice.
 [[noreturn]] void by_slices();
 
-/// Which way calls of an operator with batched tensors go.
-enum class Batching : uint8_t { Rule, Pointwise, Loop, Kernel, Parts, View, Slices };
-Batching batching_of(const Operator& op);
+/// A call's arguments, to be changed.
+struct ChangedArguments {
+    static constexpr size_t most = 64;
+    ChangedArguments(const Operator& op, const Value* arguments) {
+        KINDLING_ASSERT(op.argument_count() <= most);
+        for (size_t i = 0; i < op.argument_count(); i++) values[i] = arguments[i];
+    }
+    /// Every tensor becomes what `change` makes of it (undefined: it stays).
+    template <class F> void each(const Operator& op, F change) {
+        for (int i = 0; i < op.tensor_count; i++) {
+            Value& v = values[op.tensor_positions[i]];
+            if (v.tag == Value::Tag::Tensor) set(op.tensor_positions[i], change(v.tensor));
+        }
+        for (int i = 0; i < op.list_count; i++) {
+            Value& v = values[op.list_positions[i]];
+            if (v.tag != Value::Tag::TensorList) continue;
+            std::vector<Tensor> list;
+            for (uint32_t j = 0; j < v.size; j++) {
+                Tensor with = v.tensors[j].defined() ? change(v.tensors[j].impl()) : Tensor();
+                list.push_back(with.defined() ? std::move(with) : v.tensors[j]);
+            }
+            lists.push_back(std::make_unique<std::vector<Tensor>>(std::move(list)));
+            v.tensors = lists.back()->data();
+        }
+    }
+    void set(size_t at, Tensor with) {
+        if (!with.defined()) return;
+        values[at].tensor = with.impl();
+        keep.push_back(std::move(with));
+    }
+    void set(size_t at, Sizes numbers) {
+        integers.push_back(std::make_unique<Sizes>(std::move(numbers)));
+        values[at] = Value(IntList(*integers.back()));
+    }
+    Value values[most];
+    std::vector<Tensor> keep;
+    std::vector<std::unique_ptr<Sizes>> integers;
+    std::vector<std::unique_ptr<std::vector<Tensor>>> lists;
+};
 
 /// operators/kernel_batched.cpp: runs a kernel in two halves for all slices at once, whatever levels its arguments have. False of one that
 /// writes to an argument, or whose rule declines.

@@ -386,15 +386,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     for (int i = 0; i < call.read_count; i++, count++) {
         KernelCall::Read& read = call.input(i);
         if (!read.tensor) continue;
-        if (read.dtype != read.tensor->dtype) replace(read, to(Tensor::share(read.tensor), read.dtype));
-        const uint32_t pending = read.order == KernelCall::Order::Unresolved ? key::Neg : key::Conj | key::Neg;
-        if (read.tensor->key & pending) replace(read, resolve_lazy_bits(Tensor::share(read.tensor)));
-        if (read.order == KernelCall::Order::Columns) {
-            const Tensor given = Tensor::share(read.tensor);
-            Tensor columns = make_tensor(given.sizes(), column_strides(given.sizes()), read.dtype);
-            if (columns.numel()) copy_into(columns, given);
-            replace(read, std::move(columns));
-        } else if (read.order == KernelCall::Order::Rows && !read.tensor->contiguous) replace(read, contiguous(Tensor::share(read.tensor)));
+        prepare(read);
         arrays[count] = Array(read.tensor);
     }
     Tensors apart;                               // memory for results that can not be computed in place

@@ -31,12 +31,13 @@ struct Levels {
     }
 };
 
-/// A tensor of memory below all levels, and how far apart its slices are at each, in elements: 0 where they are the same.
+/// The tensor with memory behind a batched one, and its stride from slice to slice at each level, in elements: 0 at a level where it
+/// has no batch dimension.
 struct Spread {
     Tensor all;
     Sizes steps, slice_sizes, slice_strides;
-    size_t lead = 0;                                          // dimensions of `all` that count slices
-    std::vector<int> has;                                     // of which level each of those is
+    size_t lead = 0;                                          // how many batch dimensions `all` has, in front
+    std::vector<int> has;                                     // the level of each
 
     Spread(const TensorImpl* tensor, const Levels& levels) {
         all = Tensor::share(const_cast<TensorImpl*>(tensor));
@@ -56,9 +57,9 @@ struct Spread {
         slice_sizes.clear(), slice_strides.clear();
         for (size_t d = lead; d < static_cast<size_t>(all.dim()); d++) slice_sizes.push_back(all.sizes()[d]), slice_strides.push_back(all.strides()[d]);
     }
-    /// The header of one slice; `place` moves it.
+    /// The header of the first slice; its offset is moved from slice to slice.
     Tensor slice() const { return untied(make_view(all, slice_sizes, slice_strides, all.storage_offset())); }
-    /// All slices with a dimension for every level, and `rank` dimensions behind them.
+    /// All slices: a dimension for every level (of stride 0 where there is none), then `rank` dimensions of a slice.
     Tensor over(const Levels& levels, size_t rank) const {
         Sizes sizes = levels.sizes, strides = steps;
         for (size_t d = slice_sizes.size(); d < rank; d++) sizes.push_back(1), strides.push_back(0);
@@ -123,18 +124,13 @@ void run_compute_all(const Operator& op, KernelCall& call, Tensor* results, cons
         KernelCall::Read& read = call.input(i);
         if (!read.tensor) continue;
         Spread spread(read.tensor, levels);
-        Tensor& all = spread.all;
-        if (read.dtype != all.dtype()) all = to(all, read.dtype);
-        const uint32_t pending = read.order == KernelCall::Order::Unresolved ? key::Neg : key::Conj | key::Neg;
-        if (all.impl()->key & pending) all = resolve_lazy_bits(all);
-        if (read.order == KernelCall::Order::Columns) {
-            Tensor columns = make_tensor(all.sizes(), column_strides(all.sizes()), read.dtype);
-            if (columns.numel()) copy_into(columns, all);
-            all = std::move(columns);
-        } else if (read.order == KernelCall::Order::Rows && !all.impl()->contiguous) all = contiguous(all);
+        const int64_t slice_numel = read.tensor->numel;
+        replace(read, std::move(spread.all));
+        prepare(read);
+        spread.all = Tensor::share(read.tensor);
         spread.measure(levels.each.size());
         arrays[count] = array_of(spread);                     // of a view, with a pending conjugation if it has one
-        if (!call.cost) work = std::max(work, read.tensor->numel);
+        if (!call.cost) work = std::max(work, slice_numel);
     }
     Tensor apart[KernelCall::max_results];
     for (int i = 0; i < call.result_count; i++, count++) {

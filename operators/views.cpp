@@ -412,6 +412,11 @@ OPERATORS(views) {
     });
     declare("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", {
         doc("A new dimension of size 1"), has_inplace(),
+        batches([](const Tensor& self, int64_t dim) {
+            Mapped m({self});
+            const int64_t place = wrap_dim(dim, self.dim() + 1) + (m.has(self) ? 1 : 0);
+            return m.ties(self, [&] { return unsqueeze(m.bare(self), place); });
+        }),
         view([](const Tensor& self, int64_t dim) {
             dim = wrap_dim(dim, self.dim() + 1);
             Sizes sizes = self.sizes(), strides = self.strides();
