@@ -126,12 +126,16 @@ def _below(tensor):
     return tensor if batch is None else batch[0]
 
 
-_vmap = kindling._import("kindling.func._vmap")
+def _batch_dim(name):
+    """What vmap does at its ends, for collections of tensors that take part in it; loaded at the first call."""
+    return lambda *args: getattr(kindling._import("kindling.func._vmap"), name)(*args)
+
+
 _functorch = _space("_functorch", **_plain("is_legacy_batchedtensor", "is_gradtrackingtensor", "is_functionaltensor"),
                     is_batchedtensor=_is_batched, is_functorch_wrapped_tensor=lambda tensor: _C._batch_of(tensor) is not None,
                     maybe_get_level=_level_of, maybe_get_bdim=lambda tensor: 0 if _is_batched(tensor) else -1,
                     get_unwrapped=_below, peek_interpreter_stack=lambda: None, maybe_current_level=lambda: _C._vmap_depth() or None,
-                    _add_batch_dim=_vmap._add_batch_dim, _remove_batch_dim=_vmap._remove_batch_dim)
+                    _add_batch_dim=_batch_dim("_add_batch_dim"), _remove_batch_dim=_batch_dim("_remove_batch_dim"))
 _autograd = _space("_autograd", SavedTensor=_C._SavedTensor, _saved_tensors_hooks_is_enabled=_C._saved_tensors_hooks_is_enabled,
                    _unsafe_set_version_counter=_C._unsafe_set_version_counter)
 has_lapack = True

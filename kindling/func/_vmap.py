@@ -21,26 +21,28 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-
-    _check_out_dims(func, out_dims, out_dims)
+    _check_out_dims(func, out_dims)
 
     def wrapped(*args, **kwargs):
+        from kindling.utils._pytree import tree_unflatten
         flat, dims, spec, size = _inputs(func, in_dims, args)
         if chunk_size is None or size <= chunk_size:
-            return _map(func, flat, dims, spec, size, out_dims, randomness, kwargs)
-        return _chunks(func, flat, dims, spec, size, out_dims, randomness, kwargs, chunk_size)
+            values, _, form = _map(func, flat, dims, spec, size, out_dims, randomness, kwargs)
+        else:
+            values, form = _chunks(func, flat, dims, spec, size, out_dims, randomness, kwargs, chunk_size)
+        return tree_unflatten(values, form)
     try:
         return functools.wraps(func)(wrapped)
     except AttributeError:
         return wrapped
 
 
-def _check_out_dims(func, out_dims, part):
+def _check_out_dims(func, out_dims):
     """Numbers or None, in any structure."""
-    if isinstance(part, int) or part is None:
+    if isinstance(out_dims, int):
         return
     from kindling.utils._pytree import tree_leaves
-    if not all(isinstance(leaf, int) or leaf is None for leaf in tree_leaves(part)):
+    if not all(isinstance(leaf, int) or leaf is None for leaf in tree_leaves(out_dims)):
         raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where in the "
                          "outputs the vmapped dimension should appear.")
 
@@ -51,7 +53,7 @@ def _name(func):
 
 def _is_batched_itself(value):
     """Whether it is a collection of tensors with a shape of its own, which `vmap` takes as one (tensordict's)."""
-    return hasattr(type(value), "_add_batch_dim") and not hasattr(type(value), "_cdata")
+    return hasattr(type(value), "_add_batch_dim")
 
 
 def _inputs(func, in_dims, args):
@@ -130,11 +132,12 @@ def _enter(value, dim, depth):
 
 
 def _map(func, flat, dims, spec, size, out_dims, randomness, kwargs):
+    """One call of `func` for all slices: the leaves of what it gives, where each has its new dimension, and their structure."""
     from kindling.utils._pytree import tree_unflatten
     with _Level(size, randomness) as depth:
         result = func(*tree_unflatten([_enter(value, dim, depth) for value, dim in zip(flat, dims)], spec), **kwargs)
         values, form, places = _outputs(func, result, out_dims)
-        return tree_unflatten([_leave(func, value, depth, size, place) for value, place in zip(values, places)], form)
+        return [_leave(func, value, depth, size, place) for value, place in zip(values, places)], places, form
 
 
 def _outputs(func, result, out_dims):
@@ -168,19 +171,16 @@ def _leave(func, value, depth, size, place):
 def _chunks(func, flat, dims, spec, size, out_dims, randomness, kwargs, chunk_size):
     """Some slices at a time; random numbers that are the same for all slices are so for all chunks."""
     import kindling as torch
-    from kindling.utils._pytree import tree_unflatten
     state = torch.get_rng_state() if randomness == "same" else None
-    parts, form, places = [], None, None
+    parts, places, form = [], None, None
     for start in range(0, size, chunk_size):
         if state is not None:
             torch.set_rng_state(state)
         count = min(chunk_size, size - start)
         some = [value if dim is None else value[(slice(None),) * dim + (slice(start, start + count),)] for value, dim in zip(flat, dims)]
-        with _Level(count, randomness) as depth:
-            result = func(*tree_unflatten([_enter(value, dim, depth) for value, dim in zip(some, dims)], spec), **kwargs)
-            values, form, places = _outputs(func, result, out_dims)
-            parts.append([_leave(func, value, depth, count, place) for value, place in zip(values, places)])
-    return tree_unflatten([torch.cat(list(each), place) if place is not None else each[0] for each, place in zip(zip(*parts), places)], form)
+        values, places, form = _map(func, some, dims, spec, count, out_dims, randomness, kwargs)
+        parts.append(values)
+    return [torch.cat(list(each), place) if place is not None else each[0] for each, place in zip(zip(*parts), places)], form
 
 
 class VmapInfo(tuple):
@@ -222,6 +222,11 @@ def _by_rule(rule, name, args):
                            for value, place in zip(outputs, places)], form)
 
 
+def _with_forward(cls, forward):
+    """The same Function with another forward, which is not looked at a second time."""
+    return type(cls.__name__, (cls,), {"_is_mapped": True, "__module__": cls.__module__, "forward": staticmethod(forward)})
+
+
 def mapped_class(cls, args):
     """An `autograd.Function` whose forward goes by its own `vmap`; None where it has none, or nothing has a batch dimension."""
     from kindling.autograd import Function
@@ -236,8 +241,7 @@ def mapped_class(cls, args):
     newest = _C._vmap_newest(flat)
     if newest is None or not any(_C._vmap_unwrap(value, newest)[1] for value in flat if _C._batch_of(value) is not None):
         return None
-    return type(cls.__name__, (cls,), {"_is_mapped": True, "__module__": cls.__module__,
-                                       "forward": staticmethod(lambda *inputs: _by_rule(rule, cls.__name__, inputs))})
+    return _with_forward(cls, lambda *inputs: _by_rule(rule, cls.__name__, inputs))
 
 
 def class_above_graph(cls, args):
@@ -253,4 +257,4 @@ def class_above_graph(cls, args):
     def below(*inputs):
         with torch.enable_grad():
             return cls.apply(*(_C._vmap_header(value) if isinstance(value, torch.Tensor) else value for value in inputs))
-    return type(cls.__name__, (cls,), {"_is_mapped": True, "__module__": cls.__module__, "forward": staticmethod(below)})
+    return _with_forward(cls, below)

@@ -29,7 +29,7 @@ WITHOUT = ("empty", "new_empty", "empty_like", "new_empty_strided", "empty_strid
            "nn.functional.rrelu", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d", "svd_lowrank", "pca_lowrank", "tensor_split")
 
 
-# What slices that are views of one tensor cannot do, or what looks at values; PyTorch refuses it too.
+# Operators of which a sample differs or raises, each with its reason.
 KNOWN = {
     "as_strided.partial_views": "strides of a slice are not those of a tensor of its own",
     "as_strided_scatter": "the same",
