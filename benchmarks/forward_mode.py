@@ -7,19 +7,10 @@ value does.
 """
 import importlib
 import sys
-import time
+
+from least import least
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-
-
-def best(function, seconds=0.2):
-    function()
-    shortest, end = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        function()
-        shortest = min(shortest, time.perf_counter() - start)
-    return shortest * 1e6
 
 
 def main():
@@ -40,7 +31,7 @@ def main():
     for name, function, x in cases:
         with forward_ad.dual_level():
             dual = forward_ad.make_dual(x, torch.randn(x.shape))
-            alone, both = best(lambda: function(x)), best(lambda: function(dual))
+            alone, both = (least(lambda: function(each), 0.2) for each in (x, dual))
         print(f"{name:32}{alone:10.1f}{both:14.1f}{both / alone:8.2f}")
 
 

@@ -6,17 +6,8 @@ MODULE is kindling (the default) or torch. Run both in turns, and compare the sh
 """
 import importlib
 import sys
-import time
 
-
-def best(function, seconds=0.4):
-    function()
-    shortest, end = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        function()
-        shortest = min(shortest, time.perf_counter() - start)
-    return shortest * 1e6
+from least import least
 
 
 def cases(torch):
@@ -62,7 +53,7 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     for name, function in cases(torch).items():
-        print(f"{name:38}{best(function):10.1f} us")
+        print(f"{name:38}{least(function, 0.4):10.1f} us")
 
 
 if __name__ == "__main__":

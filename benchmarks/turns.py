@@ -3,22 +3,11 @@
 import argparse
 import math
 import re
-import time
 
 import torch
+from least import least
 
 import kindling
-
-
-def least(call, seconds):
-    """Microseconds of the fastest of the calls that fit into `seconds`."""
-    call()
-    best, end = math.inf, time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        begin = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - begin)
-    return best * 1e6
 
 
 def main(about, cases):
