@@ -38,6 +38,7 @@ class Tally:
     def __init__(self):
         self.passed = self.failed = 0
         self.lines = []
+        self.names = []     # of the tests that failed, for the end of a log that may be cut at its front
         self.last = time.monotonic()
 
     def add(self, name, passed, failed, note=""):
@@ -99,6 +100,9 @@ def count(tally, name, report, status):
     """Add up a JUnit report; a run that left none, or failed in another way than by a test, counts as one failure."""
     passed = failed = skipped = 0
     if report.exists():
+        for case in xml.parse(report).getroot().iter("testcase"):
+            if case.find("failure") is not None or case.find("error") is not None:
+                tally.names.append(f"{name}: {case.get('classname', '')} {case.get('name')}")
         for suite in xml.parse(report).getroot().iter("testsuite"):
             number = {key: int(suite.get(key) or 0) for key in ("tests", "failures", "errors", "skipped", "disabled")}
             bad = number["failures"] + number["errors"]
@@ -141,7 +145,7 @@ def pytest(tally, name, *options, python=sys.executable, env=None, paths=PYTHON_
     report = BUILD / f"pytest-{re.sub(r'[^0-9a-z]+', '-', name.lower())}.xml"
     report.unlink(missing_ok=True)
     # Not from the source folder: an interpreter started there would import the package's sources.
-    command = [python, "-m", "pytest", "-q", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT, "--junitxml", report]
+    command = [python, "-m", "pytest", "-q", "--disable-warnings", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT, "--junitxml", report]
     try:
         status = call(*command, *options, *paths, cwd=BUILD, env=env, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -283,6 +287,7 @@ def sanitized_python(tally, python, env):
     files = sorted((file for folder in PYTHON_TESTS for file in folder.glob("test_*.py")), key=lambda file: -file.stat().st_size)
     with ThreadPoolExecutor(int(JOBS)) as pool:
         totals = list(pool.map(run, files))
+    tally.names += [name for each in totals for name in each.names]
     tally.add("Python tests under sanitizers", sum(t.passed for t in totals), sum(t.failed for t in totals))
 
 
@@ -377,7 +382,7 @@ def main():
     for step in steps:
         step(tally)
     print(f"\n{sysconfig.get_platform()}, CPython {sys.version.split()[0]}, {JOBS} processors")
-    print("\n".join(tally.lines))
+    print("\n".join(tally.lines + tally.names[:100]))
     whole = time.monotonic() - started
     print(f"{'':6} {whole:6.0f} s  the whole, {whole / 60:.0f} min")
     print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
