@@ -88,6 +88,8 @@ def meshgrid(*tensors, indexing=None):
 
         once("torch.meshgrid", "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, 2)
         indexing = "ij"
+    if not isinstance(indexing, str):
+        raise TypeError(f"meshgrid(): argument 'indexing' must be str, not {type(indexing).__name__}")
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for i, tensor in enumerate(tensors):
@@ -265,6 +267,8 @@ def tensordot(a, b, dims=2, out=None):
     if isinstance(dims, (list, tuple)):
         dims_a, dims_b = (list(d) if isinstance(d, (list, tuple)) else [d] for d in dims)
     else:
+        if not isinstance(dims, int):
+            raise RuntimeError(f"tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got dims={dims}")
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):
@@ -293,7 +297,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if has_torch_function_variadic(x1, x2):
         return _ask(cdist, (x1, x2), x1, x2, p=p, compute_mode=compute_mode)
     modes = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
-    if compute_mode not in modes:
+    if compute_mode not in list(modes):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return _operator("cdist")(x1, x2, p, modes[compute_mode])
 

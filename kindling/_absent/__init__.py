@@ -190,6 +190,9 @@ def _made(module, name, how):
     if sign == "@":
         home, _, other = how[1:].partition(":")
         if not home:
+            home, _, name = other.rpartition(".")
+            if home == "_C":        # its name spaces are attributes, and no modules
+                return resolve(home, name)
             return kindling._import("kindling." + other)
         return resolve(home, other or name)
     if sign == "=":

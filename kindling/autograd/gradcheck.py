@@ -442,9 +442,10 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         seeds = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
 
     def backward(*arguments):
-        own = tuple([each if not (isinstance(each, torch.Tensor) and each.requires_grad) else each for each in arguments[:count]])
+        own = arguments[:count]
         with torch.enable_grad():
-            own = tuple([each.detach().requires_grad_() if isinstance(each, torch.Tensor) and not each.requires_grad
+            # Not of a detached one: a dual tensor would lose its tangent.
+            own = tuple([each.requires_grad_() if isinstance(each, torch.Tensor) and not each.requires_grad
                          and isinstance(inputs[i], torch.Tensor) and inputs[i].requires_grad else each for i, each in enumerate(own)])
             outputs = [each for each in _call(func, own) if isinstance(each, torch.Tensor) and each.requires_grad]
             wanted = [each for each in own if isinstance(each, torch.Tensor) and each.requires_grad]

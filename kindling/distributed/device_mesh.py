@@ -5,6 +5,15 @@ from kindling.distributed import distributed_c10d as _c10d
 __all__ = ["init_device_mesh", "DeviceMesh"]
 
 
+_entered = []       # meshes of `with` blocks
+
+
+def _current():
+    if not _entered:
+        raise RuntimeError("No device mesh is currently active!")
+    return _entered[-1]
+
+
 class DeviceMesh:
     """A mesh of one device: every dimension has one place, and its group has this process."""
 
@@ -17,6 +26,7 @@ class DeviceMesh:
         if not _c10d.is_initialized():
             _c10d.init_process_group()
         self._groups = [_c10d._get_default_group() for _ in range(self.mesh.ndim)]
+        self._flattened = {}        # by name: meshes of one dimension made of several
 
     @property
     def shape(self):
@@ -50,7 +60,7 @@ class DeviceMesh:
     def _place(self, name):
         if isinstance(name, str):
             if name not in (self.mesh_dim_names or ()):
-                raise KeyError(f"Invalid mesh_dim_name {name}: the mesh has {self.mesh_dim_names}")
+                raise KeyError(f"Invalid mesh_dim_names ({name!r},) specified. Valid mesh_dim_names are {[*(self.mesh_dim_names or ()), *self._flattened]}.")
             return self.mesh_dim_names.index(name)
         return name or 0
 
@@ -59,9 +69,16 @@ class DeviceMesh:
         if not self.mesh_dim_names:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         names = (names,) if isinstance(names, str) else tuple(names)
+        if len(names) == 1 and names[0] in self._flattened:
+            return self._flattened[names[0]]
         for each in names:
             self._place(each)
         return DeviceMesh(self.device_type, self.mesh.reshape((1,) * len(names)), mesh_dim_names=names)
+
+    def _flatten(self, mesh_dim_name=None):
+        """The mesh as one dimension, which can be had by its name from then on."""
+        name = mesh_dim_name or "_".join(self.mesh_dim_names)
+        return self._flattened.setdefault(name, DeviceMesh(self.device_type, self.mesh.reshape(1), mesh_dim_names=(name,)))
 
     def __eq__(self, other):
         return isinstance(other, DeviceMesh) and (self.device_type, self.shape, self.mesh_dim_names) == (
@@ -71,14 +88,15 @@ class DeviceMesh:
         return hash((self.device_type, self.shape, self.mesh_dim_names))
 
     def __enter__(self):
+        _entered.append(self)
         return self
 
     def __exit__(self, *details):
-        return False
+        _entered.pop()
 
     def __repr__(self):
-        names = f", mesh_dim_names={self.mesh_dim_names}" if self.mesh_dim_names else ""
-        return f"DeviceMesh({self.shape}, device: '{self.device_type}'{names})"
+        shape = f"({', '.join(f'{name}=1' for name in self.mesh_dim_names)})" if self.mesh_dim_names else self.shape
+        return f"DeviceMesh({shape}, '{self.device_type}', stride={((),) * self.ndim})"
 
 
 def init_device_mesh(device_type, mesh_shape, *, mesh_dim_names=None, **options):

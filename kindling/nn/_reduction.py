@@ -4,7 +4,7 @@ _NUMBERS = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
 
 def get_enum(reduction):
     """0, 1 or 2 for "none", "mean" or "sum"; ValueError for anything else."""
-    number = _NUMBERS.get(reduction)
+    number = _NUMBERS.get(reduction) if isinstance(reduction, str) else None
     if number is None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if reduction == "elementwise_mean":

@@ -96,7 +96,7 @@ def calculate_gain(nonlinearity, param=None):
     >>> calculate_gain("tanh")
     1.6666666666666667
     """
-    if nonlinearity in _LINEAR_LIKE:
+    if nonlinearity in tuple(_LINEAR_LIKE):
         return 1
     if nonlinearity == "tanh":
         return 5.0 / 3

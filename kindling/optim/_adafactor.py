@@ -16,8 +16,8 @@ class Adafactor(_RuleOptimizer):
     _late_options = {"foreach": None}
     _no_sparse = "Adafactor does not support sparse gradients"
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None,
-                 maximize=False):
+    def __init__(self, params, lr: float | torch.Tensor = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *, foreach: bool | None = None,
+                 maximize: bool = False):
         if isinstance(lr, torch.Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not 0.0 <= lr:

@@ -18,9 +18,9 @@ class Muon(Optimizer):
     Weight decay is decoupled.  ValueError for options out of range and for parameters that are no matrices.
     """
 
-    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
-                 ns_coefficients=(DEFAULT_A, DEFAULT_B, DEFAULT_C), eps=EPS, ns_steps=DEFAULT_NS_STEPS,
-                 adjust_lr_fn=None):
+    def __init__(self, params, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
+                 ns_coefficients: tuple[float, float, float] = (DEFAULT_A, DEFAULT_B, DEFAULT_C), eps: float = EPS, ns_steps: int = DEFAULT_NS_STEPS,
+                 adjust_lr_fn: str | None = None):
         if isinstance(lr, torch.Tensor):
             _check_lr(lr)
         for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):

@@ -15,8 +15,8 @@ class Adagrad(_RuleOptimizer):
     """
     _late_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 
-    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
-                 foreach=None, *, maximize=False, differentiable=False, fused=None):
+    def __init__(self, params, lr: float | torch.Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10,
+                 foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False, fused: bool | None = None):
         _check_lr(lr)
         _check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay,
                             initial_accumulator_value=initial_accumulator_value, epsilon=eps)

@@ -18,8 +18,8 @@ class Adam(_RuleOptimizer):
                      "decoupled_weight_decay": False, "fused": None}
     _no_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
+    def __init__(self, params, lr: float | torch.Tensor = 1e-3, betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False):
         Tensor = torch.Tensor
         if isinstance(lr, Tensor):
             if foreach and not capturable:

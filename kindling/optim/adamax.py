@@ -14,8 +14,8 @@ class Adamax(_RuleOptimizer):
     """
     _no_sparse = "Adamax does not support sparse gradients"
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
-                 differentiable=False, capturable=False):
+    def __init__(self, params, lr: float | torch.Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False):
         _check_lr(lr)
         _check_not_negative(epsilon=eps)
         _check_betas(betas)

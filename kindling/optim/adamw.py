@@ -1,4 +1,5 @@
 """AdamW: Adam with weight decay applied to the parameter itself."""
+import kindling as torch
 from kindling.optim.adam import Adam, adam
 
 __all__ = ["AdamW", "adamw"]
@@ -10,8 +11,8 @@ class AdamW(Adam):
     Options and errors as for Adam; each step first scales the parameter by `1 - lr * weight_decay`.
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
-                 maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):
+    def __init__(self, params, lr: float | torch.Tensor = 1e-3, betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
+                 maximize: bool = False, foreach: bool | None = None, capturable: bool = False, differentiable: bool = False, fused: bool | None = None):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
                          capturable=capturable, differentiable=differentiable, fused=fused,
                          decoupled_weight_decay=True)

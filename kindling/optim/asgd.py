@@ -15,8 +15,8 @@ class ASGD(_RuleOptimizer):
     _scalar_state = ("step", "eta", "mu")
     _no_sparse = "ASGD does not support sparse gradients"
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
-                 differentiable=False, capturable=False):
+    def __init__(self, params, lr: float | torch.Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False):
         _check_lr(lr)
         _check_not_negative(weight_decay=weight_decay)
         super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,

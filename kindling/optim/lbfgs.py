@@ -12,8 +12,8 @@ class LBFGS(Optimizer):
     `line_search_fn` is None (steps of length `lr`) or "strong_wolfe".  One parameter group only; ValueError otherwise.
     """
 
-    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,
-                 history_size=100, line_search_fn=None):
+    def __init__(self, params, lr: float | torch.Tensor = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9,
+                 history_size: int = 100, line_search_fn: str | None = None):
         _check_lr(lr)
         super().__init__(params, {"lr": lr, "max_iter": max_iter,
                                   "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,

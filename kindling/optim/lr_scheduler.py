@@ -64,7 +64,7 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _is_initial = False
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer, last_epoch: int = -1):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         for index, group in enumerate(optimizer.param_groups):
@@ -204,7 +204,7 @@ class _LambdaScheduler(LRScheduler):
 class LambdaLR(_LambdaScheduler):
     """The initial rate times `lr_lambda(epoch)`; one function, or a list with one for each group."""
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer, lr_lambda, last_epoch: int = -1):
         self.optimizer = optimizer
         self.lr_lambdas = _lambdas_of(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
@@ -218,7 +218,7 @@ class LambdaLR(_LambdaScheduler):
 class MultiplicativeLR(_LambdaScheduler):
     """The rate times `lr_lambda(epoch)` at each step; one function, or a list with one for each group."""
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer, lr_lambda, last_epoch: int = -1):
         self.optimizer = optimizer
         self.lr_lambdas = _lambdas_of(optimizer, lr_lambda)
         for each in self.lr_lambdas:
@@ -238,7 +238,7 @@ class MultiplicativeLR(_LambdaScheduler):
 class StepLR(LRScheduler):
     """The rate times `gamma` every `step_size` epochs."""
 
-    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -257,7 +257,7 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """The rate times `gamma` at each of the `milestones`."""
 
-    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1):
         from collections import Counter
         self.milestones = Counter(milestones)
         self.gamma = gamma
@@ -278,7 +278,7 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """The rate times `factor` for the first `total_iters` epochs."""
 
-    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+    def __init__(self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
@@ -302,7 +302,7 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """The rate's factor goes in a line from `start_factor` to `end_factor` over `total_iters` epochs."""
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+    def __init__(self, optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1):
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if end_factor > 1.0 or end_factor < 0:
@@ -330,7 +330,7 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """The rate times `gamma` at each step."""
 
-    def __init__(self, optimizer, gamma, last_epoch=-1):
+    def __init__(self, optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -346,7 +346,7 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """The rate falls to zero over `total_iters` epochs as `(1 - epoch / total_iters) ** power`."""
 
-    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+    def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)
@@ -367,7 +367,7 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """The rate falls to `eta_min` in `T_max` epochs along half a cosine, and rises again after."""
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -399,7 +399,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     `step(epoch)` takes fractions of an epoch.  ValueError for periods that are no positive integers.
     """
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
@@ -480,7 +480,7 @@ class _Compound(LRScheduler):
 class SequentialLR(_Compound):
     """One schedule after another: the next begins at each milestone."""
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(self, optimizer, schedulers, milestones: list[int], last_epoch: int = -1):
         if len(schedulers) < 1:
             raise ValueError(f"{self.__class__.__name__} expects at least one scheduler, but got no scheduler.")
         self._check(optimizer, schedulers)
@@ -552,8 +552,8 @@ class ReduceLROnPlateau(LRScheduler):
     ValueError for an unknown mode or a factor that does not shrink.
     """
 
-    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
-                 min_lr=0, eps=1e-8):
+    def __init__(self, optimizer, mode="min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4, threshold_mode="rel", cooldown: int = 0,
+                 min_lr: list[float] | float = 0, eps: float = 1e-8):
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
@@ -663,9 +663,9 @@ class CyclicLR(LRScheduler):
     the height, of the cycle's or the step's number by `scale_mode`.
     """
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
-                 scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9,
-                 last_epoch=-1):
+    def __init__(self, optimizer, base_lr: float | list[float], max_lr: float | list[float], step_size_up: int = 2000, step_size_down: int | None = None, mode="triangular", gamma: float = 1.0,
+                 scale_fn=None, scale_mode="cycle", cycle_momentum: bool = True, base_momentum: float = 0.8, max_momentum: float = 0.9,
+                 last_epoch: int = -1):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = _format_param("base_lr", optimizer, base_lr)
@@ -762,9 +762,9 @@ class OneCycleLR(LRScheduler):
     The length is `total_steps`, or `epochs * steps_per_epoch`; ValueError in `step` beyond it, and for bad options.
     """
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
-                 anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
-                 final_div_factor=1e4, three_phase=False, last_epoch=-1):
+    def __init__(self, optimizer, max_lr: float | list[float], total_steps: int | None = None, epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
+                 anneal_strategy="cos", cycle_momentum: bool = True, base_momentum: float | list[float] = 0.85, max_momentum: float | list[float] = 0.95, div_factor: float = 25.0,
+                 final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         if total_steps is not None:

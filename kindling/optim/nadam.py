@@ -16,9 +16,9 @@ class NAdam(_RuleOptimizer):
     _scalar_state = ("step", "mu_product")
     _no_sparse = "NAdam does not support sparse gradients"
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
-                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
-                 differentiable=False):
+    def __init__(self, params, lr: float | torch.Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
+                 decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False):
         _check_lr(lr)
         _check_not_negative(epsilon=eps)
         _check_betas(betas)

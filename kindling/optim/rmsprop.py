@@ -16,8 +16,8 @@ class RMSprop(_RuleOptimizer):
     _late_options = {"momentum": 0, "centered": False, **_RuleOptimizer._late_options}
     _no_sparse = "RMSprop does not support sparse gradients"
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
-                 capturable=False, foreach=None, maximize=False, differentiable=False):
+    def __init__(self, params, lr: float | torch.Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0, centered: bool = False,
+                 capturable: bool = False, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False):
         _check_lr(lr)
         _check_not_negative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,

@@ -45,7 +45,7 @@ def test_every_reason_is_one():
 
 
 def test_classes_can_be_made_named_and_subclassed_and_used_not():
-    from kindling.distributed.checkpoint import FileSystemReader
+    from kindling.distributed.checkpoint import StorageReader
     from kindling.distributed.elastic.agent.server.api import RunResult, SimpleElasticAgent
 
     class Mine(SimpleElasticAgent):
@@ -58,8 +58,8 @@ def test_classes_can_be_made_named_and_subclassed_and_used_not():
     with pytest.raises(NotImplementedError, match="torch.distributed.elastic.agent.server.api.SimpleElasticAgent.run starts and watches"):
         mine.run()
     with pytest.raises(NotImplementedError, match="several processes"):
-        FileSystemReader("path").read_metadata()
-    assert FileSystemReader | None and list[FileSystemReader]
+        StorageReader().read_metadata()
+    assert StorageReader | None and list[StorageReader]
     assert RunResult("x", failures=2).failures == 2 and RunResult("x") == RunResult("x") and "state='x'" in repr(RunResult("x"))
     with pytest.raises(TypeError, match="state"):
         RunResult()
@@ -121,3 +121,13 @@ def test_a_function_hides_the_module_of_its_name():
     source = ("import kindling.ao.quantization as q; from kindling.ao.quantization import fuse_modules; assert q.fuse_modules is fuse_modules; "
               "assert type(fuse_modules).__name__ == 'function', fuse_modules")
     subprocess.run([sys.executable, "-c", source], check=True, cwd=Path(__file__).parent)
+
+
+def test_name_spaces_of_the_native_module_are_looked_for_in_it():
+    assert not hasattr(kindling, "cpp") or kindling.cpp is kindling._C.cpp
+
+
+def test_an_overload_without_a_schema_of_its_own_says_so():
+    with pytest.raises(NotImplementedError, match="chooses by the arguments"):
+        kindling.ops.aten.eq.Tensor_out._schema
+    assert kindling.ops.aten.eq.Tensor._schema

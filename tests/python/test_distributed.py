@@ -4,6 +4,7 @@ import os
 import kindling
 import kindling.distributed as dist
 import pytest
+import torch
 
 
 @pytest.fixture
@@ -114,3 +115,73 @@ def test_stores():
     with pytest.raises(dist.DistStoreError):
         store.get("a")
     assert issubclass(dist.TCPStore, dist.Store) and repr(dist.ReduceOp.SUM) == "<RedOpType.SUM: 0>" and dist.Backend("GLOO") == dist.Backend.GLOO
+
+
+WRAPPED = """
+from {t}.distributed.algorithms._checkpoint.checkpoint_wrapper import (CheckpointImpl, CheckpointWrapper, OffloadWrapper, apply_activation_checkpointing,
+    checkpoint_wrapper, offload_wrapper)
+from {t}.distributed.fsdp import wrap
+import functools
+nn = t.nn
+t.manual_seed(0)
+runs = []
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.word = nn.Linear(3, 5), nn.Linear(5, 3), "here"
+    def forward(self, x, scale=1):
+        runs.append(scale)
+        return x + self.b(self.a(x).tanh()) * scale
+model = nn.Sequential(Block(), nn.Sequential(Block(), nn.ReLU()), nn.Linear(3, 2))
+before = list(model.state_dict())
+"""
+
+
+@pytest.mark.parametrize("how", [
+    "apply_activation_checkpointing(model, check_fn=lambda each: isinstance(each, Block))",
+    "apply_activation_checkpointing(model, checkpoint_wrapper_fn=functools.partial(checkpoint_wrapper, checkpoint_impl=CheckpointImpl.REENTRANT), check_fn=lambda each: isinstance(each, nn.Linear))",
+    "apply_activation_checkpointing(model, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}))",
+    "apply_activation_checkpointing(model, auto_wrap_policy=wrap.CustomPolicy(lambda each: isinstance(each, Block)))",
+    "apply_activation_checkpointing(model, auto_wrap_policy=functools.partial(wrap.size_based_auto_wrap_policy, min_num_params=30))",
+    "apply_activation_checkpointing(model, checkpoint_wrapper_fn=offload_wrapper, auto_wrap_policy=functools.partial(wrap.transformer_auto_wrap_policy, transformer_layer_cls={Block}))",
+    "apply_activation_checkpointing(model)",
+    "model = checkpoint_wrapper(model, preserve_rng_state=False)",
+])
+def test_checkpointed_modules(how):
+    def both(t):
+        scope = {"t": t}
+        exec(WRAPPED.format(t=t.__name__), scope)
+        exec(how, scope)
+        model = scope["model"]
+        x = t.arange(12.0).reshape(4, 3).div(7).requires_grad_()
+        model(x).sum().backward()
+        state = model.state_dict()
+        model.load_state_dict({key: value + 1 for key, value in state.items()})
+        found = [str(model), list(state) == scope["before"], list(state), [name for name, _ in model.named_parameters()], len(scope["runs"]), model[0].word]
+        return found, x.grad.tolist(), [each.grad.sum().item() for each in model.parameters()], [each.sum().item() for each in model.parameters()]
+
+    ours, theirs = both(kindling), both(torch)
+    assert ours[0] == theirs[0]
+    for mine, its in zip(ours[1:], theirs[1:]):
+        assert kindling.allclose(kindling.tensor(mine), kindling.tensor(its), atol=1e-5)
+
+
+def test_wrapping_by_annotation():
+    def both(t):
+        wrap = __import__(f"{t.__name__}.distributed.fsdp.wrap", fromlist=["x"])
+        checkpoint = __import__(f"{t.__name__}.distributed.algorithms._checkpoint.checkpoint_wrapper", fromlist=["x"])
+        found = [type(wrap.wrap(t.nn.ReLU())).__name__]
+        with wrap.enable_wrap(wrapper_cls=checkpoint.checkpoint_wrapper, preserve_rng_state=False):
+            found += [str(wrap.wrap(t.nn.ReLU())), sorted(wrap.wrap(t.nn.ReLU(), checkpoint_impl=checkpoint.CheckpointImpl.REENTRANT).checkpoint_fn.keywords.items())]
+            try:
+                with wrap.enable_wrap(wrapper_cls=checkpoint.checkpoint_wrapper):
+                    pass
+            except NotImplementedError as error:
+                found.append(str(error))
+        for bad in (lambda: wrap.CustomPolicy(lambda each: 1), lambda: 5):
+            try:
+                checkpoint.apply_activation_checkpointing(t.nn.Sequential(t.nn.ReLU()), auto_wrap_policy=bad())
+            except ValueError as error:
+                found.append(str(error))
+        return found, str(wrap.always_wrap_policy(1))
+    assert both(kindling) == both(torch)

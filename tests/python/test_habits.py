@@ -135,3 +135,61 @@ def test_checkpoints_that_keep_results_of_some_operators():
     theirs, ours = run(torch, keep_products), run(kindling, keep_products)
     assert ours[0] == pytest.approx(theirs[0], rel=1e-6) and ours[2] == theirs[2]
     assert numpy.allclose(ours[1], theirs[1], rtol=1e-5)
+
+
+PLAIN = {int, float, bool, str, type(None), tuple, list, dict}
+
+
+def plain(kind, t):
+    """The annotation in words, if it is made of Python's types and tensors alone."""
+    import types
+    import typing
+    if kind is Ellipsis:
+        return "..."
+    if kind is t.Tensor:
+        return "Tensor"
+    home = typing.get_origin(kind)
+    if home is None:
+        return {type(None): "None"}.get(kind, getattr(kind, "__name__", "")) if isinstance(kind, type) and kind in PLAIN else None
+    if home not in (typing.Union, types.UnionType, tuple, list, dict):
+        return None
+    parts = [plain(each, t) for each in typing.get_args(kind)]
+    if None in parts:
+        return None
+    return " | ".join(sorted(parts)) if home in (typing.Union, types.UnionType) else f"{home.__name__}{parts}"
+
+
+@pytest.mark.parametrize("area", ["nn", "optim", "optim.lr_scheduler", "utils.data"])
+def test_annotations_of_constructors(area):
+    """What tools for command lines and configurations read: as in PyTorch, where the types are Python's and Tensor."""
+    import importlib
+    import inspect
+    import typing
+
+    def hints(t):
+        module, found = importlib.import_module(f"{t.__name__}.{area}"), {}
+        for name in dir(module):
+            kind = getattr(module, name)
+            if inspect.isclass(kind) and kind.__module__.partition(".")[0] == t.__name__.partition(".")[0]:
+                for method in ("__init__", "forward") if area == "nn" else ("__init__",):
+                    function = vars(kind).get(method)
+                    if inspect.isfunction(function):
+                        try:
+                            read = typing.get_type_hints(function)
+                        except (NameError, TypeError):
+                            read = function.__annotations__
+                        found[name, method] = {key: plain(each, t) for key, each in read.items() if not isinstance(each, str) and plain(each, t)}
+        return found
+    ours, theirs, seen, other = hints(kindling), hints(torch), 0, []
+    for place, read in ours.items():
+        for name, kind in theirs.get(place, {}).items():
+            if name in inspect.signature(getattr(importlib.import_module(f"kindling.{area}"), place[0])).parameters and place[1] == "__init__":
+                seen += 1
+                if read.get(name) != kind:
+                    other.append((place[0], name, read.get(name), kind))
+            elif place[1] == "forward" and name in read:
+                seen += 1
+                if read[name] != kind:
+                    other.append((place[0], name, read[name], kind))
+    assert other == []      # place, parameter, ours, PyTorch's
+    assert seen > {"nn": 250, "optim": 80, "optim.lr_scheduler": 40, "utils.data": 8}[area], seen

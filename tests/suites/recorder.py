@@ -4,7 +4,6 @@ Settings come from the environment variable KINDLING_SUITES (JSON): `record` (th
 `only` (if given, all others are left), `left_out` (patterns of tests that are not run), `sample` and `seed` (the part of the
 tests that runs, chosen by name, so that both sides choose the same), `limit` (seconds for a test), `helpers` (files of modules that a suite brings, by module; `helpers_if_missing`: where
 the side has no such module itself),
-`left_out_if_called` (a test that calls one of these functions is left out: by name the reason, and a file whose calls do not count),
 `old_names` (names that an older suite imports and PyTorch has dropped since, with their values: `unchanged` is a decorator that does nothing),
 `operators` (declared where they are not there, so that a package imports whose library does not load: by name, the schema).
 """
@@ -47,26 +46,6 @@ for name, schema in given["operators"].items():
     space, _, name = name.partition("::")
     if not hasattr(getattr(torch.ops, space), name):
         torch.library.define(f"{space}::{name}", schema)
-
-
-calls = {}    # what the running test has called, by reason
-
-
-def watched(function, reason, but):
-    def call(*arguments, **keywords):
-        frame = sys._getframe(1)
-        while frame and not (but and frame.f_code.co_filename.endswith(but)):
-            frame = frame.f_back
-        if frame is None:
-            calls[reason] = True
-        return function(*arguments, **keywords)
-    return call
-
-
-for name, (reason, but) in given["left_out_if_called"].items():
-    module, _, name = name.rpartition(".")
-    module = importlib.import_module(module)
-    setattr(module, name, watched(getattr(module, name), reason, but))
 
 
 def write(**line):
@@ -113,7 +92,6 @@ def ring(number, frame):
 
 
 def pytest_runtest_logstart(nodeid, location):
-    calls.clear()
     write(test=name_of(nodeid), outcome="begun")
     signal.signal(signal.SIGALRM, ring)
     signal.alarm(given["limit"])
@@ -139,9 +117,7 @@ def pytest_runtest_logreport(report):
 def pytest_runtest_logfinish(nodeid, location):
     signal.alarm(0)
     name = name_of(nodeid)
-    if calls:
-        write(test=name, outcome="left out", reason=", ".join(calls))
-    elif name in problems:
+    if name in problems:
         write(test=name, outcome="failed", reason=problems[name])
     else:
         write(test=name, outcome="skipped" if name in skipped else "passed")

@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 # What a suite's entry says where it says nothing.
 DEFAULTS = {
     "paths": [], "tests": [], "python_path": [], "packages": [], "arguments": [], "environment": {}, "left_out": {},
-    "sample": 1.0, "seed": 0, "limit": 60, "whole_limit": 600, "folder": ".", "bar": 99.0, "parts": {}, "each": {}, "helpers": {}, "helpers_if_missing": {}, "left_out_if_called": {}, "old_names": {}, "operators": {}, "note": "",
+    "sample": 1.0, "seed": 0, "limit": 60, "whole_limit": 600, "folder": ".", "bar": 99.0, "parts": {}, "each": {}, "helpers": {}, "helpers_if_missing": {}, "old_names": {}, "operators": {}, "note": "",
 }
 
 
@@ -80,7 +80,6 @@ def read(record):
                 collected.add(test)
             elif outcome == "left out":
                 left.add(test)
-                results.pop(test, None)
             elif outcome == "end":
                 finished = True
             else:
@@ -111,10 +110,8 @@ def run(suite, side, given):
                 "-W", "ignore", *suite["arguments"], *suite["tests"]]
     paths = [str(HERE), *[str(folder / each) for each in suite["python_path"]], *(given.ours if side == "kindling" else []), *given.packages]
     settings = {"record": str(record), "left_out": list(suite["left_out"]), **{key: suite[key] for key in ("sample", "seed", "limit", "old_names", "operators")}}
-    settings["left_out_if_called"] = suite["left_out_if_called"]
     if side == "kindling":
         settings["operators"] = {}  # ours loads the packages' libraries
-        settings["left_out_if_called"] = {}  # PyTorch's side says which tests those are
     for key in ("helpers", "helpers_if_missing"):
         settings[key] = {module: str(folder / file) for module, file in suite[key].items()}
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "KINDLING_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **suite["environment"], "PYTHONPATH": os.pathsep.join(paths)}
@@ -205,9 +202,6 @@ tests in it (`helpers` in the list), which come with the suite. Suites with a pa
     patterns = {(row["suite"]["sources"], *pair): None for row in rows for pair in row["suite"]["left_out"].items()}
     for sources, pattern, reason in patterns:
         text += f"- {sources}, `{pattern}`: {reason}\n"
-    called = {(row["suite"]["sources"], name, *each): None for row in rows for name, each in row["suite"]["left_out_if_called"].items()}
-    for sources, name, reason, but in called:
-        text += f"- {sources}, tests that call `{name}` under PyTorch{f', other than from {but}' if but else ''}: {reason}\n"
     return text
 
 

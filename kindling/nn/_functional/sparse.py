@@ -5,7 +5,7 @@ from kindling.nn._functional import handle, has_any, warn
 
 def _no_grad_embedding_renorm_(weight, input, max_norm, norm_type):
     with torch.no_grad():
-        torch.embedding_renorm_(weight, input, max_norm, norm_type)
+        torch.embedding_renorm_(weight.detach(), input, max_norm, norm_type)      # a tangent of the weight stays
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
@@ -64,7 +64,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     numbers = {"sum": 0, "mean": 1, "max": 2}
-    if mode not in numbers:
+    if mode not in list(numbers):   # which asks for no hash
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max":
         if scale_grad_by_freq:

@@ -116,7 +116,7 @@ def _resample(input, spatial, mode, output_size, factors, align_corners, antiali
             if align_corners:
                 raise ValueError("Lanczos mode does not support align_corners=True")
             return _nn._upsample_lanczos2d_aa(input, output_size, align_corners, factors)
-        if mode in _NEEDS:
+        if mode in list(_NEEDS):
             raise NotImplementedError(f"Got {spatial + 2}D input, but {mode} mode needs {_NEEDS[mode]}D input")
     raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                               f"{input.dim()}D) for the modes: {_MODES} (got {mode})")
@@ -147,10 +147,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
                       align_corners=align_corners)
     modes = {"bilinear": 0, "nearest": 1, "bicubic": 2}
     paddings = {"zeros": 0, "border": 1, "reflection": 2}
-    if mode not in modes:
+    if mode not in list(modes):
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
                          f"'{mode}'")
-    if padding_mode not in paddings:
+    if padding_mode not in list(paddings):
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
                          f"but got: '{padding_mode}'")
     if align_corners is None:

@@ -10,7 +10,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     cls_to_become = Linear
 
-    def __init__(self, out_features, bias=True, device=None, dtype=None):
+    def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None):
         # The parent makes no bias: its size would draw random numbers now.
         super().__init__(0, 0, False)
         self.weight = UninitializedParameter(device=device, dtype=dtype)

@@ -39,13 +39,13 @@ class Threshold(Module):
 
     __constants__ = ["threshold", "value", "inplace"]
 
-    def __init__(self, threshold, value, inplace=False):
+    def __init__(self, threshold: float, value: float, inplace: bool = False):
         super().__init__()
         self.threshold = threshold
         self.value = value
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self):
@@ -55,7 +55,7 @@ class Threshold(Module):
 class ReLU(_Inplace):
     """max(input, 0)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.relu(input, inplace=self.inplace)
 
 
@@ -64,13 +64,13 @@ class RReLU(Module):
 
     __constants__ = ["lower", "upper", "inplace"]
 
-    def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
         super().__init__()
         self.lower = lower
         self.upper = upper
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self):
@@ -82,7 +82,7 @@ class Hardtanh(Module):
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
-    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None, max_value: float | None = None):
         super().__init__()
         for old, new, value in (("min_value", "min_val", min_value), ("max_value", "max_val", max_value)):
             if value is not None:
@@ -95,7 +95,7 @@ class Hardtanh(Module):
         if self.max_val <= self.min_val:
             raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self):
@@ -105,7 +105,7 @@ class Hardtanh(Module):
 class ReLU6(Hardtanh):
     """input limited to [0, 6]."""
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False):
         super().__init__(0.0, 6.0, inplace)
 
     def extra_repr(self):
@@ -115,14 +115,14 @@ class ReLU6(Hardtanh):
 class Sigmoid(Module):
     """1 / (1 + exp(-input))."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return torch.sigmoid(input)
 
 
 class Hardsigmoid(_Inplace):
     """relu6(input + 3) / 6."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.hardsigmoid(input, self.inplace)
 
     def extra_repr(self):
@@ -132,28 +132,28 @@ class Hardsigmoid(_Inplace):
 class Tanh(Module):
     """tanh(input)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return torch.tanh(input)
 
 
 class SiLU(_Inplace):
     """input * sigmoid(input)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(_Inplace):
     """input * tanh(softplus(input))."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.mish(input, inplace=self.inplace)
 
 
 class Hardswish(_Inplace):
     """input * relu6(input + 3) / 6."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.hardswish(input, self.inplace)
 
     def extra_repr(self):
@@ -175,21 +175,21 @@ class _ExponentialUnit(Module):
 class ELU(_ExponentialUnit):
     """input where positive, else alpha * (exp(input) - 1)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
 class CELU(_ExponentialUnit):
     """max(0, input) + min(0, alpha * (exp(input / alpha) - 1))."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_Inplace):
     """Scaled ELU with the constants of Klambauer et al. (2017)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.selu(input, self.inplace)
 
 
@@ -198,11 +198,11 @@ class GLU(Module):
 
     __constants__ = ["dim"]
 
-    def __init__(self, dim=-1):
+    def __init__(self, dim: int = -1):
         super().__init__()
         self.dim = dim
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.glu(input, self.dim)
 
     def extra_repr(self):
@@ -214,11 +214,11 @@ class GELU(Module):
 
     __constants__ = ["approximate"]
 
-    def __init__(self, approximate="none"):
+    def __init__(self, approximate: str = "none"):
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self):
@@ -230,11 +230,11 @@ class Hardshrink(Module):
 
     __constants__ = ["lambd"]
 
-    def __init__(self, lambd=0.5):
+    def __init__(self, lambd: float = 0.5):
         super().__init__()
         self.lambd = lambd
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.hardshrink(input, self.lambd)
 
     def extra_repr(self):
@@ -246,12 +246,12 @@ class LeakyReLU(Module):
 
     __constants__ = ["inplace", "negative_slope"]
 
-    def __init__(self, negative_slope=1e-2, inplace=False):
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False):
         super().__init__()
         self.negative_slope = negative_slope
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self):
@@ -261,7 +261,7 @@ class LeakyReLU(Module):
 class LogSigmoid(Module):
     """log(sigmoid(input))."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.logsigmoid(input)
 
 
@@ -270,12 +270,12 @@ class Softplus(Module):
 
     __constants__ = ["beta", "threshold"]
 
-    def __init__(self, beta=1.0, threshold=20.0):
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0):
         super().__init__()
         self.beta = beta
         self.threshold = threshold
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self):
@@ -287,11 +287,11 @@ class Softshrink(Module):
 
     __constants__ = ["lambd"]
 
-    def __init__(self, lambd=0.5):
+    def __init__(self, lambd: float = 0.5):
         super().__init__()
         self.lambd = lambd
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.softshrink(input, self.lambd)
 
     def extra_repr(self):
@@ -303,7 +303,7 @@ class PReLU(Module):
 
     __constants__ = ["num_parameters"]
 
-    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
         self.num_parameters = num_parameters
         super().__init__()
         self.init = init
@@ -314,7 +314,7 @@ class PReLU(Module):
         """Sets all slopes to `init`."""
         torch.nn.init.constant_(self.weight, self.init)
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.prelu(input, self.weight)
 
     def extra_repr(self):
@@ -324,14 +324,14 @@ class PReLU(Module):
 class Softsign(Module):
     """input / (1 + |input|)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
     """input - tanh(input)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.tanhshrink(input)
 
 
@@ -354,28 +354,28 @@ class _AlongDim(Module):
 class Softmin(_AlongDim):
     """softmax of -input along `dim`."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax(_AlongDim):
     """exp(input) / sum of exp(input) along `dim`."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
     """log(softmax(input)) along `dim`."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
     """softmax over the channels of (N, C, H, W) or (C, H, W). ValueError for other dimensions."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3, _stacklevel=5)

@@ -35,7 +35,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     ValueError unless cutoffs are increasing integers from 1 to n_classes - 1.
     """
 
-    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
+    def __init__(self, in_features: int, n_classes: int, cutoffs, div_value: float = 4.0, head_bias: bool = False, device=None, dtype=None):
         super().__init__()
         cutoffs = list(cutoffs)
         if len(cutoffs) == 0:
@@ -67,7 +67,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             first.reset_parameters()
             second.reset_parameters()
 
-    def forward(self, input_, target_):
+    def forward(self, input_: torch.Tensor, target_: torch.Tensor):
         dimensions = target_.dim()
         if dimensions == 1:
             if input_.size(0) != target_.size(0):

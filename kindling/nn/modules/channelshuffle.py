@@ -1,4 +1,5 @@
 """ChannelShuffle."""
+import kindling as torch
 from kindling.nn import functional as F
 from kindling.nn.modules.module import Module
 
@@ -10,11 +11,11 @@ class ChannelShuffle(Module):
 
     __constants__ = ["groups"]
 
-    def __init__(self, groups):
+    def __init__(self, groups: int):
         super().__init__()
         self.groups = groups
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.channel_shuffle(input, self.groups)
 
     def extra_repr(self):

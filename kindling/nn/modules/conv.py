@@ -117,7 +117,7 @@ class Conv1d(_ConvNd):
     ValueError for groups that do not divide the channels, and for an unknown padding or padding_mode.
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int], stride: int | tuple[int] = 1, padding: str | int | tuple[int] = 0, dilation: int | tuple[int] = 1, groups: int = 1, bias: bool = True,
                  padding_mode="zeros", device=None, dtype=None):
         super().__init__(in_channels, out_channels, _single(kernel_size), _single(stride),
                          padding if isinstance(padding, str) else _single(padding), _single(dilation), False,
@@ -128,7 +128,7 @@ class Conv1d(_ConvNd):
             return F.conv1d(self._padded(input), weight, bias, self.stride, _single(0), self.dilation, self.groups)
         return F.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -138,7 +138,7 @@ class Conv2d(_ConvNd):
     ValueError for groups that do not divide the channels, and for an unknown padding or padding_mode.
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, int], stride: int | tuple[int, int] = 1, padding: str | int | tuple[int, int] = 0, dilation: int | tuple[int, int] = 1, groups: int = 1, bias: bool = True,
                  padding_mode="zeros", device=None, dtype=None):
         super().__init__(in_channels, out_channels, _pair(kernel_size), _pair(stride),
                          padding if isinstance(padding, str) else _pair(padding), _pair(dilation), False, _pair(0),
@@ -149,7 +149,7 @@ class Conv2d(_ConvNd):
             return F.conv2d(self._padded(input), weight, bias, self.stride, _pair(0), self.dilation, self.groups)
         return F.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -159,7 +159,7 @@ class Conv3d(_ConvNd):
     ValueError for groups that do not divide the channels, and for an unknown padding or padding_mode.
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, int, int], stride: int | tuple[int, int, int] = 1, padding: str | int | tuple[int, int, int] = 0, dilation: int | tuple[int, int, int] = 1, groups: int = 1, bias: bool = True,
                  padding_mode="zeros", device=None, dtype=None):
         super().__init__(in_channels, out_channels, _triple(kernel_size), _triple(stride),
                          padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False,
@@ -170,7 +170,7 @@ class Conv3d(_ConvNd):
             return F.conv3d(self._padded(input), weight, bias, self.stride, _triple(0), self.dilation, self.groups)
         return F.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -207,12 +207,12 @@ class _ConvTransposeNd(_ConvNd):
 class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of (N, C, L) or (C, L), the gradient of Conv1d with respect to its input."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
-                 bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int], stride: int | tuple[int] = 1, padding: int | tuple[int] = 0, output_padding: int | tuple[int] = 0, groups: int = 1,
+                 bias: bool = True, dilation: int | tuple[int] = 1, padding_mode="zeros", device=None, dtype=None):
         super().__init__(in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding),
                          _single(dilation), True, _single(output_padding), groups, bias, padding_mode, device, dtype)
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: torch.Tensor, output_size: list[int] | None = None) -> torch.Tensor:
         if self.padding_mode != "zeros":
             raise ValueError("Only `zeros` padding mode is supported for ConvTranspose1d")
         output_padding = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, 1,
@@ -224,12 +224,12 @@ class ConvTranspose1d(_ConvTransposeNd):
 class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution of (N, C, H, W) or (C, H, W), the gradient of Conv2d with respect to its input."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
-                 bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, int], stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] = 0, output_padding: int | tuple[int, int] = 0, groups: int = 1,
+                 bias: bool = True, dilation: int | tuple[int, int] = 1, padding_mode="zeros", device=None, dtype=None):
         super().__init__(in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding),
                          _pair(dilation), True, _pair(output_padding), groups, bias, padding_mode, device, dtype)
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: torch.Tensor, output_size: list[int] | None = None) -> torch.Tensor:
         if self.padding_mode != "zeros":
             raise ValueError("Only `zeros` padding mode is supported for ConvTranspose2d")
         output_padding = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, 2,
@@ -241,12 +241,12 @@ class ConvTranspose2d(_ConvTransposeNd):
 class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of (N, C, D, H, W) or (C, D, H, W), the gradient of Conv3d with respect to its input."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
-                 bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, int, int], stride: int | tuple[int, int, int] = 1, padding: int | tuple[int, int, int] = 0, output_padding: int | tuple[int, int, int] = 0, groups: int = 1,
+                 bias: bool = True, dilation: int | tuple[int, int, int] = 1, padding_mode="zeros", device=None, dtype=None):
         super().__init__(in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding),
                          _triple(dilation), True, _triple(output_padding), groups, bias, padding_mode, device, dtype)
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: torch.Tensor, output_size: list[int] | None = None) -> torch.Tensor:
         if self.padding_mode != "zeros":
             raise ValueError("Only `zeros` padding mode is supported for ConvTranspose3d")
         output_padding = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, 3,

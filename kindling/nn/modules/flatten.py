@@ -1,4 +1,5 @@
 """Flatten and Unflatten."""
+import kindling as torch
 from kindling.nn.modules.module import Module
 
 __all__ = ["Flatten", "Unflatten"]
@@ -9,12 +10,12 @@ class Flatten(Module):
 
     __constants__ = ["start_dim", "end_dim"]
 
-    def __init__(self, start_dim=1, end_dim=-1):
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
         self.start_dim = start_dim
         self.end_dim = end_dim
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self):
@@ -26,7 +27,7 @@ class Unflatten(Module):
 
     __constants__ = ["dim", "unflattened_size"]
 
-    def __init__(self, dim, unflattened_size):
+    def __init__(self, dim: int, unflattened_size):
         super().__init__()
         self._require_tuple_int(unflattened_size)
         self.dim = dim
@@ -40,7 +41,7 @@ class Unflatten(Module):
                 raise TypeError("unflattened_size must be tuple of ints, but found element of type "
                                 f"{type(item).__name__} at pos {place}")
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self):

@@ -1,4 +1,5 @@
 """LinearCrossEntropyOptions."""
+import kindling as torch
 
 __all__ = ["LinearCrossEntropyOptions"]
 
@@ -11,8 +12,8 @@ class LinearCrossEntropyOptions:
 
     __slots__ = ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
 
-    def __init__(self, allow_retain_graph=False, batch_chunk_size=None, chunking_method="auto", acc_policy="auto",
-                 acc_dtype=None):
+    def __init__(self, allow_retain_graph: bool = False, batch_chunk_size: int | None = None, chunking_method: str | None = "auto", acc_policy="auto",
+                 acc_dtype: torch.dtype | None = None):
         if batch_chunk_size is not None and not (isinstance(batch_chunk_size, int) and batch_chunk_size > 0):
             raise ValueError(f"batch_chunk_size must be positive int or None, got {batch_chunk_size!r}")
         method, _, ratio = (chunking_method or "auto").partition(":")

@@ -1,4 +1,5 @@
 """Layers that move elements between channels and planes."""
+import kindling as torch
 from kindling.nn import functional as F
 from kindling.nn.modules.module import Module
 
@@ -10,11 +11,11 @@ class PixelShuffle(Module):
 
     __constants__ = ["upscale_factor"]
 
-    def __init__(self, upscale_factor):
+    def __init__(self, upscale_factor: int):
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self):
@@ -26,11 +27,11 @@ class PixelUnshuffle(Module):
 
     __constants__ = ["downscale_factor"]
 
-    def __init__(self, downscale_factor):
+    def __init__(self, downscale_factor: int):
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self):

@@ -1,4 +1,5 @@
 """Pooling layers. A kernel, stride, padding or dilation is one number for all spatial dimensions, or one for each."""
+import kindling as torch
 from kindling.nn import functional as F
 from kindling.nn.modules.module import Module
 from kindling.nn.modules.utils import _ntuple, _pair, _single, _triple
@@ -29,7 +30,7 @@ class _MaxPoolNd(Module):
 class MaxPool1d(_MaxPoolNd):
     """Maxima over windows of (N, C, L) or (C, L); with return_indices their places too."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor):
         return F.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation,
                             ceil_mode=self.ceil_mode, return_indices=self.return_indices)
 
@@ -37,7 +38,7 @@ class MaxPool1d(_MaxPoolNd):
 class MaxPool2d(_MaxPoolNd):
     """Maxima over windows of (N, C, H, W) or (C, H, W); with return_indices their places too."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor):
         return F.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation,
                             ceil_mode=self.ceil_mode, return_indices=self.return_indices)
 
@@ -45,7 +46,7 @@ class MaxPool2d(_MaxPoolNd):
 class MaxPool3d(_MaxPoolNd):
     """Maxima over windows of (N, C, D, H, W) or (C, D, H, W); with return_indices their places too."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor):
         return F.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation,
                             ceil_mode=self.ceil_mode, return_indices=self.return_indices)
 
@@ -63,33 +64,33 @@ class _MaxUnpoolNd(Module):
 class MaxUnpool1d(_MaxUnpoolNd):
     """Puts maxima back to their places among zeros, undoing MaxPool1d."""
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size: int | tuple[int], stride: int | tuple[int] | None = None, padding: int | tuple[int] = 0):
         super().__init__()
         self._take(_single, kernel_size, stride, padding)
 
-    def forward(self, input, indices, output_size=None):
+    def forward(self, input: torch.Tensor, indices: torch.Tensor, output_size: list[int] | None = None) -> torch.Tensor:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
     """Puts maxima back to their places among zeros, undoing MaxPool2d."""
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size: int | tuple[int, int], stride: int | tuple[int, int] | None = None, padding: int | tuple[int, int] = 0):
         super().__init__()
         self._take(_pair, kernel_size, stride, padding)
 
-    def forward(self, input, indices, output_size=None):
+    def forward(self, input: torch.Tensor, indices: torch.Tensor, output_size: list[int] | None = None) -> torch.Tensor:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
     """Puts maxima back to their places among zeros, undoing MaxPool3d."""
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size: int | tuple[int, int, int], stride: int | tuple[int, int, int] | None = None, padding: int | tuple[int, int, int] = 0):
         super().__init__()
         self._take(_triple, kernel_size, stride, padding)
 
-    def forward(self, input, indices, output_size=None):
+    def forward(self, input: torch.Tensor, indices: torch.Tensor, output_size: list[int] | None = None) -> torch.Tensor:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -103,7 +104,7 @@ class _AvgPoolNd(Module):
 class AvgPool1d(_AvgPoolNd):
     """Means over windows of (N, C, L) or (C, L)."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    def __init__(self, kernel_size: int | tuple[int], stride: int | tuple[int] = None, padding: int | tuple[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True):
         super().__init__()
         self.kernel_size = _single(kernel_size)
         self.stride = _single(stride if stride is not None else kernel_size)
@@ -111,7 +112,7 @@ class AvgPool1d(_AvgPoolNd):
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
@@ -132,7 +133,7 @@ class _AvgPoolByDivisor(_AvgPoolNd):
 class AvgPool2d(_AvgPoolByDivisor):
     """Means over windows of (N, C, H, W) or (C, H, W); divisor_override replaces the windows' size."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.avg_pool2d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
                             self.divisor_override)
 
@@ -140,7 +141,7 @@ class AvgPool2d(_AvgPoolByDivisor):
 class AvgPool3d(_AvgPoolByDivisor):
     """Means over windows of (N, C, D, H, W) or (C, D, H, W); divisor_override replaces the windows' size."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.avg_pool3d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
                             self.divisor_override)
 
@@ -176,7 +177,7 @@ class _FractionalMaxPoolNd(Module):
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """Maxima over windows at random places (Graham, 2015). ValueError unless one of output size and ratio is given."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor):
         return F.fractional_max_pool2d(input, self.kernel_size, self.output_size, self.output_ratio,
                                        self.return_indices, _random_samples=self._random_samples)
 
@@ -186,7 +187,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
     _dimensions = 3
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor):
         return F.fractional_max_pool3d(input, self.kernel_size, self.output_size, self.output_ratio,
                                        self.return_indices, _random_samples=self._random_samples)
 
@@ -209,21 +210,21 @@ class _LPPoolNd(Module):
 class LPPool1d(_LPPoolNd):
     """p-norms over windows of (N, C, L) or (C, L)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPoolNd):
     """p-norms over windows of (N, C, H, W) or (C, H, W)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPoolNd):
     """p-norms over windows of (N, C, D, H, W) or (C, D, H, W)."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
@@ -242,21 +243,21 @@ class _AdaptiveMaxPoolNd(Module):
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Maxima over windows that make this output length; with return_indices their places too."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor):
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Maxima over windows that make this output size; None keeps a dimension."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor):
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maxima over windows that make this output size; None keeps a dimension."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor):
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
@@ -274,19 +275,19 @@ class _AdaptiveAvgPoolNd(Module):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means over windows that make this output length."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Means over windows that make this output size; None keeps a dimension."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means over windows that make this output size; None keeps a dimension."""
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)

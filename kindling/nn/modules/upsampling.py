@@ -1,4 +1,5 @@
 """Resampling layers."""
+import kindling as torch
 from kindling.nn import functional as F
 from kindling.nn.modules.module import Module
 
@@ -10,7 +11,7 @@ class Upsample(Module):
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 
-    def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
+    def __init__(self, size: int | tuple[int, ...] | None = None, scale_factor: float | tuple[float, ...] | None = None, mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None):
         super().__init__()
         self.name = type(self).__name__
         self.size = size
@@ -22,7 +23,7 @@ class Upsample(Module):
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
                              recompute_scale_factor=self.recompute_scale_factor)
 
@@ -38,12 +39,12 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """Old name of Upsample(mode="nearest")."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """Old name of Upsample(mode="bilinear", align_corners=True)."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

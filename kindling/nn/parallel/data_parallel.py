@@ -1,4 +1,5 @@
 """Data parallelism over the devices of one process; on the CPU a pass-through."""
+import kindling as torch
 from kindling.nn.modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -9,7 +10,7 @@ class DataParallel(Module):
 
     __class_getitem__ = classmethod(type(list[int]))  # types.GenericAlias, without importing a module for it
 
-    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+    def __init__(self, module, device_ids=None, output_device: int | torch.device | None = None, dim: int = 0):
         super().__init__()
         self.module = module
         self.device_ids = []

@@ -35,7 +35,7 @@ class IterableDataset(Dataset):
 class TensorDataset(Dataset):
     """Tensors of equal first dimension; sample `i` is the tuple of their rows `i`.  AssertionError for other sizes."""
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors: torch.Tensor):
         length = tensors[0].size(0)
         if any(tensor.size(0) != length for tensor in tensors):
             raise AssertionError("Size mismatch between tensors")

@@ -12,7 +12,7 @@ class DistributedSampler(Sampler):
     `set_epoch` before each epoch, else every epoch has the same order.  ValueError for a rank out of range.
     """
 
-    def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
+    def __init__(self, dataset, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0, drop_last: bool = False):
         if num_replicas is None or rank is None:
             distributed = torch.distributed
             if not (distributed.is_available() or distributed.is_initialized()):      # a world of one process is there without

@@ -40,7 +40,7 @@ class RandomSampler(Sampler):
     Without a `generator`, each iteration draws a seed from the global one.  TypeError and ValueError for bad options.
     """
 
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+    def __init__(self, data_source, replacement: bool = False, num_samples: int | None = None, generator=None):
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -93,7 +93,7 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """`num_samples` indices drawn with the given weights, which need not sum to one.  ValueError for bad options."""
 
-    def __init__(self, weights, num_samples, replacement=True, generator=None):
+    def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None):
         if not _is_count(num_samples):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
@@ -120,7 +120,7 @@ class BatchSampler(Sampler):
     ValueError for bad options.
     """
 
-    def __init__(self, sampler, batch_size, drop_last):
+    def __init__(self, sampler, batch_size: int, drop_last: bool):
         if not _is_count(batch_size):
             raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
         if not isinstance(drop_last, bool):

@@ -14,7 +14,7 @@ def ready_made(name):
 class functional_datapipe:
     """Decorates a class of pipes: `source.name(...)` makes one of `source`."""
 
-    def __init__(self, name, enable_df_api_tracing=False):
+    def __init__(self, name: str, enable_df_api_tracing=False):
         self.name, self.enable_df_api_tracing = name, enable_df_api_tracing
 
     def __call__(self, cls):
