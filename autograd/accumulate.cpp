@@ -31,7 +31,7 @@ static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable) {
 /// A sparse gradient is kept as it is where nobody else has it and its parts are contiguous.
 static Tensor keep_sparse(const Tensor& fresh) {
     const SparseParts& parts = parts_of(fresh);
-    if (fresh.impl()->use_count() != 1 || fresh.storage()->use_count() != 1 || !parts.indices.is_contiguous() || !parts.values.is_contiguous()) return tape::clone(fresh);
+    if (fresh.impl()->use_count() != 1 || fresh.storage()->owners() != 1 || !parts.indices.is_contiguous() || !parts.values.is_contiguous()) return tape::clone(fresh);
     if (is_coo(fresh) && element_count(fresh) > 1) parts_of(fresh).coalesced = false;   // as PyTorch leaves it
     return fresh;
 }
@@ -79,7 +79,7 @@ void AccumulateGrad::apply(Backward& b) {
     if (old.defined()) return tape::add_(old, fresh);
     bool fits = layout_fits(fresh, variable) && fresh.impl()->use_count() == 1;
     Tensor keep;
-    if (fits && fresh.storage()->use_count() == 1) keep = requires_grad(fresh.impl()) ? detached(fresh) : std::move(fresh);
+    if (fits && fresh.storage()->owners() == 1) keep = requires_grad(fresh.impl()) ? detached(fresh) : std::move(fresh);
     else if (fits && (fresh.impl()->key & key::lazy)) keep = copy_with_bits(fresh);
     else keep = copy_to_fit(fresh, variable);
     if (requires_grad(keep.impl())) keep = detached(keep);

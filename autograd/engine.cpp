@@ -9,6 +9,7 @@
 #include "autograd/ops.h"
 #include "core/profile.h"
 #include "core/shape.h"
+#include "graph/pending.h"
 #include "runtime/threads.h"
 
 namespace kindling {
@@ -138,7 +139,7 @@ void GraphTask::deliver(uint32_t at, uint32_t input, Tensor&& gradient) {
     if (!slot.defined()) { slot = std::move(gradient); return; }
     const TensorImpl* impl = slot.impl();
     // A sum nobody else can see grows in place.
-    if (!thread_state.grad_mode && impl->use_count() == 1 && impl->storage->use_count() == 1 && impl->non_overlapping_dense &&
+    if (!thread_state.grad_mode && impl->use_count() == 1 && impl->storage->owners() == 1 && impl->non_overlapping_dense &&
         !impl->python && impl->dtype == gradient.dtype() && !(impl->key & key::slow) && !(gradient.impl()->key & key::slow)) {
         tape::add_(slot, gradient);
         return;
@@ -341,12 +342,14 @@ void GraphTask::run() {
     autograd_thread.depth++;
     autograd_thread.task = this;
     outer = before;
+    Recording recording;             // from the first node that was made in a compiled call to the end
     while (!ready.empty()) {
         std::pop_heap(ready.begin(), ready.end(), earlier);
         uint32_t at = ready.back().second;
         ready.pop_back();
         autograd_thread.running = entries[at].node;
         thread_state.grad_mode = options.create_graph;
+        if (entries[at].node->deferred) [[unlikely]] recording.open();
         try {
             run_node(at);
         } catch (...) {
@@ -355,6 +358,7 @@ void GraphTask::run() {
         }
     }
     autograd_thread.running = nullptr;
+    recording.close();
     for (size_t i = 0; i < callbacks.size(); i++) {   // a callback may queue further ones
         Callback callback = callbacks[i];
         callback.run(callback.context);

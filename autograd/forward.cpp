@@ -123,7 +123,7 @@ bool Call::runs_plainly() const {
     for (int i = 0; i < op.tensor_count; i++)
         if (const Tensor& t = tangents[op.tensor_positions[i]]; t.defined()) look(t.impl());
     const uint32_t ignored = key::Dual | (thread_state.grad_mode ? uint32_t{0} : uint32_t{key::Autograd});
-    return !lower && !(word & key::slow & ~thread_state.exclude & ~ignored) && !op.added.load(std::memory_order_relaxed);
+    return !lower && !(word & key::watching & ~thread_state.exclude & ~ignored) && !op.added.load(std::memory_order_relaxed);
 }
 
 /// Takes results of a call on tangents for the tangents of results.

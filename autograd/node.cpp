@@ -26,6 +26,7 @@ InputMeta::InputMeta(const TensorImpl& tensor)
     : sizes(tensor.sizes()), dtype(tensor.dtype), device(tensor.device), subclass(tensor.key & key::Dispatch) {}
 
 GradNode::GradNode(Kind kind_) : sequence(autograd_thread.sequence++), kind(kind_) {
+    deferred = thread_state.recording != nullptr;
     if (thread_state.anomaly) [[unlikely]] {
         if (autograd_thread.running && kind != Kind::Accumulate) anomaly_parent = Ref<GradNode>::share(autograd_thread.running);
         if (on_anomaly_node) on_anomaly_node(this);
@@ -70,38 +71,9 @@ void release(GradNode* node) {
 
 // ---- names
 
-namespace {
-
-/// Where torch's numbers its overloads' nodes other than 0. Sorted.
-struct Numbered { char overload[45]; uint8_t number; };
-constexpr Numbered numbered[] = {
-    {"_convolution", 1}, {"acosh_", 1}, {"add.Scalar", 1}, {"bernoulli_.Tensor", 1}, {"bernoulli_.float", 2}, {"clamp", 1},
-    {"clamp_max.Tensor", 1}, {"clamp_min.Tensor", 1}, {"copysign.Scalar", 1}, {"div.Scalar", 1}, {"div.Scalar_mode", 3},
-    {"div.Tensor_mode", 2}, {"fill.Scalar", 2}, {"fill.Tensor", 3}, {"fmod.Tensor", 1}, {"index_fill.int_Tensor", 1},
-    {"lerp.Tensor", 1}, {"masked_fill.Tensor", 1}, {"max", 1}, {"mean.dim", 1}, {"median.dim", 1}, {"min", 1},
-    {"mul.Scalar", 1}, {"nanmedian.dim", 1}, {"norm.ScalarOpt_dim", 1}, {"norm.ScalarOpt_dim_dtype", 3},
-    {"norm.ScalarOpt_dtype", 2}, {"normal.Tensor_Tensor", 3}, {"normal.Tensor_float", 1}, {"normal.float_Tensor", 2},
-    {"pow.Scalar", 2}, {"pow.Tensor_Tensor", 1}, {"prod.dim_int", 1}, {"random_", 2}, {"random_.to", 1},
-    {"remainder.Tensor", 1}, {"round.decimals", 1}, {"rsub.Scalar", 1}, {"scatter.value", 1}, {"sort.stable", 1},
-    {"special_xlog1py.other_scalar", 2}, {"special_xlog1py.self_scalar", 1}, {"special_zeta.other_scalar", 2},
-    {"special_zeta.self_scalar", 1}, {"squeeze.dim", 1}, {"squeeze.dims", 2}, {"sub.Scalar", 1}, {"sum.dim_IntList", 1},
-    {"xlogy.Scalar_Other", 2}, {"xlogy.Scalar_Self", 1},
-};
-
-int number_of(const char* name, size_t length, const char* overload) {
-    char full[96];
-    std::snprintf(full, sizeof full, "%.*s%s%s", static_cast<int>(length), name, *overload ? "." : "", overload);
-    for (const Numbered& each : numbered)
-        if (std::strcmp(each.overload, full) == 0) return each.number;
-    return 0;
-}
-
-}  // namespace
-
 /// Each word of the functional form's name with a capital wherever a letter follows none, "Backward" and a number.
 const char* node_name(const Operator& op) {
     const char* source = op.functional ? op.functional->name() : op.name();
-    const char* overload = op.functional ? op.functional->overload() : op.overload();
     size_t length = std::strlen(source);
     if (length > 1 && source[length - 1] == '_' && source[0] != '_') length--;
     if (length == 4 && std::memcmp(source, "copy", 4) == 0) return "CopyBackwards";
@@ -116,7 +88,7 @@ const char* node_name(const Operator& op) {
         letter_before = letter;
     }
     if (name.size() > 7 && name.compare(name.size() - 7, 7, "Forward") == 0) name.resize(name.size() - 7);
-    name += "Backward" + std::to_string(number_of(source, length, overload));
+    name += "Backward" + std::to_string((op.functional ? op.functional : &op)->node_number);
     char* kept = new char[name.size() + 1];
     std::memcpy(kept, name.c_str(), name.size() + 1);
     return kept;

@@ -101,6 +101,7 @@ struct GradNode : RefCounted {
     void* metadata = nullptr;        // a Python dict, owned; anomaly mode keeps the forward traceback there
     Ref<GradNode> anomaly_parent;    // the node whose backward made this one
     Kind kind = Kind::Operation;
+    bool deferred = false;           // made while loops were put off: its backward pass puts them off, too
     bool weakly_held = false;        // `hooks->weak_holder` is there
     mutable SpinLock lock;
     // The engine's: which entry of the running task this node is.

@@ -101,9 +101,9 @@ Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, 
 void save_pointwise_result(GradNode* node, const Tensor& result);
 /// Whether the first argument's old value is needed for an in-place call.
 bool pointwise_saves_self(const OperatorPlan& plan, const Operator& op, const Value* arguments);
-/// What Python shows as `_saved_<name>`: calls `visit` for each; raises once they were released.
+/// What Python shows as `_saved_<name>`, and whether the tensors of it were released.
 struct SavedView { const char* name; const SavedTensor* tensor; const std::vector<SavedTensor>* list; const Value* plain; const Tensor* shape = nullptr; };
-std::vector<SavedView> saved_values(const GradNode& node);
+std::vector<SavedView> saved_values(const GradNode& node, bool& released);
 
 }  // namespace kindling
 #pragma GCC visibility pop

@@ -362,7 +362,7 @@ void PointwiseNode::run(Backward& b) {
         if (is_coo(pattern)) pattern = coalesced(pattern);
         for (size_t i = 0; i < held.size(); i++) held[i] = values_like(held[i], pattern);
     }
-    uint32_t watch = key::slow & ~static_cast<uint32_t>(b.differentiable ? key::Profile : key::Profile | key::Autograd);
+    uint32_t watch = key::watching & ~static_cast<uint32_t>(b.differentiable ? key::Profile : key::Profile | key::Autograd);
     if (word & watch & ~thread_state.exclude) {
         results = evaluate_by_operators(c.loop, held.data(), scalars.data());
     } else {
@@ -376,6 +376,7 @@ void PointwiseNode::run(Backward& b) {
             results.push_back(make_tensor(sizes, strides, c.loop.output_type(static_cast<int>(k)), grad.device()));
             outputs.push_back(results.back().impl());
         }
+        RunNow now(own != nullptr);        // an expression that goes with the node is not put off
         if (!grad.is_meta())
             run_loop(c.loop, sizes, outputs.data(), static_cast<int>(outputs.size()), inputs.data(), count, scalars.data());
     }
@@ -470,15 +471,17 @@ Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Val
         outputs[i] = make_tensor(sizes, strides, c->loop.output_type(i), held[0].device());
         headers[i] = outputs[i].impl();
     }
+    RunNow now(own != nullptr);            // an expression that goes with the call is not put off
     run_loop(c->loop, sizes, headers, 2, inputs.data(), static_cast<int>(inputs.size()), scalars);
     *value = std::move(outputs[0]);
     return std::move(outputs[1]);
 }
 
-[[gnu::cold]] std::vector<SavedView> saved_values(const GradNode& node) {
+[[gnu::cold]] std::vector<SavedView> saved_values(const GradNode& node, bool& released) {
+    released = false;
     std::vector<SavedView> result;
     if (auto* rules = dynamic_cast<const OperatorNode*>(&node)) {
-        if (rules->released) fail_released();
+        released = rules->released;
         for (size_t i = 0; i < rules->saved.size(); i++) {
             const SavedItem& item = rules->saved[i];
             const char* name = rules->plan.saved[i].name;
@@ -488,7 +491,7 @@ Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Val
             else if (item.kind == SavedItem::Kind::Plain) result.push_back({name, nullptr, nullptr, &item.plain.value()});
         }
     } else if (auto* pointwise = dynamic_cast<const PointwiseNode*>(&node)) {
-        if (pointwise->released) fail_released();
+        released = pointwise->released;
         const auto& c = *pointwise->what;
         for (size_t i = 1; i < c.reads.size() && i - 1 < pointwise->saved.size(); i++) {
             int read = c.reads[i] - 1;

@@ -196,6 +196,8 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
     using Kind = OperatorPlan::Kind;
     if (plan.kind == Kind::Parts) return op.kernel(op, arguments, results);
     if (plan.kind == Kind::None) return call_below(op, arguments, results);
+    // A view of an inference tensor is one, too, and has no history.
+    if (op.body == Body::View && arguments[0].is_tensor() && arguments[0].tensor->inference) return call_below(op, arguments, results);
     if (plan.kind == Kind::Missing) {
         auto node = Ref<GradNode>::adopt(new MissingNode(op));
         for (int i = 0; i < op.tensor_count; i++) {

@@ -202,7 +202,11 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
     KINDLING_CHECK(Runtime, primal.sizes() == tangent.sizes(), "Trying to set a forward gradient that has a different size than that of the original Tensor, this "
                    "is not supported. Tensor is of size %s while the given forward gradient is of size %s.", str(primal.sizes()).c_str(), str(tangent.sizes()).c_str());
     Tensor dual = call_named(alias, primal);
-    if (thread_state.forward_grad_mode) set_tangent(dual, level, tangent);
+    if (!thread_state.forward_grad_mode) return dual;
+    set_tangent(dual, level, tangent);
+    // The tangent of a part of a storage is a part of one as long: views that look further find tangents there.
+    const uint32_t header = (primal.impl()->key | tangent.impl()->key) & (key::Wrapped | key::Dispatch | key::Layout | key::Private);
+    if (!header && dual.numel() && !is_expanded(*dual.impl())) tangent_over_storage(dual, level, tangent_of(dual.impl(), level));
     return dual;
 }
 

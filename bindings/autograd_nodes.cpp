@@ -238,7 +238,9 @@ static const SavedTensor* still_saved(SavedTensorObject* self, Ref<GradNode>& no
             if (&each == self->saved && !static_cast<PythonNode*>(node.get())->released) return self->saved;
         fail_released();
     }
-    for (auto& each : saved_values(*node)) {
+    bool released;
+    for (auto& each : saved_values(*node, released)) {
+        if (released) break;
         if (each.tensor == self->saved) return self->saved;
         if (each.list)
             for (auto& member : *each.list) if (&member == self->saved) return self->saved;
@@ -341,9 +343,12 @@ PyObject* saved_attribute(PyObject* self, GradNode* node, const char* name, bool
     if (!raw && std::strncmp(name, "_saved_", 7) != 0) return nullptr;
     name += raw ? 11 : 7;
     auto ref = Ref<GradNode>::share(node);
-    for (auto& each : saved_values(*node)) {
+    bool released;
+    auto values = saved_values(*node, released);
+    for (auto& each : values) {
         if (public_name(each) != name) continue;
         found = true;
+        if (released && !(raw && (each.tensor || each.list))) fail_released();   // a raw one says so when it is asked
         auto show = [&](const SavedTensor& tensor) -> PyObject* {
             if (raw) return raw_saved(self, node, &tensor);
             if (!tensor.defined()) Py_RETURN_NONE;
@@ -361,6 +366,7 @@ PyObject* saved_attribute(PyObject* self, GradNode* node, const char* name, bool
         if (value.tag == Value::Tag::IntList) return int_tuple({value.integers, value.size});
         return to_python(value, false);
     }
+    if (released) fail_released();
     return nullptr;
 }
 
@@ -373,7 +379,8 @@ static PyObject* node_dir(PyObject* self, PyObject*) {
             Object text(checked(PyUnicode_FromString(name.c_str())));
             if (PyList_Append(names.get(), text.get()) < 0) throw_python();
         };
-        for (auto& each : saved_values(*node_of(self))) {
+        bool released;
+        for (auto& each : saved_values(*node_of(self), released)) {
             std::string name = public_name(each);
             add("_saved_" + name);
             if (each.tensor || each.list) add("_raw_saved_" + name);

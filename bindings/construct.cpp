@@ -257,7 +257,7 @@ static PyObject* holder_interface(PyObject* self, void*) {
     Sizes strides;
     for (int64_t stride : impl->strides()) strides.push_back(stride * item);
     static char nothing[16];
-    void* data = impl->numel && impl->storage->data ? impl->data() : static_cast<void*>(nothing);
+    void* data = impl->numel && impl->storage->data() ? impl->data() : static_cast<void*>(nothing);
     return Py_BuildValue("{sNsNss s(NO)si}", "shape", int_tuple(impl->sizes()), "strides", int_tuple(strides), "typestr", type_string(impl->dtype), "data",
                          PyLong_FromVoidPtr(data), Py_False, "version", 3);
 }
@@ -654,7 +654,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->obj = nullptr;
     const char* format = formats[static_cast<int>(impl->dtype)];
     const char* problem = !format ? "bfloat16 has no buffer format"
-                          : impl->numel && !impl->storage->data ? "a tensor without memory has no buffer"
+                          : impl->numel && !impl->storage->data() ? "a tensor without memory has no buffer"
                           : impl->device.type != DeviceType::CPU || impl->layout != Layout::Strided ? "only dense CPU tensors have a buffer"
                           : (impl->key & (key::Conj | key::Neg)) ? "a lazily conjugated or negated tensor has no buffer"
                           : (key_of(impl) & key::Autograd) ? "a tensor that requires grad has no buffer; use detach()"
@@ -665,7 +665,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     }
     auto* numbers = static_cast<Py_ssize_t*>(PyMem_Malloc(sizeof(Py_ssize_t) * (2 * impl->ndim + 1u)));
     static char nothing[16];
-    view->buf = impl->numel && impl->storage->data ? impl->data() : static_cast<void*>(nothing);
+    view->buf = impl->numel && impl->storage->data() ? impl->data() : static_cast<void*>(nothing);
     view->itemsize = static_cast<Py_ssize_t>(item_size(impl->dtype));
     view->len = impl->numel * view->itemsize;
     view->readonly = 0;

@@ -2,6 +2,7 @@
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/autocast.h"
+#include "graph/pending.h"
 
 namespace kindling::python {
 
@@ -252,11 +253,61 @@ static PyObject* autocast_clear(PyObject*, PyObject*) {
     Py_RETURN_NONE;
 }
 
+// Compiled functions (kindling/_compile.py): loops are put off between the two.
+static PyObject* begin(PyObject*, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        begin_recording();
+        Py_RETURN_NONE;
+    });
+}
+static PyObject* end(PyObject*, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        end_recording();
+        Py_RETURN_NONE;
+    });
+}
+static PyObject* counts(PyObject*, PyObject*) {
+    const GraphCounts counts = graph_counts();
+    return Py_BuildValue("{s:L,s:L,s:L,s:L}", "recorded", static_cast<long long>(counts.recorded), "ran", static_cast<long long>(counts.ran),
+                         "plans", static_cast<long long>(counts.plans), "flushes", static_cast<long long>(counts.flushes));
+}
+
+static std::string place() {
+    Lock lock;
+    PyFrameObject* frame = PyEval_GetFrame();
+    if (!frame) return "?";
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    std::string text = std::string(file ? file : "?") + ":" + std::to_string(PyFrame_GetLineNumber(frame));
+    Py_DECREF(code);
+    return text;
+}
+static PyObject* explain_begin(PyObject*, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        place_in_program = place;
+        begin_explaining();
+        Py_RETURN_NONE;
+    });
+}
+static PyObject* explain_end(PyObject*, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        Object list(PyList_New(0));
+        for (const ExplainedRun& run : end_explaining()) {
+            Object each(Py_BuildValue("(nnLLdzss)", static_cast<Py_ssize_t>(run.recorded), static_cast<Py_ssize_t>(run.ran), static_cast<long long>(run.bytes_apart),
+                                      static_cast<long long>(run.bytes_fused), run.seconds, run.where.empty() ? nullptr : run.where.c_str(), run.before.c_str(), run.after.c_str()));
+            if (!list || !each || PyList_Append(list.get(), each.get()) < 0) return nullptr;
+        }
+        return list.take();
+    });
+}
+
 bool init_dispatch(PyObject* module) {
     call_python_dispatch = python_dispatch;
     static PyMethodDef functions[] = {
         {"_set_autocast", autocast_set, METH_VARARGS, nullptr}, {"_autocast_on", autocast_get, METH_NOARGS, nullptr},
         {"clear_autocast_cache", autocast_clear, METH_NOARGS, "clear_autocast_cache()\n\nForgets the casts of parameters made so far."},
+        {"_begin_recording", begin, METH_NOARGS, nullptr}, {"_end_recording", end, METH_NOARGS, nullptr}, {"_graph_counts", counts, METH_NOARGS, nullptr},
+        {"_begin_explaining", explain_begin, METH_NOARGS, nullptr}, {"_end_explaining", explain_end, METH_NOARGS, nullptr},
         {"_push_on_torch_dispatch_stack", push, METH_O, nullptr},
         {"_pop_torch_dispatch_stack", pop, METH_NOARGS, nullptr},
         {"_len_torch_dispatch_stack", length, METH_NOARGS, nullptr},

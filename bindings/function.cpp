@@ -521,7 +521,7 @@ static bool is_plain(PyObject* object) {
 /// lists one after the other: they are plain, partners of like dtype and size, and no mode or profiler looks at the calls.
 /// Lists may be empty.
 static PyObject* are_plain(PyObject*, PyObject* const* lists, Py_ssize_t count) {
-    if (thread_state.include & ~thread_state.exclude & key::slow || thread_state.function_modes || kernels_were_added()) Py_RETURN_FALSE;
+    if (thread_state.include & ~thread_state.exclude & key::watching || thread_state.function_modes || kernels_were_added()) Py_RETURN_FALSE;
     for (Py_ssize_t i = 0; i < count; i++) {
         if (!PyList_CheckExact(lists[i])) Py_RETURN_FALSE;
         const Py_ssize_t size = PyList_GET_SIZE(lists[i]);

@@ -1,4 +1,7 @@
 // bindings/module.cpp: kindling._C, the extension module. One interpreter only; created in one step, because an import pays for everything here.
+#include <cstdlib>
+
+#include "graph/pending.h"
 #include "bindings/function.h"
 #include "bindings/types.h"
 #include "operators/forms.h"
@@ -41,5 +44,6 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     retake_lock = take_lock;
     handle_signals = signals_here;
     made = true;
+    if (const char* deferred = std::getenv("KINDLING_DEFER"); deferred && *deferred == '1') begin_recording();   // of this thread
     return module;
 }

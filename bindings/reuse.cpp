@@ -129,7 +129,7 @@ bool is_alone(const TensorImpl* impl, Py_ssize_t references) {
     if (Py_TYPE(object) != tensor_type || object->weak_references || impl->use_count() != 1) return false;
     if (impl->autograd || impl->base || impl->own_version) return false;
     const Storage& storage = *impl->storage;
-    return storage.use_count() == 1 && !storage.deleter && !storage.python && !storage.exported && !storage.shared && storage.resizable && !storage.counters;
+    return storage.owners() == 1 && !storage.deleter && !storage.python && !storage.exported && !storage.shared && storage.resizable && !storage.counters;
 }
 
 }  // namespace

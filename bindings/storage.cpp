@@ -85,7 +85,7 @@ static PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
             Object bytes_object(checked(PyBytes_FromObject(size)));
             auto length = static_cast<size_t>(PyBytes_GET_SIZE(bytes_object.get()));
             storage = Storage::make(length, device);
-            if (storage->data) memcpy(storage->data, PyBytes_AS_STRING(bytes_object.get()), length);
+            if (storage->data()) memcpy(storage->data(), PyBytes_AS_STRING(bytes_object.get()), length);
         } else {
             if (size && int_of_object(size, bytes) != Fit::Yes) throw_python();
             KINDLING_CHECK(Runtime, bytes >= 0, "UntypedStorage: the size must not be negative, got %lld", static_cast<long long>(bytes));
@@ -102,12 +102,12 @@ static PyObject* storage_nbytes(PyObject* self, PyObject*) { return PyLong_FromS
 static PyObject* storage_sizeof(PyObject* self, PyObject*) { return PyLong_FromSize_t(sizeof(StorageObject) + of(self)->bytes); }
 static Py_ssize_t storage_length(PyObject* self) { return static_cast<Py_ssize_t>(of(self)->bytes); }
 /// False with an error set where there are bytes without memory.
-static bool has_memory(const Storage* s) {
-    if (!s->bytes || s->data) return true;
+static bool has_memory(Storage* s) {
+    if (!s->bytes || s->data()) return true;
     PyErr_Format(PyExc_NotImplementedError, "Not available for '%s' device type", name(s->device.type));
     return false;
 }
-static PyObject* storage_data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(of(self)->data); }
+static PyObject* storage_data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(of(self)->data()); }
 static PyObject* storage_element_size(PyObject*, PyObject*) { return PyLong_FromLong(1); }
 static PyObject* storage_resizable(PyObject* self, PyObject*) { return PyBool_FromLong(of(self)->resizable); }
 static PyObject* storage_is_shared(PyObject* self, PyObject*) { return PyBool_FromLong(of(self)->shared); }
@@ -141,14 +141,14 @@ static PyObject* storage_copy(PyObject* self, PyObject* args) {
         PyErr_Format(PyExc_RuntimeError, "size does not match, self was %zu bytes but src was %zu bytes", of(self)->bytes, from->bytes);
         return nullptr;
     }
-    if (from->bytes && of(self)->data && from->data) memmove(of(self)->data, from->data, from->bytes);
+    if (from->bytes && of(self)->data() && from->data()) memmove(of(self)->data(), from->data(), from->bytes);
     of(self)->version.fetch_add(1);
     return Py_NewRef(self);
 }
 static PyObject* storage_clone(PyObject* self, PyObject*) {
     return guarded([&]() -> PyObject* {
         Ref<Storage> copy = Storage::make(of(self)->bytes, of(self)->device);
-        if (copy->data && of(self)->data) memcpy(copy->data, of(self)->data, copy->bytes);
+        if (copy->data() && of(self)->data()) memcpy(copy->data(), of(self)->data(), copy->bytes);
         return storage_object(copy.get());
     });
 }
@@ -158,7 +158,7 @@ static PyObject* storage_fill(PyObject* self, PyObject* value) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "fill_ expects an int");
         return nullptr;
     }
-    if (of(self)->data) memset(of(self)->data, static_cast<int>(byte), of(self)->bytes);
+    if (of(self)->data()) memset(of(self)->data(), static_cast<int>(byte), of(self)->bytes);
     of(self)->version.fetch_add(1);
     return Py_NewRef(self);
 }
@@ -204,9 +204,9 @@ static void move_to_shared_memory(Storage* s) {
     KINDLING_CHECK(Runtime, s->exported.load() == 0,
                    "cannot share a storage while its memory is in use outside (a NumPy array or buffer holds it)");
     Ref<Storage> fresh = make_shared_memory(s->bytes);
-    if (s->data && s->bytes) memcpy(fresh->data, s->data, s->bytes);
+    if (s->data() && s->bytes) memcpy(fresh->data(), s->data(), s->bytes);
     // The two change places, so that every tensor over this storage sees the shared memory.
-    std::swap(s->data, fresh->data);
+    std::swap(s->memory, fresh->memory);
     std::swap(s->deleter, fresh->deleter);
     std::swap(s->context, fresh->context);
     s->resizable = false;
@@ -299,7 +299,7 @@ static int storage_buffer(PyObject* self, Py_buffer* view, int flags) {
         PyErr_SetString(PyExc_BufferError, "a meta storage has no memory");
         return -1;
     }
-    int rc = PyBuffer_FillInfo(view, self, s->data ? s->data : &nothing, static_cast<Py_ssize_t>(s->bytes), 0, flags);
+    int rc = PyBuffer_FillInfo(view, self, s->data() ? s->data() : &nothing, static_cast<Py_ssize_t>(s->bytes), 0, flags);
     if (rc == 0) s->exported.fetch_add(1);
     return rc;
 }
@@ -331,7 +331,7 @@ static PyObject* storage_subscript(PyObject* self, PyObject* key) {
         return guarded([&]() -> PyObject* {
             s->retain();
             auto drop = [](void* context, void*, size_t) { release(static_cast<Storage*>(context)); };
-            Ref<Storage> part = Storage::adopt(static_cast<char*>(s->data) + start, static_cast<size_t>(length), drop, s, s->device);
+            Ref<Storage> part = Storage::adopt(static_cast<char*>(s->data()) + start, static_cast<size_t>(length), drop, s, s->device);
             part->shared = s->shared;
             return storage_object(part.get());
         });
@@ -344,7 +344,7 @@ static PyObject* storage_subscript(PyObject* self, PyObject* key) {
         return nullptr;
     }
     if (!has_memory(s)) return nullptr;
-    return PyLong_FromLong(static_cast<unsigned char*>(s->data)[index]);
+    return PyLong_FromLong(static_cast<unsigned char*>(s->data())[index]);
 }
 static int storage_assign(PyObject* self, PyObject* key, PyObject* value) {
     Storage* s = of(self);
@@ -359,7 +359,7 @@ static int storage_assign(PyObject* self, PyObject* key, PyObject* value) {
     if (PySlice_Check(key)) {
         if (PySlice_Unpack(key, &start, &stop, &step) < 0) return -1;
         Py_ssize_t length = PySlice_AdjustIndices(static_cast<Py_ssize_t>(s->bytes), &start, &stop, step);
-        for (Py_ssize_t i = 0; i < length; i++) static_cast<unsigned char*>(s->data)[start + i * step] = static_cast<unsigned char>(byte);
+        for (Py_ssize_t i = 0; i < length; i++) static_cast<unsigned char*>(s->data())[start + i * step] = static_cast<unsigned char>(byte);
     } else {
         Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
         if (index == -1 && PyErr_Occurred()) return -1;
@@ -368,7 +368,7 @@ static int storage_assign(PyObject* self, PyObject* key, PyObject* value) {
             PyErr_Format(PyExc_IndexError, "index %zd out of range for storage of size %zu", index, s->bytes);
             return -1;
         }
-        static_cast<unsigned char*>(s->data)[index] = static_cast<unsigned char>(byte);
+        static_cast<unsigned char*>(s->data())[index] = static_cast<unsigned char>(byte);
     }
     s->version.fetch_add(1);
     return 0;
@@ -377,18 +377,18 @@ static PyObject* storage_tolist(PyObject* self, PyObject*) {
     Storage* s = of(self);
     if (!has_memory(s)) return nullptr;
     PyObject* list = PyList_New(static_cast<Py_ssize_t>(s->bytes));
-    for (size_t i = 0; list && i < s->bytes; i++) PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyLong_FromLong(static_cast<unsigned char*>(s->data)[i]));
+    for (size_t i = 0; list && i < s->bytes; i++) PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyLong_FromLong(static_cast<unsigned char*>(s->data())[i]));
     return list;
 }
 static PyObject* storage_repr(PyObject* self) {
     Storage* s = of(self);
     std::string text;
-    for (size_t i = 0; i < s->bytes && s->data; i++) text += " " + std::to_string(static_cast<unsigned char*>(s->data)[i]) + "\n";
+    for (size_t i = 0; i < s->bytes && s->data(); i++) text += " " + std::to_string(static_cast<unsigned char*>(s->data())[i]) + "\n";
     return PyUnicode_FromFormat("%s[torch.storage.UntypedStorage(device=%s) of size %zu]", text.c_str(), name(s->device.type), s->bytes);
 }
 static PyObject* storage_reduce(PyObject* self, PyObject*) {
     Storage* s = of(self);
-    PyObject* bytes = PyBytes_FromStringAndSize(static_cast<char*>(s->data), s->data ? static_cast<Py_ssize_t>(s->bytes) : 0);
+    PyObject* bytes = PyBytes_FromStringAndSize(static_cast<char*>(s->data()), s->data() ? static_cast<Py_ssize_t>(s->bytes) : 0);
     return bytes ? Py_BuildValue("O(N)", storage_type, bytes) : nullptr;
 }
 static PyObject* storage_deepcopy(PyObject* self, PyObject* memo) {

@@ -54,7 +54,7 @@ METHOD(data_ptr) {
     NO_ARGUMENTS("data_ptr")
     TensorImpl* impl = impl_of(self);
     if (impl->key & (key::Layout | key::Wrapped)) fail(ErrorKind::Runtime, "Cannot access data pointer of Tensor that doesn't have storage");
-    bool memory = impl->storage && impl->storage->data && impl->numel;
+    bool memory = impl->storage && impl->storage->data() && impl->numel;
     return PyLong_FromVoidPtr(memory ? impl->data() : nullptr);
 }
 METHOD(is_contiguous) {

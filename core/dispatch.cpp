@@ -19,12 +19,11 @@ void (*retake_lock)(void*) = nullptr;
 
 /// A kernel never sees a tensor without data beside one with: only numbers (0-d tensors) mix with the meta device, and
 /// what copies or indexes into it. A library kernel answers on its first tensor's device, so there a number cannot come
-/// first. Derivatives hand shapes on as meta tensors: the arguments called `shape`, and the input of nll_loss_backward,
-/// which reads no more of it. Returns whether more than a shape is meta.
+/// first. Derivatives hand shapes on as meta tensors: the arguments called `shape`. Returns whether more than a shape is meta.
 [[gnu::cold]] static bool on_meta(const Operator& op, const Value* arguments) {
-    const std::string& name = op.schema->name;
-    if (op.has(trait::ShapeByValue) && op.body == Body::Kernel && name != "index")   // there it does so for masks alone
-        fail(ErrorKind::NotImplemented, "aten::%s: the shape of its result depends on values, which Meta tensors do not have", name.c_str());
+    // A result rule says itself where a shape follows from values.
+    if (op.has(trait::ShapeByValue) && op.body != Body::Pointwise && !op.composite && !op.functional->rule)
+        fail(ErrorKind::NotImplemented, "aten::%s: the shape of its result depends on values, which Meta tensors do not have", op.name());
     const TensorImpl* first = nullptr;
     bool mixed = false, meta = op.list_count > 0, late = false;
     auto look = [&](const TensorImpl* tensor, bool shape_only) {
@@ -36,17 +35,17 @@ void (*retake_lock)(void*) = nullptr;
         const Value& v = arguments[at];
         const Argument& argument = op.schema->arguments[static_cast<size_t>(at)];
         if (v.tag == Value::Tag::Tensor) {
-            std::string_view called = argument.name;
-            look(v.tensor, called == "shape" || (name == "nll_loss_backward" && called == "self"));
-        } else if (v.tag == Value::Tag::TensorList && !(name.find("index") != name.npos && first && first->is_meta())) {
+            look(v.tensor, std::string_view(argument.name) == "shape");
+        } else if (v.tag == Value::Tag::TensorList && !(argument.optional_items && first && first->is_meta())) {   // indices of any device
             for (uint32_t j = 0; j < v.size; j++)
                 if (v.tensors[j].defined()) look(v.tensors[j].impl(), false);
         }
     }
-    bool checked = (op.body == Body::Kernel || op.body == Body::Pointwise) && name != "copy_" && name != "copy";
+    const bool writes = op.has(trait::Broadcasts) && op.functional == &op && op.form == Form::Inplace;   // copy_ says what it refuses
+    bool checked = (op.body == Body::Kernel && !writes) || op.body == Body::Pointwise;
     if (!checked) return meta;
     if ((mixed && meta) || (late && (op.body == Body::Kernel || op.form == Form::Inplace)))
-        fail(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found at least two devices, meta and cpu!", name.c_str());
+        fail(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found at least two devices, meta and cpu!", op.name());
     return meta;
 }
 
@@ -126,6 +125,27 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
     }
 }
 
+/// A call while loops are put off. What consists of loops hands them in. Anything else runs at once: what it reads is computed
+/// first, and so is what reads what it writes.
+static void call_recording(const Operator& op, Value* arguments, Value* results) {
+    const Operator& home = *op.functional;
+    constexpr uint64_t by_value = trait::Random | trait::ShapeByValue | trait::RaisesByValue | trait::NumberByValue;
+    // Scalar bodies raise for integers alone (a division by zero, a negative power).
+    const bool raises = home.has(by_value) && (home.body != Body::Pointwise || any_tensor(op, arguments, [](const TensorImpl* tensor) { return category(tensor->dtype) < 2; }));
+    const bool records = op.composite || home.body == Body::Composition || op.has(trait::ByLoops) ||
+                         (!raises && (home.body == Body::View || home.body == Body::Pointwise || home.loop != LoopKind::None));
+    if (records && !op.added.load(std::memory_order_relaxed)) return op.kernel(op, arguments, results);
+    for (int i = 0; i < op.tensor_count; i++) {
+        const Value& v = arguments[op.tensor_positions[i]];
+        if (v.tag != Value::Tag::Tensor || !v.tensor->storage) continue;
+        if (op.schema->arguments[op.tensor_positions[i]].mutated) v.tensor->storage->data();
+        else v.tensor->storage->data_to_read();
+    }
+    each_tensor(op, arguments, [](const TensorImpl* tensor) { if (tensor->storage) tensor->storage->data_to_read(); });
+    RunNow now;
+    op.kernel(op, arguments, results);
+}
+
 static void call_layer(const Operator& op, uint32_t word, Value* arguments, Value* results) {
     if (word & (key::Meta | key::Made) && !(word & (key::Dispatch | key::Mode))) {
         bool meta = (word & key::Meta) != 0, any = meta || any_tensor(op, arguments, [](const TensorImpl*) { return true; });
@@ -156,11 +176,13 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     if (word & key::Layout)
         return call_sparse(op, arguments, results);
     if (word & key::Private) return call_private(op, arguments, results);
+    if (word & key::Deferred) return call_recording(op, arguments, results);
     op.kernel(op, arguments, results);
 }
 
 /// A layer may raise after the kernel has answered (a hook that packs a result): nobody takes the answer then.
 void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* results) {
+    if (word == key::Deferred) return call_recording(op, arguments, results);
     try {
         call_layer(op, word, arguments, results);
     } catch (...) {

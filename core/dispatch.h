@@ -54,7 +54,7 @@ inline bool runs_plainly(std::initializer_list<const Tensor*> tensors) {
     uint32_t word = thread_state.include;
     for (const Tensor* tensor : tensors)
         if (tensor->defined()) word |= key_of(tensor->impl());
-    return !(word & ~thread_state.exclude & key::slow) && !kernels_were_added();
+    return !(word & ~thread_state.exclude & key::watching) && !kernels_were_added();
 }
 
 /// autograd/: the highest level of forward mode at or below `cap` at which a tensor has a tangent, 0 if there is none.

@@ -62,6 +62,7 @@ enum class Promotion : uint8_t {
     TRAIT(AutocastLower)     /* under autocast: in the autocast dtype (matmul, conv), */ \
     TRAIT(AutocastFloat)     /*   in float32 (losses), */ \
     TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */ \
+    TRAIT(ByLoops)           /* a kernel in one piece that reaches memory through loops and other operators alone */ \
     TRAIT(Broadcasts)        /* its tensors broadcast as those of a scalar body do, though it has none (copy_) */
 
 namespace trait {
@@ -71,12 +72,12 @@ enum class Place : uint32_t {
 #undef TRAIT
     End
 };
-enum : uint32_t {
-#define TRAIT(name) name = 1u << static_cast<uint32_t>(Place::name),
+enum : uint64_t {
+#define TRAIT(name) name = uint64_t{1} << static_cast<uint32_t>(Place::name),
     KINDLING_TRAITS(TRAIT)
 #undef TRAIT
 };
-static_assert(static_cast<uint32_t>(Place::End) <= 32);
+static_assert(static_cast<uint32_t>(Place::End) <= 64);
 }  // namespace trait
 
 /// Kinds of dtype, as kernels are there or not for all of one.
@@ -149,7 +150,8 @@ struct Operator {
     Promotion promotion = Promotion::Default;
     DType result_dtype = DType::None;    // a scalar body's fixed result dtype, if any
     OutDType out_dtype = OutDType::Same;
-    uint32_t flags = 0;
+    uint64_t flags = 0;
+    uint8_t node_number = 0;             // what its autograd node's name ends in: AddBackward1
     uint8_t no_kernel = 0;               // the kinds of dtype that it has no kernel for
     uint16_t index = 0;                  // generated operator number; 0xffff: registered at run time
     uint8_t scalar_arity = 0;            // parameters of the scalar body
@@ -184,7 +186,7 @@ struct Operator {
     const char* name() const { return schema->name; }
     const char* overload() const { return schema->overload; }
     size_t argument_count() const { return schema->arguments.size(); }
-    bool has(uint32_t f) const { return flags & f; }
+    bool has(uint64_t f) const { return flags & f; }
 };
 
 /// The operator behind a generated number; loads its family at first use (an inline check afterwards).

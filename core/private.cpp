@@ -18,7 +18,7 @@ static Layer layer_of(DeviceType type) {
 static void move_bytes(Storage* to, size_t to_offset, Storage* from, size_t from_offset, size_t bytes) {
     if (!bytes) return;
     PrivateDevice& device = private_device(is_private(to->device.type) ? to->device.type : from->device.type);
-    device.copy(device.context, static_cast<char*>(to->data) + to_offset, to->device, static_cast<const char*>(from->data) + from_offset,
+    device.copy(device.context, static_cast<char*>(to->data()) + to_offset, to->device, static_cast<const char*>(from->data()) + from_offset,
                 from->device, bytes);
 }
 

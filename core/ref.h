@@ -16,6 +16,8 @@ public:
         if (references_.load(std::memory_order_acquire) == 1) return true;  // nobody else can see it: skip the lock
         return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     }
+    /// Of what only the caller holds: a second reference, without a locked instruction.
+    void retain_alone() const { references_.store(2, std::memory_order_relaxed); }
     uint32_t use_count() const { return references_.load(std::memory_order_relaxed); }
 
 protected:

@@ -50,7 +50,7 @@ void replace_parts(const Tensor& self, const Tensor& from) {
     KINDLING_ASSERT(self.impl()->layout == from.impl()->layout);
     SparseParts parts = parts_of(from);
     TensorImpl* impl = self.impl();
-    if (impl->storage->use_count() > 1) {   // what was detached before keeps what it had
+    if (impl->storage->owners() > 1) {   // what was detached before keeps what it had
         Tensor own = make_sparse(impl->layout, from.sizes(), std::move(parts));
         impl->keep_version();
         Storage* old = impl->storage;

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/profile.h"
+#include "core/thread_state.h"
 #include "runtime/allocator.h"
 
 namespace kindling {
@@ -25,23 +26,30 @@ Ref<Storage> Storage::make(size_t bytes, Device device) {
     storage->device = device;
     if (is_private(device.type)) {
         PrivateDevice& there = private_device(device.type);
-        if (bytes) storage->data = there.allocate(there.context, bytes, device);
+        if (bytes) storage->memory = there.allocate(there.context, bytes, device);
         storage->deleter = [](void* context, void* data, size_t size) {
             auto* here = static_cast<PrivateDevice*>(context);
             if (data) here->free(here->context, data, size);
         };
         storage->context = &there;
     } else if (bytes && device.type != DeviceType::Meta) {
-        storage->data = allocate(bytes);
+        if (thread_state.recording) storage->state.store(Unallocated, std::memory_order_relaxed);
+        else storage->memory = allocate(bytes);
     }
     storage->bytes = bytes;
-    if (storage->data) profile_memory(static_cast<int64_t>(bytes));
+    if (storage->memory) profile_memory(static_cast<int64_t>(bytes));
     return storage;
+}
+
+void Storage::allocate_now() {
+    memory = allocate(bytes);
+    profile_memory(static_cast<int64_t>(bytes));
+    state.fetch_and(~Unallocated, std::memory_order_release);
 }
 
 Ref<Storage> Storage::adopt(void* data, size_t bytes, Deleter deleter, void* context, Device device) {
     auto storage = Ref<Storage>::adopt(new Storage);
-    storage->data = data;
+    storage->memory = data;
     storage->bytes = bytes;
     storage->deleter = deleter;
     storage->context = context;
@@ -51,9 +59,9 @@ Ref<Storage> Storage::adopt(void* data, size_t bytes, Deleter deleter, void* con
 }
 
 static void free_memory(Storage* storage) {
-    if (storage->data && (!storage->deleter || is_private(storage->device.type))) profile_memory(-static_cast<int64_t>(storage->bytes));
-    if (storage->deleter) storage->deleter(storage->context, storage->data, storage->bytes);
-    else if (storage->data) deallocate(storage->data, storage->bytes);
+    if (storage->memory && (!storage->deleter || is_private(storage->device.type))) profile_memory(-static_cast<int64_t>(storage->bytes));
+    if (storage->deleter) storage->deleter(storage->context, storage->memory, storage->bytes);
+    else if (storage->memory) deallocate(storage->memory, storage->bytes);
 }
 
 void Storage::resize(size_t size) {
@@ -62,19 +70,20 @@ void Storage::resize(size_t size) {
     KINDLING_CHECK(Runtime, exported.load() == 0 || size <= bytes,
                    "cannot grow a storage while its memory is in use outside (a NumPy array or buffer holds it)");
     if (device.type == DeviceType::Meta) { bytes = size; return; }
+    if (state.load(std::memory_order_acquire)) settle(this, true);
     if (is_private(device.type)) {
         PrivateDevice& there = private_device(device.type);
-        void* memory = size ? there.allocate(there.context, size, device) : nullptr;
-        if (data && memory) there.copy(there.context, memory, device, data, device, size < bytes ? size : bytes);
+        void* fresh = size ? there.allocate(there.context, size, device) : nullptr;
+        if (memory && fresh) there.copy(there.context, fresh, device, memory, device, size < bytes ? size : bytes);
         free_memory(this);
-        data = memory;
+        memory = fresh;
         bytes = size;
         return;
     }
     void* fresh = size ? allocate(size) : nullptr;
-    if (data && fresh) std::memcpy(fresh, data, size < bytes ? size : bytes);
+    if (memory && fresh) std::memcpy(fresh, memory, size < bytes ? size : bytes);
     free_memory(this);
-    data = fresh;
+    memory = fresh;
     bytes = size;
 }
 

@@ -41,10 +41,26 @@ inline PrivateDevice& private_device(DeviceType type) {
     return private_devices[static_cast<int>(type) - static_cast<int>(DeviceType::Private)];
 }
 
+struct Storage;
+/// graph/: runs the loops that were put off and write this memory, or, where it `is_written`, those that read it as well. Then
+/// there is memory.
+void settle(Storage* storage, bool is_written);
+
 struct Storage : RefCounted {
     using Deleter = void (*)(void* context, void* data, size_t bytes);
 
-    void* data = nullptr;
+    /// Where it lies, for reading and writing: work that was put off and touches it runs first.
+    void* data() { if (state.load(std::memory_order_acquire)) [[unlikely]] settle(this, true); return memory; }
+    /// The same for reading alone: work that was put off and reads it stays so.
+    void* data_to_read() { if (state.load(std::memory_order_acquire) > most_readers) [[unlikely]] settle(this, false); return memory; }
+
+    /// Whether there is memory, or will be when it is asked for.
+    bool has_memory() const { return memory || state.load(std::memory_order_acquire) & Unallocated; }
+    /// What has been put off (graph/pending.h): how many queues have loops that touch it, and two bits.
+    static constexpr uint32_t Unallocated = 1u << 31, Written = 1u << 30, most_readers = Written - 1;
+    std::atomic<uint32_t> state{0};
+    std::atomic<uint32_t> slot{0};     // where the queue that met it last has it; the queue looks whether that is so
+    void* memory = nullptr;            // for core/storage.cpp and graph/ alone: everybody else calls data()
     size_t bytes = 0;
     Deleter deleter = nullptr;         // null: the allocator's block
     void* context = nullptr;
@@ -57,7 +73,11 @@ struct Storage : RefCounted {
     void* python = nullptr;            // the UntypedStorage object, if one was made
 
     /// Fresh, uninitialised memory on `device` (none for meta). RuntimeError when there is not enough.
+    /// While the thread puts loops off, host memory is got at the first use.
     static Ref<Storage> make(size_t bytes, Device device = {});
+    void allocate_now();
+    /// How many hold it, without the queues that have work on it.
+    uint32_t owners() const { return use_count() - (state.load(std::memory_order_relaxed) & most_readers); }
     /// Memory somebody else owns; `deleter` runs when the last tensor lets go.
     static Ref<Storage> adopt(void* data, size_t bytes, Deleter deleter, void* context, Device device = {});
     /// Grows or shrinks in place, keeping the common prefix.

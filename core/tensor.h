@@ -149,7 +149,7 @@ inline DType or_default(DType dtype) { return dtype == DType::None ? default_dty
 /// RuntimeError where a tensor's elements have no memory: of a storage that was resized to nothing, or what a Python subclass
 /// wraps.
 [[noreturn, gnu::cold]] void fail_without_memory(const TensorImpl* tensor);
-inline void need_memory(const TensorImpl* tensor) { if (tensor->numel && !tensor->storage->data) [[unlikely]] fail_without_memory(tensor); }
+inline void need_memory(const TensorImpl* tensor) { if (tensor->numel && !tensor->storage->has_memory()) [[unlikely]] fail_without_memory(tensor); }
 /// Of a tensor on a plug-in's device: the same values in host memory (core/private.cpp).
 Tensor host_copy(const Tensor& tensor);
 std::string str(const Tensor& tensor);                // "Tensor of float32 [2, 3]", for messages

@@ -51,7 +51,7 @@ void TensorImpl::start_version(uint32_t value) {
 
 void TensorImpl::keep_version() {
     if (own_version) return;
-    if (storage->use_count() == 1 && !storage->counters) return start_version(version->load());   // nobody else counts with it
+    if (storage->owners() == 1 && !storage->counters) return start_version(version->load());   // nobody else counts with it
     own_version = new VersionCounter;
     own_version->of = storage;
     keep_count(storage);

@@ -19,7 +19,7 @@ enum : uint32_t {
     Meta = 1u << 5,
     Layout = 1u << 6,          // not strided
     Private = 1u << 7,         // a plug-in device
-    Deferred = 1u << 8,        // reserved: recording
+    Deferred = 1u << 8,        // thread only: loops are put off (graph/pending.h)
     Wrapped = 1u << 9,         // a batched tensor (core/batch.h); of a thread: vmap runs
     Autocast = 1u << 10,       // thread only
     Profile = 1u << 11,        // thread only: a profiler writes down what is called
@@ -32,6 +32,8 @@ enum : uint32_t {
 inline constexpr uint32_t lazy = Conj | Neg;
 /// What makes a kernel call leave the straight path. Kernels of meta tensors stop after allocating.
 inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made | Float8 | Dual;
+/// What looks at a call, or has it run otherwise. Loops that are put off are the same loops.
+inline constexpr uint32_t watching = slow & ~uint32_t{Deferred};
 }  // namespace key
 
 enum class Layout : uint8_t { Strided, Sparse, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Jagged, Mkldnn };
@@ -94,7 +96,7 @@ struct TensorImpl : RefCounted {
     IntList sizes() const { return {shape, ndim}; }
     IntList strides() const { return {shape + ndim, ndim}; }
     /// Of an empty tensor nobody reads, and its offset may be anything: hence no pointer arithmetic.
-    void* data() const { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(storage->data) + static_cast<uint64_t>(offset) * item_size(dtype)); }
+    void* data() const { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(storage->data()) + static_cast<uint64_t>(offset) * item_size(dtype)); }
     bool is_meta() const { return device.type == DeviceType::Meta; }
 
     /// Sets sizes and strides, then everything derived from them.

@@ -10,6 +10,7 @@
 namespace KINDLING_VISIBLE kindling {
 
 struct BatchLevel;
+class Pending;
 
 /// The thread's state. constinit and initial-exec: reading it is one instruction.
 struct ThreadState {
@@ -29,6 +30,7 @@ struct ThreadState {
     int function_modes = 0;
     int skip_torch_function = 0; // DisableTorchFunction(Subclass)
     BatchLevel* levels = nullptr;    // the innermost vmap that is open (core/batch.h)
+    Pending* recording = nullptr;    // where loops are put off (graph/pending.h); null: they run at once
     TensorImpl* reusable = nullptr;  // an argument of the call to come whose memory a scalar body's result may take
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
@@ -75,6 +77,25 @@ inline bool differentiates_again() {
     uint64_t level = outermost_forward_level.load(std::memory_order_relaxed);
     return level && level <= thread_state.forward_cap;
 }
+
+/// While in scope loops of this thread run at once, also where it puts them off (graph/pending.h).
+class RunNow {
+public:
+    explicit RunNow(bool now = true) : before_(now ? thread_state.recording : nullptr) {
+        if (!before_) return;
+        thread_state.recording = nullptr;
+        thread_state.include &= ~static_cast<uint32_t>(key::Deferred);
+    }
+    ~RunNow() {
+        if (!before_) return;
+        thread_state.recording = before_;
+        thread_state.include |= key::Deferred;
+    }
+    RunNow(const RunNow&) = delete;
+
+private:
+    Pending* before_;
+};
 
 struct NoGradGuard : GradMode { NoGradGuard() : GradMode(false) {} };
 

@@ -177,7 +177,7 @@ private:
                 if (k == 0) return g / conj(operand(1));
                 return -g * conj(operand(0) / operand(1) / operand(1));
             case Primitive::Fma: return k == 2 ? g : g * operand(1 - k);
-            case Primitive::Fmod: return k == 0 ? g : -g * trunc(operand(0) / operand(1));
+            case Primitive::Fmod: return k == 0 ? g : -g * trunc_div(operand(0), operand(1));
             case Primitive::Remainder: return k == 0 ? g : -g * floor_div(operand(0), operand(1));
             case Primitive::Abs:
                 if (complex_operand) return make_complex(g, zero()) * sign(operand(0));

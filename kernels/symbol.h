@@ -145,6 +145,7 @@ public:
     Sym constant(DType type, std::complex<double> value) { return constant(type, Immediate::of(type, value)); }
     void output(const Sym& value);
     int output_count() const { return static_cast<int>(expression_.outputs.size()); }
+    int32_t node_count() const { return static_cast<int32_t>(expression_.nodes.size()); }
     DType type(int32_t node) const { return expression_.nodes[static_cast<size_t>(node)].type; }
     const Node& node(int32_t node) const { return expression_.nodes[static_cast<size_t>(node)]; }
     int32_t add(const Node& node);

@@ -203,6 +203,7 @@ _FILES = {
     "_alias": "install_as_torch",
     "_compile": "compile _disable_dynamo _normalize_mode _TorchCompileInductorWrapper _TorchCompileWrapper",
     "_compile_mode": "CompileMode",
+    "_deferred": "deferred",
     "storage": "Storage TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage "
                "IntStorage LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage QInt8Storage QUInt8Storage QInt32Storage",
     "amp._state": "is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype autocast_increment_nesting "

@@ -1,4 +1,4 @@
-"""``torch.compile``: checks what it is given, and runs the function eagerly until compilation exists."""
+"""``torch.compile``: checks what it is given; inside a call of what it gives, loops are put off and fused (graph/README.md)."""
 
 # Names accepted by backend=, with PyTorch's tags.
 BACKENDS = {
@@ -25,7 +25,6 @@ MODES = {
     "max-autotune-no-cudagraphs": {"max_autotune": True, "coordinate_descent_tuning": True},
     "max-autotune": {"max_autotune": True, "triton.cudagraphs": True, "coordinate_descent_tuning": True},
 }
-_said = False
 
 
 class InvalidBackend(RuntimeError):
@@ -80,7 +79,7 @@ def _options(options):
 class Strategy:
     """How a function is to be compiled: backend, mode, options and whether sizes vary. Equal when all of that is.
 
-    Every strategy runs eagerly until compilation exists.
+    Those that fuse are alike.
     """
 
     def __init__(self, backend="inductor", mode=None, options=None, dynamic=None, name=None):
@@ -92,6 +91,11 @@ class Strategy:
         else:
             self.mode = _normalize_mode(mode)
             self.config = {**MODES[self.mode or "default"], **(_options(options) if backend == "inductor" else options or {})}
+
+    @property
+    def fuses(self):
+        """Whether loops are put off and fused; the backends for finding faults run eagerly, and so does one of the program's own."""
+        return self.backend in ("native", "inductor", "cudagraphs", "openxla", "tvm")
 
     @property
     def compiler_name(self):
@@ -144,8 +148,9 @@ def compile(
     """Returns ``model`` (a function or a Module) ready to be called; without it, a decorator.
 
     ``mode``: a name or a member of :class:`torch.CompileMode`; ``options``: by name, as PyTorch's compiler has them;
-    ``backend``: a name, or a function of one's own. Kindling has no compilation yet: the function runs eagerly, and one line on
-    stderr says so. Arguments are checked here, as they will be then, never later.
+    ``backend``: a name, or a function of one's own. Inside a call, loops over elements are put off, and run fused when a value is
+    needed or the call ends; results are those of the eager call, bit for bit. Nothing is traced. Backends for finding faults
+    (``"eager"``, ``"aot_eager"``, ...) and functions of one's own run eagerly. Arguments are checked here, never later.
 
     Raises ValueError for an unknown ``mode``, RuntimeError for an unknown ``backend`` or option, a value of the wrong type, or
     ``mode`` and ``options`` together, TypeError for other wrong types, and AssertionError for a ``model`` that cannot be called.
@@ -170,8 +175,6 @@ def compile(
         )
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
-    if not disable:
-        _say_once()
     from kindling import nn
 
     if isinstance(model, nn.Module):
@@ -183,22 +186,24 @@ def compile(
 
     import functools
 
-    @functools.wraps(model)
-    def eager(*arguments, **keywords):
-        return model(*arguments, **keywords)
+    if disable or not strategy.fuses:
+        @functools.wraps(model)
+        def compiled(*arguments, **keywords):
+            return model(*arguments, **keywords)
+    else:
+        from kindling._C import _begin_recording, _end_recording
 
-    eager._torchdynamo_orig_callable = model
-    eager._kindling_strategy = strategy
-    return eager
+        @functools.wraps(model)
+        def compiled(*arguments, **keywords):
+            _begin_recording()
+            try:
+                return model(*arguments, **keywords)
+            finally:
+                _end_recording()
 
-
-def _say_once():
-    global _said
-    if not _said:
-        _said = True
-        import sys
-
-        sys.stderr.write("kindling: torch.compile: compilation is not there yet, the program runs eagerly\n")
+    compiled._torchdynamo_orig_callable = model
+    compiled._kindling_strategy = strategy
+    return compiled
 
 
 def _optimized_module():
@@ -212,6 +217,7 @@ def _optimized_module():
 
 def _make_optimized_module():
     from kindling import nn
+    from kindling._C import _begin_recording, _end_recording
 
     class OptimizedModule(nn.Module):
         """A module under ``torch.compile``; the original is ``_orig_mod``, and its attributes show through."""
@@ -239,7 +245,14 @@ def _make_optimized_module():
             return (_restore, (self._orig_mod,))
 
         def forward(self, *arguments, **keywords):
-            return self._orig_mod(*arguments, **keywords)
+            strategy = self.__dict__.get("_kindling_strategy")
+            if strategy is not None and not strategy.fuses:
+                return self._orig_mod(*arguments, **keywords)
+            _begin_recording()
+            try:
+                return self._orig_mod(*arguments, **keywords)
+            finally:
+                _end_recording()
 
     OptimizedModule.__qualname__ = "OptimizedModule"
     return OptimizedModule

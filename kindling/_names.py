@@ -12,7 +12,7 @@ _APART = (
     "strided svd_lowrank to_dlpack unique unique_dim while_loop "
     "symeig solve lstsq eig matrix_rank get_default_device_scope ops classes")
 # Files whose names are Kindling's own: torch's top module has none of them.
-_OWN = ("_alias", "_compile_mode", "_memory", "_safetensors")
+_OWN = ("_alias", "_compile_mode", "_deferred", "_memory", "_safetensors")
 # In-place forms that torch has as methods only.
 _METHODS = (
     "absolute add addbmm addcdiv addcmul addmm addr arctan2 atan2 baddbmm bitwise_and bitwise_left_shift bitwise_not "

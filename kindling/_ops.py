@@ -50,7 +50,11 @@ class OpOverload:
         if schema is None:
             from kindling._types import parse_schema
 
-            text = _C._schema_text(self._opname if self.namespace == "aten" else self.name_in_core, self._raw)[0]
+            found = _C._schema_text(self._core, self._raw)
+            if found is None:
+                from kindling import _absent
+                raise _absent.Missing(f"torch.ops.{self.namespace}.{self.__name__} has no schema of its own in Kindling: the operator chooses by the arguments")
+            text = found[0]
             schema = self._known_schema = parse_schema(text if "::" in text.partition("(")[0] else f"aten::{text}")
         return schema
 

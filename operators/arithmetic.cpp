@@ -69,7 +69,7 @@ OPERATORS(arithmetic) {
         checks([](const Tensor& self, const Tensor& other, const Scalar& alpha) { check_subtraction(self, other, alpha); }), flags(trait::OwnNumbers),
     });
     declare("rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", {
-        doc("other - alpha * self"), in(space::Torch), no_inplace(), no_out(),
+        doc("other - alpha * self"), node(1), in(space::Torch), no_inplace(), no_out(),
         pointwise([](auto x, auto y, auto alpha) { return y - alpha * x; }),
         checks([](const Tensor& self, const Scalar& other, const Scalar& alpha) { check_subtraction(self, wrap_number(other), alpha); }), flags(trait::OwnNumbers),
     });
@@ -82,7 +82,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return x / y; }), flags(trait::WideSecond | trait::KeepsNumber),
     });
     declare("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", {
-        doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), out_castable(), alias("divide"), has_inplace(),
+        doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), node(2), out_castable(), alias("divide"), has_inplace(),
         composition([](const Tensor& self, const Tensor& other, std::optional<Text> rounding_mode) { return rounded_div(self, other, rounding_mode); }),
         refuses("torch.div(torch.ones(2), 2, rounding_mode='up')", "RuntimeError: .*rounding_mode"),
     });
@@ -105,20 +105,20 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return floor_div(x, y); }), flags(trait::WideSecond),
     });
     declare("fmod.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded towards zero: it has self's sign"), raises_by_value(), flags(trait::NumberLast), takes(kind::Integers | kind::Floats),
+        doc("The remainder of self / other rounded towards zero: it has self's sign"), node(1), raises_by_value(), flags(trait::NumberLast), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return fmod(x, y); }),
     });
     declare("remainder.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"), raises_by_value(), takes(kind::Integers | kind::Floats),
+        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"), node(1), raises_by_value(), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return remainder(x, y); }),
     });
     declare("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
-        doc("self to the power of exponent"), takes(kind::All & ~kind::Bool),
+        doc("self to the power of exponent"), node(1), takes(kind::All & ~kind::Bool),
         pointwise([](auto x, auto y) { return pow(x, y); }),
     });
     declare("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
         doc("self to the power of a number"), out_castable(), has_inplace(),
-        kernel([](const Tensor& self, const Scalar& exponent) {
+        composition([](const Tensor& self, const Scalar& exponent) {
             if (category(self.dtype()) < 2 && exponent.is_integral())
                 KINDLING_CHECK(Runtime, exponent.to_double() >= 0, "Integers to negative integer powers are not allowed.");
             // The few powers that are cheaper than exp and log, as torch has them: their infinities and zeros are other ones.
@@ -149,7 +149,7 @@ OPERATORS(arithmetic) {
         refuses("torch.tensor([2]) ** -1", "RuntimeError: Integers to negative integer powers are not allowed"),
     });
     declare("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", {
-        doc("A number to the power of a tensor"), in(space::Torch), no_inplace(), flags(trait::Rows), takes(kind::All & ~kind::Bool),
+        doc("A number to the power of a tensor"), node(2), in(space::Torch), no_inplace(), flags(trait::Rows), takes(kind::All & ~kind::Bool),
         pointwise([](auto x, auto y) {
             if (!is_complex(y.dtype())) return pow(x, y);
             Sym one = x == like(x, 1);   // 1 of any exponent, and without a slope
@@ -248,7 +248,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"), out_same(), takes(kind::Floats | kind::Complex), checks([](const Tensor& self, const Tensor& end, const Tensor& weight) {
+        doc("self + weight * (end - self), worked from the nearer end"), node(1), out_same(), takes(kind::Floats | kind::Complex), checks([](const Tensor& self, const Tensor& end, const Tensor& weight) {
             check_lerp(self, end);
             KINDLING_CHECK(Runtime, self.dtype() == weight.dtype() || !weight.dim(), "expected dtype %s for `weight` but got dtype %s", c_type_name(self.dtype()), c_type_name(weight.dtype()));
         }),
@@ -278,7 +278,7 @@ OPERATORS(arithmetic) {
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : round(x); }),
     });
     declare("round.decimals(Tensor self, *, int decimals) -> Tensor", {
-        doc("The nearest number of that many decimals"), out_same(), takes(kind::Floats),
+        doc("The nearest number of that many decimals"), node(1), out_same(), takes(kind::Floats),
         pointwise([](auto x, auto decimals) {
             int64_t n = decimals.integer();
             if (category(x.dtype()) < 2) return x;
@@ -313,7 +313,7 @@ OPERATORS(arithmetic) {
         composition([](const Tensor& self, const Tensor& other) { return minimum(self, other); }),
     });
     declare("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", {
-        doc("Limited to [min, max]; NaN stays"), out_same(), alias("clip"), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers), checks([](const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+        doc("Limited to [min, max]; NaN stays"), node(1), out_same(), alias("clip"), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers), checks([](const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
             KINDLING_CHECK(NotImplemented, !self.is_complex() && (is_floating(self.dtype()) || !((min && min->is_complex()) || (max && max->is_complex()))),
                            "clamp is not supported for complex types");
             for (const auto& limit : {min, max})
@@ -368,7 +368,7 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min) { return where(ge(self, wrap_number(min)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", {
-        doc("At least min, element by element"),
+        doc("At least min, element by element"), node(1),
         pointwise([](auto x, auto low) { return max(x, low); }),
         derivative("self, min", GIVEN(Tensor grad, Tensor self, Tensor min) {
             Tensor zero = wrap_number(Scalar(0));
@@ -383,7 +383,7 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar max) { return where(le(self, wrap_number(max)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", {
-        doc("At most max, element by element"),
+        doc("At most max, element by element"), node(1),
         pointwise([](auto x, auto high) { return min(x, high); }),
         derivative("self, max", GIVEN(Tensor grad, Tensor self, Tensor max) {
             Tensor zero = wrap_number(Scalar(0));

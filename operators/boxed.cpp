@@ -10,7 +10,7 @@ static void settle(Tensor& result) {
     TensorImpl* impl = result.impl();
     if (!impl || impl->use_count() != 1) return;
     if (impl->base) result = untied(std::move(result));
-    if (impl->storage && impl->storage->use_count() == 1) impl->storage->version.store(0, std::memory_order_relaxed);   // nobody saw it being filled
+    if (impl->storage && impl->storage->owners() == 1) impl->storage->version.store(0, std::memory_order_relaxed);   // nobody saw it being filled
 }
 
 void give(Value* result, TensorImpl* owned) {

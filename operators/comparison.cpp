@@ -18,11 +18,21 @@ Tensor beside(const Tensor& tensor, const Scalar& number) {
     return wrap_number(number);
 }
 
-/// `value`, of self's dtype, where the mask is set. In an expanded tensor that is where it is set for any element of a place.
-Tensor filled(const Tensor& self, const Tensor& mask, const Tensor& value) {
+/// What masked_fill does: the result lies in rows, as PyTorch's.
+void fills_where(KernelCall& call, const Tensor& self, const Tensor& mask) {
     KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_fill only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
-    const bool in_place = writes_in_place(self, {mask});
-    if (!in_place) return contiguous(where(mask, value, self));   // rows, as PyTorch's
+    const Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_fill");
+    call.along(sizes, 0, DType::None);
+    call.reads_as_it_lies(self);
+    call.reads_as_it_lies(mask);
+    call.gives(sizes, self.dtype()).written_as_it_lies();
+}
+constexpr auto chosen = [](auto x, auto mask, auto value) { return where(mask, cast(value, x.dtype()), x); };
+
+/// The same for a number that has to be looked at first, and for an expanded tensor in place: that is filled where the mask is set
+/// for any element of a place.
+Tensor filled_where(const Tensor& self, const Tensor& mask, const Tensor& value) {
+    if (!writes_in_place(self, {mask})) return contiguous(where(mask, value, self));
     if (!is_expanded(*self.impl())) return where(mask, value, self);
     Tensor places = self, set = expand(mask, self.sizes());
     for (int64_t dim = 0; dim < self.dim(); dim++) {
@@ -190,18 +200,27 @@ OPERATORS(comparison) {
     });
     declare("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", {
         doc("value where the mask is set, self elsewhere"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
-        kernel([](const Tensor& self, const Tensor& mask, const Scalar& value) {
+        elements([](KernelCall& call, const Tensor& self, const Tensor& mask, const Scalar& value) {
             check_fits(value, self.dtype());
-            return filled(self, mask, full({}, value, self.dtype(), std::nullopt, self.device()));
+            fills_where(call, self, mask);
+            call.number(value_type(self.dtype()), immediate_of(value, self.dtype()));
+        }, chosen),
+        otherwise([](const Tensor& self, const Tensor& mask, const Scalar& value) {
+            return filled_where(self, mask, full({}, value, self.dtype(), std::nullopt, self.device()));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
     });
     declare("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", {
-        doc("A 0-d tensor's number where the mask is set, self elsewhere"), linear(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
-        kernel([](const Tensor& self, const Tensor& mask, const Tensor& value) {
+        doc("A 0-d tensor's number where the mask is set, self elsewhere"), node(1), linear(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
+        elements([](KernelCall& call, const Tensor& self, const Tensor& mask, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %ld dimension(s).", value.dim());
+            fills_where(call, self, mask);
+            call.reads_as_it_lies(value);
+            if (value.dtype() != self.dtype()) call.declines();   // it may not fit
+        }, chosen),
+        otherwise([](const Tensor& self, const Tensor& mask, const Tensor& value) {
             if (!value.is_meta()) check_fits(value.item_scalar(), self.dtype());
-            return filled(self, mask, to(value, self.dtype()));
+            return filled_where(self, mask, to(value, self.dtype()));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
         derivative("value", GIVEN(Tensor grad, Tensor mask) { return sum(where(mask, grad, wrap_number(Scalar(0)))); }),

@@ -14,19 +14,25 @@ namespace {
 
 MemoryFormat chosen(const std::optional<MemoryFormat>& format) { return format.value_or(MemoryFormat::Preserve); }
 
-Sizes like_strides(const Tensor& self, IntList sizes, MemoryFormat format) {
-    if (format != MemoryFormat::Preserve) return format_strides(sizes, format);
-    if (!(self.sizes() == sizes)) return contiguous_strides(sizes);
-    return preserved_strides(sizes, self.strides(), self.impl()->non_overlapping_dense);
-}
-
 Device device_or(const std::optional<Device>& device, const Tensor& self) { return device.value_or(self.device()); }
 
-/// A copy on another device or of another dtype; what `to` does when there is something to do.
-Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat format) {
-    Tensor result = make_tensor(self.sizes(), like_strides(self, self.sizes(), format), dtype, device);
-    if (!self.is_meta()) copy_into(result, self);
-    else KINDLING_CHECK(NotImplemented, result.is_meta(), "Cannot copy out of meta tensor; no data!");
+/// What a rule says of a copy on another device or of another dtype.
+void copies(KernelCall& call, const Tensor& self, DType dtype, Device device, MemoryFormat format) {
+    KINDLING_CHECK(NotImplemented, !self.is_meta() || device.type == DeviceType::Meta, "Cannot copy out of meta tensor; no data!");
+    call.on(device);
+    KernelCall::Result& result = call.gives(self.sizes(), dtype).written_as_it_lies();
+    if (format == MemoryFormat::Preserve) result.preserves(self);
+    else if (format != MemoryFormat::Contiguous) result.laid_out(format_strides(self.sizes(), format));
+    if (is_private(device.type) || self.impl()->key & key::Private) return call.declines();
+    call.along(self, 0, DType::None);
+    call.reads_as_it_lies(self);
+}
+constexpr auto itself = [](auto x) { return x; };
+/// The same from a plug-in's device, or to one.
+Tensor copied_between_devices(const Tensor& self, DType dtype, Device device, MemoryFormat format) {
+    const Sizes strides = format == MemoryFormat::Preserve ? preserved_strides(self.sizes(), self.strides(), self.impl()->non_overlapping_dense) : format_strides(self.sizes(), format);
+    Tensor result = make_tensor(self.sizes(), strides, dtype, device);
+    copy_into(result, self);
     return result;
 }
 
@@ -36,6 +42,12 @@ void resized(const Tensor& self, IntList size, std::optional<MemoryFormat> forma
     KINDLING_CHECK(Runtime, !self.impl()->uncounted || thread_state.inference_mode || self.sizes() == size, "Inplace update to inference tensor outside InferenceMode is not allowed.");
     if (self.sizes() != size && !self.impl()->uncounted) self.bump_version();
     if (format || self.sizes() != size) resize_tensor(self, size, format_strides(size, format.value_or(MemoryFormat::Contiguous)));
+}
+
+/// Whether both are the same elements of the same memory, read in the same way.
+bool is_there_already(const TensorImpl& to, const TensorImpl& from) {
+    return from.storage == to.storage && from.offset == to.offset && from.dtype == to.dtype && !((from.key ^ to.key) & key::lazy) && from.sizes() == to.sizes() &&
+           from.strides() == to.strides() && to.device.type != DeviceType::Meta;
 }
 
 template <class A, class B> DType joint_type(const A& a, const B& b) {
@@ -66,9 +78,8 @@ Tensor clone_with_strides(const Tensor& self) {
 OPERATORS(copying) {
     declare("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", {
         doc("A copy; keeps dense strides unless a memory format is given"), linear(), takes_float8(), no_out(),
-        kernel([](const Tensor& self, std::optional<MemoryFormat> memory_format) {
-            return converted(self, self.dtype(), self.device(), chosen(memory_format));
-        }),
+        elements([](KernelCall& call, const Tensor& self, std::optional<MemoryFormat> memory_format) { copies(call, self, self.dtype(), self.device(), chosen(memory_format)); }, itself),
+        otherwise([](const Tensor& self, std::optional<MemoryFormat> memory_format) { return copied_between_devices(self, self.dtype(), self.device(), chosen(memory_format)); }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
     });
     declare("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", {
@@ -81,22 +92,23 @@ OPERATORS(copying) {
     });
     declare("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", {
         doc("Writes src into self, broadcast and converted"), broadcasts(), linear(), takes_float8(), in(space::Method), keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& src, bool) {
+        elements([](KernelCall& call, const Tensor& self, const Tensor& src, bool) {
             KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
             TensorImpl *from = src.impl(), *to = self.impl();
-            if (from->storage == to->storage && from->offset == to->offset && from->dtype == to->dtype &&
-                !((from->key ^ to->key) & (key::Conj | key::Neg)) &&
-                src.sizes() == self.sizes() && src.strides() == self.strides() && !self.is_meta()) {
-                written(self);       // it is there already
-                return self;
-            }
+            if (is_there_already(*to, *from)) return call.declines();
             check_overlap(self, &from, 1);
             if (src.sizes() != self.sizes()) {
                 Sizes sizes = broadcast_sizes(self.sizes(), src.sizes(), "copy_");
                 KINDLING_CHECK(Runtime, IntList(sizes) == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
                                str(self.sizes()).c_str(), str(IntList(sizes)).c_str());
             }
-            copy_into(self, src);
+            call.writes_all(self);
+            if (from->storage == to->storage || (from->key | to->key) & (key::lazy | key::Private)) return call.declines();
+            call.along(self, 0, DType::None);
+            call.reads_as_it_lies(src);
+        }, itself),
+        otherwise([](const Tensor& self, const Tensor& src, bool) {
+            if (!is_there_already(*self.impl(), *src.impl())) copy_into(self, src);
             written(self);
             return self;
         }),
@@ -105,20 +117,22 @@ OPERATORS(copying) {
     });
     declare("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", {
         doc("What copy_ would leave in self"), linear(), takes_float8(), in(space::Hidden),
-        kernel([](const Tensor& self, const Tensor& src, bool) {
-            Tensor result = clone_with_strides(self);
+        composition([](const Tensor& self, const Tensor& src, bool) {
             expanded_strides(src.sizes(), src.strides(), self.sizes());
-            if (!result.is_meta()) copy_into(result, src);
-            return result;
+            return copy_(clone_with_strides(self), src);
         }),
         derivative("src", GIVEN(Tensor grad) { return grad; }),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", {
         doc("A copy of another dtype or on another device"), linear(), takes_float8(), in(space::Torch), no_out(),
-        kernel([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, bool,
-                  std::optional<MemoryFormat> memory_format) {
-            return converted(self, dtype == DType::None ? self.dtype() : dtype, device_or(device, self), chosen(memory_format));
+        elements([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, bool,
+                    std::optional<MemoryFormat> memory_format) {
+            copies(call, self, dtype == DType::None ? self.dtype() : dtype, device_or(device, self), chosen(memory_format));
+        }, itself),
+        otherwise([](const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, bool,
+                     std::optional<MemoryFormat> memory_format) {
+            return copied_between_devices(self, dtype == DType::None ? self.dtype() : dtype, device_or(device, self), chosen(memory_format));
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape) { return _to_copy(grad, self_shape.dtype()); }),
     });

@@ -4,7 +4,6 @@
 
 #include "core/thread_state.h"
 #include "generated/functions.h"
-#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -30,14 +29,6 @@ KernelCall::Result& gives_like(KernelCall& call, const Tensor& self, DType dtype
 }
 
 constexpr auto as_it_begins = [](const Array&) {};   // uninitialised, or zeros if the rule says so
-/// A number as a loop over memory of `dtype` takes it.
-Immediate immediate_of(const Scalar& value, DType dtype) {
-    const DType type = value_type(dtype);
-    if (value.is_complex()) return Immediate::of(type, value.to_complex());
-    if (value.is_float()) return Immediate::of(type, value.to_double());
-    if (value.kind() == Scalar::Kind::UInt) return Immediate::of(type, static_cast<uint64_t>(value.to_int()));
-    return Immediate::of(type, value.to_int());
-}
 /// The result that was just given is this number everywhere.
 void fills(KernelCall& call, const Scalar& value) {
     const KernelCall::Result& result = call.result(0);
@@ -64,19 +55,6 @@ std::complex<double> as_held(const Scalar& number, DType dtype) {
     return Immediate::of(dtype, number.to_complex()).to_complex(dtype);
 }
 
-Tensor filled(Tensor tensor, const Scalar& value) {
-    if (!tensor.is_meta()) fill_(tensor, value);
-    tensor.storage()->version.store(0);   // a fresh tensor has not been written to yet
-    return tensor;
-}
-
-/// Zeros, in whatever tensor; says nothing to its version counter where memory is dense.
-void clear(const Tensor& tensor) {
-    if (tensor.is_meta() || !tensor.numel()) return;
-    if (tensor.impl()->non_overlapping_dense) std::memset(tensor.data(), 0, static_cast<size_t>(tensor.numel()) * tensor.element_size());
-    else copy_into(tensor, wrap_number(Scalar(0)));
-}
-
 /// start, start + step, ...: a loop over the index of a vector, in doubles for floating numbers (as torch: in the accumulate type).
 template <class T> void gives_range(KernelCall& call, int64_t count, DType dtype, const std::optional<Device>& device, T start, T step) {
     gives_fresh(call, Sizes{count}, dtype, device);
@@ -87,32 +65,38 @@ template <class T> void gives_range(KernelCall& call, int64_t count, DType dtype
 }
 constexpr auto counted = [](auto start, auto step) { return start + step * cast(step.builder()->index(0), step.dtype()); };
 
-/// a, a + by, a + 2 by, ... up to the middle, and from there on ..., b - by, b, as torch: the last number is exactly `b`. In
-/// half types each step rounds, in others product and sum together, if they are `fused`.
-Tensor spaced(std::complex<double> a, std::complex<double> b, std::complex<double> by, int64_t steps, DType inner, DType dtype, Device device, bool fused = true) {
-    Tensor result = make_tensor({steps}, dtype, device);
-    if (result.is_meta() || !steps) return result;
-    const DType value = value_type(to_real(inner));
-    const Expression& expression = cached_expression(key_of(dtype, inner, fused), [&](ExpressionBuilder& builder) {
-        auto round = [&](const Sym& x) { return is_half(inner) ? cast(cast(x, inner), value) : x; };
-        auto part = [&] {
-            Sym i = builder.index(0), first = builder.scalar(value), end = builder.scalar(value), step = builder.scalar(value);
-            Sym last = builder.scalar(DType::Int64), half = builder.scalar(DType::Int64);
-            auto from = [&](const Sym& start, const Sym& by, const Sym& count) {
-                return is_half(inner) || !fused ? start + round(by * round(cast(count, value))) : fma(by, cast(count, value), start);
-            };
-            return where(i < half, from(first, step, i), from(end, -step, last - i));
-        };
-        Sym real = part();
-        builder.output(cast(is_complex(inner) ? make_complex(real, part()) : real, dtype));
-    });
-    auto number = [&](double x) { return Immediate::of(value, x); };
-    const Immediate last = Immediate::of(DType::Int64, steps - 1), half = Immediate::of(DType::Int64, steps / 2);
-    const Immediate numbers[] = {number(a.real()), number(b.real()), number(by.real()), last, half,
-                                 number(a.imag()), number(b.imag()), number(by.imag()), last, half};
-    TensorImpl* header = result.impl();
-    run_loop(expression, result.sizes(), &header, 1, nullptr, 0, numbers);
-    return result;
+/// What a rule says of evenly spaced numbers: a, a + by, ... up to the middle, and from there on ..., b - by, b, as torch: the last
+/// number is exactly `b`. In half types each step rounds, in others product and sum together, if they are `fused`.
+void spaces(KernelCall& call, std::complex<double> a, std::complex<double> b, std::complex<double> by, int64_t steps, DType inner, bool fused) {
+    call.along(Sizes{steps}, 0, DType::None);
+    for (const std::complex<double>& each : {a, b, by}) call.number(value_type(inner), each);
+    call.number(DType::Int64, steps - 1);
+    call.number(DType::Int64, steps / 2);
+    call.choice(static_cast<int64_t>(inner));
+    call.choice(fused);
+}
+/// Of one step there is the start alone, in the result's dtype.
+void spaces_one(KernelCall& call, const Scalar& start) {
+    const DType dtype = call.result(0).dtype;
+    if (!call.on_meta() && !(is_narrow(dtype) && start.is_real())) check_fits(start, dtype);
+    call.along(Sizes{1}, 0, DType::None);
+    for (int i = 0; i < 3; i++) call.number(value_type(dtype), immediate_of(start, dtype));
+    for (int i = 0; i < 2; i++) call.number(DType::Int64, 0);
+    call.choice(static_cast<int64_t>(DType::None));
+    call.choice(false);
+}
+Sym spaced(const Sym& first, const Sym& end, const Sym& step, const Sym& last, const Sym& half, const Sym& dtype, const Sym& fused) {
+    const DType inner = static_cast<DType>(dtype.integer());
+    if (inner == DType::None) return first;
+    const Sym i = last.builder()->index(0);
+    auto round = [&](const Sym& x) { return is_half(inner) ? cast(cast(x, inner), x.dtype()) : x; };
+    auto from = [&](const Sym& start, const Sym& by, const Sym& count) {
+        const Sym many = cast(count, start.dtype());
+        return is_half(inner) || !fused.flag() ? start + round(by * round(many)) : fma(by, many, start);
+    };
+    auto part = [&](const Sym& a, const Sym& b, const Sym& by) { return where(i < half, from(a, by, i), from(b, -by, last - i)); };
+    if (!is_complex(inner)) return part(first, end, step);
+    return make_complex(part(real(first), real(end), real(step)), part(imag(first), imag(end), imag(step)));
 }
 
 void arange_of(KernelCall& call, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, const std::optional<Device>& device) {
@@ -168,6 +152,14 @@ void range_of(KernelCall& call, const Scalar& start, const Scalar& end, const Sc
     else gives_range(call, count, dtype, device, first, stride);
 }
 
+DType dtype_of_spaced(const Scalar& start, const Scalar& end, int64_t steps, DType dtype, const char* operation) {
+    KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
+    const bool complex = start.is_complex() || end.is_complex();
+    if (dtype == DType::None) dtype = complex ? to_complex(default_dtype()) : default_dtype();
+    KINDLING_CHECK(Runtime, is_complex(dtype) || !complex, "torch.%s(): inferred dtype %s can't be safely cast to passed dtype %s", operation, c_type_name(to_complex(default_dtype())), scalar_type_name(dtype));
+    return dtype;
+}
+
 DType range_dtype(DType dtype, const Scalar& a, const Scalar& b, const Scalar& c) {
     if (dtype != DType::None) return dtype;
     auto real = [](const Scalar& x) { return !x.is_float() && !x.is_complex(); };
@@ -201,7 +193,7 @@ constexpr auto ones_on_diagonal = [](const Array& one, const Array& result) {
 
 OPERATORS(creation) {
     declare("empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Uninitialised memory"), takes_float8(), not_differentiable(),
+        doc("Uninitialised memory"), by_loops(), takes_float8(), not_differentiable(),
         kernel([](KernelCall& call, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "unsupported memory format Preserve");
             checked_numel(size);
@@ -210,14 +202,14 @@ OPERATORS(creation) {
         }, as_it_begins),
     });
     declare("empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory with the given strides"), takes_float8(), not_differentiable(), no_out(),
+        doc("Uninitialised memory with the given strides"), by_loops(), takes_float8(), not_differentiable(), no_out(),
         kernel([](KernelCall& call, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
             gives_fresh(call, size, dtype, device).laid_out(stride);
         }, as_it_begins),
     });
     declare("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory, dense in the given order of dimensions"), not_differentiable(),
+        doc("Uninitialised memory, dense in the given order of dimensions"), by_loops(), not_differentiable(),
         kernel([](KernelCall& call, IntList size, IntList physical_layout, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, size.size() == physical_layout.size(), "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = %zu is not equal to len(physical_layout) = %zu", size.size(), physical_layout.size());
             Sizes strides(size.size());
@@ -235,7 +227,7 @@ OPERATORS(creation) {
         }, as_it_begins),
     });
     declare("empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Uninitialised memory of a tensor's shape, dtype and device"), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
+        doc("Uninitialised memory of a tensor's shape, dtype and device"), by_loops(), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
             gives_like(call, self, dtype, device, format);
         }, as_it_begins),
@@ -285,13 +277,13 @@ OPERATORS(creation) {
         }, number_itself),
     });
     declare("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
+        doc("Uninitialised memory of a tensor's dtype and device"), by_loops(), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             gives_fresh(call, self, size, dtype, device);
         }, as_it_begins),
     });
     declare("new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory with the given strides"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
+        doc("Uninitialised memory with the given strides"), by_loops(), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
             gives_fresh(call, self, size, dtype, device).laid_out(stride);
@@ -352,39 +344,44 @@ OPERATORS(creation) {
     });
     declare("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("steps numbers from start to end, evenly spaced"), flags(trait::OutKeepsShape), not_differentiable(),
-        kernel([](const Scalar& start, const Scalar& end, int64_t steps, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
-            if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
-            KINDLING_CHECK(Runtime, is_complex(dtype) || !(start.is_complex() || end.is_complex()), "torch.linspace(): inferred dtype %s can't be safely cast to passed dtype %s", c_type_name(to_complex(default_dtype())), scalar_type_name(dtype));
+        elements([](KernelCall& call, const Scalar& start, const Scalar& end, int64_t steps, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            dtype = dtype_of_spaced(start, end, steps, dtype, "linspace");
             check_fits(start, dtype);
             check_fits(end, dtype);
-            if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), start);
+            gives_fresh(call, Sizes{steps}, dtype, device);
+            if (steps == 1) return spaces_one(call, start);
             KINDLING_CHECK(NotImplemented, dtype != DType::Bool || !steps, "\"linspace_cpu\" not implemented for 'Bool'");
             // The ends are numbers of the result's dtype, and so is the step, but for whole numbers.
             const std::complex<double> a = as_held(start, dtype), b = as_held(end, dtype);
             const DType inner = is_integral(dtype) ? DType::Float64 : dtype;
             auto round = [&](std::complex<double> x) { return as_held(is_complex(inner) ? Scalar(x) : Scalar(x.real()), inner); };
             const std::complex<double> by = round(b - a) / round(static_cast<double>(steps - 1)).real();
-            return spaced(a, b, round(by), steps, inner, dtype, or_default(device));
-        }),
+            spaces(call, a, b, round(by), steps, inner, true);
+        }, [](auto first, auto end, auto step, auto last, auto half, auto inner, auto fused) { return spaced(first, end, step, last, half, inner, fused); }),
     });
     declare("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("steps numbers from base ** start to base ** end, evenly spaced in the exponent"), flags(trait::OutKeepsShape), not_differentiable(),
-        kernel([](const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
-            KINDLING_CHECK(Runtime, steps >= 0, "number of steps must be non-negative");
-            if (dtype == DType::None) dtype = start.is_complex() || end.is_complex() ? to_complex(default_dtype()) : default_dtype();
-            KINDLING_CHECK(Runtime, is_complex(dtype) || !(start.is_complex() || end.is_complex()), "torch.logspace(): inferred dtype %s can't be safely cast to passed dtype %s", c_type_name(to_complex(default_dtype())), scalar_type_name(dtype));
+        elements([](KernelCall& call, const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
+            dtype = dtype_of_spaced(start, end, steps, dtype, "logspace");
             KINDLING_CHECK(NotImplemented, dtype != DType::Bool || steps < 2, "\"logspace_cpu\" not implemented for '%s'", scalar_type_name(dtype));
-            if (is_complex(dtype) && steps > 1)
-                for (const Scalar& each : {start, end}) check_fits(each, dtype);
-            if (is_complex(dtype)) return to(pow(full({}, Scalar(base), DType::Complex128), linspace(start, end, steps, DType::Complex128, std::nullopt, device)), dtype);
-            if (steps == 1) return filled(make_tensor({1}, dtype, or_default(device)), std::pow(base, start.to_double()));
-            check_fits(start, dtype);
-            check_fits(end, dtype);
-            // The ends are numbers of the result's dtype, all between them is computed in double.
-            const double a = as_held(start, dtype).real(), b = as_held(end, dtype).real(), apart = as_held(Scalar(b - a), is_integral(dtype) ? DType::Float64 : dtype).real();
-            Tensor exponents = spaced(a, b, apart / static_cast<double>(steps - 1), steps, DType::Float64, DType::Float64, or_default(device), false);
-            return to(pow(Scalar(base), exponents), dtype);
+            const bool complex = is_complex(dtype);
+            if (!complex || steps > 1)
+                for (const Scalar& each : {start, end}) if (steps != 1) check_fits(each, dtype);
+            gives_fresh(call, Sizes{steps}, dtype, device);
+            // All between the ends is computed in double.
+            const DType inner = complex ? DType::Complex128 : DType::Float64;
+            if (complex) {
+                const std::complex<double> a = start.to_complex(), b = end.to_complex();
+                spaces(call, a, steps == 1 ? a : b, steps == 1 ? 0.0 : (b - a) / static_cast<double>(steps - 1), steps, inner, true);
+            } else if (steps == 1) spaces_one(call, Scalar(std::pow(base, start.to_double())));
+            else {
+                const double a = as_held(start, dtype).real(), b = as_held(end, dtype).real(), apart = as_held(Scalar(b - a), is_integral(dtype) ? DType::Float64 : dtype).real();
+                spaces(call, a, b, apart / static_cast<double>(steps - 1), steps, inner, false);
+            }
+            call.number(inner, std::complex<double>(base));
+        }, [](auto first, auto end, auto step, auto last, auto half, auto base, auto inner, auto fused) {
+            const Sym exponent = spaced(first, end, step, last, half, inner, fused);
+            return inner.integer() == static_cast<int64_t>(DType::None) ? exponent : pow(base, exponent);
         }),
     });
     declare("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
@@ -438,32 +435,23 @@ OPERATORS(creation) {
         kernel([](KernelCall& call, int64_t n, int64_t m, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) { unit_matrix(call, n, m, dtype, device); }, ones_on_diagonal),
     });
     declare("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {
-        doc("One number everywhere, in place"), broadcasts(), takes_float8(), in(space::Torch | space::Method),
-        kernel([](const Tensor& self, const Scalar& value) {
+        doc("One number everywhere, in place"), node(2), broadcasts(), takes_float8(), in(space::Torch | space::Method),
+        elements([](KernelCall& call, const Tensor& self, const Scalar& value) {
             if (self.numel() != 1 || !is_narrow(self.dtype()) || !value.is_real()) check_fits(value, self.dtype());  // as torch
-            if (!self.is_meta()) {           // into expanded tensors too: every write is of the same number
-                DType dtype = self.dtype();
-                const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) {
-                    b.output(cast(b.scalar(value_type(dtype)), dtype));
-                });
-                const Immediate number = immediate_of(value, dtype);
-                TensorImpl* header = self.impl();
-                run_loop(expression, self.sizes(), &header, 1, nullptr, 0, &number);
-            }
-            written(self);
-            return self;
-        }),
+            call.writes_all(self);           // into expanded tensors too: every write is of the same number
+            call.along(self, 0, DType::None);
+            call.number(value_type(self.dtype()), immediate_of(value, self.dtype()));
+        }, number_itself),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", {
-        doc("A 0-d tensor's number everywhere, in place"), batches([](const Tensor& self, const Tensor& value) { return copy_(self, value); }), linear(), takes_float8(), in(space::Torch | space::Method),
-        kernel([](const Tensor& self, const Tensor& value) {
+        doc("A 0-d tensor's number everywhere, in place"), node(3), batches([](const Tensor& self, const Tensor& value) { return copy_(self, value); }), linear(), takes_float8(), in(space::Torch | space::Method),
+        elements([](KernelCall& call, const Tensor& self, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
-            check_overlap(self, nullptr, 0);
-            if (!self.is_meta()) copy_into(self, value);
-            written(self);
-            return self;
-        }),
+            call.writes(self);
+            call.along(self, 0, DType::None);
+            call.reads_as_it_lies(value);
+        }, number_itself),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
         derivative("value", GIVEN(Tensor grad) { return sum(grad); }),
     });
@@ -477,11 +465,11 @@ OPERATORS(creation) {
     });
     declare("zero_(Tensor(a!) self) -> Tensor(a!)", {
         doc("Zeros, in place"), broadcasts(), linear(), takes_float8(), in(space::Torch | space::Method),
-        kernel([](const Tensor& self) {
-            clear(self);
-            written(self);
-            return self;
-        }),
+        elements([](KernelCall& call, const Tensor& self) {
+            call.writes_all(self);
+            call.along(self, 0, DType::None);
+            call.number(value_type(self.dtype()), Immediate::of(value_type(self.dtype()), int64_t{0}));
+        }, number_itself),
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
 }

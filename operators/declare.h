@@ -19,7 +19,7 @@
 namespace kindling {
 
 struct Field {
-    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Kernel, Loop, Otherwise, Batches, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias };
+    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Kernel, Loop, Otherwise, Batches, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias, Node };
     Kind kind;
     uint8_t small = 0;
     uint32_t number = 0;
@@ -49,12 +49,14 @@ Field doc(const char* text);
 inline Field in(uint32_t spaces) { return {Field::Kind::In, 0, spaces}; }
 /// Another name for the same operator: alias("absolute").
 Field alias(const char* name);
+/// What the name of its autograd node ends in, where that is not 0: PyTorch numbers the overloads of a name (MulBackward1).
+inline Field node(uint8_t number) { return {Field::Kind::Node, number}; }
 /// A call in Python that must work, and is run by the tests: example("torch.gelu(torch.tensor([1.]))").
 Field example(const char* python);
 /// A call that must raise, and what: refuses("torch.ones(2) + torch.ones(3)", "RuntimeError: .*must match").
 Field refuses(const char* python, const char* error);
 
-inline Field flags(uint32_t bits) { return {Field::Kind::Flag, 0, bits}; }
+inline Field flags(uint64_t bits) { return {Field::Kind::Flag, static_cast<uint8_t>(bits >> 32), static_cast<uint32_t>(bits)}; }
 inline Field not_differentiable() { return flags(trait::NotDifferentiable); }
 /// Effects. tests/python/test_effects.py finds out what is true of each operator. A composition that is seen through has the
 /// effects of its parts, and need not repeat them.
@@ -150,6 +152,8 @@ template <class R, class B> Field scan(R, B) {
 template <class F> Field otherwise(F) { return otherwise_field(&boxed::fresh_kernel<F>); }
 /// What it does to batched tensors (operators/batching.h): a composition over them. Few need one.
 template <class F> Field batches(F) { return batch_field(&boxed::kernel<F>); }
+/// A kernel in one piece that reaches memory through loops and other operators alone: its loops may be put off (graph/pending.h).
+inline Field by_loops() { return flags(trait::ByLoops); }
 inline Field broadcasts() { return flags(trait::Broadcasts); }
 /// Shares storage with its first argument (use make_view).
 template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<F>); }

@@ -295,7 +295,8 @@ OPERATORS(embedding) {
         doc("Sums (mode 0), means (1) or maxima (2) of table rows over bags that start at the offsets; also the bag of each index, the bags' sizes, and the rows of maxima"), in(space::Torch), no_out(),
         composition([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
             KINDLING_CHECK(Runtime, indices.dim() == 1 || indices.dim() == 2, "input has to be a 1D or 2D Tensor, but got Tensor of dimension %ld", indices.dim());
-            KINDLING_CHECK(Runtime, indices.dim() == 2 || offsets.dim() == 1, "offsets has to be a 1D Tensor, but got Tensor of dimension %ld", offsets.dim());
+            const bool unread = offsets.is_meta();
+            KINDLING_CHECK(Runtime, offsets.dim() == 1 || (indices.dim() == 2 && (unread || !offsets.dim())), "offsets has to be a 1D Tensor, but got Tensor of dimension %ld", offsets.dim());
             KINDLING_CHECK(Runtime, weight.dim() == 2, "weight has to be a 2D Tensor, but got Tensor of dimension %ld", weight.dim());
             const DType places = promote(indices.dtype(), offsets.dtype());
             KINDLING_CHECK(Runtime, places == DType::Int64 || places == DType::Int32, "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.%sTensor instead (while checking arguments for embedding_bag)", scalar_type_name(places));
@@ -312,7 +313,7 @@ OPERATORS(embedding) {
             KINDLING_CHECK(Runtime, !include_last_offset || offsets.numel() >= 1, "include_last_offset: number of offset should be at least 1");
             const int64_t count = offsets.numel() - (include_last_offset ? 1 : 0);
             Tensor starts = to(reshape(offsets, {-1}), DType::Int64), at = to(reshape(indices, {-1}), DType::Int64);
-            if (starts.numel() && !offsets.is_meta()) {
+            if (starts.numel() && !unread) {
                 const int64_t first = select(starts, 0, 0).item<int64_t>(), last = select(starts, 0, -1).item<int64_t>();
                 KINDLING_CHECK(Runtime, first == 0, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got %ld", first);
                 KINDLING_CHECK(Runtime, last <= indices.numel(), "offsets[-1] can not be greater than input's length, but got offsets[-1] of %ld and input's length of %ld", last, indices.numel());

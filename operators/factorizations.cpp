@@ -1,4 +1,6 @@
 // operators/factorizations.cpp: Cholesky, LU, QR and LDL, what solves with them, and Householder reflectors.
+#include <cstring>
+
 #include "operators/declare.h"
 #include "operators/matrices.h"
 
@@ -30,30 +32,31 @@ void raise_factor(const Array& info) {
     }
 }
 
-/// The permutation matrix that LAPACK's row exchanges make.
-Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
-    Sizes sizes = with(batch_of(pivots, 1), {m, m});
-    Tensor P = zeros(sizes, dtype, std::nullopt, pivots.device());
-    if (P.is_meta() || !P.numel()) return P;
-    int64_t count = count_of(pivots, 1), k = pivots.size(-1);
-    Tensor given = contiguous(pivots), places = make_tensor(with(batch_of(pivots, 1), {1, m}), DType::Int64);
-    for (int64_t i = 0; i < count; i++) {
-        const int32_t* exchange = given.data_ptr<int32_t>() + i * k;
-        int64_t* row = places.data_ptr<int64_t>() + i * m;
-        for (int64_t j = 0; j < m; j++) row[j] = j;
-        for (int64_t j = 0; j < std::min(k, m); j++) {              // more exchanges than rows there cannot be
-            KINDLING_CHECK(Runtime, exchange[j] >= 1 && exchange[j] <= m, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?");
-            std::swap(row[j], row[exchange[j] - 1]);
-        }
-    }
-    return P.scatter_(-2, places, Scalar(1));
-}
+/// How many matrices of which size lu_unpack takes apart.
+struct Unpacking { int64_t count, m, n, k; };
 
-/// L and U from their packed form.
-std::tuple<Tensor, Tensor> unpacked(const Tensor& LU) {
-    int64_t m = LU.size(-2), n = LU.size(-1), k = std::min(m, n);
-    Tensor L = tril(narrow(LU, -1, 0, k), -1), U = triu(narrow(LU, -2, 0, k));
-    return {add(L, eye(m, k, LU.dtype(), std::nullopt, LU.device())), U};
+/// L, with ones on its diagonal, and U from their packed form; both begin as zeros.
+void unpack_factors(const Unpacking& u, const char* LU, char* L, char* U, const char* one, int64_t item) {
+    for (int64_t i = 0; i < u.count * u.m; i++, LU += u.n * item) {
+        const int64_t row = i % u.m, lower = std::min(row, u.k);
+        char* to = L + i * u.k * item;
+        std::memcpy(to, LU, static_cast<size_t>(lower * item));
+        if (row >= u.k) continue;
+        std::memcpy(to + row * item, one, static_cast<size_t>(item));
+        std::memcpy(U + ((i / u.m * u.k + row) * u.n + row) * item, LU + row * item, static_cast<size_t>((u.n - row) * item));
+    }
+}
+/// The permutation matrix that LAPACK's row exchanges make, of zeros before.
+void unpack_exchanges(const Unpacking& u, const int32_t* exchange, int64_t length, char* P, const char* one, int64_t item) {
+    std::vector<int64_t> order(static_cast<size_t>(u.m));
+    for (int64_t b = 0; b < u.count; b++, exchange += length, P += u.m * u.m * item) {
+        for (int64_t j = 0; j < u.m; j++) order[static_cast<size_t>(j)] = j;
+        for (int64_t j = 0; j < std::min(length, u.m); j++) {       // more exchanges than rows there cannot be
+            KINDLING_CHECK(Runtime, exchange[j] >= 1 && exchange[j] <= u.m, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?");
+            std::swap(order[static_cast<size_t>(j)], order[static_cast<size_t>(exchange[j] - 1)]);
+        }
+        for (int64_t j = 0; j < u.m; j++) std::memcpy(P + (order[static_cast<size_t>(j)] * u.m + j) * item, one, static_cast<size_t>(item));
+    }
 }
 
 /// P^H gA for A = P L U from the gradients of L's lower part and of U (Zanna et al.; the square part first).
@@ -404,16 +407,25 @@ OPERATORS(factorizations) {
     });
     declare("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", {
         doc("P, L and U from what lu_factor gave"), raises_by_value(), in(space::Torch),
-        kernel([](const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
+        kernel([](KernelCall& call, const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
             need_matrix(LU, "torch.lu_unpack", "LU_data");
             KINDLING_CHECK(Runtime, !unpack_pivots || pivots.dtype() == DType::Int32, "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor");
-            Tensor P = make_tensor({0}, LU.dtype(), LU.device()), L = P, U = P;
-            if (unpack_data) std::tie(L, U) = unpacked(LU);
-            if (unpack_pivots) {
-                const Tensor order = batch_of(LU, 2) == batch_of(pivots, 1) ? pivots : expand(pivots, with(batch_of(LU, 2), {pivots.size(-1)}));
-                P = permutation(order, LU.size(-2), LU.dtype());
-            }
-            return std::make_tuple(P, L, U);
+            const Sizes batch = batch_of(LU, 2);
+            const int64_t m = LU.size(-2), n = LU.size(-1), k = std::min(m, n);
+            call.reads(unpack_data ? LU : Tensor());
+            call.reads(unpack_pivots ? IntList(batch) == batch_of(pivots, 1) ? pivots : expand(pivots, with(batch, {pivots.size(-1)})) : Tensor());
+            call.reads(ones({}, LU.dtype()));
+            const Sizes none{0};
+            call.on(LU.device());
+            call.gives(unpack_pivots ? with(batch, {m, m}) : none, LU.dtype()).zeroed();
+            call.gives(unpack_data ? with(batch, {m, k}) : none, LU.dtype()).zeroed();
+            call.gives(unpack_data ? with(batch, {k, n}) : none, LU.dtype()).zeroed();
+            return Unpacking{count_of(LU, 2), m, n, k};
+        }, [](const Unpacking& u, const Array& LU, const Array& pivots, const Array& one, const Array& P, const Array& L, const Array& U) {
+            const auto* unit = one.data_ptr<char>();
+            const auto item = static_cast<int64_t>(one.element_size());
+            if (LU.defined()) unpack_factors(u, LU.data_ptr<char>(), L.data_ptr<char>(), U.data_ptr<char>(), unit, item);
+            if (pivots.defined()) unpack_exchanges(u, pivots.data_ptr<int32_t>(), pivots.size(-1), P.data_ptr<char>(), unit, item);
         }),
         derivative("LU_data", GIVEN(Tensor grad1, Tensor grad2, Tensor LU_data_shape, bool unpack_data) {
             if (!unpack_data || (!grad1.defined() && !grad2.defined())) return Tensor();

@@ -105,6 +105,8 @@ void run_step(const Expression& expression, TensorList tensors, int written_coun
 
 /// False when the gradients overflowed and the step is to be left out. Takes the scale out of the gradients.
 bool unscale(TensorList grads, const Tensor& grad_scale, const Tensor& found_inf) {
+    for (const Tensor* each : {&grad_scale, &found_inf})
+        KINDLING_CHECK(Runtime, !each->defined() || each->dtype() == DType::Float32, "expected scalar type Float but found %s", scalar_type_name(each->dtype()));
     if (found_inf.defined() && found_inf.item<double>() == 1) return false;   // a flag, as PyTorch reads it
     if (grad_scale.defined())
         for (const Tensor& grad : grads) div_(grad, grad_scale);

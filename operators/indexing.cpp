@@ -42,6 +42,54 @@ void check_mask(const Tensor& self, const Tensor& mask, int64_t at) {
                        str(mask.sizes()).c_str(), d, str(self.sizes()).c_str(), at + d);
 }
 
+/// The shape of all indices, and in which order the dimensions of what is indexed stand: indexed ones together, from `first` on.
+struct Arrangement {
+    Sizes shape, order;
+    int first = 0, count = 0;
+};
+Arrangement arrange(int64_t ndim, TensorList indices) {
+    Arrangement places;
+    bool started = false;
+    for (const Tensor& index : indices) {
+        if (!index.defined()) continue;
+        if (!started) { places.shape = index.sizes(); started = true; continue; }
+        try { places.shape = broadcast_sizes(places.shape, index.sizes()); }
+        catch (const Error&) {
+            std::string shapes;
+            for (const Tensor& each : indices)
+                if (each.defined()) shapes += (shapes.empty() ? "" : ", ") + str(each.sizes());
+            fail(ErrorKind::Index, "shape mismatch: indexing tensors could not be broadcast together with shapes %s", shapes.c_str());
+        }
+    }
+    int runs = 0;
+    bool inside = false;
+    for (const Tensor& index : indices) {
+        if (index.defined() && !inside) runs++;
+        inside = index.defined();
+    }
+    if (runs <= 1) {
+        for (int64_t d = 0; d < ndim; d++) places.order.push_back(d);
+        size_t first = 0;
+        while (first < indices.size() && !indices[first].defined()) first++;
+        places.first = static_cast<int>(first);
+    } else {
+        for (size_t d = 0; d < indices.size(); d++) if (indices[d].defined()) places.order.push_back(static_cast<int64_t>(d));
+        for (int64_t d = 0; d < ndim; d++)
+            if (d >= static_cast<int64_t>(indices.size()) || !indices[static_cast<size_t>(d)].defined()) places.order.push_back(d);
+        places.first = 0;
+    }
+    for (const Tensor& index : indices) places.count += index.defined();
+    return places;
+}
+
+void check_index(const Tensor& index) {
+    KINDLING_CHECK(Index, is_integral(index.dtype()) && (index.dtype() == DType::Int64 || index.dtype() == DType::Int32),
+                   "tensors used as indices must be long, int, byte or bool tensors");
+}
+void check_count(size_t count, int64_t dims, int64_t shown_dims, int64_t merged = 0) {
+    KINDLING_CHECK(Index, static_cast<int64_t>(count) <= dims, "too many indices for tensor of dimension %ld (got %zu)", shown_dims, count + static_cast<size_t>(merged));
+}
+
 Places prepare(const Tensor& self, TensorList given) {
     std::vector<Tensor> indices;
     Sizes all_sizes = self.sizes(), all_strides = self.strides();
@@ -73,49 +121,19 @@ Places prepare(const Tensor& self, TensorList given) {
             for (int64_t d = 0; d < index.dim(); d++) indices.push_back(contiguous(select(where, 1, d)));
             continue;
         }
-        KINDLING_CHECK(Index, is_integral(index.dtype()) && (index.dtype() == DType::Int64 || index.dtype() == DType::Int32),
-                       "tensors used as indices must be long, int, byte or bool tensors");
+        check_index(index);
         indices.push_back(to(index, DType::Int64));
     }
-    KINDLING_CHECK(Index, indices.size() <= all_sizes.size(), "too many indices for tensor of dimension %ld (got %zu)",
-                   self.dim(), indices.size() + static_cast<size_t>(merged));
+    check_count(indices.size(), static_cast<int64_t>(all_sizes.size()), self.dim(), merged);
+    Arrangement a = arrange(static_cast<int64_t>(all_sizes.size()), indices);
     Places places;
-    bool started = false;
-    for (const Tensor& index : indices) {
-        if (!index.defined()) continue;
-        if (!started) { places.shape = index.sizes(); started = true; continue; }
-        try { places.shape = broadcast_sizes(places.shape, index.sizes()); }
-        catch (const Error&) {
-            std::string shapes;
-            for (const Tensor& each : indices)
-                if (each.defined()) shapes += (shapes.empty() ? "" : ", ") + str(each.sizes());
-            fail(ErrorKind::Index, "shape mismatch: indexing tensors could not be broadcast together with shapes %s", shapes.c_str());
-        }
-    }
-    Sizes order;
-    int runs = 0;
-    bool inside = false;
-    for (const Tensor& index : indices) {
-        if (index.defined() && !inside) runs++;
-        inside = index.defined();
-    }
-    auto ndim = static_cast<int64_t>(all_sizes.size());
-    if (runs <= 1) {
-        for (int64_t d = 0; d < ndim; d++) order.push_back(d);
-        size_t first = 0;
-        while (first < indices.size() && !indices[first].defined()) first++;
-        places.first = static_cast<int>(first);
-    } else {
-        for (size_t d = 0; d < indices.size(); d++) if (indices[d].defined()) order.push_back(static_cast<int64_t>(d));
-        for (int64_t d = 0; d < ndim; d++)
-            if (d >= static_cast<int64_t>(indices.size()) || !indices[static_cast<size_t>(d)].defined()) order.push_back(d);
-        places.first = 0;
-    }
+    places.shape = a.shape;
+    places.first = a.first;
     for (const Tensor& index : indices)
         if (index.defined()) places.indices.push_back(index);
     places.count = static_cast<int>(places.indices.size());
     Sizes sizes, strides;
-    for (int64_t d : order) {
+    for (int64_t d : a.order) {
         sizes.push_back(all_sizes[static_cast<size_t>(d)]);
         strides.push_back(all_strides[static_cast<size_t>(d)]);
     }
@@ -193,9 +211,10 @@ Sizes gathered_strides(const Places& p) {
     return output_strides(p.result, headers, 1 + p.count);
 }
 
-/// Orders the dimensions of what is indexed as those of a result with these strides lie, if the indexed ones are together there.
-bool in_order_of(const Sizes& strides, Places& p) {
-    const size_t rank = strides.size(), first = static_cast<size_t>(p.first), shape = p.shape.size(), count = static_cast<size_t>(p.count);
+/// The order of the dimensions of what is indexed in which they lie as those of a result with these strides, if the indexed ones
+/// are together there, from `start` on.
+bool in_order_of(const Sizes& strides, size_t first, size_t shape, size_t count, Sizes& dims, int& start_of) {
+    const size_t rank = strides.size();
     std::vector<size_t> order(rank);
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
@@ -203,14 +222,18 @@ bool in_order_of(const Sizes& strides, Places& p) {
     while (shape && order[start] != first) start++;
     for (size_t i = 0; i < shape; i++)
         if (start + i >= rank || order[start + i] != first + i) return false;
-    Sizes dims;
     for (size_t i = 0; i <= rank; i++) {
         if (i == start)
             for (size_t d = 0; d < count; d++) dims.push_back(static_cast<int64_t>(first + d));
         if (i < rank && (i < start || i >= start + shape)) dims.push_back(static_cast<int64_t>(order[i] < first ? order[i] : order[i] - shape + count));
     }
+    start_of = static_cast<int>(start);
+    return true;
+}
+bool in_order_of(const Sizes& strides, Places& p) {
+    Sizes dims;
+    if (!in_order_of(strides, static_cast<size_t>(p.first), p.shape.size(), static_cast<size_t>(p.count), dims, p.first)) return false;
     p.self = permute(p.self, dims);
-    p.first = static_cast<int>(start);
     return true;
 }
 
@@ -249,7 +272,7 @@ bool is_masked_fill(TensorList indices, const Tensor& values) {
 }
 
 Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& values) {
-    if (!is_masked_fill(indices, values) || values.is_meta() || self.is_meta()) return values;
+    if (!is_masked_fill(indices, values)) return values;
     for (size_t i = 0; i < indices.size(); i++) {
         if (!indices[i].defined()) continue;
         check_mask(self, indices[i], static_cast<int64_t>(i));
@@ -263,7 +286,7 @@ Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& valu
 
 void put(const Tensor& self, TensorList indices, const Tensor& given, Write write) {
     const Tensor values = write == Write::Set ? as_masked_fill(self, indices, given) : given;
-    if (!self.is_meta() && !is_masked_fill(indices, given)) {
+    if (!is_masked_fill(indices, given)) {
         check_apart(self, *given.impl(), true);
         for (const Tensor& each : indices) if (each.defined()) check_apart(self, *each.impl(), true);
     }
@@ -271,7 +294,6 @@ void put(const Tensor& self, TensorList indices, const Tensor& given, Write writ
         KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                        scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
     };
-    if (self.is_meta()) return check_dtype();
     Places places = prepare(self, indices);
     Sizes check;
     try { check = broadcast_sizes(values.sizes(), places.result); }
@@ -287,6 +309,98 @@ void put(const Tensor& self, TensorList indices, const Tensor& given, Write writ
     Unlocked unlocked(source.numel() > 65536);
     library::write_places(describe(places.self, places.first, places.count, offsets), self.data(), source.data(), write);
 }
+
+/// Elements at places that whole numbers say. Masks are not for this: how many elements they choose follows from values.
+struct Gathering {
+    static constexpr int most = 6;          // indices
+    Sizes order;                            // of the dimensions of what is indexed
+    int first = 0, count = 0;
+    int64_t places = 0;                     // how many there are
+};
+
+bool by_numbers(TensorList indices) {
+    int count = 0;
+    for (const Tensor& each : indices) {
+        count += each.defined();
+        if (each.defined() && is_mask(each)) return false;
+    }
+    return count <= Gathering::most;
+}
+
+/// Checks the indices, and says that they are read, each broadcast to the shape of all. Gives that, and the result's sizes.
+Gathering gathers(KernelCall& call, const Tensor& self, TensorList indices, Sizes& shape, Sizes& result) {
+    for (const Tensor& each : indices) if (each.defined()) check_index(each);
+    check_count(indices.size(), self.dim(), self.dim());
+    Arrangement a = arrange(self.dim(), indices);
+    Gathering g;
+    g.first = a.first, g.count = a.count, g.places = checked_numel(a.shape);
+    const auto first = static_cast<size_t>(a.first), after = first + static_cast<size_t>(a.count);
+    for (size_t i = 0; i < a.order.size(); i++) {
+        const int64_t size = self.sizes()[static_cast<size_t>(a.order[i])];
+        if (i == first) for (int64_t each : a.shape) result.push_back(each);
+        if (i < first || i >= after) result.push_back(size);
+        else KINDLING_CHECK(Index, size || !g.places || call.on_meta(), "index is out of bounds for dimension with size 0");
+    }
+    if (first == a.order.size()) for (int64_t each : a.shape) result.push_back(each);
+    int said = 0;
+    for (const Tensor& each : indices)
+        if (each.defined()) call.reads(each.sizes() == IntList(a.shape) ? each : expand(each, a.shape), DType::Int64), said++;
+    while (said++ < Gathering::most) call.reads(Tensor());
+    call.needs_workspace(g.places * static_cast<int64_t>(sizeof(int64_t)));
+    g.order = std::move(a.order);
+    shape = std::move(a.shape);
+    return g;
+}
+
+/// The tensor at the places: their offsets are written to `offsets`.
+struct Gathered {
+    Sizes sizes, strides;
+    library::Indexed where;
+    Gathered(const Gathering& g, const Array& self, std::initializer_list<const Array*> indices, int64_t* offsets) {
+        for (int64_t d : g.order) sizes.push_back(self.size(d)), strides.push_back(self.stride(d));
+        int i = 0;
+        for (const Array* each : indices) {
+            if (i == g.count) break;
+            const auto d = static_cast<size_t>(g.first + i);
+            const int64_t* bad = library::add_offsets(offsets, each->data_ptr<int64_t>(), g.places, sizes[d], strides[d], i == 0);
+            KINDLING_CHECK(Index, !bad, "index %ld is out of bounds for dimension %zu with size %ld", *bad, d, sizes[d]);
+            i++;
+        }
+        if (!g.count) std::memset(offsets, 0, static_cast<size_t>(g.places) * sizeof(int64_t));
+        const auto after = static_cast<size_t>(g.first + g.count);
+        where = {self.dtype(), g.first, static_cast<int>(sizes.size() - after), sizes.data(), strides.data(), sizes.data() + after, strides.data() + after, offsets, g.places, 1};
+    }
+};
+
+/// index_put: writes, or adds, `values` at the places of `self`, or of a copy of it.
+struct Scattering : Gathering { Write how = Write::Set; };
+
+Scattering scatters(KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values, bool accumulate, bool in_place) {
+    Scattering s;
+    if (in_place) call.writes_all(self);
+    else call.gives_copy(self).preserves(self).written_as_it_lies();
+    if (!by_numbers(indices) || (in_place && values.storage() == self.storage())) return call.declines(), s;
+    if (in_place && !call.on_meta())
+        for (const Tensor& each : indices) if (each.defined()) check_apart(self, *each.impl(), true);
+    Sizes shape, sizes;
+    static_cast<Gathering&>(s) = gathers(call, self, indices, shape, sizes);
+    s.how = accumulate ? Write::Add : Write::Set;
+    Sizes check;
+    try { check = broadcast_sizes(values.sizes(), sizes); }
+    catch (const Error&) { check.clear(); check.push_back(-1); }
+    KINDLING_CHECK(Runtime, IntList(check) == IntList(sizes), "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+                   str(values.sizes()).c_str(), str(sizes).c_str());
+    KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+                   scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
+    call.reads(values.sizes() == IntList(sizes) ? values : expand(values, sizes));
+    call.costs(checked_numel(sizes));
+    return s;
+}
+constexpr auto put_at_places = [](const Scattering& s, const Array& a, const Array& b, const Array& c, const Array& d, const Array& e, const Array& f, const Array& values, const Array& result, Workspace room) {
+    if (!s.places) return;
+    const Gathered at(s, result, {&a, &b, &c, &d, &e, &f}, room.as<int64_t>());
+    library::write_places(at.where, result.data(), values.data(), s.how);
+};
 
 int64_t selected_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index) {
     dim = wrap_dim(dim, self.dim());
@@ -647,8 +761,33 @@ OPERATORS(indexing) {
                 return permute(result, order);
             });
         }),
-        kernel([](const Tensor& self, TensorList indices) {
+        kernel([](KernelCall& call, const Tensor& self, TensorList indices) {
             KINDLING_CHECK(Index, !indices.empty(), "at least one index must be provided");
+            if (!by_numbers(indices)) return call.declines(), Gathering();
+            call.on(self.device());
+            Sizes shape, sizes;
+            Gathering g = gathers(call, self, indices, shape, sizes);
+            call.reads_as_it_lies(self);
+            KernelCall::Result& result = call.gives(sizes, self.dtype());
+            if (g.count == 1 && self.is_contiguous() && call.input(0).tensor->contiguous) return g;   // rows
+            Sizes view_sizes, view_strides;
+            for (int64_t d : g.order) view_sizes.push_back(self.size(d)), view_strides.push_back(self.stride(d));
+            Places p{make_view(self, view_sizes, view_strides, self.storage_offset()), {}, g.first, g.count, shape, sizes};
+            for (const Tensor& each : indices) if (each.defined()) p.indices.push_back(each);
+            const Sizes strides = gathered_strides(p);
+            if (strides == contiguous_strides(sizes)) return g;
+            result.laid_out(strides);
+            Sizes dims, order;
+            if (!in_order_of(strides, static_cast<size_t>(g.first), shape.size(), static_cast<size_t>(g.count), dims, g.first)) return g;   // other than by blocks
+            result.exact = true;
+            for (int64_t d : dims) order.push_back(g.order[static_cast<size_t>(d)]);
+            g.order = order;
+            return g;
+        }, [](const Gathering& g, const Array& a, const Array& b, const Array& c, const Array& d, const Array& e, const Array& f, const Array& self, const Array& result, Workspace room) {
+            const Gathered at(g, self, {&a, &b, &c, &d, &e, &f}, room.as<int64_t>());
+            library::gather_places(at.where, self.data(), result.data());
+        }),
+        otherwise([](const Tensor& self, TensorList indices) {
             if (chooses_elements(self, indices)) return chosen_elements(self, indices[0]);
             Places places = prepare(self, indices);
             const Sizes strides = gathered_strides(places);
@@ -672,7 +811,8 @@ OPERATORS(indexing) {
     });
     declare("_index_put_accumulate(Tensor self, Tensor?[] indices, Tensor values) -> Tensor", {
         doc("self with values added at the places"), linear(), raises_by_value(), in(space::Hidden),
-        kernel([](const Tensor& self, TensorList indices, const Tensor& values) {
+        kernel([](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values) { return scatters(call, self, indices, values, true, false); }, put_at_places),
+        otherwise([](const Tensor& self, TensorList indices, const Tensor& values) {
             Tensor result = clone(self);
             put(result, indices, values, Write::Add);
             return result;
@@ -682,7 +822,8 @@ OPERATORS(indexing) {
     });
     declare("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", {
         doc("self with values written, or added, at the places"), linear(), raises_by_value(), takes_float8(), no_out(),
-        kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+        kernel([](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) { return scatters(call, self, indices, values, accumulate, false); }, put_at_places),
+        otherwise([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             Tensor result = clone(self);
             put(result, indices, values, accumulate ? Write::Add : Write::Set);
             return result;
@@ -694,8 +835,11 @@ OPERATORS(indexing) {
     });
     declare("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)", {
         doc("Writes, or adds, values at the places"), raises_by_value(), linear(), in(space::Torch | space::Method),
-        kernel([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+        kernel([](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             warn_of_expanded(self, "index_put_", "indices] = tensor");
+            return scatters(call, self, indices, values, accumulate, true);
+        }, put_at_places),
+        otherwise([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             put(self, indices, values, accumulate ? Write::Add : Write::Set);
             written(self);
             return self;
@@ -753,7 +897,7 @@ OPERATORS(indexing) {
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
     });
     declare("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", {
-        doc("self with a 0-d tensor's number written at the given places along a dimension"), linear(), raises_by_value(), has_inplace(), flags(trait::TakesExpanded), no_out(),
+        doc("self with a 0-d tensor's number written at the given places along a dimension"), node(1), linear(), raises_by_value(), has_inplace(), flags(trait::TakesExpanded), no_out(),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "Only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
             check_filled(self, index, value.is_complex());
@@ -785,6 +929,10 @@ OPERATORS(indexing) {
                            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", std::string(reduce).c_str());
             check_added(self, wrap_dim(dim, self.dim()), index, source, "index_reduce");
             if (!self.is_meta() && !batch_behind(self) && !batch_behind(index)) Offsets(self, wrap_dim(dim, self.dim()), index, "index_reduce");   // refuses what is out of range
+            const bool truth = self.dtype() == DType::Bool, line = self.dim() <= 1 && (self.is_complex() || truth);
+            const bool refused = line || (index.numel() && (truth ? reduce == "mean" : self.is_complex() && reduce[0] == 'a'));
+            KINDLING_CHECK(NotImplemented, !refused, "\"%s\" not implemented for '%s'", line ? "index_func_" : truth ? "div_floor_cpu" : reduce == "amax" ? "maximum_cpu" : "minimum_cpu", scalar_type_name(self.dtype()));
+            if (truth && !index.numel()) return clone(self);
             Sizes shape(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), 1);
             shape[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
             Tensor wide = self.dim() ? expand(reshape(index, shape), source.sizes()) : index;
@@ -830,7 +978,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the indexed places"), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        doc("self with a number written at the indexed places"), node(1), raises_by_value(), has_inplace(), flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             return number_scattered(call, self, dim, index, value, Write::Set, "scatter");
         }, scatter_into),
@@ -866,6 +1014,8 @@ OPERATORS(indexing) {
             KINDLING_CHECK(Runtime, self.dtype() == src.dtype(), "scatter(): Expected self.dtype to be equal to src.dtype");
             dim = wrap_dim(dim, index.numel() ? self.dim() : std::max<int64_t>(self.dim(), 1));
             if (index.numel()) check_scatter(self, dim, index, src, "scatter_reduce");
+            const bool ordered = reduce[0] == 'a';   // amax, amin
+            KINDLING_CHECK(NotImplemented, !(ordered && self.is_complex() && index.numel()) && !(reduce == "mean" && self.dtype() == DType::Bool), "\"scatter_gather_tensor_cpu_reduce_%s\" not implemented for '%s'", std::string(reduce).c_str(), scalar_type_name(self.dtype()));
             const bool mean = reduce == "mean" && index.numel(), afresh = !include_self && index.numel() && !mean;
             if (mean) call.declines();
             const Scatters way = scatters(call, self, dim, index, src, how);
@@ -927,7 +1077,7 @@ OPERATORS(indexing) {
     });
     declare("_delayed_error(Tensor self, str message) -> Tensor", {
         doc("The same numbers, which cannot be differentiated: that fails with the message"), in(space::Hidden), no_out(),
-        kernel([](const Tensor& self, Text) { return clone(self); }),
+        composition([](const Tensor& self, Text) { return clone(self); }),
         derivative("self", GIVEN(Tensor grad, Text message) { return refused_gradient(grad, message); }),
     });
     declare("take(Tensor self, Tensor index) -> Tensor", {
@@ -940,14 +1090,12 @@ OPERATORS(indexing) {
     });
     declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", {
         doc("self with elements written, or added, at places counted in row-major order"), linear(), raises_by_value(), has_inplace(), no_out(), flags(trait::OutApart),
-        kernel([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+        composition([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
-            Tensor written = reshape(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
+            Tensor written = _unsafe_view(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
             if (self.is_contiguous()) return written;
-            Tensor result = empty_like(self);
-            if (!result.is_meta()) copy_into(result, written);
-            return result;
+            return copy_(empty_like(self), written);
         }),
         derivative("self", GIVEN(Tensor grad, Tensor index, Tensor source_shape, bool accumulate) {
             return accumulate ? grad : put(grad, index, zeros(source_shape.sizes(), grad.dtype()), false);
@@ -973,7 +1121,7 @@ OPERATORS(indexing) {
     });
     declare("masked_select(Tensor self, Tensor mask) -> Tensor", {
         doc("The elements where the mask is set, in row-major order"), linear(), takes_float8(), flags(trait::OutApart), shape_by_value(),
-        kernel([](const Tensor& self, const Tensor& mask) {
+        composition([](const Tensor& self, const Tensor& mask) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_select");
             if (sizes.empty()) sizes.push_back(1);
@@ -987,18 +1135,35 @@ OPERATORS(indexing) {
         }),
     });
     declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", {
-        doc("self with source's elements, in order, where the mask is set"), raises_by_value(), linear(), has_inplace(), flags(trait::WritesCopy), no_out(),
-        kernel([](const Tensor& self, const Tensor& mask, const Tensor& source) {
+        doc("self with source's elements, in order, where the mask is set"), raises_by_value(), linear(), has_inplace(), no_out(),
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& mask, const Tensor& source) {
             if (mask.dtype() == DType::UInt8 && warn)
                 warn("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype torch.bool instead.");
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
             KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_scatter");
-            Tensor flat = reshape(nonzero(reshape(expand(mask, sizes), {-1})), {-1});
-            KINDLING_CHECK(Runtime, flat.numel() <= source.numel(), "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
-            Tensor result = self.sizes() == IntList(sizes) && self.is_contiguous() ? copy_to_write(self, {source}) : clone(expand(self, sizes), MemoryFormat::Contiguous);
-            put(reshape(result, {-1}), std::vector<Tensor>{flat}, narrow(reshape(source, {-1}), 0, 0, flat.numel()), Write::Set);
-            return result;
+            call.gives_copy(self, sizes);
+            call.reads(expand(mask, sizes));
+            call.reads(source);
+        }, [](const Array& mask, const Array& source, const Array& result) {
+            const auto* set = mask.data_ptr<uint8_t>();
+            const int64_t wanted = library::Mask(set, mask.numel()).count();
+            KINDLING_CHECK(Runtime, wanted <= source.numel(), "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
+            auto scatter = [&]<class T>(T) {
+                const T* from = source.data_ptr<T>();
+                T* to = result.data_ptr<T>();
+                for (int64_t i = 0, taken = 0; taken < wanted; i++) {    // without a branch on the mask
+                    to[i] = set[i] ? from[taken] : to[i];
+                    taken += set[i] != 0;
+                }
+            };
+            switch (result.element_size()) {
+                case 1: return scatter(uint8_t{});
+                case 2: return scatter(uint16_t{});
+                case 4: return scatter(uint32_t{});
+                case 8: return scatter(uint64_t{});
+                default: return scatter(std::complex<double>{});
+            }
         }),
         derivative("self", GIVEN(Tensor grad, Tensor mask, IntList self_sizes) { return sum_to_size(masked_fill(grad, mask, Scalar(0)), self_sizes); }),
         derivative("source", GIVEN(Tensor grad, Tensor mask, IntList source_sizes) {

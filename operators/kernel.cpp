@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/dispatch.h"
+#include "graph/pending.h"
 #include "generated/functions.h"
 #include "operators/forms.h"
 #include "operators/kernel_run.h"
@@ -141,22 +142,23 @@ void KernelCall::scans(const Tensor& tensor, int64_t dim, Scan kind, DType insid
 
 namespace {
 
-/// All that an expression is made from.
+/// All that an expression is made from, a byte each.
 struct LoopKey {
-    uint64_t types = 0, more = 0, choices = 0;
-    bool operator==(const LoopKey&) const = default;
+    uint64_t words[4] = {};
+    bool operator==(const LoopKey& other) const {
+        return !((words[0] ^ other.words[0]) | (words[1] ^ other.words[1]) | (words[2] ^ other.words[2]) | (words[3] ^ other.words[3]));
+    }
 };
 
 LoopKey key_of(const KernelCall& call) {
-    static_assert(KernelCall::max_reads <= 8 && KernelCall::max_numbers <= 4);
-    KINDLING_ASSERT(call.result_count <= 4);     // of loops
+    static_assert(KernelCall::max_reads + 2 * KernelCall::max_results + 1 + KernelCall::max_numbers + sizeof call.choices <= sizeof(LoopKey));
     LoopKey key;
-    for (int i = 0; i < call.read_count; i++) key.types = key.types << 8 | static_cast<uint64_t>(call.input(i).dtype);
-    for (int i = 0; i < call.result_count; i++) key.more = key.more << 8 | static_cast<uint64_t>(call.result(i).dtype);
-    for (int i = 0; i < call.result_count; i++) key.more = key.more << 4 | static_cast<uint64_t>(call.combines[i]);
-    key.more = key.more << 8 | static_cast<uint64_t>(call.compute_type);
-    for (int i = 0; i < call.choice_count; i++) key.choices = key.choices << 8 | call.choices[i];
-    for (int i = 0; i < call.number_count; i++) key.choices = key.choices << 8 | static_cast<uint64_t>(call.number_types[i]);
+    auto* next = reinterpret_cast<uint8_t*>(key.words);
+    for (int i = 0; i < call.read_count; i++) *next++ = static_cast<uint8_t>(call.input(i).dtype);
+    for (int i = 0; i < call.result_count; i++) *next++ = static_cast<uint8_t>(call.result(i).dtype), *next++ = static_cast<uint8_t>(call.combines[i]);
+    *next++ = static_cast<uint8_t>(call.compute_type);
+    for (int i = 0; i < call.choice_count; i++) *next++ = call.choices[i];
+    for (int i = 0; i < call.number_count; i++) *next++ = static_cast<uint8_t>(call.number_types[i]);
     return key;
 }
 
@@ -164,6 +166,7 @@ struct CachedLoop {
     LoopKey key;
     Expression map, finish;
     bool has_finish = false;
+    LoopExpressions seen;
     const CachedLoop* next = nullptr;
 };
 constinit std::mutex loop_lock;
@@ -242,22 +245,27 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
 
 }  // namespace
 
-LoopExpressions loop_expressions(const Operator& op, const KernelCall& call) {
+const LoopExpressions& loop_expressions(const Operator& op, const KernelCall& call) {
     const Operator& home = *op.functional;
     const LoopKey key = key_of(call);
     auto first = [&] { return static_cast<const CachedLoop*>(home.plans.load(std::memory_order_acquire)); };
-    auto of = [](const CachedLoop* loop) { return LoopExpressions{&loop->map, loop->has_finish ? &loop->finish : nullptr}; };
     for (const CachedLoop* each = first(); each; each = each->next)
-        if (each->key == key) return of(each);
+        if (each->key == key) return each->seen;
     auto fresh = std::make_unique<CachedLoop>();
     fresh->key = key;
     make_expressions(home, call, *fresh);
+    fresh->seen.map = &fresh->map;
+    if (fresh->has_finish) fresh->seen.finish = &fresh->finish;
+    for (const Node& node : fresh->map.nodes) {
+        fresh->seen.by_place |= node.primitive == Primitive::Index;
+        fresh->seen.one_number &= node.primitive == Primitive::Scalar || node.primitive == Primitive::Cast;
+    }
     std::lock_guard<std::mutex> guard(loop_lock);
     for (const CachedLoop* each = first(); each; each = each->next)   // another thread may have been faster
-        if (each->key == key) return of(each);
+        if (each->key == key) return each->seen;
     fresh->next = first();
     home.plans.store(fresh.get(), std::memory_order_release);
-    return of(fresh.release());
+    return fresh.release()->seen;
 }
 
 int loop_count(const Operator& op) {
@@ -299,6 +307,33 @@ Tensor with_rows_in_one_piece(const Tensor& self, uint64_t mask) {
     return permute(contiguous(permute(self, order)), back);
 }
 
+/// A copy of what is read, if it shares memory with what is written other than element by element.
+void keep_apart(KernelCall::Read& read, const TensorImpl& target) {
+    if (!read.tensor || read.tensor == &target || read.tensor->storage != target.storage) return;
+    const TensorImpl& from = *read.tensor;
+    if (from.offset != target.offset || from.dtype != target.dtype || from.sizes() != target.sizes() || from.strides() != target.strides())
+        replace(read, clone(Tensor::share(read.tensor)));
+}
+
+/// Whether all operands lie contiguous in the loop's own shape: then it has one dimension.
+bool lies_flat(const KernelCall& call, const Tensor* results) {
+    auto flat = [&](const TensorImpl& tensor) { return tensor.contiguous && tensor.sizes() == IntList(call.space); };
+    for (int i = 0; i < call.result_count; i++) if (!flat(*results[i].impl())) return false;
+    for (int i = 0; i < call.read_count; i++) if (call.input(i).tensor && !flat(*call.input(i).tensor)) return false;
+    return true;
+}
+/// Clears the result of a loop that would write zeros everywhere, where it is not so large that threads share it.
+bool clears(KernelCall& call, const Tensor& result) {
+    constexpr size_t large = 1 << 20;
+    if (call.number_count != 1 || !(call.numbers()[0] == Immediate{}) || call.result_count != 1) return false;
+    const TensorImpl& impl = *result.impl();
+    const size_t bytes = static_cast<size_t>(impl.numel) * item_size(impl.dtype);
+    if (!impl.non_overlapping_dense || bytes > large) return false;
+    need_memory(&impl);
+    std::memset(impl.data(), 0, bytes);
+    return true;
+}
+
 }  // namespace
 
 void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
@@ -313,19 +348,28 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     }
     if (!results[0].numel()) return;
     KINDLING_CHECK(NotImplemented, call.compute_type != DType::Bool || (call.scan != Scan::Sum && call.scan != Scan::Prod), "\"%s_out_cpu\" not implemented for 'Bool'", home.name());
-    LoopExpressions expressions = loop_expressions(op, call);
-    const size_t n = call.space.size();
+    const LoopExpressions& expressions = loop_expressions(op, call);
     constexpr int most = KernelCall::max_results + KernelCall::max_reads;
     int64_t few[48];                                          // not cleared: each is written below
     std::unique_ptr<int64_t[]> many;
     int64_t* strides = few;
-    if (const size_t needed = n * static_cast<size_t>(call.result_count + call.read_count); needed > 48) many.reset(strides = new int64_t[needed]);
+    if (const size_t needed = call.space.size() * static_cast<size_t>(call.result_count + call.read_count); needed > 48) many.reset(strides = new int64_t[needed]);
     LoopOperand operands[most];
+    const TensorImpl* tensors[most];
     int count = 0;
+    for (int i = 0; i < call.result_count; i++)              // what is written to is not read any more, but for the same element
+        for (int k = 0; call.result(i).target && k < call.read_count; k++) keep_apart(call.input(k), *call.result(i).target);
+    const bool elements = home.loop == LoopKind::Elements;
+    if (elements && expressions.one_number && !thread_state.recording && clears(call, results[0])) return;
+    const bool flat = elements && call.space.size() > 1 && !expressions.by_place && lies_flat(call, results);
+    const size_t n = flat ? 1 : call.space.size();
     auto add = [&](const TensorImpl& tensor) {
+        need_memory(&tensor);
         int64_t* mine = strides + n * static_cast<size_t>(count);
-        loop_strides(tensor, call.space, mine);
-        operands[count++] = {tensor.data(), tensor.dtype, mine};
+        if (flat) *mine = static_cast<int64_t>(item_size(tensor.dtype));
+        else loop_strides(tensor, call.space, mine);
+        tensors[count] = &tensor;
+        operands[count++] = {nullptr, tensor.dtype, mine};
     };
     for (int i = 0; i < call.result_count; i++) {
         const TensorImpl& result = *results[i].impl();
@@ -337,7 +381,8 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
             mine[d] = reduced ? 0 : result.shape[result.ndim + at] * item;
             at += !reduced || call.keeps_dims;
         }
-        operands[count++] = {result.data(), result.dtype, mine};
+        tensors[count] = &result;
+        operands[count++] = {nullptr, result.dtype, mine};
     }
     int input_count = 0;
     for (int i = 0; i < call.read_count; i++)
@@ -347,7 +392,7 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
         if (call.input(i).tensor) add(*call.input(i).tensor), input_count++;
     LoopKernel kernel{.expression = expressions.map,
                       .ndim = static_cast<int>(n),
-                      .sizes = call.space.data(),
+                      .sizes = flat ? &space : call.space.data(),
                       .output_count = call.result_count,
                       .input_count = input_count,
                       .operands = operands,
@@ -359,6 +404,14 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
         kernel.combines = call.combines;
         kernel.finish = expressions.finish;
     } else if (home.loop == LoopKind::Rows) kernel.row = call.dims;
+    if (thread_state.recording && space && call.scan == Scan::None) [[unlikely]] {
+        Place places[most];
+        for (int i = 0; i < count; i++) {
+            places[i] = {tensors[i]->storage, tensors[i]->offset * static_cast<int64_t>(item_size(tensors[i]->dtype)), tensors[i]->dtype, operands[i].strides};
+        }
+        return thread_state.recording->record(kernel, places);
+    }
+    for (int i = 0; i < count; i++) operands[i].data = tensors[i]->data();
     Unlocked unlocked(space > long_work);
     run(kernel);
 }
@@ -387,6 +440,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         KernelCall::Read& read = call.input(i);
         if (!read.tensor) continue;
         prepare(read);
+        need_memory(read.tensor);
         arrays[count] = Array(read.tensor);
     }
     Tensors apart;                               // memory for results that can not be computed in place
@@ -406,10 +460,11 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
                 arrays[count - 1] = Array(&begins);
             else copy_into(target, result.begins);
         }
+        need_memory(target.impl());
         arrays[count] = Array(target.impl());
     }
     std::vector<Array> list;
-    for (const Tensor& each : call.list) list.push_back(Array(each.impl()));
+    for (const Tensor& each : call.list) need_memory(each.impl()), list.push_back(Array(each.impl()));
     alignas(64) unsigned char few[1024];                     // for small calls, which an allocation would make slower
     Tensor much;
     if (call.workspace > static_cast<int64_t>(sizeof few)) much = make_tensor({call.workspace}, DType::UInt8);
@@ -458,9 +513,13 @@ void run_kernel(const Operator& op, Value* arguments, Value* results) {
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
     if (call.declined && !(call.result_count && call.on_meta())) return home.otherwise(op, arguments, results);
-    if (call.result_count == 1 && !call.read_count && !call.workspace && call.result(0).target && home.loop == LoopKind::None) {   // nothing to prepare
+    if (call.result_count == 1 && call.result(0).target) {
         Tensor self = Tensor::share(call.result(0).target);
-        if (!call.on_meta() && self.numel()) {
+        if (call.on_meta()) {}
+        else if (home.loop != LoopKind::None) run_loop_body(op, call, &self);
+        else if (call.read_count || call.workspace) run_compute(op, call, &self);
+        else if (self.numel()) {                     // nothing to prepare
+            need_memory(self.impl());
             const Array array(self.impl());
             Unlocked unlocked(self.numel() > long_work);
             home.compute(call.plan(), &array, {}, nullptr);
@@ -490,12 +549,14 @@ void run_kernel_inplace(const Operator& op, Value* arguments, Value* results) {
     check_inplace(op, self, arguments);
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
-    if (call.declined) return run_inplace(op, call.on_meta() && call.result_count ? op.functional_kernel : op.functional->otherwise, arguments, results);
+    if (call.declined || (op.has(trait::TakesExpanded) && op.functional->otherwise && is_expanded(*self.impl()))) return run_inplace(op, call.on_meta() && call.result_count ? op.functional_kernel : op.functional->otherwise, arguments, results);
     const KernelCall::Result& result = call.result(0);
+    const bool by_element = op.functional->loop == LoopKind::Elements && result.any_strides && result.dtype == self.dtype() && !(self.impl()->key & (key::lazy | key::Private));
     check_computed(op, self, result.dtype, result.sizes);
-    bool direct = call.on_meta() || (result.begins.defined() && result.begins.impl() == self.impl() && !(self.impl()->key & (key::Conj | key::Neg | key::Private)));
+    auto reads_self = [&](int i) { return by_element && call.input(i).tensor == self.impl(); };
+    bool direct = call.on_meta() || by_element || (result.begins.defined() && result.begins.impl() == self.impl() && !(self.impl()->key & (key::lazy | key::Private)));
     if (!call.on_meta())
-        for (int i = 0; i < call.read_count && direct; i++) direct = !call.input(i).tensor || call.input(i).tensor->storage != self.storage();
+        for (int i = 0; i < call.read_count && direct; i++) direct = !call.input(i).tensor || call.input(i).tensor->storage != self.storage() || reads_self(i);
     Tensor target = direct ? self : make_tensor(result.sizes, result.dtype);
     compute(op, call, &target);
     if (!direct) copy_into(self, target);

@@ -73,7 +73,7 @@ public:
         Result& zeroed() { zeros = true; return *this; }
         Result& if_nothing(double value) { of_nothing = value; return *this; }
     };
-    static constexpr int max_results = 5, max_reads = 8, max_numbers = 4;
+    static constexpr int max_results = 5, max_reads = 8, max_numbers = 6;
 
     /// What is counted is not touched before. The caller keeps the arguments alive.
     KernelCall(const Value* arguments, size_t count) : arguments_(arguments), argument_count_(count) {}
@@ -162,7 +162,7 @@ public:
     Scan scan = Scan::None;
     int scan_dim = 0;
     DType number_types[max_numbers];
-    uint8_t choices[max_numbers];
+    uint8_t choices[4];
 
 private:
     void add_read(const Tensor& tensor, DType dtype, Order order);
@@ -228,8 +228,13 @@ void run_kernel_inplace(const Operator& op, Value* arguments, Value* results);
 /// Its out= form: computes where the results go, where that can be written to as it lies.
 void run_kernel_out(const Operator& op, Value* arguments, Value* results);
 /// The expressions of a loop kernel for a call of it, kept by the operator. `finish` is null where the reduced values are the results.
-struct LoopExpressions { const Expression* map; const Expression* finish; };
-LoopExpressions loop_expressions(const Operator& op, const KernelCall& call);
+struct LoopExpressions {
+    const Expression* map = nullptr;
+    const Expression* finish = nullptr;
+    bool by_place = false;                      // its values depend on places (arange), not on what is read there alone
+    bool one_number = true;                    // of run-time numbers alone: the same everywhere
+};
+const LoopExpressions& loop_expressions(const Operator& op, const KernelCall& call);
 /// How many of them it keeps by now.
 int loop_count(const Operator& op);
 

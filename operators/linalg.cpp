@@ -280,7 +280,7 @@ OPERATORS(linalg) {
     });
     declare("linalg_matrix_exp(Tensor self) -> Tensor", {
         doc("The exponential of square matrices"),
-        kernel([](const Tensor& self) {
+        composition([](const Tensor& self) {
             need_square(self, "linalg.matrix_exp");
             KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got %s", scalar_type_name(self.dtype()));
             return is_half(self.dtype()) ? to(exponential(to(self, DType::Float32)), self.dtype()) : exponential(self);

@@ -2,6 +2,7 @@
 #include "operators/loops.h"
 
 #include "core/dispatch.h"
+#include "graph/pending.h"
 #include "operators/forms.h"
 
 namespace kindling {
@@ -43,6 +44,14 @@ bool can_cast(DType from, DType to) {
     if (is_floating(from) && category(to) < 2) return false;
     if (from != DType::Bool && to == DType::Bool) return false;
     return true;
+}
+
+Immediate immediate_of(const Scalar& value, DType dtype) {
+    const DType type = value_type(dtype);
+    if (value.is_complex()) return Immediate::of(type, value.to_complex());
+    if (value.is_float()) return Immediate::of(type, value.to_double());
+    if (value.kind() == Scalar::Kind::UInt) return Immediate::of(type, static_cast<uint64_t>(value.to_int()));
+    return Immediate::of(type, value.to_int());
 }
 
 Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation) {
@@ -119,15 +128,16 @@ Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count, DType
     return inverted ? contiguous_strides(sizes) : strides;
 }
 
-static void extent(const TensorImpl& tensor, const char*& low, const char*& high) {
+/// Bytes of the storage.
+static void extent(const TensorImpl& tensor, int64_t& low, int64_t& high) {
     int64_t bottom = 0, top = 0;
     for (int i = 0; i < tensor.ndim; i++) {
         int64_t reach = (tensor.shape[i] - 1) * tensor.shape[tensor.ndim + i];
         (reach < 0 ? bottom : top) += reach;
     }
     int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
-    low = static_cast<const char*>(tensor.data()) + bottom * item;
-    high = static_cast<const char*>(tensor.data()) + (top + 1) * item;
+    low = (tensor.offset + bottom) * item;
+    high = (tensor.offset + top + 1) * item;
 }
 
 bool is_expanded(const TensorImpl& tensor) {
@@ -141,7 +151,7 @@ void check_apart(const Tensor& out, const TensorImpl& input, bool same_too) {
     const TensorImpl& target = *out.impl();
     if (input.storage != target.storage || !input.numel || !target.numel) return;
     if (!input.non_overlapping_dense || !target.non_overlapping_dense) return;  // too hard to tell, as torch
-    const char *low, *high, *bottom, *top;
+    int64_t low, high, bottom, top;
     extent(input, low, high);
     extent(target, bottom, top);
     if (!same_too && low == bottom && high == top && input.strides() == target.strides()) return;
@@ -169,10 +179,47 @@ void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides) {
     }
 }
 
+[[gnu::noinline]] static void record_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count,
+                                                    TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
+    const size_t count = static_cast<size_t>(output_count + input_count);
+    int64_t numel = 1;
+    for (int64_t size : sizes) numel *= size;
+    if (numel == 0) return;
+    bool plain = true;                                  // one flat dimension
+    for (int i = 0; i < output_count && plain; i++) plain = outputs[i]->contiguous && outputs[i]->numel == numel;
+    for (int i = 0; i < input_count && plain; i++) plain = inputs[i]->contiguous && inputs[i]->numel == numel;
+    if (plain) sizes = IntList(&numel, 1);
+    const size_t n = sizes.size();
+    int64_t few_strides[24];
+    Place few_places[8];
+    std::vector<int64_t> many_strides;
+    std::vector<Place> many_places;
+    int64_t* strides = few_strides;
+    Place* places = few_places;
+    if (count * n > 24) many_strides.resize(count * n), strides = many_strides.data();
+    if (count > 8) many_places.resize(count), places = many_places.data();
+    for (size_t i = 0; i < count; i++) {
+        const TensorImpl* tensor = i < static_cast<size_t>(output_count) ? outputs[i] : inputs[i - static_cast<size_t>(output_count)];
+        need_memory(tensor);
+        if (plain) strides[i] = static_cast<int64_t>(item_size(tensor->dtype));
+        else loop_strides(*tensor, sizes, strides + i * n);
+        places[i] = {tensor->storage, tensor->offset * static_cast<int64_t>(item_size(tensor->dtype)), tensor->dtype, strides + i * n};
+    }
+    LoopKernel kernel;
+    kernel.expression = &expression;
+    kernel.ndim = static_cast<int>(n);
+    kernel.sizes = sizes.data();
+    kernel.output_count = output_count;
+    kernel.input_count = input_count;
+    kernel.scalars = scalars;
+    thread_state.recording->record(kernel, places);
+}
+
 void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count,
               TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
     int count = output_count + input_count, n = static_cast<int>(sizes.size());
     KINDLING_ASSERT(count <= max_loop_operands);
+    if (thread_state.recording) [[unlikely]] return record_loop(expression, sizes, outputs, output_count, inputs, input_count, scalars);
     LoopOperand operands[16];
     std::vector<LoopOperand> many;
     LoopOperand* list = operands;
@@ -185,8 +232,8 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
     for (int i = 0; i < count; i++) {
         const TensorImpl* tensor = i < output_count ? outputs[i] : inputs[i - output_count];
         plain &= tensor->contiguous && tensor->sizes() == sizes;
-        missing |= !tensor->storage->data;
         list[i] = {tensor->data(), tensor->dtype, nullptr};
+        missing |= !tensor->storage->memory;
     }
     if (numel == 0) return;
     if (missing) [[unlikely]]

@@ -20,6 +20,9 @@ private:
 /// Whether `from` may be stored into `to` (no complex into real, no float into integral, nothing but bool into bool).
 bool can_cast(DType from, DType to);
 
+/// A number as a loop over memory of `dtype` takes it.
+Immediate immediate_of(const Scalar& value, DType dtype);
+
 /// Sizes after broadcasting all of them, and the strides torch's TensorIterator gives a fresh output.
 Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation);
 Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count, DType compute = DType::None);

@@ -380,7 +380,7 @@ OPERATORS(normalization) {
     declare("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over all dimensions but the second (Ioffe and Szegedy, 2015); in training by the batch's own statistics, which update the running ones"),
         in(space::Torch),
-        kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"batch_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             int64_t n = input.dim();
             KINDLING_CHECK(Value, running_mean.defined() == running_var.defined(), "running_mean and running_var must either both be None or neither be None");
@@ -398,14 +398,17 @@ OPERATORS(normalization) {
                 Normalized all;
                 if (columns) all = normalized_columns(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps);
                 else std::tie(all.result, all.mean, all.rstd, all.variance) = _normalized(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps, 3);
-                mean_ = view(all.mean, {input.size(1)});
-                rstd = view(all.rstd, {input.size(1)});
+                mean_ = untied(view(all.mean, {input.size(1)}));
+                rstd = untied(view(all.rstd, {input.size(1)}));
                 Tensor spread = view(all.variance, {input.size(1)});
                 double count = static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(input.size(1), 1));
                 Exclude below(key::Autograd | key::Dual);
                 // As torch does, without a word to their version counters: what was saved of another call stays good.
                 auto keep = [&](const Tensor& running, const Tensor& now, double share) {
-                    if (running.defined()) copy_into(running, add(mul(running, number(1 - momentum)), mul(now, number(share))));
+                    if (!running.defined()) return;
+                    const uint32_t seen = running.version();
+                    copy_(running, add(mul(running, number(1 - momentum)), mul(now, number(share))));
+                    if (running.impl()->version) running.impl()->version->store(seen);
                 };
                 keep(running_mean, mean_, momentum);
                 keep(running_var, spread, momentum * (count / (count - 1)));
@@ -492,7 +495,7 @@ OPERATORS(normalization) {
     });
     declare("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over groups of channels (Wu and He, 2018); also mean and 1 / deviation"), in(space::Torch), no_out(),
-        kernel([](const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps) {
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps) {
             int64_t sample = 0, elements = -1;   // what the sizes say; their product need not be a number
             const bool counted = !__builtin_mul_overflow(C, HxW, &sample) && !__builtin_mul_overflow(N, sample, &elements);
             KINDLING_CHECK(Runtime, counted && N >= 0 && HxW >= 0 && group > 0 && C >= 0 && C % group == 0 && input.numel() == elements, "native_group_norm: %ld channels in %ld groups of an input of shape %s do not fit %ld samples of %ld places", C, group, str(input.sizes()).c_str(), N, HxW);
@@ -503,7 +506,7 @@ OPERATORS(normalization) {
             Tensor x = contiguous(input);
             if (!weight.defined() && !bias.defined()) {
                 auto [result, mean_, rstd, variance] = _normalized(view(x, {N, group, C / group * HxW}), {2}, weight, bias, eps, 2);
-                return std::tuple<Tensor, Tensor, Tensor>(like_input(view(result, input.sizes()), input), view(to(mean_, type), {N, group}), view(to(rstd, type), {N, group}));
+                return std::tuple<Tensor, Tensor, Tensor>(like_input(untied(view(result, input.sizes())), input), untied(view(to(mean_, type), {N, group})), untied(view(to(rstd, type), {N, group})));
             }
             // The numbers of rows first, then x * scale + offset by channel: weights that change within a row would cost more.
             auto [mean_, rstd] = _row_statistics(view(x, {N, group, C / group * HxW}), {2}, eps);
@@ -513,7 +516,7 @@ OPERATORS(normalization) {
             Tensor offset = neg(mul(mean_, scale));
             if (bias.defined()) offset = add(offset, to(reshape(bias, own), inside));
             Tensor result = _scaled(view(x, {N, C, HxW}), reshape(scale, {N, C, 1}), reshape(offset, {N, C, 1}));
-            return std::tuple<Tensor, Tensor, Tensor>(like_input(view(result, input.sizes()), input), view(to(mean_, type), {N, group}), view(to(rstd, type), {N, group}));
+            return std::tuple<Tensor, Tensor, Tensor>(like_input(untied(view(result, input.sizes())), input), untied(view(to(mean_, type), {N, group})), untied(view(to(rstd, type), {N, group})));
         }),
         derivative("input, weight, bias", GIVEN(Tensor grad, Tensor input, Tensor weight, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps, Tensor result1, Tensor result2, Tensor grad1, Tensor grad2, Wanted wanted) {
             Sizes grouped = {N, group, C / group, HxW}, one = {N, group, 1, 1}, apart = {2, 3};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/dispatch.h"
+#include "graph/pending.h"
 #include "kernels/tile.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -275,10 +276,7 @@ PlanRef pointwise_plan(const Operator& op, const Value* arguments) {
     return add_plan(op, arguments, key);
 }
 
-void pointwise_kernel(const Operator& op, Value* arguments, Value* results) {
-    TensorImpl* reusable = std::exchange(thread_state.reusable, nullptr);
-    Call call;
-    gather(op, arguments, call);
+static inline void run_pointwise(const Operator& op, const Call& call, TensorImpl* reusable, Value* results) {
     const PointwisePlan& plan = *call.plan;
     Sizes sizes = broadcast_all(call.inputs, plan.input_count, op.name());
     Device device = device_of(call);
@@ -292,6 +290,17 @@ void pointwise_kernel(const Operator& op, Value* arguments, Value* results) {
     }
     if (device.type == DeviceType::CPU) run_loop(plan.expression, sizes, headers, count, call.inputs, plan.input_count, call.scalars);
     for (int i = 0; i < count; i++) results[i] = Value::own(std::move(outputs[i]));
+}
+
+void pointwise_kernel(const Operator& op, Value* arguments, Value* results) {
+    TensorImpl* reusable = std::exchange(thread_state.reusable, nullptr);
+    Call call;
+    gather(op, arguments, call);
+    if (thread_state.recording) [[unlikely]] {
+        RunNow now(!call.plan->kept);      // an expression that goes with the call is not put off
+        return run_pointwise(op, call, nullptr, results);
+    }
+    run_pointwise(op, call, reusable, results);
 }
 
 /// The plan's expression with its output stored as `dtype`; loops convert on the store when asked to, so this is cheap.
@@ -313,6 +322,7 @@ static void run_into(const Call& call, IntList sizes, TensorImpl* const* targets
 void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* results) {
     Call call;
     gather(op, arguments, call);
+    RunNow now(thread_state.recording && !call.plan->kept);
     Tensor self = Tensor::share(arguments[0].tensor);
     KINDLING_CHECK(Runtime, category(call.plan->compute) < 3 || category(call.plan->expression.output_type(0)) != 2, "In-place %s is not supported for complex tensors.",
                    op.functional->name());
@@ -329,6 +339,7 @@ void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* resul
 void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) {
     Call call;
     gather(op, arguments, call);
+    RunNow now(thread_state.recording && !call.plan->kept);
     Sizes sizes = broadcast_all(call.inputs, call.plan->input_count, op.name());
     Sizes strides = strides_for(call, sizes);
     int count = static_cast<int>(call.plan->expression.outputs.size());

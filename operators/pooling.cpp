@@ -277,7 +277,11 @@ OPERATORS(pooling) {
     declare("avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor", {
         doc("The mean of each window"), linear(), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
-            return average(call, self, window(self, kernel_size, stride, padding, {1}, ceil_mode, 3, "avg_pool3d"), count_include_pad, divisor_override);
+            const Window w = window(self, kernel_size, stride, padding, {1}, ceil_mode, 3, "avg_pool3d");
+            const int64_t *size = self.sizes().end() - 3, *kernel = w.p.kernel;   // PyTorch refuses what the padding would make up for, here alone
+            KINDLING_CHECK(Runtime, size[0] >= kernel[0] && size[1] >= kernel[1] && size[2] >= kernel[2], "input image (T: %ld H: %ld W: %ld) smaller than kernel size (kT: %ld kH: %ld kW: %ld)",
+                           size[0], size[1], size[2], kernel[0], kernel[1], kernel[2]);
+            return average(call, self, w, count_include_pad, divisor_override);
         }, avg_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
             return _avg_pool_backward(grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3);

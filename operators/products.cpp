@@ -6,6 +6,7 @@
 #include "generated/functions.h"
 #include "kernels/library/gemm.h"
 #include "operators/batching.h"
+#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -85,6 +86,33 @@ constexpr auto multiplied = [](const Product& what, const Array& a, const Array&
         }
     }
     library::gemm(problem);
+};
+
+/// A product of bytes, in parts of so many columns: float holds the sum of so many products exactly.
+struct BytesProduct { int64_t m, n, k, part; };
+
+constexpr auto bytes_multiplied = [](const BytesProduct& p, const Array& self, const Array& mat2, const Array& result, Workspace workspace) {
+    library::Gemm whole{DType::Int8, p.m, p.n, p.k, self.data(), self.stride(0), self.stride(1), mat2.data(), mat2.stride(0), mat2.stride(1), result.data(), p.n, 1};
+    if (self.dtype() == DType::Int8 && library::gemm_bytes(whole)) return;
+    float *left = workspace.as<float>(), *right = left + p.m * p.part, *sums = right + p.part * p.n;
+    auto convert = [](void* to, DType type, const void* from, DType given, int64_t rows, int64_t columns, int64_t down, int64_t along, bool adds) {
+        const Expression& expression = cached_expression(key_of(type, given, adds), [&](ExpressionBuilder& b) {
+            const Sym x = cast(b.input(given), type);
+            b.output(adds ? x + b.input(type) : x);
+        });
+        const int64_t sizes[2] = {rows, columns}, item = static_cast<int64_t>(item_size(type)), size = static_cast<int64_t>(item_size(given));
+        const int64_t to_strides[2] = {columns * item, item}, from_strides[2] = {down * size, along * size};
+        const LoopOperand operands[3] = {{to, type, to_strides}, {const_cast<void*>(from), given, from_strides}, {to, type, to_strides}};
+        run(LoopKernel{.expression = &expression, .ndim = 2, .sizes = sizes, .output_count = 1, .input_count = 1 + adds, .operands = operands});
+    };
+    if (!p.k) std::memset(result.data(), 0, static_cast<size_t>(result.numel()) * result.element_size());
+    for (int64_t at = 0; at < p.k; at += p.part) {
+        const int64_t count = std::min(p.part, p.k - at);
+        convert(left, DType::Float32, self.data_ptr<char>() + at * self.stride(1), self.dtype(), p.m, count, self.stride(0), self.stride(1), false);
+        convert(right, DType::Float32, mat2.data_ptr<char>() + at * mat2.stride(0), mat2.dtype(), count, p.n, mat2.stride(0), mat2.stride(1), false);
+        library::gemm({DType::Float32, p.m, p.n, count, left, count, 1, right, p.n, 1, sums, p.n, 1});
+        convert(result.data(), DType::Int32, sums, DType::Float32, p.m, p.n, p.n, 1, at > 0);
+    }
 };
 
 void same_dtype(const Tensor& a, const Tensor& b, const char* operation) {
@@ -186,33 +214,26 @@ OPERATORS(products) {
     });
     declare("_int_mm(Tensor self, Tensor mat2) -> Tensor", {
         doc("The product of a matrix of int8 or uint8 with one of int8, summed in int32"), not_differentiable(),
-        kernel([](const Tensor& self, const Tensor& mat2) {
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& mat2) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "_int_mm: Expected self to be of dimension 2 but got %ld", self.dim());
             KINDLING_CHECK(Runtime, mat2.dim() == 2, "_int_mm: Expected mat2 to be of dimension 2 but got %ld", mat2.dim());
             KINDLING_CHECK(Runtime, self.size(1) == mat2.size(0), "_int_mm: self.size(1) needs to match mat2.size(0) but got %ld and %ld", self.size(1), mat2.size(0));
             KINDLING_CHECK(Runtime, self.dtype() == DType::Int8 || self.dtype() == DType::UInt8, "_int_mm: Expected self dtype to be int8 or uint8 but got %s", name(self.dtype()));
             KINDLING_CHECK(Runtime, mat2.dtype() == DType::Int8, "_int_mm: Expected mat2 dtype to be of type int8 but got %s", name(mat2.dtype()));
-            Tensor out = make_tensor({self.size(0), mat2.size(1)}, DType::Int32, self.device());
-            if (out.is_meta() || !out.numel()) return out;
-            library::Gemm problem{DType::Int8, self.size(0), mat2.size(1), self.size(1), self.data(), self.stride(0), self.stride(1),
-                                  mat2.data(), mat2.stride(0), mat2.stride(1), out.data(), mat2.size(1), 1};
-            Unlocked unlocked(problem.m * problem.n * problem.k > 100000);
-            if (self.dtype() == DType::Int8 && library::gemm_bytes(problem)) return out;
-            // float32 holds the sum of so many products exactly.
-            const int64_t exact = self.dtype() == DType::Int8 ? 1024 : 512;
-            Tensor sum;
-            for (int64_t at = 0; at < problem.k || !at; at += exact) {
-                const int64_t count = std::min(exact, problem.k - at);
-                Tensor part = to(mm(to(narrow(self, 1, at, count), DType::Float32), to(narrow(mat2, 0, at, count), DType::Float32)), DType::Int32);
-                sum = sum.defined() ? add(sum, part) : part;
-            }
-            return sum;
-        }),
+            const int64_t m = self.size(0), n = mat2.size(1), k = self.size(1);
+            const BytesProduct product{m, n, k, std::min<int64_t>(k, self.dtype() == DType::Int8 ? 1024 : 512)};
+            call.reads_as_it_lies(self);
+            call.reads_as_it_lies(mat2);
+            call.gives({m, n}, DType::Int32);
+            call.costs(m * n * std::max<int64_t>(k, 1));
+            call.needs_workspace(static_cast<int64_t>(sizeof(float)) * (m * product.part + product.part * n + m * n));
+            return product;
+        }, bytes_multiplied),
         refuses("torch._int_mm(torch.ones(2, 3), torch.ones(3, 2))", "RuntimeError: _int_mm: Expected self dtype to be int8 or uint8"),
     });
     declare("_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor", {
         doc("self times the transpose of an int8 matrix whose rows have a scale each; summed in float32"), not_differentiable(),
-        kernel([](const Tensor& self, const Tensor& mat2, const Tensor& scales) {
+        composition([](const Tensor& self, const Tensor& mat2, const Tensor& scales) {
             KINDLING_CHECK(Runtime, is_half(self.dtype()) || self.dtype() == DType::Float32, "_weight_int8pack_mm : expect A to be either 32-bit or 16-bit float tensor.");
             KINDLING_CHECK(Runtime, self.dim() == 2 && mat2.dim() == 2 && self.size(1) == mat2.size(1) && mat2.dtype() == DType::Int8,
                            "_weight_int8pack_mm : expect B to be an int8 tensor of as many columns as A, got %s and %s", str(self.sizes()).c_str(), str(mat2.sizes()).c_str());
@@ -224,7 +245,7 @@ OPERATORS(products) {
     declare("_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor", {
         doc("The product of matrices of eight-bit floating numbers, each with a scale for all of it or, both, for each row and column; summed in float32"),
         takes_float8(), no_derivative(), has_out(), in(space::Torch),
-        kernel([](const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b, const Tensor& bias, const Tensor& scale_result, DType out_dtype, bool) {
+        composition([](const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b, const Tensor& bias, const Tensor& scale_result, DType out_dtype, bool) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "mat1 must be a matrix");
             KINDLING_CHECK(Runtime, mat2.dim() == 2, "mat2 must be a matrix");
             KINDLING_CHECK(Runtime, self.size(1) == mat2.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", self.size(0), self.size(1), mat2.size(0), mat2.size(1));

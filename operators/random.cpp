@@ -282,7 +282,7 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("Integers of the dtype's whole range that are not negative, in place"), in(space::Method), random_numbers(),
+        doc("Integers of the dtype's whole range that are not negative, in place"), node(2), in(space::Method), random_numbers(),
         kernel([](KernelCall& call, const Tensor& self, Generator* generator) {
             call.writes(self);
             return generator;
@@ -290,7 +290,7 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("Integers in [0, to), in place"), in(space::Method), random_numbers(),
+        doc("Integers in [0, to), in place"), node(1), in(space::Method), random_numbers(),
         kernel([](KernelCall& call, const Tensor& self, int64_t to, Generator* generator) {
             const DrawIntegers draw = integers_below(self.dtype(), 0, to, generator);
             call.writes(self);
@@ -309,7 +309,7 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("1 with its own probability, else 0, in place"), raises_by_value(), in(space::Method), random_numbers(),
+        doc("1 with its own probability, else 0, in place"), node(1), raises_by_value(), in(space::Method), random_numbers(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& p, Generator* generator) {
             call.writes(self);
             if (self.numel()) need_float(p.dtype(), "bernoulli_tensor_cpu_p_");
@@ -324,7 +324,7 @@ OPERATORS(random) {
         derivative("self, p", GIVEN(Tensor grad, IntList p_sizes) { return std::tuple(zeros(grad.sizes(), grad.dtype()), zeros(p_sizes, grad.dtype())); }),
     });
     declare("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", {
-        doc("1 with probability p, else 0, in place"), in(space::Method), random_numbers(),
+        doc("1 with probability p, else 0, in place"), node(2), in(space::Method), random_numbers(),
         kernel([](KernelCall& call, const Tensor& self, double p, Generator* generator) {
             KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
             call.writes(self);
@@ -409,7 +409,7 @@ OPERATORS(random) {
         refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
     });
     declare("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own mean and deviation"), broadcasts(), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own mean and deviation"), node(3), broadcasts(), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
@@ -421,7 +421,7 @@ OPERATORS(random) {
         }),
     });
     declare("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own mean"), broadcasts(), out_castable(), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own mean"), node(1), broadcasts(), out_castable(), in(space::Torch), random_numbers(),
         composition([](const Tensor& mean, double std, Generator* generator) {
             KINDLING_CHECK(Runtime, std >= 0, "normal expects std >= 0.0, but found std %g", std);
             return add(mul(normal_(room_to_draw(mean.sizes(), mean.dtype(), mean.device()), 0, 1, generator), wrap_number(Scalar(std))), mean);
@@ -429,7 +429,7 @@ OPERATORS(random) {
         derivative("mean", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", {
-        doc("Normal numbers, each with its own deviation"), broadcasts(), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
+        doc("Normal numbers, each with its own deviation"), node(2), broadcasts(), raises_by_value(), out_castable(), in(space::Torch), random_numbers(),
         composition([](double mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
             KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");

@@ -343,6 +343,7 @@ void check_cell(const Tensor& input, const Tensor& hidden, const Tensor& w_ih, c
     KINDLING_CHECK(Runtime, w_ih.dim() == 2 && w_hh.dim() == 2, "expected weights of 2 dimensions, got %s and %s", str(w_ih.sizes()).c_str(), str(w_hh.sizes()).c_str());
     KINDLING_CHECK(Runtime, input.size(-1) == w_ih.size(1), "input has inconsistent input_size: got %ld expected %ld", input.size(-1), w_ih.size(1));
     KINDLING_CHECK(Runtime, input.dim() < 2 || hidden.dim() < 2 || input.size(0) == hidden.size(0), "Input batch size %ld doesn't match hidden%d batch size %ld", input.size(0), which, hidden.dim() ? hidden.size(0) : 0);
+    KINDLING_CHECK(Runtime, input.dim() <= std::max<int64_t>(hidden.dim(), 2), "output with shape %s doesn't match the broadcast shape %s", str(hidden.sizes()).c_str(), str(input.sizes()).c_str());
     KINDLING_CHECK(Runtime, hidden.size(-1) == w_hh.size(1), "hidden%d has inconsistent hidden_size: got %ld, expected %ld", which, hidden.size(-1), w_hh.size(1));
 }
 

@@ -207,7 +207,7 @@ OPERATORS(reductions) {
         example("torch.arange(5).sum()"),
     });
     declare("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The sum over dimensions; of integers in int64"), out_decides(), linear(),
+        doc("The sum over dimensions; of integers in int64"), node(1), out_decides(), linear(),
         reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { sum_of(call, self, mask_of(dim, self), keepdim, dtype); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, std::optional<IntList> dim, bool keepdim) {
             return expand(restore_dims(grad, mask_of(dim, self_shape), self_shape.dim(), keepdim), self_shape.sizes());
@@ -250,7 +250,7 @@ OPERATORS(reductions) {
         refuses("torch.arange(3).mean()", "RuntimeError: mean\\(\\): could not infer output dtype"),
     });
     declare("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The mean over dimensions"), out_decides(), linear(),
+        doc("The mean over dimensions"), node(1), out_decides(), linear(),
         reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, bool keepdim, DType dtype) { mean_of(call, self, mask_of(dim, self), keepdim, dtype); },
                   value, quotient),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, std::optional<IntList> dim, bool keepdim) {
@@ -277,7 +277,7 @@ OPERATORS(reductions) {
         }),
     });
     declare("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The product over a dimension; of integers in int64"), out_decides(), flags(trait::AutocastFloat),
+        doc("The product over a dimension; of integers in int64"), node(1), out_decides(), flags(trait::AutocastFloat),
         reduction([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim, DType dtype) { product_of(call, self, dim_mask({dim}, self.dim()), keepdim, dtype); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, int64_t dim, bool keepdim) {
             uint64_t mask = dim_mask({dim}, self.dim());
@@ -313,12 +313,12 @@ OPERATORS(reductions) {
         }, value),
     });
     declare("max(Tensor self) -> Tensor", {
-        doc("The greatest element; NaN wins"), out_castable(),
+        doc("The greatest element; NaN wins"), node(1), out_castable(),
         reduction([](KernelCall& call, const Tensor& self) { extreme_of_all(call, self, Combine::Max, "max"); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("min(Tensor self) -> Tensor", {
-        doc("The smallest element; NaN wins"), out_castable(),
+        doc("The smallest element; NaN wins"), node(1), out_castable(),
         reduction([](KernelCall& call, const Tensor& self) { extreme_of_all(call, self, Combine::Min, "min"); }, value),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
@@ -533,11 +533,11 @@ OPERATORS(reductions) {
         composition([](const Tensor& self, const Scalar& p) { return linalg_vector_norm(self, p); }),
     });
     declare("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", {
-        doc("The p-norm over dimensions"),
+        doc("The p-norm over dimensions"), node(1),
         composition([](const Tensor& self, std::optional<Scalar> p, IntList dim, bool keepdim) { return linalg_vector_norm(self, p.value_or(Scalar(2)), dim, keepdim); }),
     });
     declare("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor", {
-        doc("The p-norm over dimensions, computed in a dtype"),
+        doc("The p-norm over dimensions, computed in a dtype"), node(3),
         composition([](const Tensor& self, std::optional<Scalar> p, IntList dim, bool keepdim, DType dtype) { return linalg_vector_norm(self, p.value_or(Scalar(2)), dim, keepdim, dtype); }),
     });
     declare("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", {

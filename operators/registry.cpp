@@ -165,11 +165,12 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
             derivatives[derivative_count++] = {field.text, field.more,
                 reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
             break;
-        case Field::Kind::Flag: op->flags |= field.number; break;
+        case Field::Kind::Flag: op->flags |= field.number | static_cast<uint64_t>(field.small) << 32; break;
         case Field::Kind::Takes: op->no_kernel = static_cast<uint8_t>(kind::All & ~field.number); break;
         case Field::Kind::Promotion: op->promotion = static_cast<Promotion>(field.small); break;
         case Field::Kind::ResultDType: op->result_dtype = static_cast<DType>(field.small); break;
         case Field::Kind::OutDType: out_given = static_cast<OutDType>(field.small); break;
+        case Field::Kind::Node: op->node_number = field.small; break;
         case Field::Kind::Check: op->check = reinterpret_cast<Kernel>(field.function); break;
         case Field::Kind::In: case Field::Kind::Example: case Field::Kind::Refuses: case Field::Kind::Alias: break;
     }
@@ -345,6 +346,37 @@ bool remove_operator(const char* name, const char* overload) {
         return true;
     }
     return false;
+}
+
+/// Whether a parameter of this type (core/registration.h) takes the argument.
+static bool takes(char letter, const Argument& argument) {
+    switch (letter) {
+        case 't': return argument.type == Type::Tensor && !argument.list;
+        case 'l': return argument.type == Type::Tensor && argument.list;
+        case 'I': return argument.type == Type::Int && argument.list;
+        case 's': return argument.type == Type::Scalar && !argument.list;
+        case 'i': return argument.type == Type::Int && !argument.list;
+        case 'd': return argument.type == Type::Float && !argument.list;
+        case 'b': return argument.type == Type::Bool && !argument.list;
+        case 'T': return argument.type == Type::Text && !argument.list;
+        default: return argument.type == Type::DType && !argument.list;
+    }
+}
+
+void add_operator(const char* text, Kernel kernel, const char* letters, Gradient gradient) {
+    const Schema* schema = parse_schema(strdup(text));
+    KINDLING_CHECK(Runtime, !find_operator(schema->name, schema->overload), "Tried to register an operator (%s) with the same name and overload name multiple times.", text);
+    KINDLING_CHECK(Runtime, std::strlen(letters) == schema->arguments.size(), "register_operator: %s has %zu arguments, but the function has %zu parameters", text, schema->arguments.size(), std::strlen(letters));
+    for (size_t i = 0; i < schema->arguments.size(); i++)
+        KINDLING_CHECK(Runtime, takes(letters[i], schema->arguments[i]), "register_operator: parameter %zu of the function is not of the type of %s in %s", i + 1, schema->arguments[i].name, text);
+    auto* op = new Operator;
+    op->schema = schema;
+    op->kernel = op->functional_kernel = kernel;
+    op->composite = gradient == Gradient::OfItsParts;
+    op->body = op->composite ? Body::Composition : Body::Kernel;
+    if (!op->composite) op->flags = gradient == Gradient::None ? trait::NotDifferentiable : trait::NoDerivative;
+    if (!schema->arguments.empty() && schema->arguments[0].mutated) op->form = Form::Inplace;
+    register_operator(op, space::Hidden);
 }
 
 void register_operator(Operator* op, uint32_t spaces) {

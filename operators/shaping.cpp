@@ -123,6 +123,7 @@ TrianglePlaces triangle_places_of(KernelCall& call, int64_t rows, int64_t column
         fail(ErrorKind::NotImplemented, "\"%s_indices\" not implemented for '%s'", upper ? "triu" : "tril", scalar_type_name(dtype));
     KINDLING_CHECK(Runtime, rows >= 0, "row must be non-negative, got%ld", rows);
     KINDLING_CHECK(Runtime, columns >= 0, "col must be non-negative, got%ld", columns);
+    if (!rows || !columns) rows = columns = 0;
     int64_t farthest;                                   // of a diagonal: below, places are added up to that
     KINDLING_CHECK(Runtime, !__builtin_add_overflow(rows, columns, &farthest) && farthest < INT64_MAX - 2, "%s_indices: %ld rows and %ld columns are too many", upper ? "triu" : "tril", rows, columns);
     diagonal = std::clamp<int64_t>(diagonal, -rows - 1, columns + 1);
@@ -149,34 +150,107 @@ constexpr auto triangle_places = [](const TrianglePlaces& t, const Array& result
     }
 };
 
-Tensor rolled_once(const Tensor& self, int64_t shift, int64_t dim) {
-    int64_t size = self.size(dim);
-    if (!self.numel()) return clone(self);
-    int64_t start = ((-shift) % size + size) % size;
-    if (start == 0) return clone(self, MemoryFormat::Contiguous);
-    if (self.is_contiguous() && !self.is_meta() && self.device().type == DeviceType::CPU) {  // both parts of a row while it is in cache
-        Tensor result = make_tensor(self.sizes(), self.dtype(), self.device());
-        const int64_t inner = self.stride(dim) * static_cast<int64_t>(self.element_size()), row = size * inner;
-        const int64_t rows = static_cast<int64_t>(self.element_size()) * self.numel() / row, last = (size - start) * inner;
-        const char* from = static_cast<const char*>(self.data());
-        char* to = static_cast<char*>(result.data());
-        const bool past_cache = passes_cache(rows * row);
-        const auto copy = past_cache ? copy_past_cache : copy_bytes;
-        Unlocked unlocked(rows * row > 1 << 18);
-        const bool backwards = !past_cache && goes_backwards(2 * rows * row);
-        parallel_for(0, rows, 1 + (1 << 18) / row, [&](int64_t first, int64_t stop) {
-            in_direction(backwards, first, stop, 1 + (1 << 16) / row, [&](int64_t begin, int64_t end) {
-                for (int64_t r = begin; r < end; r++) {
-                    copy(to + r * row, from + r * row + start * inner, last);
-                    copy(to + r * row + last, from + r * row, row - last);
-                }
-            });
-            if (past_cache) end_past_cache();
-        });
-        return result;
-    }
-    return cat(std::vector<Tensor>{narrow(self, dim, start, size - start), narrow(self, dim, 0, start)}, dim);
+/// Rows that are rolled by `start` elements from where they are read; which row is read goes round along the dimensions before.
+struct Roll {
+    Sizes sizes, starts;        // of the dimensions up to the last that is rolled, which is the row's; of each, where reading starts
+    int64_t inner;              // elements that move together
+};
+
+Roll rolls_flat(KernelCall& call, const Tensor& self, int64_t shift) {
+    call.reads(self);
+    call.gives(self.sizes(), self.dtype());
+    const int64_t size = std::max<int64_t>(self.numel(), 1);
+    return {{size}, {((-shift) % size + size) % size}, 1};
 }
+
+/// The result lies in rows where one dimension stays as it is, as what PyTorch's loop over the dimensions gives.
+Roll rolls(KernelCall& call, const Tensor& self, IntList shifts, IntList dims) {
+    Roll roll{{}, Sizes(static_cast<size_t>(self.dim()), 0), 1};
+    size_t rank = 0;
+    bool moves = true;
+    for (size_t i = 0; i < dims.size(); i++) {
+        const auto d = static_cast<size_t>(wrap_dim(dims[i], self.dim()));
+        const int64_t size = std::max<int64_t>(self.sizes()[d], 1), start = ((-shifts[i]) % size + size) % size;
+        roll.starts[d] = (roll.starts[d] + start) % size;
+        moves &= start != 0;
+        rank = std::max(rank, d + 1);
+    }
+    int rolled_dims = 0;
+    for (int64_t start : roll.starts) rolled_dims += start != 0;
+    if (rolled_dims > 4) call.reads(self);
+    else call.reads_as_it_lies(self);
+    KernelCall::Result& result = call.gives(self.sizes(), self.dtype()).written_as_it_lies();
+    if (!self.numel()) result.preserves(self);
+    else if (moves) result.like(self);
+    for (size_t d = 0; d < self.sizes().size(); d++)
+        if (d < rank) roll.sizes.push_back(self.sizes()[d]);
+        else roll.inner *= self.sizes()[d];
+    return roll;
+}
+
+/// Copies elements of `sizes` to `to`, with strides in bytes.
+void copy_elements(DType dtype, IntList sizes, char* to, const int64_t* to_strides, char* from, const int64_t* from_strides) {
+    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.input(dtype), dtype)); });
+    LoopOperand operands[2] = {{to, dtype, to_strides}, {from, dtype, from_strides}};
+    LoopKernel kernel;
+    kernel.expression = &expression;
+    kernel.ndim = static_cast<int>(sizes.size());
+    kernel.sizes = sizes.data();
+    kernel.output_count = kernel.input_count = 1;
+    kernel.operands = operands;
+    run(kernel);
+}
+
+/// Of strided tensors: a block for each way of taking one of two parts along what is rolled.
+void roll_blocks(const Roll& roll, const Array& self, const Array& result) {
+    int64_t to_strides[max_dims], from_strides[max_dims];
+    loop_strides(*result.impl(), self.sizes(), to_strides);
+    loop_strides(*self.impl(), self.sizes(), from_strides);
+    std::vector<size_t> moved;
+    for (size_t d = 0; d < roll.starts.size(); d++) if (roll.starts[d]) moved.push_back(d);
+    for (size_t part = 0; part < size_t{1} << moved.size(); part++) {
+        Sizes sizes = self.sizes();
+        char *to = result.data_ptr<char>(), *from = self.data_ptr<char>();
+        for (size_t i = 0; i < moved.size(); i++) {
+            const size_t d = moved[i];
+            const int64_t start = roll.starts[d], left = sizes[d] - start;
+            if (part >> i & 1) to += left * to_strides[d], sizes[d] = start;
+            else from += start * from_strides[d], sizes[d] = left;
+        }
+        copy_elements(self.dtype(), sizes, to, to_strides, from, from_strides);
+    }
+}
+
+constexpr auto rolled = [](const Roll& roll, const Array& self, const Array& result) {
+    const size_t rank = roll.sizes.size();
+    const int64_t item = static_cast<int64_t>(self.element_size()), all = item * self.numel();
+    const char* from = self.data_ptr<char>();
+    char* to = result.data_ptr<char>();
+    if (!self.is_contiguous() || !result.is_contiguous()) return roll_blocks(roll, self, result);
+    if (!rank) return static_cast<void>(std::memcpy(to, from, static_cast<size_t>(all)));
+    const int64_t inner = roll.inner * item, row = roll.sizes[rank - 1] * inner, rows = all / row, start = roll.starts[rank - 1] * inner;
+    const bool past_cache = passes_cache(all);
+    const auto copy = past_cache ? copy_past_cache : copy_bytes;
+    const bool backwards = !past_cache && goes_backwards(2 * all);
+    bool moves_rows = false;
+    for (size_t d = 0; d + 1 < rank; d++) moves_rows |= roll.starts[d] != 0;
+    auto source_of = [&](int64_t r) {
+        if (!moves_rows) return r;
+        int64_t place = 0, step = 1;
+        for (size_t d = rank - 1; d-- > 0; r /= roll.sizes[d], step *= roll.sizes[d]) place += (r + roll.starts[d]) % roll.sizes[d] * step;
+        return place;
+    };
+    parallel_for(0, rows, 1 + (1 << 18) / row, [&](int64_t first, int64_t stop) {
+        in_direction(backwards, first, stop, 1 + (1 << 16) / row, [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; r++) {                     // both parts of a row while it is in cache
+                const char* source = from + source_of(r) * row;
+                copy(to + r * row, source + start, row - start);
+                if (start) copy(to + (r + 1) * row - start, source, start);
+            }
+        });
+        if (past_cache) end_past_cache();
+    });
+};
 
 /// Reads with negative strides: only the loop sees them.
 constexpr auto flipped = [](uint64_t mask, const Array& self, const Array& result) {
@@ -190,16 +264,7 @@ constexpr auto flipped = [](uint64_t mask, const Array& self, const Array& resul
             from += (self.size(d) - 1) * strides[ndim + d];
             strides[ndim + d] = -strides[ndim + d];
         }
-    const DType dtype = self.dtype();
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.input(dtype), dtype)); });
-    LoopOperand operands[2] = {{result.data(), dtype, strides}, {from, dtype, strides + ndim}};
-    LoopKernel kernel;
-    kernel.expression = &expression;
-    kernel.ndim = ndim;
-    kernel.sizes = self.sizes().data();
-    kernel.output_count = kernel.input_count = 1;
-    kernel.operands = operands;
-    run(kernel);
+    copy_elements(self.dtype(), self.sizes(), result.data_ptr<char>(), strides, from, strides + ndim);
 };
 
 }  // namespace
@@ -427,16 +492,13 @@ OPERATORS(shaping) {
     });
     declare("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", {
         doc("Elements shifted along dimensions; what falls out comes in again"), linear(), takes_float8(), no_out(),
-        kernel([](const Tensor& self, IntList shifts, IntList dims) {
+        kernel([](KernelCall& call, const Tensor& self, IntList shifts, IntList dims) {
             KINDLING_CHECK(Runtime, !shifts.empty(), "`shifts` required");
-            if (dims.empty() && shifts.size() == 1) return reshape(rolled_once(reshape(contiguous(self), {-1}), shifts[0], 0), self.sizes());
+            if (dims.empty() && shifts.size() == 1) return rolls_flat(call, self, shifts[0]);
             KINDLING_CHECK(Runtime, shifts.size() == dims.size(), "shifts and dimensions must align. shifts: %zu, dims:%zu", shifts.size(), dims.size());
             KINDLING_CHECK(Index, dims.empty() || self.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dims[0]);
-            if (self.dim() == 0) return clone(self);
-            Tensor result = self;
-            for (size_t i = 0; i < dims.size(); i++) result = rolled_once(result, shifts[i], wrap_dim(dims[i], self.dim()));
-            return result;
-        }),
+            return rolls(call, self, shifts, dims);
+        }, rolled),
         derivative("self", GIVEN(Tensor grad, IntList shifts, IntList dims) {
             Sizes back;
             for (int64_t shift : shifts) back.push_back(-shift);
@@ -508,7 +570,7 @@ OPERATORS(shaping) {
     });
     declare("trace(Tensor self) -> Tensor", {
         doc("The sum of a matrix's diagonal"), linear(), takes(kind::All & ~(kind::Bool | kind::Unsigned)), flags(trait::AutocastFloat),
-        kernel([](const Tensor& self) {
+        composition([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "trace: expected a matrix, but got tensor with dim %ld", self.dim());
             return sum(diagonal(self));
         }),

@@ -53,7 +53,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     Sizes batch = broadcast_sizes(batch_of(self), batch_of(B));
     bool has_rank = method != "gels", has_values = method == "gelsd" || method == "gelss", has_residuals = m > n && method != "gelsy";
     DType dtype = self.dtype();
-    KINDLING_CHECK(Runtime, method != "gelsd" || all_finite(Array(resolve_lazy_bits(contiguous(self)).impl())), "torch.linalg.lstsq: Argument 4 has illegal value: the matrices have infs or NaNs");
+    // As PyTorch's library has it, but for infinities with gelss: its iteration may have no end there.
+    KINDLING_CHECK(Runtime, has_values ? all_finite(Array(resolve_lazy_bits(contiguous(self)).impl())) : !true_for_any(isnan(self)), "torch.linalg.lstsq: Argument %d has illegal value: the matrices have infs or NaNs", has_rank ? 4 : 5);
+    KINDLING_CHECK(Runtime, !true_for_any(isnan(b)), "torch.linalg.lstsq: Argument %d has illegal value: the right sides have NaNs", has_rank ? 6 : 7);
     // LAPACK's answer takes the place of b, which therefore has room for max(m, n) rows.
     Tensor A = by_columns(self, batch, dtype), X = empty_by_columns(batch, std::max(m, n), width, dtype);
     if (X.numel()) X.zero_();

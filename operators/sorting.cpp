@@ -189,7 +189,7 @@ OPERATORS(sorting) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1) { return back_to_places(grad, self_sizes, dim, result1, true); }),
     });
     declare("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", {
-        doc("sort, equals in the order they came"),
+        doc("sort, equals in the order they came"), node(1),
         kernel([](KernelCall& call, const Tensor& self, std::optional<bool>, int64_t dim, bool descending) { return sorted(call, self, dim, descending); }, sort_rows),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1) { return back_to_places(grad, self_sizes, dim, result1, true); }),
     });
@@ -240,7 +240,7 @@ OPERATORS(sorting) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
-        doc("The lower median along a dimension, and where it is"),
+        doc("The lower median along a dimension, and where it is"), node(1),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) { return median_along(call, self, "median", dim, keepdim, false); }, median_rows),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });
@@ -251,7 +251,7 @@ OPERATORS(sorting) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return to_equals(grad, self, result); }),
     });
     declare("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", {
-        doc("The lower median of what is not NaN along a dimension"),
+        doc("The lower median of what is not NaN along a dimension"), node(1),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, bool keepdim) { return median_along(call, self, "nanmedian", dim, keepdim, true); }, median_rows),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor result1, bool keepdim) { return back_to_places(grad, self_sizes, dim, result1, keepdim); }),
     });

@@ -60,6 +60,7 @@ constexpr auto hermitian_spectrum = [](const Spectrum& how, const Array& A, cons
 
 Tensor eigh_gradient(const Tensor& gL, const Tensor& gV, const Tensor& L, const Tensor& V) {
     if (!gL.defined() && !gV.defined()) return Tensor();
+    KINDLING_CHECK(Runtime, V.dim() >= 2, "linalg.eigh: with compute_v=False there are no eigenvectors, which the gradient is made of");
     if (!gV.defined()) return matmul(V, mul(column(gL), H(V)));
     Tensor turn = matmul(H(V), gV);
     if (V.is_complex())
@@ -269,7 +270,8 @@ OPERATORS(spectral) {
         doc("A = U diag(S) Vh, singular values in falling order"), raises_by_value(), has_out(), in(space::Torch),
         kernel([](KernelCall& call, const Tensor& A, bool full_matrices, bool compute_uv, std::optional<Text> driver) { return svd_of(call, A, full_matrices, compute_uv, driver); }, find_svd),
         derivative("A", GIVEN(TensorList grads, bool full_matrices, bool compute_uv, Tensor result0, Tensor result1, Tensor result2) {
-            KINDLING_CHECK(Runtime, compute_uv, "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, and hence we cannot compute backward. Please use torch.svd(compute_uv=True)");
+            if (!compute_uv)   // where all rows are asked for, PyTorch looks for them before it looks at anything else
+                fail(full_matrices ? ErrorKind::Index : ErrorKind::Runtime, "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, and hence we cannot compute backward. Please use torch.svd(compute_uv=True)");
             int64_t k = result1.size(-1);
             Tensor gU = grads[0], gVh = grads[2], U = narrow(result0, -1, 0, k), Vh = narrow(result2, -2, 0, k);
             if (full_matrices && gU.defined()) gU = narrow(gU, -1, 0, k);
@@ -290,7 +292,7 @@ OPERATORS(spectral) {
         composition([](const Tensor& self, bool some, bool compute_uv) {
             KINDLING_CHECK(Runtime, self.dim() >= 2, "linalg.svd: input should have at least 2 dimensions, but has %ld dimensions instead", self.dim());
             if (!compute_uv) {
-                Tensor S = std::get<1>(_linalg_svd(self, false, false));
+                Tensor S = linalg_svdvals(self);
                 IntList batch = batch_of(self);
                 return std::make_tuple(zeros(with(batch, {self.size(-2), self.size(-2)}), self.dtype()), S, zeros(with(batch, {self.size(-1), self.size(-1)}), self.dtype()));
             }

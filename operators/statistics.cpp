@@ -124,7 +124,8 @@ Tensor counted(const Tensor& self, TensorList edges, const Tensor& weight, bool 
     Tensor w = ones({points.size(0)}, self.dtype());
     if (weight.defined()) {
         KINDLING_CHECK(Runtime, weight.dtype() == self.dtype(), "%s: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input(%s), and weight(%s)", name, kindling::name(self.dtype()), kindling::name(weight.dtype()));
-        KINDLING_CHECK(Runtime, weight.sizes() == IntList(self.sizes().data(), self.sizes().size() - 1), "%s: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got input with shape %s and weight with shape %s", name, str(self.sizes()).c_str(), str(weight.sizes()).c_str());
+        const Sizes given = weight.dim() ? Sizes(weight.sizes()) : Sizes{1};   // a number is a weight of one point
+        KINDLING_CHECK(Runtime, IntList(given) == IntList(self.sizes().data(), self.sizes().size() - 1), "%s: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got input with shape %s and weight with shape %s", name, str(self.sizes()).c_str(), str(weight.sizes()).c_str());
         w = reshape(weight, {-1});
     }
     if (!dims) return density ? full({}, Scalar(__builtin_nan("")), self.dtype()) : zeros({}, self.dtype());
@@ -393,8 +394,14 @@ OPERATORS(statistics) {
         composition([](const Tensor& self, const Tensor& mask, TensorList indices, const Scalar& fill) {
             check_indices(indices);
             std::vector<Tensor> safe = indices.vec();
+            Sizes sizes = self.sizes();
             for (size_t i = 0; i < safe.size(); i++)
-                if (safe[i].defined()) safe[i] = clamp(safe[i], Scalar(-self.size(static_cast<int64_t>(i))), Scalar(self.size(static_cast<int64_t>(i)) - 1));
+                if (safe[i].defined()) {
+                    int64_t& size = sizes[static_cast<size_t>(wrap_dim(static_cast<int64_t>(i), self.dim()))];
+                    if (!self.numel()) size = std::max<int64_t>(size, 1);
+                    safe[i] = clamp(safe[i], Scalar(-size), Scalar(size - 1));
+                }
+            if (!self.numel()) return full_like(kindling::index(zeros(sizes, self.dtype(), std::nullopt, self.device()), safe), fill);   // nothing is read
             return masked_fill(kindling::index(self, safe), logical_not(mask), fill);
         }),
     });

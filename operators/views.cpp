@@ -444,7 +444,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", {
-        doc("Without dimension dim, if its size is 1"), has_inplace(),
+        doc("Without dimension dim, if its size is 1"), node(1), has_inplace(),
         view([](const Tensor& self, int64_t dim) {
             dim = wrap_dim(dim, self.dim());
             Sizes sizes = self.sizes(), strides = self.strides();
@@ -457,7 +457,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", {
-        doc("Without those of the given dimensions whose size is 1"), has_inplace(),
+        doc("Without those of the given dimensions whose size is 1"), node(2), has_inplace(),
         view([](const Tensor& self, IntList dim) {
             uint64_t mask = dim_mask(dim, self.dim(), false);
             Sizes sizes, strides;

@@ -288,9 +288,12 @@ void set_num_threads(int count) {
 bool in_parallel_region() { return inside; }
 
 void (*handle_signals)() = nullptr;
+static constinit thread_local int deaf = 0;
+Deaf::Deaf() { deaf++; }
+Deaf::~Deaf() { deaf--; }
 void hear_signals() {
     static constinit std::atomic<int64_t> heard{0};
-    if (!handle_signals) return;
+    if (!handle_signals || deaf) return;
     if (inside && pool.job.failed.load(std::memory_order_relaxed)) fail(ErrorKind::Runtime, "a part of a parallel loop failed");   // its other parts end early
     const int64_t now = milliseconds(CLOCK_MONOTONIC_COARSE);
     if (now - heard.load(std::memory_order_relaxed) < 100 || syscall(SYS_gettid) != getpid()) return;

@@ -38,6 +38,13 @@ constexpr int ranges_each = 4;
 /// Called between the pieces of long work, by run-away loops and by parallel loops themselves: in the program's first thread, every
 /// tenth of a second, it lets the host program handle the signals that have come (Python's Ctrl-C), which may throw.
 void hear_signals();
+/// While in scope this thread does not: Python code must not run where a lock is held.
+class Deaf {
+public:
+    Deaf();
+    ~Deaf();
+    Deaf(const Deaf&) = delete;
+};
 extern void (*handle_signals)();   // the host program's
 
 namespace detail {

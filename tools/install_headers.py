@@ -1,4 +1,4 @@
-"""Copies the headers that kindling/kindling.h needs, so that one include folder serves a program.
+"""Copies the headers that those of include/kindling need, so that one include folder serves a program.
 
     python tools/install_headers.py OUTPUT GENERATED
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def main(output, generated):
     places = {"core": ROOT / "core", "generated": Path(generated)}
     shutil.rmtree(output, ignore_errors=True)
-    done, waiting = set(), [("kindling.h", ROOT / "include" / "kindling" / "kindling.h")]
+    done, waiting = set(), [(path.name, path) for path in sorted((ROOT / "include" / "kindling").glob("*.h"))]
     while waiting:
         name, path = waiting.pop()
         if name in done:
@@ -28,6 +28,8 @@ def main(output, generated):
         target.parent.mkdir(parents=True, exist_ok=True)
         if name in ("detail/generated/functions.h", "detail/generated/out_functions.h"):  # names with an underscore are parts of other functions
             text = re.sub(r"^[^\n(]* _\w+\([^\n]*\n", "", text, flags=re.M)
+        if name.startswith("detail/"):  # what they say is in the repository, too; the first line stays
+            text = re.sub(r"(?<=\n) *//[^\n]*\n", "", text)
         target.write_text(re.sub(r'^#include "(core|generated)/', r'#include "kindling/detail/\1/', text, flags=re.M))
 
 

@@ -41,12 +41,12 @@ STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 SMALL = 2000  # bytes of source that are compiled in less time than an entry of the archive is worth
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
-# whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, nested, masked and quantised tensors, optimisers and distributions that few programs name)
+# whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, worlds of one process, optimisers and distributions that few programs name)
 # is compiled when it is used, in 5 to 20 ms a module.
 SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard",
           "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
           "optim/swa_utils.py", "distributions/kl.py", "nn/_functional/scaled.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py",
-          "testing", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized.py", "_quantized_ops.py",
+          "testing", "distributed/checkpoint", "distributed/fsdp", "distributed/tensor", "distributed/algorithms", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized.py", "_quantized_ops.py",
           "fx/passes", "fx/experimental", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom.py",
           "_sobol_numbers.py", "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py",
           "func/_rearrange.py", "nn/attention/flex_attention.py", "_lobpcg.py", "distributions/wishart.py", "optim/_adafactor.py",
@@ -56,7 +56,9 @@ SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor
           "distributions/constraint_registry.py", "distributions/lkj_cholesky.py", "distributions/lowrank_multivariate_normal.py",
           "distributions/mixture_same_family.py", "distributions/relaxed_bernoulli.py", "distributions/relaxed_categorical.py",
           "distributions/von_mises.py", "distributions/transformed_distribution.py", "distributions/negative_binomial.py",
-          "distributions/kumaraswamy.py", "func/_functorch.py", "fx/interpreter.py", "signal", "_lowrank.py", "_images.py"}
+          "distributions/kumaraswamy.py", "func/_functorch.py", "func/_eager.py", "fx/interpreter.py", "signal", "_lowrank.py", "_images.py", "nn/modules/adaptive.py",
+          "optim/adagrad.py", "masked/__init__.py", "distributions/continuous_bernoulli.py", "distributions/multivariate_normal.py", "distributed/device_mesh.py", "fx/traceback.py",
+          "utils/data/_multiprocess.py", "utils/data/_utils/channel.py", "utils/data/_utils/worker.py"}
 
 UNCHECKED_HASH = (1).to_bytes(4, "little") + bytes(8)  # the source in the archive is never newer
 DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same sources

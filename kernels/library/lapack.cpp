@@ -368,7 +368,9 @@ int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
                     std::max<int64_t>(26 * 26, small * (1 + nrhs) + 2 * nrhs);
     Scratch<char> real_work(is_complex(dtype) ? reals * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     return by_real(dtype, [&](auto type) {
-        auto condition = static_cast<decltype(type)>(rcond);
+        // With NaN it keeps every value, but says of zeros on stderr that it can't divide by them: keeps all but those.
+        using R = decltype(type);
+        auto condition = std::isnan(rcond) ? std::numeric_limits<R>::denorm_min() : static_cast<R>(rcond);
         with_work(dtype, 0, [&](void* work, int size) {
             if (is_complex(dtype))
                 call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,

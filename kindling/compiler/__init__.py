@@ -1,4 +1,4 @@
-"""``torch.compiler``: the settings around ``torch.compile``, which runs eagerly until compilation exists."""
+"""``torch.compiler``: the settings around ``torch.compile``, which traces nothing and makes no code of Python."""
 
 from kindling import _eagerly
 from kindling._compile import BACKENDS
@@ -11,6 +11,13 @@ def compile(*arguments, **keywords):
     from kindling._compile import compile
 
     return compile(*arguments, **keywords)
+
+
+def explain(function):
+    """See :func:`kindling._deferred.explain`: what a call records, and what becomes of it."""
+    from kindling._deferred import explain
+
+    return explain(function)
 
 
 def is_compiling():
@@ -73,7 +80,7 @@ def load_cache_artifacts(serialized_artifacts):
 
 
 class set_stance:
-    """Context (and function) that says how compiled code is to behave; everything runs eagerly anyway."""
+    """Context (and function) that says how compiled code is to behave; there is none."""
 
     def __init__(self, stance="default", **options):
         if stance not in ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile",

@@ -1,10 +1,9 @@
-"""``torch.compile``, ``torch.compiler`` and ``torch.jit``: checked as PyTorch does, run eagerly, refused where not there."""
+"""``torch.compile``, ``torch.compiler`` and ``torch.jit``: checked as PyTorch does, refused where not there."""
 
 import importlib
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -135,7 +134,7 @@ def test_compile_refuses_what_torch_refuses(arguments):
     assert found[0] == found[1]
 
 
-def test_compile_runs_eagerly_and_says_so(tmp_path):
+def test_compile_says_nothing(tmp_path):
     import subprocess
     import sys
 
@@ -150,7 +149,7 @@ def test_compile_runs_eagerly_and_says_so(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"kindling: torch\.compile: .* eagerly\n", done.stderr)
+    assert not done.stderr and not done.stdout
 
 
 def test_compiled_module(tmp_path):

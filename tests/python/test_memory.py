@@ -75,3 +75,30 @@ def test_the_summary_and_wrong_limits():
     for wrong in (-1, 1.5, "1", True):
         with pytest.raises(ValueError, match="expects a number of bytes"):
             torch.set_memory_limit(wrong)
+
+
+def gone(*sizes):
+    tensor = torch.ones(*sizes)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+@pytest.mark.parametrize("call", [
+    lambda t: t.fill_(2), lambda t: t.zero_(), lambda t: t.copy_(torch.ones(3, 3)), lambda t: torch.ones(3, 3).copy_(t), lambda t: t.clone(),
+    lambda t: t.double(), lambda t: t.masked_fill(torch.ones(3, 3) > 0, 1), lambda t: torch.softmax(t, 0), lambda t: torch.sort(t),
+    lambda t: torch.mm(t, torch.ones(3, 3)), lambda t: torch.mm(torch.ones(3, 3), torch.ones(3, 3), out=t), lambda t: torch.inverse(t),
+    lambda t: t.roll(1), lambda t: t.normal_(), lambda t: t.masked_scatter_(torch.ones(3, 3) > 0, torch.ones(9))])  # fmt: skip
+def test_kernels_with_a_result_rule_refuse_tensors_whose_memory_is_gone(call):
+    with pytest.raises(RuntimeError, match="its data is not allocated"):
+        call(gone(3, 3))
+
+
+@pytest.mark.parametrize("call", [
+    lambda lib, t: t.fill_(t[2]), lambda lib, t: t.fill_(t.view(lib.int32)[2]),
+    lambda lib, t: t.masked_fill_(t > 2, t[4]), lambda lib, t: t.copy_(t),
+    lambda lib, t: t.view(2, 3).masked_fill_(t[:3] > 1, 7.0)])  # fmt: skip
+def test_what_a_loop_writes_is_not_read_as_written(call):
+    import torch as real
+
+    ours, theirs = torch.arange(6.0), real.arange(6.0)
+    assert call(torch, ours).tolist() == call(real, theirs).tolist() and ours.tolist() == theirs.tolist()

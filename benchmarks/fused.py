@@ -1,0 +1,68 @@
+"""Compiled functions and training steps: kindling eager, kindling compiled, and what PyTorch takes eagerly and compiled.
+
+    python benchmarks/fused.py [--threads 1] [--compile] [NAME ...]    # --compile: torch.compile too, which needs a C++ compiler
+
+Microseconds, the fastest of the calls in two seconds, each in turns with the others. `ratio` is kindling eager over compiled.
+"""
+import argparse
+import time
+
+CASES = {
+    "chain6": ("((x + y) * z - x).relu() * 0.5 + y", "x y z", [(1 << 20,)] * 3),
+    "gelu_tanh": ("0.5 * x * (1 + torch.tanh(0.7978845608 * (x + 0.044715 * x * x * x))) + y", "x y", [(1 << 20,)] * 2),
+    "lstm_cell": ("torch.sigmoid(o) * torch.tanh(torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g))", "i f g o c", [(64, 512)] * 5),
+    "rms_norm": ("x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * w", "x w", [(512, 1024), (1024,)]),
+    "softmax_mask": ("torch.softmax(x * 0.125 + m, -1)", "x m", [(8, 256, 256), (256, 256)]),
+    "layer_norm_residual": ("torch.nn.functional.layer_norm(x + y, (1024,), w, b)", "x y w b", [(512, 1024), (512, 1024), (1024,), (1024,)]),
+    "distance": ("(x[:, None] - y).pow(2).sum(-1).sqrt()", "x y", [(256, 10), (256, 10)]),
+    "tiny": ("((x + y) * x - y).relu() * 0.5 + y", "x y", [(16,)] * 2),
+    "chain1": ("x * 1.01", "x", [(1 << 22,)]),
+    "chain10": ("x" + " * 1.01 + 0.1" * 5, "x", [(1 << 22,)]),
+    "chain50": ("x" + " * 1.01 + 0.1" * 25, "x", [(1 << 22,)]),
+}
+
+
+def runs(torch, name, compiled):
+    expression, names, shapes = CASES[name]
+    torch.manual_seed(0)
+    arguments = [torch.randn(*shape) for shape in shapes]
+    function = eval(f"lambda {', '.join(names.split())}: {expression}", {"torch": torch})
+    if compiled:
+        function = torch.compile(function)
+    function(*arguments)
+    return lambda: function(*arguments)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--compile", action="store_true")
+    options = parser.parse_args()
+    import kindling
+    import torch
+
+    kindling.set_num_threads(options.threads)
+    torch.set_num_threads(options.threads)
+    print(f"{'':20}{'eager':>10}{'compiled':>10}{'ratio':>7}{'torch':>10}{'compiled':>10}{'first':>12}")
+    for name in options.names or CASES:
+        kinds = [runs(kindling, name, False), runs(kindling, name, True), runs(torch, name, False)]
+        first = ""
+        if options.compile:
+            begin = time.perf_counter()
+            kinds.append(runs(torch, name, True))
+            first = f"{time.perf_counter() - begin:.1f} s"
+        best = [1e9] * len(kinds)
+        end = time.perf_counter() + 2 * len(kinds)
+        while time.perf_counter() < end:
+            for i, run in enumerate(kinds):
+                for _ in range(10):
+                    begin = time.perf_counter()
+                    run()
+                    best[i] = min(best[i], time.perf_counter() - begin)
+        eager, compiled, *theirs = (1e6 * each for each in best)
+        print(f"{name:20}{eager:10.1f}{compiled:10.1f}{eager / compiled:7.2f}" + "".join(f"{each:10.1f}" for each in theirs) + f"{first:>12}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

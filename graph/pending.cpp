@@ -1,0 +1,380 @@
+// graph/pending.cpp: recording, and running what was recorded.
+#include "graph/pending.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "core/dispatch.h"
+#include "core/error.h"
+#include "graph/plan.h"
+#include "runtime/threads.h"
+
+namespace kindling {
+namespace {
+
+constinit std::mutex pool_lock, allocation_lock;
+/// Queues without a thread, and all that were ever made: a queue is never freed, so the list is read without a lock.
+constinit std::vector<Pending*>* idle = nullptr;
+struct Listed { Pending* queue; Listed* next; };
+constinit std::atomic<Listed*> all_queues{nullptr};
+constinit std::atomic<int64_t> recorded_count{0}, ran_count{0}, plan_count{0}, flush_count{0};
+constexpr size_t most_plans = 512, loop_words = 6;   // words: in front of the sizes of a loop
+
+uint64_t hash_numbers(const std::vector<int64_t>& numbers) {
+    uint64_t lanes[4] = {1, 2, 3, 4};             // side by side: one alone would wait for its multiplications
+    for (size_t i = 0; i < numbers.size(); i++) {
+        uint64_t& lane = lanes[i % 4];
+        lane = (lane ^ static_cast<uint64_t>(numbers[i])) * 0xff51afd7ed558ccdu;
+        lane ^= lane >> 32;
+    }
+    uint64_t hash = numbers.size();
+    for (uint64_t lane : lanes) hash = (hash ^ lane) * 0x9e3779b97f4a7c15u;
+    return hash;
+}
+
+/// Anybody may write there without a call of ours.
+bool is_visible(const Storage& storage) { return storage.deleter || storage.shared || storage.exported.load(std::memory_order_relaxed); }
+
+}  // namespace
+
+GraphCounts graph_counts() { return {recorded_count, ran_count, plan_count, flush_count}; }
+
+/// Holds a queue's lock. Who waits for it lets go of the interpreter's: the one that runs the queue may need that.
+class Pending::Guard {
+public:
+    explicit Guard(Pending& queue) : queue_(queue) { lock(); }
+    ~Guard() { unlock(); }
+    Guard(const Guard&) = delete;
+    void lock() {
+        if (!queue_.lock_.try_lock()) {
+            Unlocked unlocked(true);
+            queue_.lock_.lock();
+        }
+        held_ = true;
+    }
+    void unlock() {
+        if (!held_) return;
+        held_ = false;
+        std::vector<Storage*> dropped;
+        dropped.swap(queue_.dropped_);
+        queue_.lock_.unlock();
+        for (Storage* storage : dropped) release(storage);   // may run code of the program: after the lock
+    }
+
+private:
+    Pending& queue_;
+    bool held_ = false;
+};
+
+// ---- slots
+
+int64_t Pending::find(const Storage* storage) const {
+    const uint32_t slot = storage->slot.load(std::memory_order_relaxed);
+    if (slot < slots_.size() && slots_[slot].storage == storage) return slot;
+    if (!(storage->state.load(std::memory_order_relaxed) & Storage::most_readers)) return -1;   // no queue has it
+    for (size_t i = 0; i < slots_.size(); i++)                                                   // another has, or several have
+        if (slots_[i].storage == storage) return static_cast<int64_t>(i);
+    return -1;
+}
+
+int64_t Pending::slot_of(Storage* storage, bool written) {
+    int64_t slot = find(storage);
+    if (slot < 0) {
+        slot = static_cast<int64_t>(slots_.size());
+        slots_.push_back({storage, written});
+        storage->slot.store(static_cast<uint32_t>(slot), std::memory_order_relaxed);
+        const uint32_t more = written ? 1 + Storage::Written : 1;
+        const uint32_t state = storage->state.load(std::memory_order_relaxed);
+        if (written && state & Storage::Unallocated && storage->use_count() == 1) {   // made for this loop: nobody else can see it
+            storage->retain_alone();
+            storage->state.store(state + more, std::memory_order_relaxed);
+        } else {
+            storage->retain();
+            storage->state.fetch_add(more, std::memory_order_relaxed);
+        }
+    } else if (Slot& mine = slots_[static_cast<size_t>(slot)]; written && !mine.written) {
+        mine.written = true;
+        storage->state.fetch_or(Storage::Written, std::memory_order_relaxed);
+    } else {
+        return slot;
+    }
+    if (written && storage->state.load(std::memory_order_relaxed) & Storage::Unallocated) bytes_ += static_cast<int64_t>(storage->bytes);
+    return slot;
+}
+
+bool Pending::touches(const Storage* storage) {
+    Guard guard(*this);
+    return find(storage) >= 0;
+}
+
+void Pending::drop() {
+    for (Slot& slot : slots_) {
+        if (!slot.storage) continue;
+        // What nobody else holds goes with its last reference.
+        if (slot.storage->use_count() > 1) slot.storage->state.fetch_sub(slot.written ? 1 + Storage::Written : 1, std::memory_order_release);
+        dropped_.push_back(slot.storage);
+    }
+    slots_.clear();
+    recorded_.numbers.clear();
+    recorded_.loops.clear();
+    recorded_.scalars.clear();
+    bytes_ = 0;
+}
+
+// ---- recording
+
+void Pending::record(const LoopKernel& kernel, const Place* places) {
+    const int count = kernel.output_count + kernel.input_count;
+    Guard guard(*this);
+    for (int i = 0; i < count; i++) {                     // another thread's queue has it
+        Storage* storage = places[i].storage;
+        const uint32_t state = storage->state.load(std::memory_order_acquire) & ~Storage::Unallocated;
+        if (!state) continue;
+        const int64_t slot = find(storage);
+        const bool elsewhere = (state & Storage::most_readers) > (slot >= 0), written = state & Storage::Written && !(slot >= 0 && slots_[static_cast<size_t>(slot)].written);
+        if (!written && !(elsewhere && i < kernel.output_count)) continue;
+        guard.unlock();
+        settle(storage, i < kernel.output_count);
+        guard.lock();
+        i = -1;
+    }
+    RecordedLoop loop;
+    loop.expression = kernel.expression;
+    loop.finish = kernel.finish;
+    loop.ndim = kernel.ndim;
+    loop.output_count = kernel.output_count;
+    loop.input_count = kernel.input_count;
+    loop.reduced = kernel.reduced;
+    loop.row = kernel.row;
+    uint64_t combines = 0;
+    for (int i = 0; kernel.combines && i < static_cast<int>(kernel.expression->outputs.size()); i++) {
+        loop.combines[i] = kernel.combines[i];
+        combines = combines << 8 | (static_cast<uint64_t>(kernel.combines[i]) + 1);
+    }
+    std::vector<int64_t>& numbers = recorded_.numbers;
+    const size_t numbers_before = numbers.size(), scalars_before = recorded_.scalars.size();
+    const size_t n = static_cast<size_t>(kernel.ndim);
+    bool at_once = false;
+    try {
+        numbers.resize(numbers_before + loop_words + n + static_cast<size_t>(count) * (3 + n));
+        int64_t* at = numbers.data() + numbers_before;
+        *at++ = reinterpret_cast<intptr_t>(kernel.expression);
+        *at++ = reinterpret_cast<intptr_t>(kernel.finish);
+        *at++ = kernel.ndim | kernel.output_count << 8 | kernel.input_count << 16 | (kernel.combines != nullptr) << 24;
+        *at++ = static_cast<int64_t>(kernel.reduced);
+        *at++ = static_cast<int64_t>(kernel.row);
+        *at++ = static_cast<int64_t>(combines);
+        loop.sizes = static_cast<uint32_t>(at - numbers.data());
+        std::memcpy(at, kernel.sizes, n * sizeof(int64_t));
+        at += n;
+        loop.operands = static_cast<uint32_t>(at - numbers.data());
+        for (int i = 0; i < count; i++) {
+            const Place& place = places[i];
+            at_once |= is_visible(*place.storage);
+            *at++ = slot_of(place.storage, i < kernel.output_count);
+            *at++ = static_cast<int64_t>(place.type);
+            *at++ = place.offset;
+            std::memcpy(at, place.strides, n * sizeof(int64_t));
+            at += n;
+        }
+        loop.scalars = static_cast<uint32_t>(scalars_before);
+        int scalar_count = kernel.expression->scalar_count;
+        if (kernel.finish) scalar_count = std::max(scalar_count, kernel.finish->scalar_count);
+        if (scalar_count) recorded_.scalars.insert(recorded_.scalars.end(), kernel.scalars, kernel.scalars + scalar_count);
+        recorded_.loops.push_back(loop);
+    } catch (...) {
+        numbers.resize(numbers_before);
+        recorded_.scalars.resize(scalars_before);
+        throw;
+    }
+    if (at_once || recorded_.loops.size() >= most_loops || bytes_ >= most_bytes) run_locked();
+}
+
+// ---- explaining
+
+static constinit thread_local std::vector<ExplainedRun>* explained __attribute__((tls_model("initial-exec"))) = nullptr;
+std::string (*place_in_program)() = nullptr;
+
+void begin_explaining() {
+    delete explained;
+    explained = new std::vector<ExplainedRun>;
+}
+
+std::vector<ExplainedRun> end_explaining() {
+    std::unique_ptr<std::vector<ExplainedRun>> list(std::exchange(explained, nullptr));
+    return list ? std::move(*list) : std::vector<ExplainedRun>();
+}
+
+// ---- running
+
+void Pending::run(bool at_end) {
+    Guard guard(*this);
+    run_locked(at_end);
+}
+
+void Pending::run_locked(bool at_end) {
+    if (recorded_.loops.empty()) return;
+    flush_count.fetch_add(1, std::memory_order_relaxed);
+    recorded_count.fetch_add(static_cast<int64_t>(recorded_.loops.size()), std::memory_order_relaxed);
+    recorded_.wanted.resize(slots_.size());
+    std::vector<int64_t>& key = recorded_.numbers;
+    const size_t length = key.size();
+    for (size_t i = 0; i < slots_.size(); i++) {
+        recorded_.wanted[i] = slots_[i].storage->owners() > 0;
+        if (i % 62 == 0) key.push_back(0);
+        key.back() = key.back() << 1 | recorded_.wanted[i];
+    }
+    const uint64_t hash = hash_numbers(key);
+    const Plan* plan = nullptr;
+    for (auto& each : plans_)
+        if (each->hash == hash && each->key == key) { plan = each.get(); break; }
+    if (!plan) {
+        std::vector<int64_t> whole = key;
+        key.resize(length);
+        auto fresh = make_plan(recorded_);
+        trace_graph(recorded_, *fresh);
+        fresh->hash = hash;
+        fresh->key = std::move(whole);
+        plan_count.fetch_add(1, std::memory_order_relaxed);
+        if (plans_.size() >= most_plans) plans_.clear();
+        plans_.push_back(std::move(fresh));
+        plan = plans_.back().get();
+    }
+    key.resize(length);
+    if (!explained) [[likely]] {
+        execute(*plan);
+        return drop();
+    }
+    ExplainedRun run{recorded_.loops.size(), plan->steps.size(), bytes_of(recorded_), bytes_of(*plan), 0, {}, recorded_.to_string(), plan->to_string()};
+    if (!at_end && place_in_program) run.where = place_in_program();
+    timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    execute(*plan);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    run.seconds = static_cast<double>(end.tv_sec - begin.tv_sec) + static_cast<double>(end.tv_nsec - begin.tv_nsec) * 1e-9;
+    explained->push_back(std::move(run));
+    drop();
+}
+
+void Pending::execute(const Plan& plan) {
+    Deaf deaf;                            // a handler of signals is Python code, which may need what is just being run
+    std::vector<LoopOperand> operands;
+    std::vector<Immediate> scalars;
+    for (size_t which = 0; which < plan.steps.size(); which++) {
+        const PlannedLoop& step = plan.steps[which];
+        bool in_place = false;
+        try {
+            operands.clear();
+            scalars.clear();
+            for (size_t i = 0; i < step.operands.size(); i++) {
+                const PlannedOperand& operand = step.operands[i];
+                Storage& storage = *slots_[static_cast<size_t>(operand.slot)].storage;
+                if (storage.state.load(std::memory_order_relaxed) & Storage::Unallocated) storage.allocate_now();
+                for (size_t k = 0; k < i && static_cast<int>(k) < step.output_count; k++) in_place |= step.operands[k].slot == operand.slot;
+                operands.push_back({static_cast<char*>(storage.memory) + operand.offset, operand.type, step.numbers.data() + operand.strides});
+            }
+            for (uint32_t scalar : step.scalars) scalars.push_back(recorded_.scalars[scalar]);
+            LoopKernel kernel{.expression = step.expression, .ndim = step.ndim, .sizes = step.numbers.data(),
+                              .output_count = step.output_count, .input_count = step.input_count, .operands = operands.data(), .scalars = scalars.data()};
+            if (step.reduced) {
+                kernel.reduced = step.reduced;
+                kernel.combines = step.combines;
+                kernel.finish = step.finish;
+                kernel.finish_input_count = step.finish_input_count;
+            }
+            kernel.row = step.row;
+            ran_count.fetch_add(1, std::memory_order_relaxed);
+            Unlocked unlocked(step.size > 65536);
+            kindling::run(kernel);
+        } catch (...) {
+            // What has not run is tried again by the next who needs it; but nothing is written in place a second time.
+            std::vector<int> left;
+            for (size_t i = which + in_place; i < plan.steps.size(); i++)
+                left.insert(left.end(), plan.steps[i].loops.begin(), plan.steps[i].loops.end());
+            keep(left);
+            throw;
+        }
+        for (int last : step.last_use) {
+            Slot& slot = slots_[static_cast<size_t>(last)];
+            if (slot.storage->owners() > 0 || slot.storage->deleter) continue;
+            slot.storage->state.fetch_sub(slot.written ? 1 + Storage::Written : 1, std::memory_order_relaxed);
+            release(std::exchange(slot.storage, nullptr));
+        }
+    }
+}
+
+void Pending::keep(const std::vector<int>& loops) {
+    if (loops.empty()) return drop();
+    std::vector<int64_t> numbers;
+    std::vector<RecordedLoop> kept;
+    for (int which : loops) {
+        RecordedLoop loop = recorded_.loops[static_cast<size_t>(which)];
+        const size_t first = loop.sizes - loop_words, n = static_cast<size_t>(loop.ndim);
+        const size_t length = loop_words + n + static_cast<size_t>(loop.operand_count()) * (3 + n);
+        loop.sizes = static_cast<uint32_t>(numbers.size() + loop_words);
+        loop.operands = static_cast<uint32_t>(numbers.size() + loop_words + n);
+        numbers.insert(numbers.end(), recorded_.numbers.begin() + static_cast<ptrdiff_t>(first), recorded_.numbers.begin() + static_cast<ptrdiff_t>(first + length));
+        kept.push_back(loop);
+    }
+    recorded_.numbers.swap(numbers);
+    recorded_.loops.swap(kept);
+}
+
+void settle(Storage* storage, bool is_written) {
+    auto is_pending = [&] {
+        const uint32_t state = storage->state.load(std::memory_order_acquire);
+        return state & Storage::Written || (is_written && state & Storage::most_readers);
+    };
+    auto run_if = [&](Pending& queue) {
+        Pending::Guard guard(queue);
+        if (queue.find(storage) >= 0) queue.run_locked();
+    };
+    if (is_pending() && thread_state.recording) run_if(*thread_state.recording);
+    if (is_pending())
+        for (Listed* each = all_queues.load(std::memory_order_acquire); each; each = each->next) run_if(*each->queue);
+    if (storage->state.load(std::memory_order_acquire) & Storage::Unallocated) {
+        std::lock_guard<std::mutex> guard(allocation_lock);
+        if (storage->state.load(std::memory_order_acquire) & Storage::Unallocated) storage->allocate_now();
+    }
+}
+
+// ---- regions
+
+static constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
+
+void begin_recording() {
+    if (depth++) return;
+    std::lock_guard<std::mutex> guard(pool_lock);
+    Pending* queue;
+    if (idle && !idle->empty()) {
+        queue = idle->back();
+        idle->pop_back();
+    } else {
+        queue = new Pending;
+        auto* listed = new Listed{queue, all_queues.load(std::memory_order_relaxed)};
+        while (!all_queues.compare_exchange_weak(listed->next, listed, std::memory_order_release)) {}
+    }
+    thread_state.recording = queue;
+    thread_state.include |= key::Deferred;
+}
+
+void end_recording() {
+    if (--depth) return;
+    Pending* queue = thread_state.recording;
+    thread_state.recording = nullptr;
+    thread_state.include &= ~static_cast<uint32_t>(key::Deferred);
+    struct Return {
+        Pending* queue;
+        ~Return() {
+            if (!queue->empty()) return;         // what failed stays, and is tried again by who reads it
+            std::lock_guard<std::mutex> guard(pool_lock);
+            if (!idle) idle = new std::vector<Pending*>;
+            idle->push_back(queue);
+        }
+    } after{queue};
+    queue->run(true);
+}
+
+}  // namespace kindling

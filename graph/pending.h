@@ -1,0 +1,133 @@
+// graph/pending.h: loops that were put off. A thread that records hands its loops in here; whoever needs the memory that they
+// write runs them, as few loops as they fuse to.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/ref.h"
+#include "core/storage.h"
+#include "kernels/loop.h"
+
+namespace kindling {
+
+/// An operand of a loop as memory that has no address yet.
+struct Place {
+    Storage* storage;
+    int64_t offset;          // bytes
+    DType type;
+    const int64_t* strides;  // bytes, one per dimension of the iteration space
+};
+
+/// A loop that was put off. All lists lie in RecordedLoops::numbers, so that what was recorded is one list of numbers: the key of
+/// its plan.
+struct RecordedLoop {
+    const Expression* expression;
+    const Expression* finish;
+    int ndim, output_count, input_count;
+    uint64_t reduced, row;
+    Combine combines[5];
+    uint32_t sizes;          // index of the first of `ndim` sizes
+    uint32_t operands;       // of the first operand: slot, dtype, offset, then `ndim` strides
+    uint32_t scalars;        // index in RecordedLoops::scalars
+    int operand_count() const { return output_count + input_count; }
+};
+
+/// What one queue holds. Memory is named by slots.
+struct RecordedLoops {
+    struct Operand { int64_t slot; DType type; int64_t offset; const int64_t* strides; };
+
+    std::vector<int64_t> numbers;
+    std::vector<RecordedLoop> loops;
+    std::vector<Immediate> scalars;
+    std::vector<uint8_t> wanted;     // for each slot: whether somebody but this queue still holds the memory
+
+    const int64_t* sizes(const RecordedLoop& loop) const { return numbers.data() + loop.sizes; }
+    Operand operand(const RecordedLoop& loop, int which) const {
+        const int64_t* at = numbers.data() + loop.operands + static_cast<size_t>(which) * static_cast<size_t>(3 + loop.ndim);
+        return {at[0], static_cast<DType>(at[1]), at[2], at + 3};
+    }
+    std::string to_string() const;
+};
+
+struct Plan;
+
+/// The queue of one thread, with the plans of what it has run so far.
+class Pending : public RefCounted {
+public:
+    /// A loop whose operands' addresses are not looked at. Runs all that is pending if a bound is reached, or if memory is
+    /// visible outside, where anybody may write at any time.
+    void record(const LoopKernel& kernel, const Place* places);
+    /// Runs what is pending.
+    void run(bool at_end = false);
+    bool touches(const Storage* storage);
+    bool empty() const { return recorded_.loops.empty(); }
+
+    /// At which the queue runs by itself.
+    static constexpr size_t most_loops = 2000;
+    static constexpr int64_t most_bytes = int64_t{1} << 30;
+
+private:
+    friend void settle(Storage*, bool);
+    struct Slot { Storage* storage; bool written; };
+    class Guard;
+
+    int64_t slot_of(Storage* storage, bool written);
+    int64_t find(const Storage* storage) const;
+    void run_locked(bool at_end = false);
+    void execute(const Plan& plan);
+    void keep(const std::vector<int>& loops);
+    void drop();
+
+    std::mutex lock_;
+    RecordedLoops recorded_;
+    std::vector<Slot> slots_;
+    std::vector<Storage*> dropped_;     // to be released when the lock is open
+    int64_t bytes_ = 0;                 // of memory that is not there yet
+    std::vector<std::unique_ptr<Plan>> plans_;
+};
+inline void release(Pending*) {}        // queues stay for the next thread
+
+/// While in scope the thread's loops are put off. At the end of the outermost one, also by an exception, all that is pending has
+/// run.
+KINDLING_VISIBLE void begin_recording();
+KINDLING_VISIBLE void end_recording();
+/// A region that may be opened late. Errors of what is run at its end come from `close`; where an exception ends it, they are lost.
+class Recording {
+public:
+    Recording() = default;
+    ~Recording() {
+        if (!open_) return;
+        try {
+            end_recording();
+        } catch (...) {
+        }
+    }
+    Recording(const Recording&) = delete;
+    void open() { if (!open_) begin_recording(), open_ = true; }
+    void close() { if (open_) open_ = false, end_recording(); }
+
+private:
+    bool open_ = false;
+};
+
+/// What one run of a queue did, for whoever asked for it.
+struct ExplainedRun {
+    size_t recorded, ran;
+    int64_t bytes_apart, bytes_fused;    // that the loops read and write, as recorded and as run
+    double seconds;
+    std::string where;                   // in the program, where a value was needed; empty: at the end
+    std::string before, after;
+};
+/// From here on runs of queues in this thread are told of.
+KINDLING_VISIBLE void begin_explaining();
+KINDLING_VISIBLE std::vector<ExplainedRun> end_explaining();
+/// Where the program is; set by bindings.
+KINDLING_VISIBLE extern std::string (*place_in_program)();
+
+/// How many loops were recorded, how many ran, and how many plans were made, since the process began.
+struct GraphCounts { int64_t recorded, ran, plans, flushes; };
+KINDLING_VISIBLE GraphCounts graph_counts();
+
+}  // namespace kindling

@@ -1,0 +1,258 @@
+"""Random programs run eagerly and with deferred loops: results, gradients, errors, random numbers must be the same, bit for bit.
+
+    python tests/fuzz/deferred.py --count 10000 --seed 1        # programs 0 to 9999 of the seed
+    python tests/fuzz/deferred.py --only 17 --seed 1            # one program, printed with what each run gave
+
+A program is 4 to 30 statements over a pool of tensors: scalar arithmetic, reductions, softmax and norms, views, writes in place
+and through views, slices that are assigned, products, casts, random draws, branches on values, exceptions that are caught,
+gradients, and escapes (item, tolist, numpy).
+"""
+
+import argparse
+import random
+import sys
+
+import kindling as torch
+from kindling import _C
+
+SHAPES = [(), (1,), (5,), (4, 6), (3, 1, 4), (2, 3, 4), (6, 40), (1, 7), (3, 0), (17, 33), (2, 300), (64, 20)]
+UNARY = ("exp tanh sigmoid relu sqrt abs neg square sin cos log1p reciprocal rsqrt floor round sign erf trunc expm1 "
+         "logical_not isnan isfinite frac atan softplus silu gelu").split()
+BINARY = "add sub mul div maximum minimum eq lt atan2 pow remainder floor_divide where_pos lerp addcmul fmod hypot logaddexp copysign".split()
+REDUCE = "sum mean amax amin prod any all argmax var std logsumexp norm max min var_mean aminmax count_nonzero cumsum".split()
+
+
+class Writer:
+    def __init__(self, seed, number):
+        self.draw = random.Random(f"{seed} {number}")
+        self.lines, self.names, self.leaves = [], [], []
+
+    def say(self, line):
+        self.lines.append(line)
+
+    def fresh(self, expression):
+        name = f"t{len(self.names)}"
+        self.say(f"{name} = {expression}")
+        self.names.append(name)
+        return name
+
+    def one(self):
+        draw = self.draw
+        return draw.choice(self.names[-4:]) if draw.random() < 0.6 else draw.choice(self.names)
+
+    def number(self):
+        return self.draw.choice(["2", "0.5", "-1.25", "3", "1e-3", "0", "True"])
+
+    def leaf(self):
+        draw = self.draw
+        shape = draw.choice(SHAPES)
+        kind = draw.random()
+        if kind < 0.65:
+            name = self.fresh(f"torch.randn({shape})")
+        elif kind < 0.75:
+            name = self.fresh(f"torch.randn({shape}, dtype=torch.float64)")
+        elif kind < 0.83:
+            name = self.fresh(f"torch.randn({shape}).{draw.choice(['half', 'bfloat16'])}()")
+        elif kind < 0.95:
+            name = self.fresh(f"torch.randint(-5, 9, {shape})")
+        else:
+            name = self.fresh(f"torch.randn({shape}) > 0")
+        if kind < 0.5 and draw.random() < 0.4:
+            self.say(f"{name}.requires_grad_()")
+            self.leaves.append(name)
+        return name
+
+    def statement(self):
+        draw, a, b = self.draw, self.one(), self.one()
+        kind = draw.randrange(100)
+        if kind < 18:
+            self.fresh(f"unary({draw.choice(UNARY)!r}, {a})")
+        elif kind < 36:
+            self.fresh(f"binary({draw.choice(BINARY)!r}, {a}, {b if draw.random() < 0.7 else self.number()})")
+        elif kind < 46:
+            self.fresh(f"reduce({draw.choice(REDUCE)!r}, {a}, {draw.choice([None, 0, -1, -2])}, {draw.random() < 0.6})")
+        elif kind < 51:
+            self.fresh(draw.choice([f"F.softmax({a}, -1)", f"F.log_softmax({a}, 0)", f"F.layer_norm({a}, {a}.shape[-1:])", f"({a} - {a}.mean(-1, keepdim=True))",
+                                    f"{a} * torch.rsqrt({a}.pow(2).mean(-1, keepdim=True) + 1e-6)", f"{a} / {a}.sum(-1, keepdim=True)",
+                                    f"F.mse_loss({a}, {b})", f"F.rms_norm({a}, {a}.shape[-1:])", f"({a} - {a}.amax(-1, keepdim=True)).exp()"]))
+        elif kind < 61:
+            self.fresh(draw.choice([f"{a}.transpose(0, -1)", f"{a}.reshape(-1)", f"{a}[..., ::2]", f"{a}[1:]", f"{a}.unsqueeze(0)", f"{a}[None]", f"{a}.view({a}.shape)",
+                                    f"{a}.expand(2, *{a}.shape)", f"{a}.squeeze()", f"{a}.flip(0)", f"{a}.movedim(0, -1)", f"{a}[0]", f"{a}.t()", f"{a}.diagonal()",
+                                    f"{a}.narrow(-1, 0, 1)", f"{a}.flatten()", f"{a}.detach()", f"{a}.contiguous()", f"{a}.clone()"]))
+        elif kind < 73:
+            self.say(draw.choice([f"{a}.add_({b})", f"{a}.mul_({self.number()})", f"{a}.copy_({b})", f"{a}.zero_()", f"{a}.fill_({self.number()})", f"{a}.relu_()",
+                                  f"{a}.sub_({b}, alpha=2)", f"{a}[..., 0] = {self.number()}", f"{a}[1:] = {b}", f"{a}[0] += 1", f"{a}.clamp_(-1, 1)", f"{a}.sigmoid_()",
+                                  f"{a}[{a} > 0] = 0", f"{a}.masked_fill_({a} > 0, 2)", f"{a}.transpose(0, -1).add_({b})", f"{a}.data.mul_(2)", f"torch.add({a}, {b}, out=torch.empty(0))",
+                                  f"torch.exp({a}, out={a})", f"{a}.addcmul_({b}, {b})", f"{a}.t_()", f"{a}.div_({b})"]))
+        elif kind < 78:
+            self.fresh(draw.choice([f"({a} @ {b})", f"{a} @ {a}.transpose(-2, -1)", f"torch.cat([{a}, {a}])", f"torch.stack([{a}, {a}], -1)", f"{a}.sort(-1)[0]", f"{a}[{b} > 0]",
+                                    f"{a}.index_select(0, torch.tensor([0, 0]))", f"torch.where({a} > 0, {a}, {b})", f"{a}.gather(0, ({a} > 9).long())"]))
+        elif kind < 83:
+            self.fresh(f"{a}.to(torch.{draw.choice(['float32', 'float64', 'float16', 'bfloat16', 'int64', 'int32', 'bool', 'uint8'])})")
+        elif kind < 87:
+            self.fresh(draw.choice([f"torch.rand_like({a})", f"F.dropout({a}, 0.5)", f"torch.randn({draw.choice(SHAPES)})", f"torch.bernoulli({a}.sigmoid())", f"torch.zeros_like({a})",
+                                    f"torch.full_like({a}, 2)", f"torch.arange(5)", f"torch.ones({draw.choice(SHAPES)})", f"torch.randperm(5)"]))
+        elif kind < 91:
+            self.say(draw.choice([f"seen.append({a}.sum().item())", f"seen.append({a}.tolist())", f"seen.append(bool(({a} > 0).any()))", f"seen.append({a}.numpy().copy())",
+                                  f"if {a}.sum() > 0: {a} = {a} * 2", f"seen.append(str({a}))", f"seen.append({a}.data_ptr() and 1)", f"seen.append(torch.get_rng_state().sum().item())",
+                                  f"seen.append({a}._version)", f"n = {a}.detach().numpy()", f"seen.append(pickle.loads(pickle.dumps({a}.detach())))"]))
+        elif kind < 93:
+            self.say(f"del {self.names.pop(draw.randrange(len(self.names)))}" if len(self.names) > 3 else "pass")
+        elif kind < 96 and self.leaves:
+            self.say(f"total = {a}.float().sum() + {b}.float().sum()")
+            self.say("total.backward(retain_graph=True)")
+        elif kind < 98 and self.leaves:
+            self.say(f"seen.append(torch.autograd.grad({a}.float().sum(), [{draw.choice(self.leaves)}], allow_unused=True, create_graph={draw.random() < 0.5}))")
+        else:
+            self.leaf()
+
+    def write(self):
+        for _ in range(self.draw.randint(1, 4)):
+            self.leaf()
+        for _ in range(self.draw.randint(3, 26)):
+            self.statement()
+        return self.lines
+
+
+def unary(name, x):
+    return getattr(torch.nn.functional, name)(x) if name in ("softplus", "silu", "gelu") else getattr(torch, name)(x)
+
+
+def binary(name, x, y):
+    if name == "where_pos":
+        return torch.where(x > 0, x, y)
+    if name == "lerp":
+        return torch.lerp(x, torch.as_tensor(y, dtype=x.dtype), 0.3)
+    if name == "addcmul":
+        return torch.addcmul(x, x, torch.as_tensor(y, dtype=x.dtype))
+    if name == "atan2" or name in ("hypot", "logaddexp", "maximum", "minimum"):
+        y = torch.as_tensor(y, dtype=x.dtype)
+    return getattr(torch, name)(x, y)
+
+
+def reduce(name, x, dim, keep):
+    function = getattr(torch, name)
+    if name == "cumsum":
+        return function(x, -1)
+    if dim is None:
+        result = function(x, 0) if name == "logsumexp" else function(x)
+    elif name == "count_nonzero":
+        result = function(x, dim)
+    elif name == "aminmax":
+        result = function(x, dim=dim, keepdim=keep)
+    else:
+        result = function(x, dim, keepdim=keep)
+    return result if isinstance(result, torch.Tensor) else result[0]
+
+
+def run(lines, deferred):
+    """All that a program leaves behind: its tensors, what it has seen, gradients, and the errors of its statements."""
+    import pickle
+
+    torch.manual_seed(7)
+    scope = dict(torch=torch, F=torch.nn.functional, seen=[], unary=unary, binary=binary, reduce=reduce, pickle=pickle)
+    errors = []
+    if deferred:
+        _C._begin_recording()
+    try:
+        for line in lines:
+            try:
+                exec(line, scope)
+            except Exception as error:
+                errors.append((line, type(error).__name__, str(error)))
+    finally:
+        if deferred:
+            _C._end_recording()
+    left = {name: value for name, value in scope.items() if isinstance(value, torch.Tensor)}
+    return left, scope["seen"], errors
+
+
+def facts(value):
+    if isinstance(value, torch.Tensor):
+        grad = value.grad if value.is_leaf else None
+        return (str(value.dtype), tuple(value.shape), value.stride(), value.requires_grad, value._version, bits(value), None if grad is None else facts(grad))
+    if isinstance(value, (list, tuple)):
+        return [facts(each) for each in value]
+    if type(value).__name__ == "ndarray":
+        return value.tobytes()
+    return repr(value)
+
+
+def bits(value):
+    """The numbers, NaN as NaN."""
+    value = value.detach()
+    value = value.resolve_neg() if value.is_neg() else value
+    if value.is_floating_point():
+        value = torch.where(value.isnan(), torch.full_like(value, float("nan")), value)
+    return str(torch.cat([value.reshape(-1)]).view(torch.uint8).tolist())
+
+
+def differs(lines):
+    expected, given = run(lines, False), run(lines, True)
+    if expected[2] != given[2]:
+        return f"errors {expected[2]} became {given[2]}"
+    if facts(expected[1]) != facts(given[1]):
+        return f"seen {expected[1]} became {given[1]}"
+    for name in expected[0]:
+        if name not in given[0] or facts(expected[0][name]) != facts(given[0][name]):
+            return f"{name}: " + " and ".join(parts(facts(expected[0][name]), facts(given[0].get(name))))
+    return None
+
+
+def parts(one, other, what=""):
+    """What differs of two tensors' facts, named."""
+    if not isinstance(one, tuple) or not isinstance(other, tuple):
+        return [f"{what}{one} became {other}"]
+    names = "dtype shape strides requires_grad version bits grad".split()
+    found = []
+    for name, a, b in zip(names, one, other):
+        if a != b:
+            found += parts(a, b, "gradient's ") if name == "grad" else [f"{what}{name} {a[:100] if name == 'bits' else a} became {b[:100] if name == 'bits' else b}"]
+    return found
+
+
+def smaller(lines):
+    """Without the statements that the difference does not need."""
+    at = len(lines) - 1
+    while at >= 0:
+        fewer = lines[:at] + lines[at + 1 :]
+        if differs(fewer):
+            lines = fewer
+        at -= 1
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--most", type=int, default=5, help="stop after so many differences")
+    options = parser.parse_args()
+    numbers = [options.only] if options.only is not None else range(options.first, options.first + options.count)
+    torch.set_num_threads(1)
+    import warnings
+
+    warnings.simplefilter("ignore")
+    found = ran = 0
+    before = _C._graph_counts()
+    for number in numbers:
+        lines = Writer(options.seed, number).write()
+        if options.only is not None:
+            print("\n".join(lines), flush=True)
+        ran += 1
+        fault = differs(lines)
+        if fault:
+            found += 1
+            lines = smaller(lines)
+            print(f"program {number}: {differs(lines)}\n    " + "\n    ".join(lines), flush=True)
+            if found >= options.most:
+                break
+    after = _C._graph_counts()
+    print(f"{ran} programs, {found} differ; {after['recorded'] - before['recorded']} loops ran as {after['ran'] - before['ran']}")
+    return found > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
