@@ -170,7 +170,7 @@ def close(expected, actual, size, tolerance):
 
 def gist(message):
     """What like messages have in common: the beginning, without numbers and names in quotes."""
-    words = re.sub(r"\[[^]]*\]|'[^']*'|\"[^\"]*\"|-?\d+", "_", message.partition(": ")[2].partition("\n")[0])
+    words = re.sub(r"\[[^]]*\]|'[^']*'|\"[^\"]*\"|-?\d+", "_", message.partition(": ")[2].partition("\n")[0][:2000])
     words = re.sub(r"^\w+(::\w+)?\(\)|\b[a-z]\w*_\w*", "_", words)
     return re.sub(r"(Compl|Unsigned|U?Int|Short|Long|Byte|Char|Half|BFloat|Float|Double|Bool)\w*|c10::\w+", "T", words)[:70]
 

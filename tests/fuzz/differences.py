@@ -20,7 +20,7 @@ from beside import FINER, TOLERANCE, Difference, compare, gist, observe, parts, 
 from children import Fault
 from draw import Draw, changed, drawn, operators, place, tell, tensors_of, word_of
 from arguments import recorded
-from known import KNOWN, complaint, known
+from known import complaint, known, mark
 
 # What these leave in memory is whatever was there.
 UNSPECIFIED = re.compile(r"(new_)?empty(_like|_strided|_permuted)?|_?resize(_as)?_|resize(_as)?|set_|_efficientzerotensor")
@@ -94,6 +94,16 @@ def numbers(x):
     sizes = finite[finite != 0].abs()
     words += [f"from {sizes.min():g}"] if sizes.numel() else []
     return ", ".join(words + ["NaN"] * bool(x.isnan().any()) + ["infinity"] * bool(x.isinf().any()))
+
+
+def degenerate(x):
+    """What a matrix is besides its numbers: with equal singular values its singular vectors are free to turn; singular, what rounding leaves says whether it is one."""
+    if x.device.type != "cpu" or x.layout is not torch.strided or x.dim() < 2 or not x.numel() or not (x.is_floating_point() or x.is_complex()) or not x.isfinite().all():
+        return set()
+    with torch.inference_mode():
+        values = torch.linalg.svdvals(x.detach().to(torch.complex128))
+    facts = {"equal singular values": values[..., :-1] - values[..., 1:] <= 1e-6 * values[..., :1], "a singular matrix": values[..., -1:] <= 1e-14 * values[..., :1]}
+    return {fact for fact, where in facts.items() if where.any()}
 
 
 # Of these PyTorch does not look at the number of dimensions before it reads sizes and writes, nor how many indices there are.
@@ -188,7 +198,7 @@ class Comparer:
             if entry:
                 if self.known:
                     with open(self.known, "a") as file:
-                        file.write(f"{KNOWN.index(entry)} {name} {difference.kind} call {number} of seed {self.seed}\n  {text}\n")
+                        file.write(f"{mark(entry)} {name} {difference.kind} call {number} of seed {self.seed}\n  {text}\n")
                 return "known"
             return Fault(difference.kind, text.replace("\n  \n", "\n"), name)
 
@@ -196,7 +206,7 @@ class Comparer:
         """What numbers the tensors of a call held."""
         _, args, kwargs, _ = self.make(number, torch, self.drawing)[1]
         found = list(tensors_of([args, kwargs], torch))
-        return "holds " + "; ".join(map(numbers, found)) + ("\nnumbers beyond 1e15" if any(x.is_complex() and beyond(x) for x in found) else "")
+        return "holds " + "; ".join(map(numbers, found)) + ("\nnumbers beyond 1e15" if any(x.is_complex() and beyond(x) for x in found) else "") + "".join(f"\n{fact}" for fact in sorted(set().union(*map(degenerate, found))))
 
     def refused_with_values(self, number, ours):
         """Whether PyTorch refuses the same call as we do, for the same reason, once its tensors have elements. Of a call whose
@@ -224,7 +234,7 @@ class Comparer:
             name, (_, args, _, _), _ = self.make(number, torch, self.drawing)
         except Exception:   # its arguments cannot be made: that is told elsewhere
             return False
-        if name.startswith("embedding_dense_backward") and len(args) > 2 and isinstance(args[1], torch.Tensor) and isinstance(args[2], int):
+        if name.startswith(("embedding_dense_backward", "embedding_sparse_backward")) and len(args) > 2 and isinstance(args[1], torch.Tensor) and isinstance(args[2], int):
             places = parts(args[1].detach()).double()
             return places.device.type == "cpu" and bool(places.numel()) and not -1 <= places.min().item() <= places.max().item() < args[2]
         if name.startswith("_weight_norm") and len(args) > 1 and all(isinstance(x, torch.Tensor) and x.device.type == "cpu" for x in args[:2]):

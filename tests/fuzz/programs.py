@@ -25,7 +25,7 @@ import torch
 import children
 from beside import TOLERANCE, Difference, Seen, classes, compare, compare_aspects, compare_values, gist, parts, scale, seed, see, values
 from children import Fault
-from known import known
+from known import known, mark
 from writer import Writer, prelude, shrink, text_of
 
 CHECKPOINT = {t: __import__(f"{t.__name__}.utils.checkpoint", fromlist=["checkpoint"]).checkpoint for t in (torch, kindling)}
@@ -265,7 +265,8 @@ def right_all_the_same(lines, number, refuses):
     lines = [re.sub(r"\.backward\((?=[^)]*\)$)(?!.*retain_graph=True)", ".backward(retain_graph=True, ", line).replace(", )", ")") for line in lines]
     lines = [re.sub(r"allow_unused=(\w+)(?!.*retain_graph=True)", r"allow_unused=\1, retain_graph=True", line) for line in lines]
     # Where every tensor that is saved is a copy, hooks that copy change nothing.
-    lines = [re.sub(r"^with torch\.autograd\.graph\.\w+\(.*\):\n    ", "", line).replace("\n    ", "\n") if line.startswith("with torch.autograd.graph") else line for line in lines]
+    # But for a checkpoint, which keeps nothing of what is saved where such hooks are.
+    lines = [re.sub(r"^with torch\.autograd\.graph\.\w+\(.*\):\n    ", "", line).replace("\n    ", "\n") if line.startswith("with torch.autograd.graph") and "checkpoint(" not in line else line for line in lines]
     answers = torch if refuses is kindling else kindling
     # Writes behind autograd's back change what is saved, and not its copies: there both copy.
     unseen = any(".data" in line or ".set_(" in line for line in lines)
@@ -409,9 +410,10 @@ class Programs:
         parser.add_argument("--all", action="store_true", help="also the differences that are meant")
         parser.add_argument("--strict", action="store_true", help="also version counters and the names of nodes")
         parser.add_argument("--whole", action="store_true", help="print the program as it was drawn")
+        parser.add_argument("--known", metavar="FILE", help="append the differences that are meant to this file, each after the line of its entry")
 
     def __init__(self, args):
-        self.seed, self.all, self.strict, self.whole = args.seed, args.all, args.strict, args.whole
+        self.seed, self.all, self.strict, self.whole, self.known = args.seed, args.all, args.strict, args.whole, args.known
 
     def call(self, number, report=None):
         lines = Writer(random.Random(self.seed * 1_000_003 + number)).program()
@@ -439,8 +441,12 @@ class Programs:
         told.add(text)
         # What is left has the differences of that kind alone; each of them is to be meant.
         for found in differences(lines, number, self.strict):
-            if self.all or not known("program", found.kind, found.theirs, found.ours, f"{found.text}\n" + "\n".join(lines)):
+            entry = None if self.all else known("program", found.kind, found.theirs, found.ours, f"{found.text}\n" + "\n".join(lines))
+            if not entry:
                 return Fault(found.kind, f"{found.text}\n{text}\n")
+            if self.known:
+                with open(self.known, "a") as file:
+                    file.write(f"{mark(entry)} {found.kind} program {number} of seed {self.seed}\n  {found.text}\n{text}\n")
         return None
 
 

@@ -575,3 +575,16 @@ def test_what_overflows_in_the_slope_of_elu(dtype, numbers, is_result):
 @pytest.mark.parametrize("call", ["hardshrink_backward(h, h, 4294967294)", "softshrink_backward(h, h, 1e5)", "softshrink_backward(h, h, .5)", "hardshrink_backward(h.float(), h.float(), 1e39)"])
 def test_limits_that_the_dtype_has_not(call):
     same(f"torch.ops.aten.{call}", "h = torch.tensor([1., -.25]).half()", message=False)
+
+
+def test_raw_saved_values_after_the_graph_is_freed():
+    """They can be had; what is done with them says that they are gone."""
+    for build in ("x * x", "x.pow(3)", "x.sum(0) / x.sum(0)"):
+        same("o.sum().backward()\ntry:\n    o.grad_fn._raw_saved_self.register_hooks(lambda v: v, lambda v: v)\nexcept RuntimeError as error:\n    text = str(error)\ntext, '_raw_saved_self' in dir(o.grad_fn)",
+             f"x = torch.ones(2, 2, requires_grad=True)\no = {build}\no.grad_fn._raw_saved_self.register_hooks(lambda v: v, lambda v: v)")
+
+
+@pytest.mark.parametrize("view", ["view(-1)", "reshape(6)", "permute(2, 1, 0)", "unfold(2, 2, 1)", "expand(4, 2, 3)", "as_strided((2,), (1,))", "__getitem__(0)", "detach()"])
+def test_views_of_inference_tensors_have_no_history(view):
+    same(f"o = x.{view}\no.requires_grad, o.is_inference(), o._is_view(), o.is_leaf, o.add(1).requires_grad, x.add(1).requires_grad",
+         "with torch.inference_mode():\n    x = torch.ones(1, 2, 3, requires_grad=True)")

@@ -222,3 +222,12 @@ def test_a_gradient_that_leads_back_is_collected():
     del leaf
     gc.collect()
     assert gone.expired()
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, lib: x.random_(), lambda x, lib: x.random_(5), lambda x, lib: x.random_(1, 5), lambda x, lib: x.bernoulli_(0.5),
+    lambda x, lib: x.bernoulli_(lib.ones(3)), lambda x, lib: x.fill_(2.0), lambda x, lib: x.fill_(lib.tensor(2.0)),
+    lambda x, lib: lib.normal(x, lib.ones(3)), lambda x, lib: lib.normal(0.0, x), lambda x, lib: x.sum(0)])  # fmt: skip
+def test_numbers_in_names_of_nodes_stand_in_declarations(call):
+    ours, theirs = (call(lib.ones(3, requires_grad=True) * 1, lib).grad_fn.name() for lib in (kindling, torch))
+    assert ours == theirs

@@ -313,3 +313,56 @@ def test_running_statistics_carry_no_tangent():
     with fw.dual_level():
         layer(fw.make_dual(torch.randn(4, 3), torch.randn(4, 3)))
         assert fw.unpack_dual(layer.running_mean).tangent is None
+
+
+@pytest.mark.parametrize("primal", ["t.arange(5.)[:4]", "t.arange(6.)[1:5]", "t.arange(4.)", "t.arange(8.)[::2]", "t.arange(12.).reshape(4, 3).t()[1]"])
+def test_a_tangent_has_room_for_what_the_primals_storage_has(primal):
+    def both(t):
+        forward, tangent = t.autograd.forward_ad, t.ones(4)
+        with forward.dual_level():
+            dual = forward.make_dual(eval(primal, {"t": t}), tangent)
+            found = forward.unpack_dual(dual).tangent
+            seen = [found.stride(), len(found.untyped_storage()), found.storage_offset(), found.tolist()]
+            found.mul_(2)
+            return *seen, tangent.tolist()
+    assert both(kindling) == both(torch)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradgradcheck_of_tangents_of_gradients(fast):
+    torch = kindling
+    x, w = (torch.rand(*shape, dtype=torch.float64, requires_grad=True) for shape in ((1, 2, 5), (3, 2, 2)))
+    for f in (torch.nn.functional.conv1d, lambda x, w: (x.mT @ w[0]).tanh(), lambda x, w: torch.nn.functional.layer_norm(x, (5,)) * w[0, 0, 0]):
+        torch.autograd.gradgradcheck(f, (x, w), check_fwd_over_rev=True, fast_mode=fast)
+
+    class Wrong(torch.autograd.Function):       # its derivative has a wrong tangent
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad * ctx.saved_tensors[0].detach()
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return 2 * tangent * ctx.saved_tensors[0]
+    with pytest.raises(RuntimeError, match="forward mode mismatch"):
+        torch.autograd.gradgradcheck(Wrong.apply, (x,), check_fwd_over_rev=True, check_rev_over_rev=False, fast_mode=fast)
+
+
+@pytest.mark.parametrize("call", ["embedding(i, w, max_norm=1.)"])
+def test_rows_that_are_scaled_keep_their_tangent(call):
+    def both(t):
+        t.manual_seed(0)
+        forward, tangent = t.autograd.forward_ad, t.ones(4, 4)
+        with forward.dual_level():
+            w = forward.make_dual(t.randn(4, 4) * 2, tangent)
+            found = eval(f"t.nn.functional.{call}", {"t": t, "w": w, "i": t.tensor([[0, 1], [2, 2]])})
+            return forward.unpack_dual(found).tangent.tolist(), tangent.tolist()
+    assert both(kindling) == both(torch)

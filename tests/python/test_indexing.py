@@ -213,3 +213,20 @@ def test_a_choice_by_bytes_warns_once():
             "import {} as torch\nb = torch.tensor([1, 0], dtype=torch.uint8)\nfor x in (torch.ones(2), torch.ones(2, dtype=torch.int64)):\n    torch.where(b, x, x); x.where(b.bool(), x)")
     said = [subprocess.run([sys.executable, "-c", code.format(name)], capture_output=True, text=True).stderr for name in ("torch", "kindling")]
     assert [text.count("where received a uint8 condition tensor.") for text in said] == [1, 1], said
+
+
+@pytest.mark.parametrize("sizes, at", [((3, 4), (0,)), ((2, 3, 4), (1,)), ((2, 3, 4), (0, 2)), ((2, 3, 4, 5), (1, 3))])
+def test_indices_that_are_numbers_have_a_result_rule(sizes, at):
+    """On the meta device nothing is computed, but sizes, strides and checks are there."""
+    import kindling
+    import torch as real
+
+    def run(lib, device):
+        x = lib.zeros(sizes, device=device).transpose(0, 1)
+        indices = [lib.zeros(2, 1, dtype=lib.int64, device=device) if d in at else None for d in range(max(at) + 1)]
+        put = lib.ops.aten.index_put(x, indices, lib.zeros((), device=device))
+        return [(tuple(t.shape), t.stride()) for t in (lib.ops.aten.index(x, indices), put)]
+
+    assert run(kindling, "meta") == run(kindling, "cpu") == run(real, "cpu")
+    with pytest.raises(RuntimeError, match="cannot be broadcast to indexing result"):
+        kindling.zeros(3, 4, device="meta").index_put_((kindling.zeros(2, dtype=kindling.int64, device="meta"),), kindling.zeros(5, device="meta"))

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tests" / "fuzz"))
 
-from known import KNOWN, complaint, known  # noqa: E402
+from known import KNOWN, complaint, known, mark, on_numbers, unused  # noqa: E402
 
 TOLD = " ".join((ROOT / "docs" / "differences.md").read_text().split())
 # What both answer, and of which no entry may take a whole class away.
@@ -54,6 +54,26 @@ def test_one_fault_has_one_class():
         assert known("add.Tensor", kind, theirs + " (call)", ours + " (call)") is None
         assert known("add.Tensor", kind, pairs[0][0] + " (call)", pairs[1][0] + " (call)") is not None
         assert known("add.Tensor", kind, pairs[0][0] + " (gradient)", pairs[1][0] + " (call)") is None
+
+
+def test_entries_that_nothing_met(tmp_path):
+    """Each entry has a mark of its own, by which files of `--known` tell it."""
+    assert len({mark(entry) for entry in KNOWN}) == len(KNOWN)
+    done = subprocess.run([sys.executable, ROOT / "tests" / "fuzz" / "programs.py", "--count", "100", "--seed", "7", "--jobs", "1", "--known", tmp_path / "met"], capture_output=True, text=True)
+    met = [line for line in (tmp_path / "met").read_text().splitlines() if " of seed 7" in line]
+    assert met and f"'known': {len({line.partition(' program ')[2] for line in met})}" in done.stdout, done.stdout[-2000:]
+    left = unused([tmp_path / "met"])
+    assert len(left) == len(KNOWN) - len({line[:8] for line in met})
+
+
+def test_operators_on_numbers_alone():
+    """Through torch.ops, and only where no overload of tensors takes the call."""
+    number, one, two = "<int64 [] by [] 3>", "<float64 [1, 1] by [1, 1] [[0.5]]>", "<float64 [2] by [1] [0.5, 1.5]>"
+    for call in ("gcd(3, 4)", f"atan2({one}, 8)", "pow(2, 2.5)", "mul(-129, [])", "__or__(True, 2)", "frexp(0.5)", "polar(1.0, 2)", "eq(torch.Size([2]), torch.Size([2]))"):
+        assert on_numbers("", "", "", f"aten::{call}\n"), call
+    for call in (f"atan2({two}, 8)", f"mul({one}, 2)", f"add({one}, {one})", "narrow([1], 0, 1, 2)", f"gcd({number}, {number})"):
+        assert not on_numbers("", "", "", f"aten::{call}\n"), call
+    assert not on_numbers("", "", "", "gcd(3, 4)\n")
 
 
 @pytest.mark.parametrize("tool", ["differences.py", "empties.py"])

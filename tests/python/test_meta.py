@@ -111,3 +111,16 @@ def test_no_example_reads_memory_that_meta_tensors_do_not_have():
     examples = Path(__file__).with_name("operator_examples.tsv")
     done = subprocess.run([sys.executable, "-c", EXAMPLES, examples], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "all", done.stdout.splitlines()[-1]
+
+
+def test_which_devices_mix_follows_from_declarations():
+    """Lists of indices may lie elsewhere than a meta tensor, whatever the operator's name; copy_ alone takes what it can; others refuse."""
+    x, places = torch.zeros(3, 4, device="meta"), torch.tensor([0, 2])
+    assert x[places].shape == (2, 4) and x.index_put((places,), torch.zeros(4, device="meta")).is_meta
+    assert x.copy_(torch.ones(4)).is_meta
+    for call in (lambda: x + torch.ones(4), lambda: torch.ones(3, 4).copy_(x), lambda: torch.mm(x, torch.ones(4, 2))):
+        with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
+            call()
+    for call in (lambda: torch.nonzero(x), lambda: torch.masked_select(x, x > 0), lambda: torch.unique(x), lambda: x[x > 0]):
+        with pytest.raises(NotImplementedError):
+            call()
