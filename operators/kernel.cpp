@@ -33,7 +33,7 @@ void KernelCall::along(IntList sizes, uint64_t mask, DType inside) {
 
 KernelCall::~KernelCall() {
     if (destroy_plan) destroy_plan(plan_);
-    if (plan_ != plan_memory_) ::operator delete(plan_);
+    if (plan_ && plan_ != plan_memory_) ::operator delete(plan_);
     while (result_count) result(--result_count).~Result();
     while (read_count) input(--read_count).~Read();
 }
@@ -142,23 +142,23 @@ void KernelCall::scans(const Tensor& tensor, int64_t dim, Scan kind, DType insid
 
 namespace {
 
-/// All that an expression is made from, a byte each.
+/// All that an expression is made from. Its words are made in registers: bytes stored one by one could not be loaded as words
+/// before the stores are done.
 struct LoopKey {
-    uint64_t words[4] = {};
+    uint64_t reads = 0, results = 0, numbers = 0, choices = 0;
     bool operator==(const LoopKey& other) const {
-        return !((words[0] ^ other.words[0]) | (words[1] ^ other.words[1]) | (words[2] ^ other.words[2]) | (words[3] ^ other.words[3]));
+        return !((reads ^ other.reads) | (results ^ other.results) | (numbers ^ other.numbers) | (choices ^ other.choices));
     }
 };
 
 LoopKey key_of(const KernelCall& call) {
-    static_assert(KernelCall::max_reads + 2 * KernelCall::max_results + 1 + KernelCall::max_numbers + sizeof call.choices <= sizeof(LoopKey));
-    LoopKey key;
-    auto* next = reinterpret_cast<uint8_t*>(key.words);
-    for (int i = 0; i < call.read_count; i++) *next++ = static_cast<uint8_t>(call.input(i).dtype);
-    for (int i = 0; i < call.result_count; i++) *next++ = static_cast<uint8_t>(call.result(i).dtype), *next++ = static_cast<uint8_t>(call.combines[i]);
-    *next++ = static_cast<uint8_t>(call.compute_type);
-    for (int i = 0; i < call.choice_count; i++) *next++ = call.choices[i];
-    for (int i = 0; i < call.number_count; i++) *next++ = static_cast<uint8_t>(call.number_types[i]);
+    static_assert(KernelCall::max_reads <= 8 && KernelCall::max_results <= 5 && KernelCall::max_numbers <= 6 && sizeof call.choices <= 7);
+    LoopKey key{.results = 1, .numbers = 1, .choices = static_cast<uint64_t>(call.read_count + 1)};   // a first digit that is not 0: so many follow
+    for (int i = 0; i < call.read_count; i++) key.reads = key.reads << 8 | static_cast<uint64_t>(call.input(i).dtype);
+    for (int i = 0; i < call.result_count; i++) key.results = key.results << 12 | static_cast<uint64_t>(call.result(i).dtype) << 4 | static_cast<uint64_t>(call.combines[i]);
+    key.numbers = key.numbers << 8 | static_cast<uint64_t>(call.compute_type);
+    for (int i = 0; i < call.number_count; i++) key.numbers = key.numbers << 8 | static_cast<uint64_t>(call.number_types[i]);
+    for (int i = 0; i < call.choice_count; i++) key.choices = key.choices << 8 | call.choices[i];
     return key;
 }
 
@@ -323,14 +323,14 @@ bool lies_flat(const KernelCall& call, const Tensor* results) {
     return true;
 }
 /// Clears the result of a loop that would write zeros everywhere, where it is not so large that threads share it.
-bool clears(KernelCall& call, const Tensor& result) {
+bool clears(const Operator& op, KernelCall& call, const Tensor& result) {
     constexpr size_t large = 1 << 20;
-    if (call.number_count != 1 || !(call.numbers()[0] == Immediate{}) || call.result_count != 1) return false;
+    if (call.read_count || call.number_count != 1 || call.result_count != 1 || !(call.numbers()[0] == Immediate{}) || thread_state.recording) return false;
     const TensorImpl& impl = *result.impl();
     const size_t bytes = static_cast<size_t>(impl.numel) * item_size(impl.dtype);
-    if (!impl.non_overlapping_dense || bytes > large) return false;
+    if (!impl.non_overlapping_dense || bytes > large || !loop_expressions(op, call).one_number) return false;
     need_memory(&impl);
-    std::memset(impl.data(), 0, bytes);
+    if (bytes) std::memset(impl.data(), 0, bytes);
     return true;
 }
 
@@ -338,6 +338,8 @@ bool clears(KernelCall& call, const Tensor& result) {
 
 void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     const Operator& home = *op.functional;
+    const bool elements = home.loop == LoopKind::Elements;
+    if (elements && clears(op, call, results[0])) return;
     int64_t space = 1;
     for (int64_t size : call.space) space *= size;
     const bool reduces = home.loop == LoopKind::Reduction;
@@ -359,9 +361,7 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     int count = 0;
     for (int i = 0; i < call.result_count; i++)              // what is written to is not read any more, but for the same element
         for (int k = 0; call.result(i).target && k < call.read_count; k++) keep_apart(call.input(k), *call.result(i).target);
-    const bool elements = home.loop == LoopKind::Elements;
-    if (elements && expressions.one_number && !thread_state.recording && clears(call, results[0])) return;
-    const bool flat = elements && call.space.size() > 1 && !expressions.by_place && lies_flat(call, results);
+    const bool flat = elements && !expressions.by_place && lies_flat(call, results);
     const size_t n = flat ? 1 : call.space.size();
     auto add = [&](const TensorImpl& tensor) {
         need_memory(&tensor);
