@@ -433,14 +433,16 @@ static bool takes_numbers(const char* name) {
 static bool is_number_type(const Argument& a) { return a.type == Type::Scalar && !a.list; }
 static bool is_tensor_type(const Argument& a) { return a.type == Type::Tensor && !a.list; }
 
-/// torch's order: the overload with a tensor comes before the one with a number, lists after single ints.
-static bool goes_after(const Signature& a, const Signature& b) {
+/// torch's order: the overload with a tensor comes before the one with a number, lists after single ints. Functions try
+/// overloads of different lengths as they are declared; torch.ops has no tensors for numbers where an overload has them.
+static bool goes_after(const Signature& a, const Signature& b, bool ops) {
     int n = a.count < b.count ? a.count : b.count;
-    if (a.count != b.count) return false;
+    if (a.count != b.count && !ops) return false;
     bool after = false;
     for (int i = 0; i < n; i++) {
         const Argument &x = *a.parameters[i].argument, &y = *b.parameters[i].argument;
         if (x.type == y.type && x.list == y.list) continue;
+        if (a.count != b.count && !(is_number_type(x) && is_tensor_type(y))) return false;
         bool smaller = ((is_number_type(x) || (x.type == Type::Int && !x.list)) && is_tensor_type(y)) || (x.type == Type::Int && x.list && y.type == Type::Int && !y.list) ||
                        (x.list && x.type == Type::Tensor && y.list);
         if (!smaller) return false;
@@ -535,7 +537,7 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
         if (!(where & (space::Hidden | space::Ops)) && strstr(op->schema->text, "reduction=Mean")) signature.unreduced = static_cast<uint8_t>(op->schema->find("reduction", 9));
         if (method && (!signature.has_self || signature.out_count)) continue;  // out= is for functions only
         int at = 0, last = result->count++;   // before the first that goes after it, whatever lies between
-        while (at < last && !goes_after(result->signatures[at], signature)) at++;
+        while (at < last && !goes_after(result->signatures[at], signature, where == space::Ops)) at++;
         for (int j = last; j > at; j--) result->signatures[j] = result->signatures[j - 1];
         result->signatures[at] = signature;
         result->any_out |= signature.out_count > 0;

@@ -441,6 +441,7 @@ OPERATORS(activation) {
         composition([](const Tensor& input, double p, std::optional<bool> train) {
             if (input.numel() == 0) return std::tuple<Tensor, Tensor>(input, empty_like(input));
             if (train && !*train) return std::tuple<Tensor, Tensor>(clone(input), ones_like(input, DType::Bool));
+            KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=%g", 1 - p);
             KINDLING_CHECK(Runtime, category(input.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(input.dtype()));
             Tensor mask = bernoulli_(empty_like(input, to_real(input.dtype())), 1 - p);
             double scale = p == 1 ? 0.0 : 1 / (1 - p);

@@ -19,7 +19,7 @@
 namespace kindling {
 
 struct Field {
-    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Kernel, Loop, Otherwise, Batches, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias, Node };
+    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Kernel, Loop, Otherwise, Batches, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias, Node, Targets };
     Kind kind;
     uint8_t small = 0;
     uint32_t number = 0;
@@ -72,6 +72,8 @@ inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies 
 inline Field no_inplace() { return flags(trait::NoInplace); }
 inline Field has_out() { return flags(trait::Out); }              // for private names, and for lists of results
 inline Field no_out() { return flags(trait::NoOut); }
+/// What its targets are called, where its several results have no names: targets("out, indices").
+Field targets(const char* names);
 /// What dtype out= may have; core/operator.h says what is so without.
 inline Field out_dtype(OutDType rule) { return {Field::Kind::OutDType, static_cast<uint8_t>(rule)}; }
 inline Field out_castable() { return out_dtype(OutDType::Castable); }

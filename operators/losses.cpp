@@ -498,7 +498,8 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, is_floating(promote(x1.dtype(), x2.dtype())), "expected common dtype to be floating point, yet common dtype is %s", scalar_type_name(x1.dtype()));
             Sizes sizes = broadcast_sizes(x1.sizes(), x2.sizes(), "cosine_similarity");
             const DType dtype = promote(x1.dtype(), x2.dtype());
-            Tensor a = expand(to(x1, dtype), sizes), b = expand(to(x2, dtype), sizes);
+            auto floating = [&](const Tensor& x) { return expand(is_floating(x.dtype()) ? x : to(x, dtype), sizes); };   // each in its own dtype
+            Tensor a = floating(x1), b = floating(x2);
             // The limit is no part of the derivative.
             auto length = [&](const Tensor& x) {
                 Tensor norm = linalg_vector_norm(x, Scalar(2), IntList({dim}), true);
@@ -508,7 +509,7 @@ OPERATORS(losses) {
                 return copy_into(norm, clamp_min(norm, Scalar(eps))), norm;
             };
             Tensor na = length(a), nb = length(b);
-            return sum(mul(div(a, na), div(b, nb)), IntList({dim}));
+            return to(sum(mul(div(a, na), div(b, nb)), IntList({dim})), dtype);
         }),
     });
     declare("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor", {

@@ -379,7 +379,7 @@ OPERATORS(normalization) {
     });
     declare("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
         doc("Normalised over all dimensions but the second (Ioffe and Szegedy, 2015); in training by the batch's own statistics, which update the running ones"),
-        in(space::Torch),
+        in(space::Torch), targets("out, save_mean, save_invstd"),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
             KINDLING_CHECK(NotImplemented, is_floating(input.dtype()), "\"batch_norm\" not implemented for '%s'", scalar_type_name(input.dtype()));
             int64_t n = input.dim();

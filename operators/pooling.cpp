@@ -195,14 +195,14 @@ void need_room(IntList output_size, const char* name) {
 
 OPERATORS(pooling) {
     declare("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
-        doc("The maximum of each window, and where it is in its plane"), in(space::Nn),
+        doc("The maximum of each window, and where it is in its plane"), targets("out, indices"), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
             return max_pooled(call, self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d"));
         }, max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 2); }),
     });
     declare("max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
-        doc("The maximum of each window, and where it is in its volume"), in(space::Nn),
+        doc("The maximum of each window, and where it is in its volume"), targets("out, indices"), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
             return max_pooled(call, self, window(self, kernel_size, stride, padding, dilation, ceil_mode, 3, "max_pool3d"));
         }, max_pool),
@@ -356,7 +356,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)", {
-        doc("The maximum of windows that divide the plane into output_size, and where it is"), takes(kind::Floats), in(space::Nn),
+        doc("The maximum of windows that divide the plane into output_size, and where it is"), targets("out, indices"), takes(kind::Floats), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return max_pooled(call, self, adaptive(self, output_size, 2, "adaptive_max_pool2d")); }, adaptive_max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) {
             check_some(grad, 2, "max");
@@ -364,7 +364,7 @@ OPERATORS(pooling) {
         }),
     });
     declare("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", {
-        doc("The maximum of windows that divide the volume into output_size, and where it is"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
+        doc("The maximum of windows that divide the volume into output_size, and where it is"), targets("out, indices"), takes(kind::Floats), flags(trait::AutocastFloat), in(space::Nn),
         kernel([](KernelCall& call, const Tensor& self, IntList output_size) { return max_pooled(call, self, adaptive(self, output_size, 3, "adaptive_max_pool3d"), false); }, adaptive_max_pool),
         derivative("self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) {
             check_some(grad, 3, "max");

@@ -17,6 +17,12 @@ DType sum_dtype(const Tensor& self, DType dtype) {
 
 constexpr auto value = [](auto x) { return x; };
 
+/// |z|^2: of a number with an infinite part infinite, also where the other is NaN.
+Sym squared_size(const Sym& z) {
+    Sym x = abs(real(z)), y = abs(imag(z)), infinite = like(x, std::numeric_limits<double>::infinity());
+    return where(x == infinite, infinite, where(y == infinite, infinite, x * x + y * y));
+}
+
 /// One value, reduced.
 void reduce_one(KernelCall& call, const Tensor& self, Combine combine, DType inside, DType outside, uint64_t mask, bool keepdim) {
     call.reduces(self, mask, keepdim, inside);
@@ -513,7 +519,7 @@ OPERATORS(reductions) {
             Sym size = abs(x);
             switch (kind.integer()) {
                 case 0: return cast(size != like(size, 0), size.dtype());
-                case 2: return x.is_complex() ? real(x) * real(x) + imag(x) * imag(x) : x * x;
+                case 2: return x.is_complex() ? squared_size(x) : x * x;
                 case 5: return pow(size, p);
                 default: return size;
             }

@@ -21,6 +21,7 @@ struct Family {
 };
 
 Field doc(const char* text) { return {Field::Kind::Doc, 0, 0, text}; }
+Field targets(const char* names) { return {Field::Kind::Targets, 0, 0, names}; }
 Field alias(const char* name) { return {Field::Kind::Alias, 0, 0, name}; }
 Field example(const char* python) { return {Field::Kind::Example, 0, 0, python}; }
 Field refuses(const char* python, const char* error) { return {Field::Kind::Refuses, 0, 0, python, error}; }
@@ -73,8 +74,8 @@ static const char* inplace_schema(const Schema& schema) {
     return strdup(text.c_str());
 }
 
-/// "add.out(Tensor self, ..., *, Tensor(a!) out) -> Tensor(a!)"; several results are named as in the schema.
-static const char* out_schema(const Schema& schema, bool long_name) {
+/// "add.out(Tensor self, ..., *, Tensor(a!) out) -> Tensor(a!)"; several results are named as in the schema, or by `targets`.
+static const char* out_schema(const Schema& schema, bool long_name, const char* targets) {
     std::string text = schema.text, overload = schema.overload;
     size_t open = text.find('('), arrow = text.rfind("->"), close = text.rfind(')', arrow);
     std::string arguments = text.substr(open, close - open);
@@ -91,7 +92,8 @@ static const char* out_schema(const Schema& schema, bool long_name) {
         results = "(";
         for (size_t i = 0; i < schema.results.size(); i++) {
             std::string letter(1, static_cast<char>('a' + mutated + i)), name = schema.results[i].name;
-            if (name.empty()) name = "out" + std::to_string(i);
+            if (targets) name.assign(targets, std::strcspn(targets, ",")), targets += name.size() + std::strspn(targets + name.size(), ", ");
+            else if (name.empty()) name = "out" + std::to_string(i);
             arguments += (i ? ", " : "") + ("Tensor(" + letter + "!) " + name);
             results += (i ? ", " : "") + ("Tensor(" + letter + "!)") + (schema.results[i].name[0] ? " " + name : "");
         }
@@ -125,6 +127,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
     op->functional = op;
     OutDType out_dtype = op->schema->factory ? OutDType::Decides : OutDType::Same;
     std::optional<OutDType> out_given;
+    const char* targets = nullptr;
     Derivative derivatives[8];
     int derivative_count = 0;
     for (const Field& field : fields) switch (field.kind) {
@@ -170,6 +173,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         case Field::Kind::Promotion: op->promotion = static_cast<Promotion>(field.small); break;
         case Field::Kind::ResultDType: op->result_dtype = static_cast<DType>(field.small); break;
         case Field::Kind::OutDType: out_given = static_cast<OutDType>(field.small); break;
+        case Field::Kind::Targets: targets = field.text; break;
         case Field::Kind::Node: op->node_number = field.small; break;
         case Field::Kind::Check: op->check = reinterpret_cast<Kernel>(field.function); break;
         case Field::Kind::In: case Field::Kind::Example: case Field::Kind::Refuses: case Field::Kind::Alias: break;
@@ -222,7 +226,7 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
                                                           : op->rule               ? run_kernel_inplace
                                                                                    : inplace_kernel);
     if (forms[declaration] & HasOut)
-        make_form(Form::Out, out_schema(*op->schema, forms[declaration] & LongOut), scalar     ? pointwise_out_kernel
+        make_form(Form::Out, out_schema(*op->schema, forms[declaration] & LongOut, targets), scalar     ? pointwise_out_kernel
                                                                                                   : op->rule ? run_kernel_out
                                                                                                              : out_kernel);
 }

@@ -430,13 +430,13 @@ OPERATORS(statistics) {
         composition([](const Tensor& grad_output, const Tensor& mask, double scale) { return mul(mul(grad_output, mask), number(scale)); }),
     });
     declare("_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
-        doc("native_batch_norm that says what it writes"), has_out(), in(space::Torch),
+        doc("native_batch_norm that says what it writes"), has_out(), targets("out, save_mean, save_invstd"), in(space::Torch),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
             return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
         }),
     });
     declare("_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {
-        doc("native_batch_norm without running statistics"), has_out(), in(space::Torch),
+        doc("native_batch_norm without running statistics"), has_out(), targets("out, save_mean, save_invstd"), in(space::Torch),
         composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, bool training, double momentum, double eps) {
             return native_batch_norm(input, weight, bias, {}, {}, training, momentum, eps);
         }),

@@ -169,6 +169,7 @@ class Declaration:
                 if re.fullmatch(r"grad\d*|grads|wanted", argument["name"]) and re.search(rf"\b{argument['name']}\b", given):
                     raise Refused(f"{where}: {self.name}: its derivative can't tell the argument {argument['name']} from the gradient")
         self.differentiable = "not_differentiable" not in names and "NotDifferentiable" not in flags
+        self.targets = literals(get["targets"][1:])[0].split(", ") if "targets" in get else []
         self.aliases = [literals(body[1:])[0] for name, body in self.fields if name == "alias"]
         self.examples = [literals(body[1:])[0] for name, body in self.fields if name == "example"]
         self.refusals = []
@@ -215,7 +216,7 @@ class Declaration:
         elif self.has_out:
             overload = "out" if self.overload in ("", "Tensor") and not self.long_out else self.overload + "_out"
             outs = [{"type": f"Tensor({chr(97 + i)}!)", "keyword_only": True, "default": None,
-                     "name": "out" if len(self.results) == 1 else (result.split(" ")[1] if " " in result else f"out{i}")}
+                     "name": "out" if len(self.results) == 1 else self.targets[i] if self.targets else result.split(" ")[1] if " " in result else f"out{i}"}
                     for i, result in enumerate(self.results)]
             yield 2, self.name, overload, self.arguments + outs, [out["type"] for out in outs]
 

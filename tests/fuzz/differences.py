@@ -30,6 +30,7 @@ FREE = re.compile(r"_linalg_det|_linalg_slogdet|_lu_with_info|(linalg_|_linalg_)
 
 # Rounding grows with the matrix's condition.
 SOLVES = re.compile(r"_?(linalg_)?(inv(_ex)?|inverse|pinv|pinverse|solve(_ex)?|tensorinv|tensorsolve|matrix_power|lstsq|cholesky_(inverse|solve)|triangular_solve|solve_triangular|lu_solve)")
+TRIANGLES = re.compile(r"_?(linalg_)?(cholesky_(inverse|solve)|triangular_solve|solve_triangular)")
 # What rounds one operand's part of a sum to that operand's dtype first.
 ROUNDED = re.compile(r"kl_div")
 NO_MEMORY = re.compile("allocate memory|out of memory|MemoryError|bad_alloc|Storage size calculation overflowed")
@@ -70,18 +71,28 @@ def beyond(x):
     return x.device.type == "cpu" and x.layout is torch.strided and scale(x, float("inf")) > 1e15
 
 
-def conditioned(tensors):
-    """The rounding of a solution, as a part of it: that of its dtype times the largest condition of the matrices, if that is a number."""
-    most = 0
+def conditioned(operator, tensors):
+    """The rounding of a solution, as a part of it: that of its dtype times the largest condition of the matrices, if that is a number.
+    Of what reads a triangle, those of both triangles count, and of the factor of a matrix its square."""
+    most, factor = 0, "cholesky" in operator
     for x in tensors:
         if x.device.type == "cpu" and x.layout is torch.strided and x.dim() > 1 and 0 < x.numel() < 5000 and (x.is_floating_point() or x.is_complex()) and x.isfinite().all():
             wide = x.detach().to(torch.complex128)
+            read = [wide]
+            if x.shape[-1] == x.shape[-2] and TRIANGLES.fullmatch(operator):
+                unit = torch.eye(x.shape[-1])
+                read = [wide.tril(), wide.triu(), wide.tril(-1) + unit, wide.triu(1) + unit]
             with torch.inference_mode():
-                values = torch.linalg.svdvals(wide)
-            least = values[..., -1]
-            ratio = values[..., 0][least > 0] / least[least > 0]
-            most = max(most, float(ratio.max()) * torch.finfo(x.dtype).eps if ratio.numel() else 0)
-    return min(4 * most, 0.1)
+                for values in map(torch.linalg.svdvals, read):
+                    least = values[..., -1]
+                    ratio = values[..., 0][least > 0] / least[least > 0]
+                    most = max(most, float(ratio.max()) ** (1 + factor) * torch.finfo(x.dtype).eps if ratio.numel() else 0)
+    return digits_left(4 * most)
+
+
+def digits_left(rounding):
+    """A rounding as a tolerance: of more than a tenth no digit can be compared."""
+    return rounding if rounding < 0.1 else 1e300
 
 
 def numbers(x):
@@ -162,7 +173,7 @@ class Comparer:
             self.shared = bool(WRITES.fullmatch(name)) and any(torch._debug_has_internal_overlap(x) for x in tensors_of([args, kwargs], t) if word_of(x.layout) == "strided")
         self.size = max([scale(x, 1e6) for x in tensors_of([args, kwargs], t) if x.device.type == "cpu" and x.numel()], default=0) if t is torch else 0
         if t is torch:
-            self.rounding = conditioned(list(tensors_of([args, kwargs], t))) if SOLVES.fullmatch(name.partition(".")[0]) else 0
+            self.rounding = conditioned(name.partition(".")[0], list(tensors_of([args, kwargs], t))) if SOLVES.fullmatch(name.partition(".")[0]) else 0
         return observe(t, function, args, kwargs, draw.leaves, number, twice=twice)
 
     def both(self, number, report=None):
@@ -299,10 +310,13 @@ class Comparer:
         if not FREE.fullmatch(operator) and not self.shared:
             least = max(self.size, 1e-3)   # of zeros, the weights of `weighted` are what takes part
             # They have no more digits than the results through which they go, and lose more of them to a matrix's condition.
-            floor = max([floor] + [TOLERANCE.get(getattr(torch, x.dtype), 0) for x in tensors_seen(theirs.result)])
+            # Formulas compute a factor of tensors of one dtype in that, where the others are wider.
+            floor = max([floor] + [TOLERANCE.get(getattr(torch, x.dtype), 0) for x in [*tensors_seen(theirs.result), *(theirs.after or ())]])
             if SOLVES.fullmatch(operator):
-                floor = min(8 * max(floor, self.rounding), 0.1)
+                floor = digits_left(8 * max(floor, self.rounding))
             compare(theirs.gradients, ours.gradients, "gradient", least, finer and finer.gradients, floor=floor)
+            if SOLVES.fullmatch(operator):
+                floor = digits_left(8 * floor)
             compare(theirs.second, ours.second, "second gradient", least, finer and finer.second, floor=floor)
 
 

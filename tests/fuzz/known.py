@@ -53,7 +53,7 @@ COMPLAINTS = [
                r"rounding_mode|approximate|can only be|not a valid|indexing|Unrecognized|is not supported|unknown|Unknown|Unrecogni[sz]ed|invalid norm type|interpolation mode|requires? the return_complex"),
     ("sizes", r"needs 4d|storage offset|shape|size|dimension|dim|D tensor|length|elements|[Vv]ector|[Mm]atri|scalar|broadcast|numel|non-?empty|\dD|expected|Expected|weight|bins|window|pad|"
               r"defined|None|kernel|stride|too small"),
-    ("a number", r"data points|upper bound|cannot be 0|must|should|between|positive|negative|greater|less|zero|range|value|odd|even|nan|inf"),
+    ("a number", r"to be in \[|ZeroDivisionError|data points|upper bound|cannot be 0|must|should|between|positive|negative|greater|less|zero|range|value|odd|even|nan|inf"),
 ]
 PATTERNS = [(matter, re.compile(pattern)) for matter, pattern in COMPLAINTS]
 
@@ -207,6 +207,8 @@ def takes(kind, word):
         return kind == "Tensor" or kind in ("int", "float", "number", "bool", "complex") and bool(re.match(r"<\w+ \[(1(, 1)*)?\]", word)) or kind == "t"
     if re.match(r"[\[(]|torch\.Size|\{", word) and not re.match(r"\([-\d.einfa+]+j\)$", word):
         return "<" in word if kind == "List[Tensor]" else kind.startswith(("List", "Dict", "Tuple", "t"))
+    if word.startswith(("'", '"')):   # a list of its letters
+        return kind in ("str", "t", "List[str]")
     return kind != "Tensor" and not kind.startswith(("List", "Dict"))
 
 
@@ -264,6 +266,19 @@ def strided_out(kind, theirs, ours, call):
     return any(strides[d] != math.prod(sizes[d + 1:]) for d in range(len(sizes)) if sizes[d] > 1)
 
 
+def sizes_of(text):
+    """The numbers of elements of the tensors that a text shows."""
+    return [math.prod(int(size) for size in re.findall(r"\d+", each)) for each in re.findall(r"<\w+ \[([^]]*)\] by", text)]
+
+
+def target_grew(kind, theirs, ours, call):
+    """Whether some target of a call has another number of elements than all that it reads."""
+    line = call.partition("\n")[0]
+    targets = re.findall(r"\w+=<[^<>]*>", line)
+    read = sizes_of(re.sub(r"\w+=<[^<>]*>", "", line))
+    return bool(targets) and any(size < max(read, default=0) for each in targets for size in sizes_of(each))
+
+
 def last_apart(kind, theirs, ours, call):
     """Whether the last dimension of one of the first three tensors does not lie in order."""
     return any(not each.endswith(", 1") for each in re.findall(r"<\w+ \[[^]]*\] by \[([^]]*)\]", call)[:3])
@@ -286,7 +301,7 @@ def odd_dims(kind, theirs, ours, call):
 TAKEN = {"int": "int bool Tensor torch.dtype", "float": "float int bool Tensor", "Number": "int float bool complex Tensor torch.dtype", "str": "str",
          "torch.dtype": "torch.dtype int bool Tensor", "torch.layout": "torch.layout int bool", "torch.memory_format": "torch.memory_format int bool",
          "Tensor": "Tensor NoneType", "tuple of ints": "tuple list int bool Tensor torch.Size dict NoneType", "tuple of Tensors": "tuple list Tensor dict",
-         "torch.device": "torch.device str", "torch.Generator": "torch.Generator torch._C.Generator"}
+         "torch.device": "torch.device str", "torch.Storage": "torch.storage.UntypedStorage torch.storage.TypedStorage", "torch.Generator": "torch.Generator torch._C.Generator"}
 
 
 def of_other_kinds(kind, theirs, ours, call):
@@ -364,6 +379,11 @@ def off_by_little(kind, theirs, ours, call):
 
 def far_out(kind, theirs, ours, call):
     return any(max(abs(low), abs(high)) > 1e5 or nan or infinite for low, high, _, nan, infinite in held(call))
+
+
+def large_number(call):
+    """Whether a Python number of the call is beyond 1e5."""
+    return any(abs(float(number)) > 1e5 for number in re.findall(r"(?<=[(=, ])-?\d+(?:\.\d+)?(?:e\+\d+)?(?=[,)])", re.sub(r"<[^<>]*>|\[[^][]*\]", "", call.partition("\n")[0])))
 
 
 def not_differentiable(kind, theirs, ours, call):
@@ -838,7 +858,7 @@ KNOWN = [
     Known(r"linalg_solve_triangular\.out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch writes to a lazily negated out without its sign.", "a lazily negated `out` of `solve_triangular`",
           lambda kind, theirs, ours, call: " neg" in call.partition("out=")[2].partition(">")[0] and opposite(call)),
     Known(r"special_zeta\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "A power that underflows.", "`zeta` of a large number",
-          lambda kind, theirs, ours, call: "\nnan there, 0.0 here" in call and far_out(kind, theirs, ours, call)),
+          lambda kind, theirs, ours, call: "\nnan there, 0.0 here" in call and (far_out(kind, theirs, ours, call) or large_number(call))),
     Known(r"(gcd|lcm)_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "The least integer has no absolute value in its dtype.", "`gcd` and `lcm` of a dtype's least integer",
           lambda kind, theirs, ours, call: any(low in (-128, -32768, -2.14748e+09, -9.22337e+18) for low, *_ in held(call))),
     Known(r"poisson\.\w+", r"^result: (value|nan or infinity)", r"^an answer", r"^an answer", "A count beyond int64, which C++ does not define.", "`poisson` of a rate beyond int64",
@@ -971,7 +991,10 @@ KNOWN = [
     Known(r"cov\.\w+", r"^RuntimeError there, an answer here", r"Inplace update to inference tensor", r"^an answer", "PyTorch subtracts the mean of a single number from that number itself.", "`cov` of a number without dimensions"),
     Known(r"_?unique2?\.\w+", r"^(result|arguments after the call): value", r"", r"", "The inverse among several NaN.", "inverse among nan", holds_nan),
     Known(r"(add|sub|subtract|rsub)_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "A product with alpha that overflows, where PyTorch adds without rounding it.", "where sums of products overflow", lambda *told: "alpha=" in told[3] and far_apart(*told)),
-    Known(r"(median|nanmedian|mode|sort|linalg_qr|qr)\.\w*out", r"^result: shares$", r"^an answer", r"^an answer", "A target that grew may have room where it lies.", "keeps its storage"),
+    Known(r".*out", r"^result: shares$", r"^an answer", r"^an answer", "A target that grew may have room where it lies.", "keeps its storage", target_grew),
+    Known(r"soft_margin_loss\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch changes the target's sign in its dtype.", "`soft_margin_loss` with a target of uint8", lambda kind, theirs, ours, call: bool(re.search(r">, <uint8 ", call))),
+    Known(r"rrelu_?\.\w+", r"^(result|arguments after the call|(second )?gradient): value", r"^an answer", r"^an answer", "PyTorch adds two flags to a flag.", "limits of `rrelu` that are flags", lambda kind, theirs, ours, call: bool(re.search(r"\bTrue\b.*\bTrue\b|lower=True.*upper=True", call.partition("\n")[0]))),
+    Known(r"addbmm_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"doesn't match the broadcast shape", "PyTorch gives self another shape, which it refuses in addmm_ and its kin.", "`addbmm_` does not change the shape"),
     Known(r"norm\.\w+", r"^TypeError there, an answer here", r"must be tuple of ints, not Tensor", r"^an answer", "A tensor without elements is an empty list.", "answer for tensors without elements", no_elements),
     Known(r"kron\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Which part of a complex product is NaN.", "where sums of products overflow", lambda *told: "<complex" in told[3] and (not_finite(*told) or far_apart(*told))),
     Known(r"_conj\.\w+", r"^an answer there, (TypeError|RuntimeError) here", r"^an answer", r"must be Tensor, not (complex|int|float|bool)", "torch.conj refuses it, too.", "`torch._conj` of a number"),
@@ -981,7 +1004,7 @@ KNOWN = [
     Known(r"(cum)?prod_?\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "Which products meet zero times infinity depends on the formula.", "the gradient of a product that overflows", lambda *told: not_finite(*told) or far_apart(*told)),
     Known(r"adaptive_avg_pool[123]d\.\w+|_adaptive_avg_pool[23]d\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "There is nothing to average.", "of empty and of meta tensors is refused", lambda kind, theirs, ours, call: bool(re.search(r">, (\[[\d, ]*\b0\b[\d, ]*\]|0)[,)]", call))),
     Known(r"atan2_?\.\w+|arctan2_?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch squares integers in their dtype, which wraps.", "gradient of `atan2` with integers", lambda kind, theirs, ours, call: bool(re.search(r"<u?int(8|16|32|64) ", call))),
-    Known(r"(native_)?(batch|layer|group)_norm\.\w+|_native_batch_norm\w*\.\w+|_batch_norm\w*\.\w+|(native_)?rms_norm\.\w+|_fused_rms_norm\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
+    Known(r"(native_)?(batch|layer|group)_norm\.\w+|_native_batch_norm\w*\.\w+|_batch_norm\w*\.\w+|(native_)?rms_norm\.\w+|_fused_rms_norm\.\w+|_weight_norm\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
           "Sums that overflow, or differences of numbers that are too large for any digit.", "normalised numbers that are too large", far_apart),
     Known(r"_?upsample_\w+_aa\.\w+", r"^(result|arguments after the call): value|^an answer there, NotImplementedError here", r"^an answer", r"^an answer|not implemented for 'U?Int", "Of uint8 PyTorch computes in whole numbers.", "`antialias=True` of uint8",
           lambda kind, theirs, ours, call: "here: " in kind and "an answer there" in kind or bool(re.search(r"<uint8 ", call)) and near_integers(call)),
@@ -1009,10 +1032,12 @@ KNOWN = [
     Known(r"_fft_r2c\.\w+|_fft_c2r\.\w+|_fft_c2c\.\w+", r"^RuntimeError there, an answer here", r"MKL FFT doesn't support tensors of type", r"^an answer", "There is nothing to transform.", "private Fourier transforms"),
     Known(r"linalg_(matrix_norm|norm|cond)\.\w+|nuclear_norm\.\w+", r"^result: requires_grad False there, True here", r"^an answer", r"^an answer", "The norm of no element.", "requires grad where it is zero throughout", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
     Known(r"(repeat_interleave|channel_shuffle)\.\w+", r"^result: lazy", r"^an answer", r"^an answer", "No elements have no sign.", "of empty and of meta tensors", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
+    Known(r"_?embedding_bag\w*\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"offsets has to be a 1D", "What is wrong with a call does not depend on how many elements there are.", "of empty and of meta tensors is refused", no_elements),
     Known(r"_?embedding_bag\w*\.\w+", r"^IndexError( in the gradient)? there, an answer here", r"Index is supposed to be a vector", r"^an answer", "Indices of two dimensions are taken for any table.", "Bags take indices of two dimensions"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be (tuple of ints|str), not bytes|got \(Tensor, bytes", "PyTorch takes bytes for a list of integers and for a word.", "bytes for a list of integers"),
     Known(r"linalg_matrix_rank\.\w*out", r"^arguments after the call: stride$|^result: stride$", r"^an answer", r"^an answer", "PyTorch resizes the target to the shape of the ranks, and then to that of the tolerances.", "strides of what `rsub`"),
     Known(r"unfold_backward\.\w+", r"^result: value|^RuntimeError there, IndexError here", r"^an answer|setStorage", r"^an answer|out of range", "PyTorch reads windows that are not there.", "`unfold_backward` of a window that does not fit", no_windows),
+    Known(r"chunk\.\w+", r"^RuntimeError there, an answer here", r"split_size=-1|split_size can only be 0", r"^an answer", "PyTorch's sum of its size and their number wraps.", "`chunk` into more parts than 64 bits can add up"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 
