@@ -203,7 +203,13 @@ class Comparer:
         except Difference as difference:
             if "requires_grad" in difference.kind and zero_throughout(theirs.second):
                 difference.text += "\nsecond gradients are zero there"
-            entry = None if self.all else known(name, difference.kind, told(theirs, 2000), told(ours, 2000), f"{self.told}\n{difference.text}\n{self.holds(number)}",
+            try:
+                holds = self.holds(number)
+            except (RuntimeError, MemoryError) as problem:
+                if not NO_MEMORY.search(f"{type(problem).__name__}: {problem}"):
+                    raise
+                return "no memory"
+            entry = None if self.all else known(name, difference.kind, told(theirs, 2000), told(ours, 2000), f"{self.told}\n{difference.text}\n{holds}",
                                               lambda: self.refused_with_values(number, ours))
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
             if entry:
