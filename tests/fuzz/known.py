@@ -773,6 +773,7 @@ KNOWN = [
     Known(r"index_put_?\.\w+", r"^RuntimeError there, (an answer|IndexError in the gradient) here", r"called on an undefined Tensor|nullptr \(uninitialized\)", r"", "No index means all.", "an empty list of indices"),
     Known(r"(_foreach_)?(add|sub|subtract|rsub)_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "It multiplies by alpha first.", "sums with an infinity", lambda kind, theirs, ours, call: "j)" in call or "complex" in call),
     Known(r"resize_(as_)?\.\w+", r"^result: shares$", r"^an answer", r"^an answer", "PyTorch's storage does not grow where the sizes stay.", "`resize_as_` with a memory format", shares_memory),
+    Known(r"linalg_lstsq\.\w+", r"^LinAlgError there, an answer here|^(result|arguments after the call): (value|nan or infinity)", r"^an answer|could not be computed", r"^an answer", "PyTorch's library notices infinities in one dtype and not in another.", "what other drivers make of infinities", lambda *told: not_finite(*told) or far_apart(*told)),
     Known(r"soft_margin_loss\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Infinite complex numbers.", "where sums of products overflow", both_not_finite),
     Known(r"(soft_margin|huber)_loss\.\w+", r"^(result|arguments after the call): (value|nan or infinity|shape)", r"^an answer", r"^an answer", "PyTorch leaves memory as it was.", "a reduction that there is none of",
           lambda kind, theirs, ours, call: not re.search(r", [012](, [-\d.]+)?(, out=.*)?\)\n", call)),
