@@ -262,6 +262,70 @@ struct Ahead {
     }
 };
 
+// sums[j] += a's P numbers times P rows of b, one after the other; whole registers.
+template <class T, int P>
+[[gnu::noinline]] void add_rows(const T* a, int64_t a_column, const T* b, int64_t b_row, T* sums, int64_t n) {
+    using V = Vec<T>;
+    V factors[P];
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p)
+        factors[p] = V::all(a[p * a_column]);
+    for (int64_t j = 0; j < n; j += V::width) {
+        V sum = V::load(sums + j);
+#pragma GCC unroll 8
+        for (int p = 0; p < P; ++p)
+            sum.add_product(factors[p], V::load(b + p * b_row + j));
+        sum.store(sums + j);
+    }
+}
+
+// Few rows read every number of a large b once or a few times, so memory decides: b is read along its rows, eight of
+// them side by side, and the sums of a stretch of columns stay in the first cache. Each sum has the order of a tile's.
+template <class T>
+void few_rows(const GemmPart<T>& part, const Target<T>& target) {
+    constexpr int64_t stretch = 2048, at_once = 8, W = Vec<T>::width;
+    const int64_t room = part.n < stretch ? (part.n + W - 1) / W * W : stretch;
+    Buffer<T> sums(part.m * room), rest(at_once * W);
+    for (int64_t j0 = 0; j0 < part.n; j0 += stretch) {
+        const int64_t n = part.n - j0 < stretch ? part.n - j0 : stretch, whole = n / W * W;
+        for (int64_t p0 = 0; p0 < part.k; p0 += k_block) {
+            const int64_t k = part.k - p0 < k_block ? part.k - p0 : k_block;
+            memset(static_cast<void*>(sums.data), 0, sizeof(T) * static_cast<size_t>(part.m * room));
+            for (int64_t p = 0, count; p < k; p += count) {
+                count = k - p < at_once ? 1 : at_once;
+                const T* b = part.b + (p0 + p) * part.b_row + j0;
+                if (whole < n) {
+                    memset(static_cast<void*>(rest.data), 0, sizeof(T) * at_once * W);
+                    for (int64_t row = 0; row < count; ++row)
+                        memcpy(rest.data + row * W, b + row * part.b_row + whole, sizeof(T) * static_cast<size_t>(n - whole));
+                }
+                for (int64_t i = 0; i < part.m; ++i) {
+                    const T* a = part.a + i * part.a_row + (p0 + p) * part.a_column;
+                    const auto add = count == 1 ? add_rows<T, 1> : add_rows<T, at_once>;
+                    add(a, part.a_column, b, part.b_row, sums.data + i * room, whole);
+                    if (whole < n) add(a, part.a_column, rest.data, W, sums.data + i * room + whole, W);
+                }
+            }
+            Target<T> block = target.at(0, j0);
+            if (p0 > 0) block.c = block.out, block.c_row = block.out_row, block.c_column = block.out_column, block.beta = 1;
+            for (int64_t i = 0; i < part.m; ++i) {
+                const T* from = sums.data + i * room;
+                if (block.out_column == 1 && block.alpha == 1 && (!block.c || (block.c == block.out && block.beta == 1))) {
+                    T* to = block.out + i * block.out_row;
+                    if (block.c)
+                        for (int64_t j = 0; j < n; ++j)
+                            to[j] += from[j];
+                    else
+                        memcpy(to, from, sizeof(T) * static_cast<size_t>(n));
+                } else {
+                    for (int64_t j = 0; j < n; ++j)
+                        put(block, i, j, from[j]);
+                }
+            }
+        }
+    }
+}
+
 template <class T>
 void run(const GemmPart<T>& part) {
     constexpr int64_t M = tile_rows<T>, N = 2 * Vec<T>::width, item = sizeof(T);
@@ -273,6 +337,8 @@ void run(const GemmPart<T>& part) {
         return;
     }
     if (part.may_dot && !part.b_panel && part.b_row == 1 && part.a_column == 1) return dots(part);
+    if (part.m <= 4 && !part.b_panel && part.b_column == 1 && part.n >= 4 * N && part.k * part.n * item >= 128 << 10)
+        return few_rows(part, target);
 
     // A block of a stays in the second cache. If it is all of a, each panel of b is read once: it is packed into the
     // first cache and used up. Otherwise a block of panels is kept for the following blocks of a.
