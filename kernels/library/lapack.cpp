@@ -77,9 +77,22 @@ void* routine(DType dtype, const char* real, const char* complex = nullptr) {
                   : dtype == DType::Complex128 ? 'z'
                                                : 0;
     KINDLING_CHECK(NotImplemented, letter, "\"%s\" not implemented for '%s'", real, scalar_type_name(dtype));
+    // Batches of small matrices ask for the same one or two again and again; names are string literals.
+    struct Found {
+        const char* name;
+        char letter;
+        void* address;
+    };
+    constinit static thread_local Found kept[4] = {};
+    constinit static thread_local unsigned oldest = 0;
+    const char* wanted = complex && is_complex(dtype) ? complex : real;
+    for (const Found& known : kept)
+        if (known.name == wanted && known.letter == letter) return known.address;
     char name[32];
-    snprintf(name, sizeof name, "%c%s", letter, complex && is_complex(dtype) ? complex : real);
-    return blas_routine(name);
+    snprintf(name, sizeof name, "%c%s", letter, wanted);
+    void* address = blas_routine(name);
+    kept[oldest++ % 4] = {wanted, letter, address};
+    return address;
 }
 
 int checked(int info, const char* name) {
@@ -490,7 +503,8 @@ void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, i
         solve_part(others, other_count);
         return;
     }
-    if (size == whole && blas_available()) {
+    // Worth the library, which is opened at its first use.
+    if (size * size * (right ? m : n) >= 16384 && blas_available()) {
         const double one[2] = {1, 0};
         const float one_float[2] = {1, 0};
         const void* alpha = to_real(dtype) == DType::Float64 ? static_cast<const void*>(one) : one_float;
