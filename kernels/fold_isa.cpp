@@ -158,16 +158,19 @@ template <class Op, class T> struct Fold {
     }
 
     static KINDLING_INLINE V fold_vectors(V* lanes) {
+#pragma GCC unroll 4
         for (int half = vectors / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
             for (int k = 0; k < half; k++) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
         return lanes[0];
     }
 
     /// Like `block_lanes`, for extremes of floats. NaN is looked for beside the chain of comparisons, which makes that
-    /// chain short.
+    /// chain short. Unrolled, since an array that is indexed at run time lies in memory, and each step waits for it.
     template <class Step> static KINDLING_INLINE V extreme_lanes(const T* x, int64_t n, Step step) {
         V lanes[vectors];
         Mask<V> bad[vectors];
+#pragma GCC unroll 8
         for (int k = 0; k < vectors; k++) lanes[k] = load<V>(x + k * in_vector), bad[k] = lanes[k] != lanes[k];
         auto take = [&](int k, const V& next) {
             lanes[k] = step(lanes[k], next);
@@ -175,9 +178,12 @@ template <class Op, class T> struct Fold {
         };
         int64_t at = items;
         for (; n - at >= items; at += items)
+#pragma GCC unroll 8
             for (int k = 0; k < vectors; k++) take(k, load<V>(x + at + k * in_vector));
         if (at < n)
+#pragma GCC unroll 8
             for (int k = 0; k < vectors; k++) take(k, load_some(x + at + k * in_vector, n - at - k * in_vector));
+#pragma GCC unroll 8
         for (int k = 0; k < vectors; k++) lanes[k] = bad[k] ? all<V>(std::numeric_limits<T>::quiet_NaN()) : lanes[k];
         return fold_vectors(lanes);
     }
