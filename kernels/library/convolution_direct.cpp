@@ -61,11 +61,15 @@ struct Direct {
     Scratch<int64_t> offsets{k};
     int64_t size = 0;    // of the copy of a block of images, including what whole registers read behind it
     int64_t padded = 0;  // channels of all tiles
+    int64_t deep = k;    // channels of the input times taps that are summed at once
     bool once = false;   // the copies of all images stay in the second cache, and the weights are read once
 
     Direct(const Shape& shape, const T* from, const Weights& where, const T* add)
         : depth(shape), s(Depth::planes(shape)), weight(from), lie(where), bias(add) {
         while (padded < s.out_channels) padded += rows_at(padded);
+        const int64_t read = s.kernel[1] * (columns * static_cast<int64_t>(sizeof(T)) + 64);  // bytes of a channel for a tile
+        const int64_t parts = (s.in_channels * read + (16 << 10) - 1) / (16 << 10);
+        deep = (s.in_channels + parts - 1) / parts * s.taps;
         const int64_t most = std::clamp<int64_t>(2048 / s.out_space, 1, std::min<int64_t>(s.batch, 16));
         double least = std::numeric_limits<double>::infinity();
         for (int64_t images = 1; images <= most; ++images) {
@@ -164,24 +168,61 @@ struct Direct {
             if (count > 0 && image < images) visit(from - j, count, image, at / layout.pitch * s.out[2] + (from - at));
         }
     }
-    /// Computes positions [j, j + columns) of the rows [0, rows), to which `to` points, for each of so many images from
-    /// `first`.
-    void tile(const T* packed, const T* copied, int64_t o, int64_t j, int64_t rows, int64_t group, int64_t first,
-              int64_t images, T* to) const {
-        alignas(64) T sums[12 * 32 + 16];  // a register can be read at any position
-        const int64_t some = rows_at(o), there = std::min(some, s.out_channels - o);
+    /// The sums of a tile over channels and taps [p, p + count), added to those before.
+    void add(const T* packed, const T* copied, int64_t o, int64_t j, int64_t p, int64_t count, T* sums) const {
+        const int64_t some = rows_at(o);
+        steps.rows[some / unit - 1](count, packed + some + p * some, copied + j, offsets.data + p, p ? nullptr : packed, sums);
+    }
+    /// Positions [j, j + columns) of the rows [0, rows), to which `to` points, for each of so many images from `first`:
+    /// those that are written are prefetched, each channel's in another page, while the sums are formed; then stored.
+    template <bool store>
+    void finish(const T* sums, int64_t o, int64_t j, int64_t rows, int64_t group, int64_t first, int64_t images, T* to) const {
+        const int64_t there = std::min(rows_at(o), s.out_channels - o);
         const int64_t stop = std::min(j + columns, layout.places(s, rows)), step = depth.out * s.out_space;
         to += o * step;
-        // The rows to be written, each channel's in another page, are prefetched while the sums are formed.
-        for_runs(j, stop, images, [&](int64_t, int64_t count, int64_t image, int64_t place) {
+        for_runs(j, stop, images, [&](int64_t from, int64_t count, int64_t image, int64_t place) {
+            T* row = to + place_of(group, first + image) + place;
+            if constexpr (store) return steps.put(there, count, sums + from, row, step);
             for (int64_t r = 0; r < there; ++r)
                 for (int64_t c = 0; c < count; c += 64 / static_cast<int64_t>(sizeof(T)))
-                    __builtin_prefetch(to + place_of(group, first + image) + r * step + place + c, 1);
+                    __builtin_prefetch(row + r * step + c, 1);
         });
-        steps.rows[some / unit - 1](k, packed + some, copied + j, offsets.data, packed, sums);
-        for_runs(j, stop, images, [&](int64_t from, int64_t count, int64_t image, int64_t place) {
-            steps.put(there, count, sums + from, to + place_of(group, first + image) + place, step);
-        });
+    }
+    /// Sums of `tiles`, for so many channels of the output, wait here between parts of the sums.
+    int64_t waiting_size(int64_t channels) const {
+        return deep < k ? channels * ((layout.places(s, layout.out_rows) + columns - 1) / columns * columns) + 64 : 0;
+    }
+    /// The tiles of channels [o_begin, o_end) of the output, whose weights begin at `packed`. Only some channels of the
+    /// input are summed at once: those of a tile then stay in the first cache, and their weights in the second.
+    void tiles(const T* packed, const T* copied, int64_t o_begin, int64_t o_end, int64_t rows, int64_t group, int64_t first,
+               int64_t images, T* to, T* waiting) const {
+        alignas(64) T here[12 * 32 + 16];  // a register can be read at any position
+        const int64_t places = layout.places(s, rows), channels = o_end - o_begin;
+        for (int64_t p = 0; p < k; p += deep) {
+            const int64_t count = std::min(deep, k - p);
+            const auto tile = [&](int64_t o, int64_t j) {
+                T* sums = deep < k ? waiting + j * channels + (o - o_begin) * columns : here;
+                if (p + count == k) finish<false>(sums, o, j, rows, group, first, images, to);
+                add(packed + (o - o_begin) * (k + 1), copied, o, j, p, count, sums);
+                if (p + count == k) finish<true>(sums, o, j, rows, group, first, images, to);
+            };
+            // The inner loop is over the smaller of the weights and the positions, since that is read again and again.
+            if (channels >= places) {
+                for (int64_t o = o_begin; o < o_end; o += rows_at(o))
+                    for (int64_t j = 0; j < places; j += columns)
+                        tile(o, j);
+                continue;
+            }
+            const int64_t most = std::max<int64_t>((160 << 10) / static_cast<int64_t>(sizeof(T)) / count, 1);
+            for (int64_t begin = o_begin, end; begin < o_end; begin = end) {
+                end = begin;
+                do end += rows_at(end);
+                while (end < o_end && end - begin < most);
+                for (int64_t j = 0; j < places; j += columns)
+                    for (int64_t o = begin; o < end; o += rows_at(o))
+                        tile(o, j);
+            }
+        }
     }
 };
 
@@ -206,16 +247,14 @@ bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie
             for (int64_t block = begin; block < end; ++block)
                 d.copy(input, block % s.groups, first_of(block), images_of(block), 0, copied.data + block * d.size);
         });
-        const int64_t places = d.layout.places(s, s.out[1]);
         parallel_for(0, s.groups * tiles, 1, [&](int64_t begin, int64_t end) {
-            Scratch<T> packed(d.packed_size(3 * d.unit));
+            Scratch<T> packed(d.packed_size(3 * d.unit)), waiting(d.waiting_size(3 * d.unit));
             for (int64_t task = begin; task < end; ++task) {
                 const int64_t group = task / tiles, o = starts[task % tiles];
                 d.pack(group, o, packed.data);
                 for (int64_t block = group; block < blocks; block += s.groups)
-                    for (int64_t j = 0; j < places; j += d.columns)
-                        d.tile(packed.data, copied.data + block * d.size, o, j, s.out[1], group, first_of(block),
-                               images_of(block), output);
+                    d.tiles(packed.data, copied.data + block * d.size, o, o + d.rows_at(o), s.out[1], group,
+                            first_of(block), images_of(block), output, waiting.data);
             }
         });
         return true;
@@ -232,24 +271,16 @@ bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie
     const double work = static_cast<double>(d.k * s.out_channels) * static_cast<double>(d.layout.out_rows * s.out[2] * d.abreast);
     const auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
     parallel_for(0, blocks * bands, grain, [&](int64_t begin, int64_t end) {
-        Scratch<T> copied(d.size);
+        Scratch<T> copied(d.size), waiting(d.waiting_size(d.padded));
         clear(copied.data, d.size);
         for (int64_t task = begin; task < end; ++task) {
             hear_signals();
             const int64_t block = task / bands, first_row = task % bands * d.layout.out_rows, group = block % s.groups,
                           first = first_of(block), images = images_of(block);
-            const int64_t rows = std::min(d.layout.out_rows, s.out[1] - first_row), places = d.layout.places(s, rows);
+            const int64_t rows = std::min(d.layout.out_rows, s.out[1] - first_row);
             d.copy(input, group, first, images, first_row, copied.data);
             T* to = output + first_row * s.out[2];
-            // The inner loop is over the smaller of the weights and the positions, since that is read again and again.
-            if (d.padded < places)
-                for (int64_t j = 0; j < places; j += d.columns)
-                    for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
-                        d.tile(packed_at(group, o), copied.data, o, j, rows, group, first, images, to);
-            else
-                for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
-                    for (int64_t j = 0; j < places; j += d.columns)
-                        d.tile(packed_at(group, o), copied.data, o, j, rows, group, first, images, to);
+            d.tiles(packed_at(group, 0), copied.data, 0, d.padded, rows, group, first, images, to, waiting.data);
         }
     });
     return true;
