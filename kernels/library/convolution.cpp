@@ -17,7 +17,7 @@ using Shape = ConvolutionShape;
 template <class T>
 void run_forward(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     if (run_depthwise(s, input, weight, bias, output) || run_whole(s, input, weight, bias, output) ||
-        run_direct(s, input, weight, bias, output))
+        run_points(s, input, weight, bias, output) || run_direct(s, input, weight, bias, output))
         return;
     run_unrolled(s, input, weight, bias, output);
 }
@@ -26,7 +26,7 @@ template <class T>
 void run_input_gradient(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
     if (!bias && run_depthwise_input(s, grad_output, weight, grad_input)) return;
     if (run_whole_input(s, grad_output, weight, bias, grad_input) ||
-        run_direct_input(s, grad_output, weight, bias, grad_input))
+        run_points_input(s, grad_output, weight, bias, grad_input) || run_direct_input(s, grad_output, weight, bias, grad_input))
         return;
     if constexpr (sizeof(T) == 4)
         if (run_strided_input(s, grad_output, weight, bias, grad_input)) return;

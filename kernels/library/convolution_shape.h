@@ -89,6 +89,12 @@ bool run_whole_input(const ConvolutionShape& s, const T* grad_output, const T* w
 template <class T>
 bool run_whole_weight(const ConvolutionShape& s, const T* input, const T* grad_output, T* grad_weight);
 
+/// For a kernel of one tap, small images or a stride; false if the shape is not for it. See convolution_points.cpp.
+template <class T>
+bool run_points(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
+template <class T>
+bool run_points_input(const ConvolutionShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input);
+
 /// For one channel per group; false if the shape is not for it. See convolution_depthwise.cpp.
 template <class T>
 bool run_depthwise(const ConvolutionShape& s, const T* input, const T* weight, const T* bias, T* output);
