@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t key_block = 256, most_queries = 128;
 
-/// Queries per block. Products by tiles use up a packed block so fast that more queries share it.
-int64_t queries_at_once(const Attention& a) { return a.narrow ? most_queries : 64; }
+/// Queries per block: they share a packed block of keys. Under a causal mask more of what a block computes is masked.
+int64_t queries_at_once(const Attention& a) { return a.narrow || !a.causal ? most_queries : 64; }
 
 template <class T> T* row_of(const Plane4& plane, int64_t batch, int64_t head, int64_t row) {
     return static_cast<T*>(plane.data) + batch * plane.strides[0] + head * plane.strides[1] + row * plane.strides[2];

@@ -52,9 +52,21 @@ inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
 // A tile of sums that is not stored directly: at an edge, transposed, or scaled.
 template <class T>
 [[gnu::noinline]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
-    for (int i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j)
-            put(target, i, j, sums[i * 2 * Vec<T>::width + j]);
+    for (int i = 0; i < rows; ++i, sums += 2 * Vec<T>::width) {
+        T* out = target.out + i * target.out_row;
+        const T *c = target.c + (target.c ? i * target.c_row : 0), alpha = target.alpha, beta = target.beta;
+        if (target.out_column != 1 || (c && target.c_column != 1))
+            for (int64_t j = 0; j < columns; ++j)
+                put(target, i, j, sums[j]);
+        else if (c) // which is `out`, or does not overlap it
+#pragma GCC ivdep
+            for (int64_t j = 0; j < columns; ++j)
+                out[j] = alpha * sums[j] + beta * c[j];
+        else
+#pragma GCC ivdep
+            for (int64_t j = 0; j < columns; ++j)
+                out[j] = alpha * sums[j];
+    }
 }
 
 // R rows of a times two registers of columns of b. Row i of a starts at a + i * a_row; b's rows are b_row apart.

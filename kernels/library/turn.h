@@ -57,6 +57,14 @@ inline void turn_lines(T* to, int64_t to_stride, const T* from, int64_t from_str
     turn_square(to, to_stride, from, from_stride);
 }
 #endif
+// Two rows, which tiles of six have left.
+inline void turn_pair(float* to, int64_t to_stride, const float* from, int64_t from_stride) {
+    const __m128 a = _mm_loadu_ps(from), b = _mm_loadu_ps(from + from_stride), low = _mm_unpacklo_ps(a, b), high = _mm_unpackhi_ps(a, b);
+    _mm_storel_pi(reinterpret_cast<__m64*>(to), low);
+    _mm_storeh_pi(reinterpret_cast<__m64*>(to + to_stride), low);
+    _mm_storel_pi(reinterpret_cast<__m64*>(to + 2 * to_stride), high);
+    _mm_storeh_pi(reinterpret_cast<__m64*>(to + 3 * to_stride), high);
+}
 /// to[p * to_stride + r] = from[r * from_stride + p] for r < rows, p < k. Not copied into its callers: it is long.
 template <class T>
 [[gnu::noinline, gnu::noclone]] void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows,
@@ -69,6 +77,12 @@ template <class T>
     for (; p < k_end; p += side)
         for (int64_t r = 0; r < row_end; r += side)
             turn_square(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
+    if constexpr (sizeof(T) == 4)
+        if (rows - row_end >= 2) {
+            for (p = 0; p < k_end; p += side)
+                turn_pair(to + p * to_stride + row_end, to_stride, from + row_end * from_stride + p, from_stride);
+            row_end += 2;
+        }
     for (int64_t r = row_end; r < rows; ++r)
         for (p = 0; p < k_end; ++p)
             to[p * to_stride + r] = from[r * from_stride + p];
