@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "kernels/library/gemm.h"
 #include "kernels/library/scratch.h"
+#include "kernels/library/small_factors.h"
 #include "runtime/blas.h"
 #include "runtime/threads.h"
 
@@ -106,9 +107,14 @@ int by_real(DType dtype, F f) {
     return to_real(dtype) == DType::Float64 ? f(double{}) : f(float{});
 }
 
-// Calls run(work, lwork) twice: to ask for the size, and for the work.
+// Calls run(work, lwork) twice: to ask for the size, and for the work. `ample` numbers, if given, are enough for any
+// size of block, so that nothing is asked.
 template <class Run>
-void with_work(DType dtype, int64_t least, Run run) {
+void with_work(DType dtype, int64_t least, Run run, int64_t ample = 0) {
+    if (ample) {
+        Scratch<char> work(ample * static_cast<int64_t>(item_size(dtype)));
+        return run(static_cast<void*>(work.data), as_int(ample));
+    }
     alignas(16) char answer[16] = {};
     run(static_cast<void*>(answer), -1);
     double wanted = to_real(dtype) == DType::Float64 ? *reinterpret_cast<double*>(answer)
@@ -122,8 +128,14 @@ void with_work(DType dtype, int64_t least, Run run) {
 
 } // namespace
 
+namespace {
+// For the routines of QR of few columns: blocks have at most 64.
+int64_t ample_for(int64_t columns) { return columns <= 64 ? 64 * std::max<int64_t>(columns, 1) : 0; }
+} // namespace
+
 int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
     if (m == 0 || n == 0) return 0;
+    if (is_small(dtype, m, n)) return small_getrf(dtype, m, n, a, lda, pivots);
     int info = 0;
     call(routine(dtype, "getrf"), as_int(m), as_int(n), a, leading(lda), pivots, &info);
     return checked(info, "getrf");
@@ -132,6 +144,7 @@ int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivo
 int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b,
           int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
+    if (is_small(dtype, n, nrhs)) return small_getrs(dtype, trans != 'N', n, nrhs, lu, lda, pivots, b, ldb), 0;
     int info = 0;
     call(routine(dtype, "getrs"), Character{trans}, as_int(n), as_int(nrhs), lu, leading(lda), pivots, b, leading(ldb),
          &info);
@@ -140,6 +153,7 @@ int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int6
 
 int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) {
     if (n == 0) return 0;
+    if (is_small(dtype, n, n) && n <= small_inverse) return small_getri(dtype, n, lu, lda, pivots), 0;
     int info = 0;
     void* f = routine(dtype, "getri");
     with_work(dtype, n, [&](void* work, int size) { call(f, as_int(n), lu, leading(lda), pivots, work, size, &info); });
@@ -148,6 +162,7 @@ int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) 
 
 int potrf(DType dtype, char uplo, int64_t n, void* a, int64_t lda) {
     if (n == 0) return 0;
+    if (is_small(dtype, n, n)) return small_potrf(dtype, uplo == 'U', n, a, lda);
     int info = 0;
     call(routine(dtype, "potrf"), Character{uplo}, as_int(n), a, leading(lda), &info);
     // NaN is no positive number either, which not every LAPACK notices.
@@ -196,7 +211,8 @@ int geqrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
     int info = 0;
     void* f = routine(dtype, "geqrf");
     with_work(dtype, n,
-              [&](void* work, int size) { call(f, as_int(m), as_int(n), a, leading(lda), tau, work, size, &info); });
+              [&](void* work, int size) { call(f, as_int(m), as_int(n), a, leading(lda), tau, work, size, &info); },
+              ample_for(n));
     return checked(info, "geqrf");
 }
 
@@ -206,7 +222,7 @@ int orgqr(DType dtype, int64_t m, int64_t n, int64_t k, void* a, int64_t lda, co
     void* f = routine(dtype, "orgqr", "ungqr");
     with_work(dtype, n, [&](void* work, int size) {
         call(f, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, work, size, &info);
-    });
+    }, ample_for(n));
     return checked(info, "orgqr");
 }
 

@@ -274,8 +274,8 @@ int main() {
     triangular<std::complex<double>>(false);
     if (!blas_available()) {
         int32_t pivot;
-        double one = 1;
-        CHECK_THROWS(lapack::getrf(DType::Float64, 1, 1, &one, 1, &pivot), "no library that has it was found");
+        std::complex<double> one = 1;
+        CHECK_THROWS(lapack::getrf(DType::Complex128, 1, 1, &one, 1, &pivot), "no library that has it was found");
         std::fprintf(stderr, "lapack: no library here; only its absence was checked\n");
         return finish("lapack");
     }
