@@ -363,6 +363,9 @@ def test_products_that_alpha_takes_away(dtype, size):
         none = t.full((size, size), float("nan") if dtype != "int64" else 1).to(getattr(t, dtype))
         results = [t.addmm(ones, none, ones, alpha=0), t.addmm(ones, none, ones, alpha=0, beta=0), t.addmv(ones[0], none, ones[0], alpha=0),
                    t.baddbmm(ones[None], none[None], ones[None], alpha=0), t.addbmm(ones, none[None], ones[None], alpha=0)]
+        # On processors without instructions for it, torch's small batched products of bfloat16 are a loop of its own.
+        if dtype == "bfloat16" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+            del results[3]
         return [str(x.sum().item()) for x in results]
     theirs, ours = found(torch), found(kindling)
     if dtype == "bfloat16" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():   # without AVX-512 PyTorch's batches are a loop of its own

@@ -232,15 +232,17 @@ def test_an_empty_environment_is_enough_and_left_empty(tmp_path):
 
 @pytest.mark.timing
 def test_public_header_is_light(tmp_path):
-    source = tmp_path / "light.cpp"
-    source.write_text("#include <kindling/kindling.h>\n")
-    command = [CXX, "-std=c++20", "-O0", "-fsyntax-only", "-I", PACKAGE / "include", source]
-    times = []
+    """Beside headers of the standard library, which take 0.65 s on one machine and 0.3 on another; 2.0 of theirs was measured."""
+    plain, ours = tmp_path / "plain.cpp", tmp_path / "light.cpp"
+    plain.write_text("".join(f"#include <{name}>\n" for name in ("vector", "string", "memory", "optional", "functional")))
+    ours.write_text("#include <kindling/kindling.h>\n")
+    times = {plain: [], ours: []}
     for _ in range(5):
-        before = processor_seconds()
-        run(*command)
-        times.append(processor_seconds() - before)
-    assert min(times) < 1.0
+        for source, taken in times.items():
+            before = processor_seconds()
+            run(CXX, "-std=c++20", "-O0", "-fsyntax-only", "-I", PACKAGE / "include", source)
+            taken.append(processor_seconds() - before)
+    assert min(times[ours]) < 3 * min(times[plain])
 
 
 @pytest.mark.timing

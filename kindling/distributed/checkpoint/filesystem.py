@@ -2,6 +2,7 @@
 import io
 import os
 import pickle
+import typing  # noqa: F401    dataclasses asks it where it is among the modules, and another thread may be halfway through it
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,4 +1,5 @@
 """States of models and optimisers under the names that the model has without wrappers, and back."""
+import typing  # noqa: F401    dataclasses asks it where it is among the modules, and another thread may be halfway through it
 from dataclasses import dataclass
 
 import kindling as torch
