@@ -1,4 +1,6 @@
 // bindings/construct.cpp: from Python data to tensors and back: torch.tensor, legacy constructors, NumPy, buffers, DLPack, tolist.
+#include <memory>
+
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/sparse.h"
@@ -180,12 +182,39 @@ static Tensor copy_of_array(PyObject* object) {
     return result;
 }
 
+/// A view that a storage lies over, and the array whose memory it is, where that is known.
+struct HeldView {
+    Py_buffer view;
+    PyObject* root = nullptr;
+};
 static void release_view(void* context, void*, size_t) {
     if (!Py_IsInitialized()) return;
     Lock lock;
-    auto* view = static_cast<Py_buffer*>(context);
-    PyBuffer_Release(view);
-    delete view;
+    auto* held = static_cast<HeldView*>(context);
+    PyBuffer_Release(&held->view);
+    delete held;
+}
+
+/// The array that owns the memory of a NumPy array, which may be a view of it: null if it is another's, or a view of a view.
+static PyObject* root_of(PyObject* array) {
+    PyObject* root = array;
+    for (int i = 0; i < 2; i++) {
+        Object base(PyObject_GetAttrString(root, "base"));
+        if (!base) PyErr_Clear();
+        if (!base || (base.get() != Py_None && Py_TYPE(base.get()) != Py_TYPE(array))) return nullptr;
+        if (base.get() == Py_None) return root;
+        root = base.get();                     // the array holds it
+    }
+    return nullptr;
+}
+
+/// NumPy memory is reached by nobody else when our view is all that holds the array, and the array all that holds what it is a view of.
+bool array_held_outside(const Storage& storage) {
+    if (storage.deleter != release_view) return true;
+    const auto* held = static_cast<const HeldView*>(storage.context);
+    PyObject* array = held->view.obj;
+    if (!held->root) return true;
+    return Py_REFCNT(array) > 1 || (held->root != array && Py_REFCNT(held->root) > 1);
 }
 
 /// A tensor over an array's own memory.
@@ -221,7 +250,7 @@ static Tensor share_array(PyObject* object) {
         else last += (view.shape[i] - 1) * strides[static_cast<size_t>(i)];
     }
     size_t bytes = empty ? 0 : static_cast<size_t>(last + 1) * static_cast<size_t>(view.itemsize);
-    auto* kept = new Py_buffer(view);
+    auto* kept = new HeldView{view, root_of(object)};
     buffer.held = false;
     return make_tensor(Storage::adopt(view.buf, bytes, release_view, kept), 0, sizes, strides, dtype);
 }
@@ -546,25 +575,24 @@ static PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
         int64_t count = -1, offset = 0;
         if (slots[2] && int_of_object(slots[2], count) != Fit::Yes) fail(ErrorKind::Type, "frombuffer(): argument 'count' must be int");
         if (slots[3] && int_of_object(slots[3], offset) != Fit::Yes) fail(ErrorKind::Type, "frombuffer(): argument 'offset' must be int");
-        auto* view = new Py_buffer;
+        auto kept = std::make_unique<HeldView>();
+        Py_buffer* view = &kept->view;
         if (PyObject_GetBuffer(slots[0], view, PyBUF_WRITABLE) < 0) {
             PyErr_Clear();
             if (PyObject_GetBuffer(slots[0], view, PyBUF_SIMPLE) < 0) {
                 PyErr_Clear();
-                delete view;
                 fail(ErrorKind::Value, "object does not implement Python buffer protocol.");
             }
             if (PyErr_WarnEx(PyExc_UserWarning, "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
                                                 "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer "
                                                 "to protect its data or make it writable before converting it to a tensor.", 1) < 0) {
                 PyBuffer_Release(view);
-                delete view;
                 throw_python();
             }
         }
         struct Guard {
             Py_buffer* view;
-            ~Guard() { if (view) { PyBuffer_Release(view); delete view; } }
+            ~Guard() { if (view) PyBuffer_Release(view); }
         } guard{view};
         auto item = static_cast<int64_t>(item_size(dtype));
         int64_t length = view->len;
@@ -577,8 +605,9 @@ static PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
         KINDLING_CHECK(Value, count <= (length - offset) / item, "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual "
                        "buffer length (%lld bytes)", static_cast<long long>(count), static_cast<long long>(item), static_cast<long long>(offset), static_cast<long long>(length));
         int64_t one = 1;
-        Ref<Storage> storage = Storage::adopt(static_cast<char*>(view->buf) + offset, static_cast<size_t>(count * item), release_view, view);
+        Ref<Storage> storage = Storage::adopt(static_cast<char*>(view->buf) + offset, static_cast<size_t>(count * item), release_view, kept.get());
         guard.view = nullptr;
+        kept.release();
         Tensor result = make_tensor(storage, 0, IntList(&count, 1), IntList(&one, 1), dtype);
         if (slots[4] && flag_of("frombuffer", "requires_grad", slots[4])) result.requires_grad_(true);
         return wrap(result);

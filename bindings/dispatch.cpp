@@ -272,6 +272,12 @@ static PyObject* counts(PyObject*, PyObject*) {
                          "plans", static_cast<long long>(counts.plans), "flushes", static_cast<long long>(counts.flushes));
 }
 
+static PyObject* defer_from(PyObject*, PyObject* argument) {
+    const long long elements = PyLong_AsLongLong(argument);
+    if (elements == -1 && PyErr_Occurred()) return nullptr;
+    return PyLong_FromLongLong(smallest_loop.exchange(elements));
+}
+
 static std::string place() {
     Lock lock;
     PyFrameObject* frame = PyEval_GetFrame();
@@ -307,6 +313,7 @@ bool init_dispatch(PyObject* module) {
         {"_set_autocast", autocast_set, METH_VARARGS, nullptr}, {"_autocast_on", autocast_get, METH_NOARGS, nullptr},
         {"clear_autocast_cache", autocast_clear, METH_NOARGS, "clear_autocast_cache()\n\nForgets the casts of parameters made so far."},
         {"_begin_recording", begin, METH_NOARGS, nullptr}, {"_end_recording", end, METH_NOARGS, nullptr}, {"_graph_counts", counts, METH_NOARGS, nullptr},
+        {"_defer_from", defer_from, METH_O, nullptr},
         {"_begin_explaining", explain_begin, METH_NOARGS, nullptr}, {"_end_explaining", explain_end, METH_NOARGS, nullptr},
         {"_push_on_torch_dispatch_stack", push, METH_O, nullptr},
         {"_pop_torch_dispatch_stack", pop, METH_NOARGS, nullptr},

@@ -3,6 +3,7 @@
 
 #include "graph/pending.h"
 #include "bindings/function.h"
+#include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "operators/forms.h"
 #include "runtime/threads.h"
@@ -43,7 +44,9 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     release_lock = give_lock;
     retake_lock = take_lock;
     handle_signals = signals_here;
+    is_held_outside = array_held_outside;
     made = true;
+    if (const char* smallest = std::getenv("KINDLING_DEFER_FROM"); smallest && *smallest) smallest_loop = std::strtoll(smallest, nullptr, 10);
     if (const char* deferred = std::getenv("KINDLING_DEFER"); deferred && *deferred == '1') begin_recording();   // of this thread
     return module;
 }

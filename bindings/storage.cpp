@@ -288,6 +288,7 @@ static PyObject* storage_from_file(PyObject*, PyObject* args, PyObject* kwargs) 
     return guarded([&]() -> PyObject* {
         Ref<Storage> storage = Storage::adopt(memory, length, unmap_file, reinterpret_cast<void*>(length ? length : 1));
         storage->shared = shared;
+        storage->hidden = !shared;
         return storage_object(storage.get());
     });
 }
@@ -333,6 +334,7 @@ static PyObject* storage_subscript(PyObject* self, PyObject* key) {
             auto drop = [](void* context, void*, size_t) { release(static_cast<Storage*>(context)); };
             Ref<Storage> part = Storage::adopt(static_cast<char*>(s->data()) + start, static_cast<size_t>(length), drop, s, s->device);
             part->shared = s->shared;
+            s->hidden = false;                    // from here on two storages have it
             return storage_object(part.get());
         });
     }

@@ -41,4 +41,7 @@ struct SkipTorchFunction {
     int before;
 };
 
+/// Whether memory that a tensor was made over can be reached but through tensors (graph/pending.h).
+bool array_held_outside(const Storage& storage);
+
 }  // namespace kindling::python

@@ -2,6 +2,7 @@
 #include "core/batch.h"
 #include "core/dispatch.h"
 #include "core/named.h"
+#include "core/opaque.h"
 #include "core/profile.h"
 
 #include <cstdarg>
@@ -125,6 +126,8 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
     }
 }
 
+constinit thread_local bool in_opaque_kernel = false;
+
 /// A call while loops are put off. What consists of loops hands them in. Anything else runs at once: what it reads is computed
 /// first, and so is what reads what it writes.
 static void call_recording(const Operator& op, Value* arguments, Value* results) {
@@ -135,14 +138,23 @@ static void call_recording(const Operator& op, Value* arguments, Value* results)
     const bool records = op.composite || home.body == Body::Composition || op.has(trait::ByLoops) ||
                          (!raises && (home.body == Body::View || home.body == Body::Pointwise || home.loop != LoopKind::None));
     if (records && !op.added.load(std::memory_order_relaxed)) return op.kernel(op, arguments, results);
-    for (int i = 0; i < op.tensor_count; i++) {
-        const Value& v = arguments[op.tensor_positions[i]];
-        if (v.tag != Value::Tag::Tensor || !v.tensor->storage) continue;
-        if (op.schema->arguments[op.tensor_positions[i]].mutated) v.tensor->storage->data();
-        else v.tensor->storage->data_to_read();
+    for (size_t i = 0; i < op.argument_count(); i++) {
+        const Value& v = arguments[i];
+        const bool writes = op.schema->arguments[i].mutated;
+        auto settle_one = [&](const TensorImpl* tensor) {
+            if (tensor->storage) writes ? tensor->storage->data() : tensor->storage->data_to_read();
+        };
+        if (v.tag == Value::Tag::Tensor) settle_one(v.tensor);
+        else if (v.tag == Value::Tag::TensorList)
+            for (uint32_t j = 0; j < v.size; j++) if (v.tensors[j].defined()) settle_one(v.tensors[j].impl());
     }
-    each_tensor(op, arguments, [](const TensorImpl* tensor) { if (tensor->storage) tensor->storage->data_to_read(); });
     RunNow now;
+    // A program's own operator may do anything.
+    struct Opaque {
+        bool before = in_opaque_kernel;
+        ~Opaque() { in_opaque_kernel = before; }
+    } guard;
+    in_opaque_kernel = home.body == Body::Kernel && !op.composite && !op.added.load(std::memory_order_relaxed);
     op.kernel(op, arguments, results);
 }
 

@@ -21,6 +21,8 @@ const char* name(DeviceType type) {
     return names[static_cast<int>(type)];
 }
 
+constexpr size_t small_memory = 32768;   // bytes
+
 Ref<Storage> Storage::make(size_t bytes, Device device) {
     auto storage = Ref<Storage>::adopt(new Storage);
     storage->device = device;
@@ -33,7 +35,8 @@ Ref<Storage> Storage::make(size_t bytes, Device device) {
         };
         storage->context = &there;
     } else if (bytes && device.type != DeviceType::Meta) {
-        if (thread_state.recording) storage->state.store(Unallocated, std::memory_order_relaxed);
+        // A small piece costs less now than a second look at it later.
+        if (thread_state.recording && bytes > small_memory) storage->state.store(Unallocated, std::memory_order_relaxed);
         else storage->memory = allocate(bytes);
     }
     storage->bytes = bytes;

@@ -59,6 +59,8 @@ struct Storage : RefCounted {
     /// What has been put off (graph/pending.h): how many queues have loops that touch it, and two bits.
     static constexpr uint32_t Unallocated = 1u << 31, Written = 1u << 30, most_readers = Written - 1;
     std::atomic<uint32_t> state{0};
+    /// Whether nothing that was put off stands in the way of reading it now, or of writing it.
+    bool is_there(bool to_write) const { return state.load(std::memory_order_acquire) <= (to_write ? 0 : most_readers); }
     std::atomic<uint32_t> slot{0};     // where the queue that met it last has it; the queue looks whether that is so
     void* memory = nullptr;            // for core/storage.cpp and graph/ alone: everybody else calls data()
     size_t bytes = 0;
@@ -67,13 +69,14 @@ struct Storage : RefCounted {
     Device device;
     bool resizable = true;
     bool shared = false;               // lies in shared memory
+    bool hidden = false;               // not the allocator's, but nobody else has it
     std::atomic<uint32_t> exported{0}; // views held outside (numpy, DLPack, buffers)
     std::atomic<uint32_t> version{0};  // bumped by every in-place write through tensors that share it
     std::atomic<uint32_t> counters{0}; // VersionCounters that count here, and one for the memory, once there are any
     void* python = nullptr;            // the UntypedStorage object, if one was made
 
     /// Fresh, uninitialised memory on `device` (none for meta). RuntimeError when there is not enough.
-    /// While the thread puts loops off, host memory is got at the first use.
+    /// While the thread puts loops off, host memory is got at the first use, but for small pieces.
     static Ref<Storage> make(size_t bytes, Device device = {});
     void allocate_now();
     /// How many hold it, without the queues that have work on it.

@@ -20,7 +20,7 @@ constexpr int most_operands = 28;
 constexpr int few_operands = 10;
 /// A row kernel goes over its row more than once and has one thread a row: neither is for a few very long rows.
 constexpr int64_t longest_row = 1 << 16, fewest_rows = 16;
-constexpr size_t most_nodes = 600;
+constexpr size_t most_nodes = 1500;
 /// Loops that share no memory run together if they are so small that starting them is most of their time.
 constexpr int64_t small_loop = 1 << 14;
 
@@ -125,9 +125,11 @@ struct Group {
     size_t nodes = 0;
     std::vector<Access> reads, writes;    // of memory: what an earlier loop of the group computed is no read
     std::vector<int> slots;               // that it touches
-    int operand_count = 0;
+    std::vector<int> stored;              // that it writes and that have to lie in memory, as far as is known
     bool in_place = false;
+    int operand_count() const { return static_cast<int>(reads.size() + stored.size()); }
 };
+bool has(const std::vector<int>& list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
 class Fusion {
 public:
@@ -320,11 +322,13 @@ private:
         int fresh = 0;
         for (int k = 0; k < from.operand_count(); k++) {
             const int slot = there.operands[static_cast<size_t>(k)].slot;
-            if (std::find(group.slots.begin(), group.slots.end(), slot) == group.slots.end()) { fresh++; continue; }
+            const bool writes = k < from.output_count, is_wanted = recorded_.wanted[static_cast<size_t>(slot)];
+            if (!has(group.slots, slot)) { fresh += !writes || is_wanted; continue; }
             shares = true;
             const Last& last = last_[static_cast<size_t>(slot)];
             if (last.write_group == static_cast<int>(g) && !same(last.write, k)) return false;
-            if (k >= from.output_count) continue;
+            if (!writes) { fresh += last.write_group != static_cast<int>(g) && !reads_the_same(group, {i, k}); continue; }
+            fresh += is_wanted && !has(group.stored, slot);
             // Written after it was read: only where it was read element by element, and never in a row kernel.
             for (const Access& read : group.reads)
                 if (operand(read).slot == slot && (rows || !same(read, k))) return false;
@@ -336,8 +340,19 @@ private:
                 if (rows || to.offset != read.offset || to.type != read.type || !(to.strides == read.strides)) return false;
             }
         if (rows && group.in_place) return false;
-        if (group.operand_count + fresh > most_operands) return false;
-        return shares || product(mine.sizes) <= small_loop || group.operand_count + fresh <= few_operands;
+        if (group.operand_count() + fresh > most_operands) return false;
+        return shares || product(mine.sizes) <= small_loop || group.operand_count() + fresh <= few_operands;
+    }
+
+    /// Whether the group has that operand already.
+    bool reads_the_same(const Group& group, Access access) const {
+        const Operand& mine = operand(access);
+        for (const Access& read : group.reads) {
+            const Operand& other = operand(read);
+            if (other.slot == mine.slot && other.offset == mine.offset && other.type == mine.type &&
+                other.strides == mine.strides && item(read.loop).sizes == item(access.loop).sizes) return true;
+        }
+        return false;
     }
 
     /// Whether a reduction, with what was made of its results, may become a row kernel.
@@ -391,22 +406,20 @@ private:
         Group& group = groups_[g];
         group.loops.push_back(i);
         group.nodes += from.expression->nodes.size();
-        auto touch = [&](int slot) {
-            if (std::find(group.slots.begin(), group.slots.end(), slot) != group.slots.end()) return;
-            group.slots.push_back(slot);
-            group.operand_count++;
-        };
+        auto touch = [](std::vector<int>& list, int slot) { if (!has(list, slot)) list.push_back(slot); };
         for (int k = from.output_count; k < from.operand_count(); k++) {
             const int slot = operand({i, k}).slot;
             Last& last = last_[static_cast<size_t>(slot)];
-            touch(slot);
+            touch(group.slots, slot);
             if (last.write_group == static_cast<int>(g)) continue;      // computed in the group
+            if (last.write_group >= 0) touch(groups_[static_cast<size_t>(last.write_group)].stored, slot);
             last.read_group = std::max(last.read_group, static_cast<int>(g));
-            group.reads.push_back({i, k});
+            if (!reads_the_same(group, {i, k})) group.reads.push_back({i, k});
         }
         for (int k = 0; k < from.output_count; k++) {
             const int slot = operand({i, k}).slot;
-            touch(slot);
+            touch(group.slots, slot);
+            if (recorded_.wanted[static_cast<size_t>(slot)]) touch(group.stored, slot);
             for (const Access& read : group.reads) group.in_place |= operand(read).slot == slot;
             last_[static_cast<size_t>(slot)].write_group = static_cast<int>(g);
             last_[static_cast<size_t>(slot)].write = {i, k};
@@ -455,7 +468,7 @@ private:
             for (const Access& read : from.reads)
                 for (size_t other = g + 1; other <= r && fits; other++)
                     if (!groups_[other].gone && is_written_by(groups_[other], operand(read).slot)) fits = false;
-            if (!feeds || !fits || from.operand_count + to.operand_count > most_operands || from.nodes + to.nodes > most_nodes) continue;
+            if (!feeds || !fits || from.operand_count() + to.operand_count() > most_operands || from.nodes + to.nodes > most_nodes) continue;
             to.reduced = finer(to.sizes, to.reduced, fine);
             to.row = finer(to.sizes, to.row, fine);
             to.sizes = fine;
@@ -465,7 +478,6 @@ private:
                 if (!is_written_by(from, operand(read).slot)) reads.push_back(read);
             to.reads = reads;
             to.nodes += from.nodes;
-            to.operand_count += from.operand_count;
             from.gone = true;
         }
     }
@@ -590,6 +602,7 @@ private:
             step.output_count++;
         }
         if (!step.output_count) return Written::NothingToStore;
+        if (step.operands.size() + inputs.size() + epilogue_inputs.size() > static_cast<size_t>(max_loop_operands)) return Written::Apart;
         if (group.row && !is_row_kernel(map, stored, inputs, group)) return Written::Apart;
         step.own = keep_expression(map.finish());
         step.expression = step.own.get();

@@ -8,6 +8,7 @@
 
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "core/opaque.h"
 #include "graph/plan.h"
 #include "runtime/threads.h"
 
@@ -15,7 +16,7 @@ namespace kindling {
 namespace {
 
 constinit std::mutex pool_lock, allocation_lock;
-/// Queues without a thread, and all that were ever made: a queue is never freed, so the list is read without a lock.
+/// Queues of threads that have ended, and all that were ever made: a queue is never freed, so the list is read without a lock.
 constinit std::vector<Pending*>* idle = nullptr;
 struct Listed { Pending* queue; Listed* next; };
 constinit std::atomic<Listed*> all_queues{nullptr};
@@ -35,9 +36,15 @@ uint64_t hash_numbers(const std::vector<int64_t>& numbers) {
 }
 
 /// Anybody may write there without a call of ours.
-bool is_visible(const Storage& storage) { return storage.deleter || storage.shared || storage.exported.load(std::memory_order_relaxed); }
+bool is_visible(const Storage& storage) {
+    if (storage.shared || storage.exported.load(std::memory_order_relaxed)) return true;
+    return storage.deleter && !storage.hidden && (!is_held_outside || is_held_outside(storage));
+}
 
 }  // namespace
+
+constinit std::atomic<int64_t> smallest_loop{4096};
+bool (*is_held_outside)(const Storage&) = nullptr;
 
 GraphCounts graph_counts() { return {recorded_count, ran_count, plan_count, flush_count}; }
 
@@ -84,6 +91,7 @@ int64_t Pending::slot_of(Storage* storage, bool written) {
     if (slot < 0) {
         slot = static_cast<int64_t>(slots_.size());
         slots_.push_back({storage, written});
+        if (storage->memory) bytes_ += static_cast<int64_t>(storage->bytes);
         storage->slot.store(static_cast<uint32_t>(slot), std::memory_order_relaxed);
         const uint32_t more = written ? 1 + Storage::Written : 1;
         const uint32_t state = storage->state.load(std::memory_order_relaxed);
@@ -100,7 +108,6 @@ int64_t Pending::slot_of(Storage* storage, bool written) {
     } else {
         return slot;
     }
-    if (written && storage->state.load(std::memory_order_relaxed) & Storage::Unallocated) bytes_ += static_cast<int64_t>(storage->bytes);
     return slot;
 }
 
@@ -120,7 +127,9 @@ void Pending::drop() {
     recorded_.numbers.clear();
     recorded_.loops.clear();
     recorded_.scalars.clear();
+    has_loops_.store(false, std::memory_order_release);
     bytes_ = 0;
+    look_at_ = most_bytes;
 }
 
 // ---- recording
@@ -184,12 +193,22 @@ void Pending::record(const LoopKernel& kernel, const Place* places) {
         if (kernel.finish) scalar_count = std::max(scalar_count, kernel.finish->scalar_count);
         if (scalar_count) recorded_.scalars.insert(recorded_.scalars.end(), kernel.scalars, kernel.scalars + scalar_count);
         recorded_.loops.push_back(loop);
+        has_loops_.store(true, std::memory_order_relaxed);
     } catch (...) {
         numbers.resize(numbers_before);
         recorded_.scalars.resize(scalars_before);
         throw;
     }
-    if (at_once || recorded_.loops.size() >= most_loops || bytes_ >= most_bytes) run_locked();
+    if (at_once || recorded_.loops.size() >= most_loops || (bytes_ >= look_at_ && is_full())) run_locked();
+}
+
+/// Whether the queue alone keeps that much memory. What was not computed yet costs nothing, but what it is computed from has to stay.
+bool Pending::is_full() {
+    int64_t kept = 0;
+    for (const Slot& slot : slots_)
+        if (slot.storage->memory && slot.storage->owners() == 0) kept += static_cast<int64_t>(slot.storage->bytes);
+    look_at_ = bytes_ + std::max(most_bytes - kept, most_bytes / 16);
+    return kept >= most_bytes;
 }
 
 // ---- explaining
@@ -323,6 +342,7 @@ void Pending::keep(const std::vector<int>& loops) {
 }
 
 void settle(Storage* storage, bool is_written) {
+    if (in_opaque_kernel) is_written = false;
     auto is_pending = [&] {
         const uint32_t state = storage->state.load(std::memory_order_acquire);
         return state & Storage::Written || (is_written && state & Storage::most_readers);
@@ -343,20 +363,39 @@ void settle(Storage* storage, bool is_written) {
 // ---- regions
 
 static constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
+static constinit thread_local Pending* mine __attribute__((tls_model("initial-exec"))) = nullptr;
+
+/// Gives the thread's queue to others at its end.
+struct QueueReturner {
+    ~QueueReturner() {
+        if (mine && mine->empty()) {
+            std::lock_guard<std::mutex> guard(pool_lock);
+            if (!idle) idle = new std::vector<Pending*>;
+            idle->push_back(mine);
+        }
+        mine = nullptr;
+    }
+};
+
+[[gnu::cold]] static void take_queue() {
+    static thread_local QueueReturner at_end;
+    (void)at_end;
+    std::lock_guard<std::mutex> guard(pool_lock);
+    if (idle && !idle->empty()) {
+        mine = idle->back();
+        idle->pop_back();
+        return;
+    }
+    mine = new Pending;
+    auto* listed = new Listed{mine, all_queues.load(std::memory_order_relaxed)};
+    while (!all_queues.compare_exchange_weak(listed->next, listed, std::memory_order_release)) {}
+}
 
 void begin_recording() {
-    if (depth++) return;
-    std::lock_guard<std::mutex> guard(pool_lock);
-    Pending* queue;
-    if (idle && !idle->empty()) {
-        queue = idle->back();
-        idle->pop_back();
-    } else {
-        queue = new Pending;
-        auto* listed = new Listed{queue, all_queues.load(std::memory_order_relaxed)};
-        while (!all_queues.compare_exchange_weak(listed->next, listed, std::memory_order_release)) {}
-    }
-    thread_state.recording = queue;
+    if (depth) { depth++; return; }
+    if (!mine || !mine->empty()) take_queue();      // what failed stays where it is, and is tried again by who reads it
+    depth = 1;
+    thread_state.recording = mine;
     thread_state.include |= key::Deferred;
 }
 
@@ -365,16 +404,7 @@ void end_recording() {
     Pending* queue = thread_state.recording;
     thread_state.recording = nullptr;
     thread_state.include &= ~static_cast<uint32_t>(key::Deferred);
-    struct Return {
-        Pending* queue;
-        ~Return() {
-            if (!queue->empty()) return;         // what failed stays, and is tried again by who reads it
-            std::lock_guard<std::mutex> guard(pool_lock);
-            if (!idle) idle = new std::vector<Pending*>;
-            idle->push_back(queue);
-        }
-    } after{queue};
-    queue->run(true);
+    if (!queue->empty()) queue->run(true);
 }
 
 }  // namespace kindling

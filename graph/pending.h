@@ -1,6 +1,7 @@
 // graph/pending.h: loops that were put off. A thread that records hands its loops in here; whoever needs the memory that they
 // write runs them, as few loops as they fuse to.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -62,9 +63,9 @@ public:
     /// Runs what is pending.
     void run(bool at_end = false);
     bool touches(const Storage* storage);
-    bool empty() const { return recorded_.loops.empty(); }
+    bool empty() const { return !has_loops_.load(std::memory_order_acquire); }
 
-    /// At which the queue runs by itself.
+    /// At which the queue runs by itself: loops, and bytes that nobody else keeps.
     static constexpr size_t most_loops = 2000;
     static constexpr int64_t most_bytes = int64_t{1} << 30;
 
@@ -79,15 +80,22 @@ private:
     void execute(const Plan& plan);
     void keep(const std::vector<int>& loops);
     void drop();
+    bool is_full();
 
     std::mutex lock_;
+    std::atomic<bool> has_loops_{false};
     RecordedLoops recorded_;
     std::vector<Slot> slots_;
     std::vector<Storage*> dropped_;     // to be released when the lock is open
-    int64_t bytes_ = 0;                 // of memory that is not there yet
+    int64_t bytes_ = 0;                 // of the memory that loops touch, and at how much of it is_full looks again
+    int64_t look_at_ = most_bytes;
     std::vector<std::unique_ptr<Plan>> plans_;
 };
 inline void release(Pending*) {}        // queues stay for the next thread
+
+/// A loop over fewer elements runs at once, if all that it touches is there: to put it off costs more than it could save.
+KINDLING_VISIBLE extern std::atomic<int64_t> smallest_loop;
+inline bool is_large(int64_t elements) { return elements >= smallest_loop.load(std::memory_order_relaxed); }
 
 /// While in scope the thread's loops are put off. At the end of the outermost one, also by an exception, all that is pending has
 /// run.
@@ -125,6 +133,9 @@ KINDLING_VISIBLE void begin_explaining();
 KINDLING_VISIBLE std::vector<ExplainedRun> end_explaining();
 /// Where the program is; set by bindings.
 KINDLING_VISIBLE extern std::string (*place_in_program)();
+
+/// Whether memory that a tensor was made over (a NumPy array's) can be reached by others than tensors. Set by bindings; null: it can.
+KINDLING_VISIBLE extern bool (*is_held_outside)(const Storage& storage);
 
 /// How many loops were recorded, how many ran, and how many plans were made, since the process began.
 struct GraphCounts { int64_t recorded, ran, plans, flushes; };

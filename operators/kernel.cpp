@@ -404,14 +404,19 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
         kernel.combines = call.combines;
         kernel.finish = expressions.finish;
     } else if (home.loop == LoopKind::Rows) kernel.row = call.dims;
-    if (thread_state.recording && space && call.scan == Scan::None) [[unlikely]] {
+    bool put_off = thread_state.recording && space && call.scan == Scan::None;
+    if (put_off && !is_large(space)) {
+        put_off = false;
+        for (int i = 0; i < count; i++) put_off |= !tensors[i]->storage->is_there(i < call.result_count);
+    }
+    if (put_off) [[unlikely]] {
         Place places[most];
         for (int i = 0; i < count; i++) {
             places[i] = {tensors[i]->storage, tensors[i]->offset * static_cast<int64_t>(item_size(tensors[i]->dtype)), tensors[i]->dtype, operands[i].strides};
         }
         return thread_state.recording->record(kernel, places);
     }
-    for (int i = 0; i < count; i++) operands[i].data = tensors[i]->data();
+    for (int i = 0; i < count; i++) operands[i].data = i < call.result_count ? tensors[i]->data() : data_to_read(*tensors[i]);
     Unlocked unlocked(space > long_work);
     run(kernel);
 }

@@ -179,6 +179,16 @@ void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides) {
     }
 }
 
+/// Whether a loop goes to the thread's queue: it is large, or something that it touches is not there yet.
+static bool is_put_off(IntList sizes, TensorImpl* const* outputs, int output_count, TensorImpl* const* inputs, int input_count) {
+    int64_t numel = 1;
+    for (int64_t size : sizes) numel *= size;
+    if (is_large(numel)) return true;
+    for (int i = 0; i < output_count; i++) if (!outputs[i]->storage->is_there(true)) return true;
+    for (int i = 0; i < input_count; i++) if (!inputs[i]->storage->is_there(false)) return true;
+    return false;
+}
+
 [[gnu::noinline]] static void record_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count,
                                                     TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
     const size_t count = static_cast<size_t>(output_count + input_count);
@@ -219,7 +229,8 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
               TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
     int count = output_count + input_count, n = static_cast<int>(sizes.size());
     KINDLING_ASSERT(count <= max_loop_operands);
-    if (thread_state.recording) [[unlikely]] return record_loop(expression, sizes, outputs, output_count, inputs, input_count, scalars);
+    if (thread_state.recording && is_put_off(sizes, outputs, output_count, inputs, input_count)) [[unlikely]]
+        return record_loop(expression, sizes, outputs, output_count, inputs, input_count, scalars);
     LoopOperand operands[16];
     std::vector<LoopOperand> many;
     LoopOperand* list = operands;
@@ -232,7 +243,7 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
     for (int i = 0; i < count; i++) {
         const TensorImpl* tensor = i < output_count ? outputs[i] : inputs[i - output_count];
         plain &= tensor->contiguous && tensor->sizes() == sizes;
-        list[i] = {tensor->data(), tensor->dtype, nullptr};
+        list[i] = {i < output_count ? tensor->data() : data_to_read(*tensor), tensor->dtype, nullptr};
         missing |= !tensor->storage->memory;
     }
     if (numel == 0) return;

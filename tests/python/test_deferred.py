@@ -19,6 +19,15 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(os.environ.get("KINDLING_DEFER") == "1", reason="regions are counted, and KINDLING_DEFER=1 makes the process one")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def small_loops_too():
+    """What is tested here is tested on little data."""
+    before, os.environ["KINDLING_DEFER_FROM"] = _C._defer_from(0), "0"      # the variable for processes that tests start
+    yield
+    _C._defer_from(before)
+    del os.environ["KINDLING_DEFER_FROM"]
+
+
 def counted(function, *arguments):
     """What a compiled call gives, how many loops it recorded, and how many ran."""
     before = _C._graph_counts()
