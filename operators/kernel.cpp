@@ -446,6 +446,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         if (!read.tensor) continue;
         prepare(read);
         need_memory(read.tensor);
+        read.tensor->storage->data_to_read();    // what was put off runs in this thread, not in one that computes
         arrays[count] = Array(read.tensor);
     }
     Tensors apart;                               // memory for results that can not be computed in place
@@ -461,15 +462,21 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         const Tensor& target = apart.has(i) ? apart.each[i] : results[i];
         if (result.begins.defined() && target.numel() && target.impl() != result.begins.impl()) {
             const TensorImpl& begins = *result.begins.impl();
-            if (result.handed && begins.contiguous && target.is_contiguous() && begins.dtype == target.dtype() && target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg)))
+            if (result.handed && begins.contiguous && target.is_contiguous() && begins.dtype == target.dtype() && target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg))) {
+                begins.storage->data_to_read();
                 arrays[count - 1] = Array(&begins);
+            }
             else copy_into(target, result.begins);
         }
         need_memory(target.impl());
         arrays[count] = Array(target.impl());
     }
     std::vector<Array> list;
-    for (const Tensor& each : call.list) need_memory(each.impl()), list.push_back(Array(each.impl()));
+    for (const Tensor& each : call.list) {
+        need_memory(each.impl());
+        each.impl()->storage->data_to_read();
+        list.push_back(Array(each.impl()));
+    }
     alignas(64) unsigned char few[1024];                     // for small calls, which an allocation would make slower
     Tensor much;
     if (call.workspace > static_cast<int64_t>(sizeof few)) much = make_tensor({call.workspace}, DType::UInt8);
