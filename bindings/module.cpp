@@ -1,4 +1,5 @@
 // bindings/module.cpp: kindling._C, the extension module. One interpreter only; created in one step, because an import pays for everything here.
+#include <cstdio>
 #include <cstdlib>
 
 #include "graph/pending.h"
@@ -6,6 +7,7 @@
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "operators/forms.h"
+#include "runtime/blas.h"
 #include "runtime/threads.h"
 
 namespace kindling::python {
@@ -18,6 +20,21 @@ static void warn_here(const char* message) {
 static void signals_here() {
     Lock lock;
     if (PyErr_CheckSignals()) throw_python();
+}
+// The file of the package scipy-openblas32, wherever the interpreter would import it from. A thread of ours has no interpreter to ask.
+static bool blas_here(char* path, size_t size) {
+    if (!Py_IsInitialized() || !PyGILState_GetThisThreadState()) return false;
+    Lock lock;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (PyObject* find = import("kindling._bootstrap", "blas_library")) {
+        PyObject* file = PyObject_CallNoArgs(find);
+        if (const char* text = file ? PyUnicode_AsUTF8(file) : nullptr) snprintf(path, size, "%s", text);
+        Py_XDECREF(file);
+        Py_DECREF(find);
+    }
+    PyErr_Restore(type, value, trace);
+    return true;
 }
 static void take_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
 
@@ -45,6 +62,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     retake_lock = take_lock;
     handle_signals = signals_here;
     is_held_outside = array_held_outside;
+    find_blas = blas_here;
     made = true;
     if (const char* smallest = std::getenv("KINDLING_DEFER_FROM"); smallest && *smallest) smallest_loop = std::strtoll(smallest, nullptr, 10);
     if (const char* deferred = std::getenv("KINDLING_DEFER"); deferred && *deferred == '1') begin_recording();   // of this thread

@@ -1,7 +1,4 @@
 """How this build was made, for reports (``torch.__config__``)."""
-from kindling import _C
-
-
 def show():
     """A few lines about the build and the processor's kernels."""
     import kindling
@@ -16,6 +13,7 @@ def _cxx_flags():
 def parallel_info():
     """A few lines about threads."""
     import os
-    return (f"ATen/Parallel:\n\tat::get_num_threads() : {_C.get_num_threads()}\n"
+    import kindling
+    return (f"ATen/Parallel:\n\tat::get_num_threads() : {kindling.get_num_threads()}\n"
             f"std::thread::hardware_concurrency() : {os.cpu_count()}\nEnvironment variables:\n"
             f"\tOMP_NUM_THREADS : {os.environ.get('OMP_NUM_THREADS', '[not set]')}\nATen parallel backend: native thread pool\n")

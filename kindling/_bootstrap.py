@@ -86,6 +86,17 @@ def open_dlls(folder, facts, loader=None):
         raise OSError(f'Error loading "{path}" or one of its dependencies: {facts["missing"]}')
 
 
+def blas_library():
+    """The file of the package scipy-openblas32 where the interpreter would import it from; an empty text if it has none.
+
+    Asked for where the package is not beside ours: in the site-packages below a virtual environment, say.
+    """
+    from importlib.util import find_spec
+    spec = find_spec("scipy_openblas32")
+    file = os.path.join(os.path.dirname(spec.origin), "lib", "libscipy_openblas.so") if spec and spec.origin else ""
+    return file if os.path.exists(file) else ""
+
+
 def explained(error, folder, platform=sys.platform):
     """An ImportError that names the file, what is missing and what to do."""
     facts = PLATFORMS.get(platform, PLATFORMS["linux"])

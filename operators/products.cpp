@@ -248,14 +248,16 @@ OPERATORS(products) {
         composition([](const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b, const Tensor& bias, const Tensor& scale_result, DType out_dtype, bool) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "mat1 must be a matrix");
             KINDLING_CHECK(Runtime, mat2.dim() == 2, "mat2 must be a matrix");
-            KINDLING_CHECK(Runtime, self.size(1) == mat2.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", self.size(0), self.size(1), mat2.size(0), mat2.size(1));
-            KINDLING_CHECK(Runtime, is_float8(self.dtype()), "Expected mat1 to be Float8 matrix got %s", scalar_type_name(self.dtype()));
-            KINDLING_CHECK(Runtime, is_float8(mat2.dtype()), "Expected mat2 to be Float8 matrix got %s", scalar_type_name(mat2.dtype()));
+            KINDLING_CHECK(Runtime, self.size(1) == mat2.size(0), "mat_a and mat_b shapes cannot be multiplied (%ldx%ld and %ldx%ld)", self.size(0), self.size(1), mat2.size(0), mat2.size(1));
             auto has = [](const Tensor& scale, int64_t rows, int64_t columns) { return scale.dim() == 2 && scale.size(0) == rows && scale.size(1) == columns; };
             const bool whole = scale_a.numel() == 1 && scale_b.numel() == 1;
-            KINDLING_CHECK(Value, whole || (has(scale_a, self.size(0), 1) && has(scale_b, 1, mat2.size(1))),
-                           "Invalid scaling configuration.\n- For TensorWise scaling, scales should be float and singletons.\n- For RowWise scaling, scale_a should be (%ld, 1) and scale_b "
-                           "should be (1, %ld), got %s and %s", self.size(0), mat2.size(1), str(scale_a.sizes()).c_str(), str(scale_b.sizes()).c_str());
+            const bool dtypes = is_float8(self.dtype()) && is_float8(mat2.dtype()) && scale_a.dtype() == DType::Float32 && scale_b.dtype() == DType::Float32;
+            KINDLING_CHECK(Value, dtypes && (whole || (has(scale_a, self.size(0), 1) && has(scale_b, 1, mat2.size(1)))),
+                           "Invalid scaling configuration.\n- For TensorWise scaling, a and b should be float8, scales should be float and singletons.\n- For RowWise scaling, a and b "
+                           "should be float8, scales should be float, scale_a should be (%ld, 1) and scale_b should be (1, %ld).\nGot mat_a.dtype()=%s, scale_a.dtype()=%s, "
+                           "scale_a.size()=%s, mat_b.dtype()=%s, scale_b.dtype()=%s, scale_b.size()=%s", self.size(0), mat2.size(1), scalar_type_name(self.dtype()),
+                           scalar_type_name(scale_a.dtype()), str(scale_a.sizes()).c_str(), scalar_type_name(mat2.dtype()), scalar_type_name(scale_b.dtype()), str(scale_b.sizes()).c_str());
+            KINDLING_CHECK(Runtime, !bias.defined() || bias.numel() == mat2.size(1), "Bias must be size %ld but got %ld", mat2.size(1), bias.numel());
             const DType result = out_dtype == DType::None ? self.dtype() : out_dtype;
             KINDLING_CHECK(Runtime, is_narrow(result) || result == DType::Float32, "_scaled_mm: out_dtype must be float32, a half type or a float8, got %s", name(result));
             auto scale = [](const Tensor& x) { return x.numel() == 1 ? reshape(to(x, DType::Float32), {}) : to(x, DType::Float32); };

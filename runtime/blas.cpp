@@ -16,6 +16,7 @@ namespace {
 constinit pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 constinit void* library = nullptr;
 constinit bool looked = false;
+constinit bool asked = false;     // find_blas
 constinit char wanted[1024] = "";
 constinit char found[1024] = "";
 constinit const char* prefix = "";
@@ -76,7 +77,23 @@ void look() {
         if (try_open(path)) return;
 }
 
+// The interpreter is asked without our lock: it may wait for a thread that wants the lock.
+void look_further() {
+    {
+        Lock guard;
+        look();
+        if (library || asked) return;
+    }
+    char path[1024] = "";
+    if (!find_blas || !find_blas(path, sizeof path)) return;
+    if (*path) set_blas_path(path);
+    Lock guard;
+    asked = true;
+}
+
 } // namespace
+
+bool (*find_blas)(char* path, size_t size) = nullptr;
 
 void set_blas_path(const char* path) {
     Lock guard;
@@ -86,6 +103,7 @@ void set_blas_path(const char* path) {
 }
 
 bool blas_available() {
+    look_further();
     Lock guard;
     look();
     return library != nullptr;
@@ -94,6 +112,7 @@ bool blas_available() {
 const char* blas_path() { return *found ? found : nullptr; }
 
 void* blas_routine(const char* name) {
+    look_further();
     void* address = nullptr;
     bool open;
     {

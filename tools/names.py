@@ -107,8 +107,8 @@ Made by `python tools/names.py docs/missing-names.md`, which walks all modules o
 For `isinstance`, as PyTorch cannot make objects of them from Python either; their objects come with scripts:
 {', '.join(f'`{name}`' for name in TYPES_ONLY)}.
 
-There as dtypes that say what they are (size, sign, name, `finfo`), but no tensor can have them yet: `complex32`, the float8, float4, bits,
-quantised and sub-byte integer dtypes.
+There as dtypes that say what they are (size, sign, name, `finfo`), but no tensor can have them yet: `complex32`, float4, bits and
+sub-byte integer dtypes.
 """
     return text
 

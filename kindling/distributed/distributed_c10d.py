@@ -221,18 +221,70 @@ def is_initialized():
     return _world["default"] is not None
 
 
+def _check_backend(backend):
+    """That a backend's name is one of PyTorch's, or of several by device ("cpu:gloo,cuda:nccl"), and can be had without a GPU."""
+    if backend is None or str(backend).lower() in ("undefined", "gloo", "fake"):
+        return
+    backend = str(backend).lower()
+    if ":" in backend or "," in backend:
+        return
+    if backend not in ("nccl", "mpi", "ucc", "xccl"):
+        raise AssertionError(f"Unknown backend type {backend}")
+    raise RuntimeError("Distributed package doesn't have MPI built in. MPI is only included if you build PyTorch from source on a host that has MPI installed."
+                       if backend == "mpi" else f"Distributed package doesn't have {backend.upper()} built in")
+
+
+def _place(init_method, rank, size):
+    """(rank, size of the world) of a process, from the arguments, the environment or the address itself.
+
+    ValueError if one of them, or the address of the first process, is missing; RuntimeError for an unknown kind of address.
+    """
+    kind, _, rest = str(init_method).partition("://")
+    if kind not in ("env", "tcp", "file"):
+        raise RuntimeError(f"No rendezvous handler for {kind}://")
+    asked = dict(each.partition("=")[::2] for each in rest.partition("?")[2].split("&") if each)
+
+    def number(given, name):
+        if given != -1:
+            return given
+        if name in asked:
+            return int(asked[name])
+        if kind != "env":
+            raise ValueError(f"Error initializing torch.distributed using {kind}:// rendezvous: {'world size' if name == 'world_size' else name} parameter missing")
+        return int(variable(name.upper()))
+
+    def variable(name):
+        if not os.environ.get(name):
+            raise ValueError(f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, but not set")
+        return os.environ[name]
+
+    found = number(rank, "rank"), number(size, "world_size")
+    if kind == "env":
+        variable("MASTER_ADDR"), int(variable("MASTER_PORT"))
+    return found
+
+
 def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="", pg_options=None,
                        device_id=None, **options):
-    """Makes the default group of processes, of one: the world's size comes from the argument or from WORLD_SIZE.
+    """Makes the default group of processes, of one. Rank and size come from the arguments, else from what ``init_method`` names: the environment
+    (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), an address or a file. Nothing is opened there.
 
-    ValueError if it is made already, or the rank is not 0; RuntimeError for more than one process.
+    ValueError if the group is made already, something is missing, or the rank is not 0; RuntimeError for more than one process or a backend
+    that needs a GPU.
     """
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
-    size = int(os.environ.get("WORLD_SIZE", 1)) if world_size == -1 else world_size
-    place = int(os.environ.get("RANK", 0)) if rank == -1 else rank
+    _check_backend(backend)
+    if store is not None:
+        if world_size <= 0:
+            raise AssertionError("world_size must be positive if using store")
+        if rank < 0:
+            raise AssertionError("rank must be non-negative if using store")
+        place, size = rank, world_size
+    else:
+        place, size = _place(init_method or "env://", rank, world_size)
     if size != 1:
         raise RuntimeError(f"Kindling has no distributed package: torch.distributed.is_available() is False; init_process_group for {size} processes {_NEEDS}")
     if place != 0:

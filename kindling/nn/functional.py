@@ -58,6 +58,18 @@ def _load(module):
     return modules[module]
 
 
+class _Functions(type(_C)):
+    @property
+    def __dict__(self):
+        for name in __all__:    # who looks at all names wants to see them
+            if name not in globals():
+                getattr(self, name)
+        return globals()
+
+
+_load(__name__).__class__ = _Functions
+
+
 def __getattr__(name):
     home = _WRAPPERS.get(name)
     if home is not None:

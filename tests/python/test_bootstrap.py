@@ -34,6 +34,18 @@ def test_only_the_package_is_read():
     assert done.stdout.splitlines()[2] == "True"
 
 
+def test_lapack_that_is_installed_elsewhere(tmp_path):
+    """The package with LAPACK may lie in another folder of the interpreter's path than ours."""
+    (tmp_path / "kindling").symlink_to(PACKAGE)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport kindling\nprint(kindling.__path__[0], kindling.linalg.det(kindling.eye(3)).item())"
+    done = python(code)
+    assert done.stdout.split() == [str(tmp_path / "kindling"), "1.0"], done.stderr
+    (tmp_path / "scipy_openblas32").mkdir()
+    (tmp_path / "scipy_openblas32" / "__init__.py").touch()     # a package of that name without a library
+    assert python("from kindling._bootstrap import blas_library as f; print(bool(f()))").stdout == "True\n"
+    assert python(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom kindling._bootstrap import blas_library as f; print(repr(f()))").stdout == "''\n"
+
+
 @pytest.fixture
 def copy(tmp_path):
     """The start of a package without its libraries."""

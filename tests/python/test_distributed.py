@@ -1,6 +1,4 @@
 """A world of one process: collectives give what the rank has, models train as without; what needs others says so."""
-import os
-
 import kindling
 import kindling.distributed as dist
 import pytest
@@ -8,9 +6,15 @@ import torch
 
 
 @pytest.fixture
-def world(monkeypatch):
+def addressed(monkeypatch):
     for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+
+
+@pytest.fixture
+def world(addressed):
     dist.init_process_group("gloo", world_size=1, rank=0)
     yield dist.group.WORLD
     if dist.is_initialized():
@@ -61,16 +65,51 @@ def test_what_needs_others(world):
         dist.all_reduce([1])
 
 
-def test_more_than_one_is_refused(monkeypatch):
+def test_more_than_one_is_refused(addressed, monkeypatch):
     with pytest.raises(RuntimeError, match="init_process_group for 2 processes needs several"):
         dist.init_process_group("gloo", world_size=2, rank=0)
-    monkeypatch.setitem(os.environ, "WORLD_SIZE", "4")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("RANK", "0")
     with pytest.raises(RuntimeError, match="4 processes"):
         dist.init_process_group("gloo")
     assert not dist.is_initialized()
     for call in (lambda: dist.all_reduce(kindling.ones(1)), dist.get_rank, dist.barrier):
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             call()
+
+
+MEETINGS = [    # (environment, arguments)
+    ({}, {}), ({"RANK": "0"}, {}), ({"RANK": "0", "WORLD_SIZE": "1"}, {}), ({"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost"}, {}), ({}, {"rank": 0, "world_size": 1}),
+    ({"RANK": "x", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}, {}), ({}, {"init_method": "tcp://127.0.0.1:29500"}), ({}, {"init_method": "env://"}),
+    ({}, {"init_method": "file:///nowhere/store", "world_size": 1}), ({}, {"init_method": "bad://x", "rank": 0, "world_size": 1}),
+    ({"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}, {"backend": "nothing"}),
+    ({"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}, {"backend": "nccl"}),
+    ({"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}, {"backend": "mpi"}),
+]
+
+
+@pytest.mark.parametrize("environ, given", MEETINGS, ids=map(str, range(len(MEETINGS))))
+def test_what_is_missing_at_the_start(environ, given, monkeypatch):
+    for name in ("WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    said = []
+    for module in (dist, torch.distributed):
+        with pytest.raises((ValueError, RuntimeError, AssertionError)) as caught:
+            module.init_process_group(**{"backend": "gloo", **given})
+        said.append((caught.type, str(caught.value)))
+    assert said[0] == said[1] and not dist.is_initialized()
+
+
+def test_addresses_of_a_world_of_one(tmp_path, monkeypatch):
+    for given in ({"init_method": "tcp://127.0.0.1:29500", "rank": 0, "world_size": 1}, {"init_method": "tcp://127.0.0.1:29500?rank=0&world_size=1"},
+                  {"init_method": f"file://{tmp_path}/store", "rank": 0, "world_size": 1}, {"store": dist.HashStore(), "rank": 0, "world_size": 1}):
+        dist.init_process_group("gloo", **given)
+        assert dist.get_world_size() == 1
+        dist.destroy_process_group()
+    with pytest.raises(AssertionError, match="world_size must be positive if using store"):
+        dist.init_process_group("gloo", store=dist.HashStore())
 
 
 def test_a_model_trains_as_without(world):

@@ -150,7 +150,9 @@ def test_scaled_products():
 
 def test_scaled_products_refuse():
     a, one = kindling.ones(4, 8).to(kindling.float8_e4m3fn), kindling.tensor(1.0)
-    for call, error, words in ((lambda: kindling._scaled_mm(a.float(), a.t(), one, one), RuntimeError, "Expected mat1 to be Float8 matrix got Float"),
+    for call, error, words in ((lambda: kindling._scaled_mm(a.float(), a.t(), one, one), ValueError, r"Invalid scaling configuration(.|\n)*mat_a.dtype\(\)=Float, "),
+                               (lambda: kindling._scaled_mm(a, a.t(), one.double(), one), ValueError, r"scale_a.dtype\(\)=Double"),
+                               (lambda: kindling._scaled_mm(a, a.t(), one, one, bias=kindling.ones(3)), RuntimeError, "Bias must be size 4 but got 3"),
                                (lambda: kindling._scaled_mm(a, a, one, one), RuntimeError, r"shapes cannot be multiplied \(4x8 and 4x8\)"),
                                (lambda: kindling._scaled_mm(a, a.t(), kindling.ones(4), one), ValueError, "Invalid scaling configuration"),
                                (lambda: kindling._scaled_mm(a, a.t(), one, one, out_dtype=kindling.float64), RuntimeError, "out_dtype")):

@@ -202,6 +202,8 @@ def _call(func, args, kwargs):
         return _reduced(name, *args, **kwargs)
     if bare in _UNARY or bare in _BINARY:
         return _pointwise(func, name, bare, args, kwargs)
+    if name == "__rdiv__":    # a number through the tensor
+        return args[0].reciprocal() * args[1]
     served = _OTHERS.get(name)
     if served is None:
         raise TypeError(f"Multiple dispatch failed for 'torch._ops.aten.{name}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
