@@ -301,6 +301,86 @@ void run_resample(const Resampling& r, const T* input, T* output) {
     });
 }
 
+/// The taps of one dimension in whole numbers: weights of up to 15 bits, as PyTorch and Pillow resample images.
+struct WholeTaps {
+    Taps<double> taps;
+    Scratch<int32_t> weights;
+    int shift = 0;
+    WholeTaps(const Resampling& r, int d)
+        : taps(r.out[d], most_taps(r, r.in[d], r.out[d], r.scale[d])), weights(r.out[d] * taps.most) {
+        fill_taps(r, r.in[d], r.out[d], r.scale[d], taps);
+        double greatest = 0;
+        for (int64_t o = 0; o < r.out[d]; ++o) {
+            int64_t* index = taps.indices.data + o * taps.most;
+            double* weight = taps.weights.data + o * taps.most;
+            int count = 0;
+            for (int k = 0; k < taps.counts[o]; ++k) {
+                if (count && index[count - 1] == index[k]) { // beyond an edge: one tap with their sum
+                    weight[count - 1] += weight[k];
+                } else {
+                    index[count] = index[k];
+                    weight[count++] = weight[k];
+                }
+                greatest = std::max(greatest, weight[count - 1]);
+            }
+            taps.counts[o] = count;
+        }
+        while (shift < 22 && static_cast<int>(0.5 + greatest * (1 << (shift + 1))) < 1 << 15)
+            ++shift;
+        for (int64_t i = 0; i < r.out[d] * taps.most; ++i) {
+            const double scaled = taps.weights[i] * (1 << shift);
+            weights[i] = i % taps.most < taps.counts[i / taps.most] ? static_cast<int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5)) : 0;
+        }
+    }
+    int32_t start() const { return shift ? 1 << (shift - 1) : 0; }
+    uint8_t rounded(int32_t sum) const { return static_cast<uint8_t>(std::clamp(sum >> shift, 0, 255)); }
+};
+
+/// Images of bytes: rows first, then columns, each rounded to bytes.
+void resample_bytes(const Resampling& r, const uint8_t* input, uint8_t* output) {
+    const WholeTaps down(r, 0), across(r, 1);
+    const int64_t height = r.in[0], width = r.out[1];
+    const bool widens = r.in[1] != width, heightens = height != r.out[0];
+    auto widen = [&](const uint8_t* from, uint8_t* to) {
+        const int32_t* weight = across.weights.data;
+        for (int64_t z = 0, most = across.taps.most; z < width; ++z, weight += most) {
+            const uint8_t* at = from + across.taps.indices[z * most];
+            int32_t sum = across.start();
+            for (int k = 0, count = across.taps.counts[z]; k < count; ++k)
+                sum += weight[k] * at[k];
+            to[z] = across.rounded(sum);
+        }
+    };
+    const int64_t work = height * width * across.taps.most + r.out[0] * width * down.taps.most;
+    parallel_for(0, r.planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
+        Scratch<uint8_t> wide(widens && heightens ? height * width : 0);
+        Scratch<int32_t> sums(heightens ? width : 0);
+        for (int64_t plane = begin; plane < end; ++plane) {
+            const uint8_t* from = input + plane * height * r.in[1];
+            uint8_t* to = output + plane * r.out[0] * width;
+            if (widens) {
+                uint8_t* rows = heightens ? wide.data : to;
+                for (int64_t y = 0; y < height; ++y)
+                    widen(from + y * r.in[1], rows + y * width);
+                from = rows;
+            }
+            if (!heightens) {
+                if (!widens) std::copy_n(from, height * width, to);
+                continue;
+            }
+            for (int64_t y = 0; y < r.out[0]; ++y, to += width) {
+                std::fill_n(sums.data, width, down.start());
+                const uint8_t* row = from + down.taps.indices[y * down.taps.most] * width;
+                for (int k = 0; k < down.taps.counts[y]; ++k, row += width)
+                    for (int64_t z = 0, weight = down.weights[y * down.taps.most + k]; z < width; ++z)
+                        sums[z] += static_cast<int32_t>(weight) * row[z];
+                for (int64_t z = 0; z < width; ++z)
+                    to[z] = down.rounded(sums[z]);
+            }
+        }
+    });
+}
+
 template <class T>
 void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_input) {
     using M = weight_type<T>;
@@ -394,6 +474,8 @@ void for_resampled(DType dtype, const char* kernel, F f) {
 void resample(const Resampling& r, const void* input, void* output) {
     for_resampled<true>(r.dtype, "upsample", [&](auto type) {
         using T = decltype(type);
+        if constexpr (std::is_same_v<T, uint8_t>)
+            if (r.dims == 2 && !copies_only(r.mode)) return resample_bytes(r, static_cast<const T*>(input), static_cast<T*>(output));
         run_resample(r, static_cast<const T*>(input), static_cast<T*>(output));
     });
 }

@@ -10,7 +10,7 @@ namespace kindling::library {
 enum class Interpolation : uint8_t { Nearest, NearestExact, Linear, Cubic, LinearAntialias, CubicAntialias };
 
 /// Contiguous [planes, in...] to [planes, out...] in one to three dimensions; Linear is linear, bilinear or trilinear.
-/// float32, float64 and uint8.
+/// float32, float64 and uint8; the latter in two dimensions by weights in whole numbers, rounded along each.
 struct Resampling {
     DType dtype;
     Interpolation mode;

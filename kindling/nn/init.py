@@ -52,6 +52,8 @@ def _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=None):
         _warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
               "The distribution of values may be incorrect.")
     with torch.no_grad():
+        if tensor.is_meta:
+            return tensor
         if below((b - mean) / std) - below((a - mean) / std) > 0.3:
             return _redrawn_normal_(tensor, mean, std, a, b, generator)
         return _accepted_uniform_(tensor, mean, std, a, b, generator)
@@ -60,7 +62,7 @@ def _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=None):
 def _redrawn_normal_(tensor, mean, std, a, b, generator):
     """Normal numbers, those outside [a, b] drawn again: for intervals that hold enough of the distribution."""
     # The bounds as the dtype holds them, or rounded values at the edge would be drawn for ever.
-    low, high = torch.tensor(a, dtype=tensor.dtype).item(), torch.tensor(b, dtype=tensor.dtype).item()
+    low, high = (torch.tensor(each, dtype=tensor.dtype, device="cpu").item() for each in (a, b))
     drawn = tensor.normal_(mean, std, generator=generator)
     outside = (drawn < low) | (drawn > high)
     while outside.any():

@@ -142,7 +142,7 @@ for name, args in (('uniform_', ()), ('normal_', ()), ('trunc_normal_', ()), ('t
     for shape in ((3, 5), (5, 3)):
         torch.manual_seed(1); show(getattr(I, name)(torch.zeros(*shape), *args)); show(torch.rand(1))
 for call in (lambda: I.dirac_(torch.zeros(4, 2, 3), 2), lambda: I.dirac_(torch.zeros(3, 2, 3), 2),
-             lambda: I.dirac_(torch.zeros(3)),
+             lambda: I.dirac_(torch.zeros(3)), lambda: I.trunc_normal_(torch.zeros(3, device='meta')).shape,
              lambda: I.eye_(torch.zeros(3)), lambda: I.sparse_(torch.zeros(3), .1),
              lambda: I.xavier_uniform_(torch.zeros(3)),
              lambda: I.kaiming_uniform_(torch.zeros(3, 3), mode='foo'), lambda: I.kaiming_uniform_(torch.zeros(0, 3)),

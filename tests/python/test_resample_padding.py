@@ -55,6 +55,19 @@ def test_histogram():
         np.testing.assert_allclose(got.bin_edges.numpy(), expected.bin_edges.numpy())
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_of_bytes(mode):
+    """Weights in whole numbers, rounded along each dimension: the very bytes."""
+    random = np.random.default_rng(1)
+    for size, channels, to in (((40, 50), 3, (20, 20)), ((40, 50), 3, (40, 17)), ((13, 9), 5, (31, 9)), ((7, 1), 1, (3, 5)), ((20, 30), 4, (20, 30)), ((1, 60), 2, (2, 80))):
+        for values in (random.integers(0, 256, (2, channels, *size), dtype=np.uint8), random.integers(0, 2, (2, channels, *size), dtype=np.uint8) * np.uint8(255)):
+            for options in ({}, {"antialias": True}, {"align_corners": True}, {"antialias": True, "align_corners": True}):
+                ours, theirs = (t.nn.functional.interpolate(t.from_numpy(values), to, mode=mode, **options) for t in (kindling, reference))
+                assert ours.numpy().tobytes() == theirs.numpy().tobytes(), (size, channels, to, options)
+    ours, theirs = (t.nn.functional.interpolate(t.from_numpy(values), scale_factor=(1.7, 0.6), mode=mode, antialias=True) for t in (kindling, reference))
+    assert ours.numpy().tobytes() == theirs.numpy().tobytes()
+
+
 def test_scale_that_the_sizes_do_not_bear_out():
     """Places that lie wholly behind the input's end take nothing, and nothing is read for them."""
     x = kindling.full((1, 1, 1, 1), 3.0, dtype=kindling.float64)

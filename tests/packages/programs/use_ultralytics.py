@@ -10,7 +10,7 @@ torch.manual_seed(0)
 model = DetectionModel("yolov8n.yaml", ch=3, nc=4, verbose=False)
 model.args = get_cfg()
 print("parameters", sum(p.numel() for p in model.parameters()), "stride", model.stride.tolist())
-images = torch.rand(2, 3, 64, 64)
+images = torch.rand(2, 3, 128, 128)    # with 64, the last batch norms have 8 elements a channel, and rounding grows a hundredfold in one step
 batch = {"img": images, "cls": torch.tensor([[1.0], [2.0], [0.0]]), "batch_idx": torch.tensor([0.0, 0.0, 1.0]),
          "bboxes": torch.tensor([[0.5, 0.5, 0.3, 0.4], [0.2, 0.3, 0.2, 0.2], [0.6, 0.4, 0.5, 0.5]])}
 optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
