@@ -3,6 +3,7 @@
 import argparse
 import math
 import re
+import time
 
 import torch
 from least import least
@@ -16,7 +17,9 @@ def main(about, cases):
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--seconds", type=float, default=0.05, help="for each module and turn")
+    parser.add_argument("--processor-time", action="store_true", help="of one thread, which other processes do not lengthen")
     given = parser.parse_args()
+    clock = time.thread_time if given.processor_time else time.perf_counter
     for module in (torch, kindling):
         module.set_num_threads(given.threads)
     ratios = []
@@ -27,7 +30,7 @@ def main(about, cases):
         arguments = {module: make(module) for module in times}
         for _ in range(2):
             for module, x in arguments.items():
-                times[module] = min(times[module], least(lambda: call(module, x), given.seconds))
+                times[module] = min(times[module], least(lambda: call(module, x), given.seconds, clock))
         ratios.append(times[torch] / times[kindling])
         print(f"{name:24} {times[kindling]:10.1f} us  torch {times[torch]:10.1f} us  ratio {ratios[-1]:6.2f}", flush=True)
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

@@ -1,6 +1,6 @@
-"""Cases that were behind torch once: functions, sums of table rows, solves, convolutions of bfloat16.
+"""Cases that were behind torch once: functions, sums of table rows, solves, products, pooling, convolutions, attention.
 
-    python benchmarks/various.py [--threads N] [--only REGEX]
+    python benchmarks/various.py [--threads N] [--only REGEX] [--processor-time]
 
 Each line is a case: microseconds of ours and of torch (the least of many calls, taken in turns) and torch's time over ours.
 """
@@ -41,7 +41,35 @@ def images(module, channels, kernel, stride, size):
     return module.randn(4, channels, size, size).bfloat16(), module.randn(channels, channels, kernel, kernel).bfloat16(), kernel, stride
 
 
-CASES = [(f"function/{name}", lambda module: numbers(module, 1 << 20), lambda module, x, name=name: getattr(module, name)(x)) for name in FUNCTIONS]
+# What is made once, and what is timed; `m` is the module and `F` its functions.
+WRITTEN = {f"product/1x{n}x{n}": (f"m.randn(1, {n}), m.randn({n}, {n})", "x[0] @ x[1]") for n in (768, 2048)}
+WRITTEN |= {f"product/{n}": (f"m.randn({n}, {n}), m.randn({n}, {n})", "x[0] @ x[1]") for n in (96, 128, 192, 256, 384, 512, 768)}
+WRITTEN |= {f"products/64x{n}": (f"m.randn(64, {n}, {n}), m.randn(64, {n}, {n})", "m.bmm(*x)") for n in (1, 2, 4, 8, 16, 24)}
+WRITTEN["product/turned_1024"] = "m.randn(1024, 1024), m.randn(1024)", "x[0].t() @ x[1]"
+WRITTEN |= {f"fold/{name}": ("m.rand(2048, 2048)", f"x.{name}") for name in ("amax()", "amax(1)", "aminmax()", "cumsum(1)")}
+WRITTEN |= {f"pool/{name}": (made, f"F.{name}") for name, made in {
+    "max_pool1d(x, 3, 1, 1)": "m.randn(16, 64, 1024)", "adaptive_max_pool1d(x, 8)": "m.randn(16, 64, 1024)",
+    "adaptive_max_pool2d(x, 1)": "m.randn(8, 64, 56, 56)", "adaptive_max_pool2d(x, 7)": "m.randn(8, 64, 56, 56)"}.items()}
+for images, given, wanted, kernel, stride, size in (
+    (32, 128, 128, 3, 1, 28), (32, 256, 256, 3, 1, 14), (32, 512, 512, 3, 1, 7), (1, 64, 64, 3, 1, 32), (1, 128, 128, 3, 1, 16),
+    (1, 256, 256, 3, 1, 14), (32, 2048, 512, 1, 1, 7), (32, 256, 512, 1, 2, 28), (1, 256, 512, 1, 2, 28)):
+    WRITTEN[f"conv/{images}x{given}-{wanted}/{kernel}/{stride}/{size}"] = (
+        f"m.randn({images}, {given}, {size}, {size}), m.randn({wanted}, {given}, {kernel}, {kernel})", f"F.conv2d(*x, stride={stride}, padding={kernel // 2})")
+for n in (3, 8, 16):
+    for name in ("solve(*x)", "inv(x[0])", "cholesky(x[0] @ x[0].mT + m.eye(x[0].size(-1)))", "qr(x[0])"):
+        WRITTEN[f"batch/{n}/{name.partition('(')[0]}"] = f"m.randn(256, {n}, {n}), m.randn(256, {n}, 1)", f"m.linalg.{name}"
+for causal in (False, True):
+    WRITTEN[f"attention/{'causal' if causal else 'plain'}"] = "m.randn(4, 12, 512, 64)", f"F.scaled_dot_product_attention(x, x, x, is_causal={causal})"
+
+
+def written(module, made):
+    module.manual_seed(0)
+    return eval(made, {"m": module})
+
+
+CASES = [(name, lambda module, made=made: written(module, made), eval(f"lambda m, x: {body}".replace("F.", "m.nn.functional.")))
+         for name, (made, body) in WRITTEN.items()]
+CASES += [(f"function/{name}", lambda module: numbers(module, 1 << 20), lambda module, x, name=name: getattr(module, name)(x)) for name in FUNCTIONS]
 CASES += [("function/atan2", lambda module: numbers(module, 1 << 20), lambda module, x: module.atan2(x, x))]
 CASES += [(f"bags/{mode}", bags, lambda module, given, mode=mode: module.nn.functional.embedding_bag(*given, mode=mode)) for mode in ("sum", "mean", "max")]
 CASES += [(f"triangle/{n}x{width}", lambda module, n=n, width=width: triangle(module, n, width),
