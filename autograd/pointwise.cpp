@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 #include "autograd/forward.h"
 #include "autograd/meta.h"
@@ -157,38 +159,6 @@ uint32_t wanted_inputs(const PointwisePlan& forward, const Value* arguments) {
 
 // ---- operator by operator
 
-struct Spelled { Primitive primitive; const char* name; const char* overload; };
-constexpr Spelled spelled[] = {
-    {Primitive::Add, "add", "Tensor"}, {Primitive::Sub, "sub", "Tensor"}, {Primitive::Mul, "mul", "Tensor"},
-    {Primitive::Div, "div", "Tensor"}, {Primitive::Fmod, "fmod", "Tensor"},
-    {Primitive::Remainder, "remainder", "Tensor"}, {Primitive::Neg, "neg", ""}, {Primitive::Abs, "abs", ""},
-    {Primitive::Sign, "sgn", ""}, {Primitive::Min, "minimum", ""}, {Primitive::Max, "maximum", ""},
-    {Primitive::Fmin, "fmin", ""}, {Primitive::Fmax, "fmax", ""}, {Primitive::Copysign, "copysign", "Tensor"},
-    {Primitive::Nextafter, "nextafter", ""}, {Primitive::Eq, "eq", "Tensor"}, {Primitive::Ne, "ne", "Tensor"},
-    {Primitive::Lt, "lt", "Tensor"}, {Primitive::Le, "le", "Tensor"}, {Primitive::Gt, "gt", "Tensor"},
-    {Primitive::Ge, "ge", "Tensor"}, {Primitive::And, "bitwise_and", "Tensor"}, {Primitive::Or, "bitwise_or", "Tensor"},
-    {Primitive::Xor, "bitwise_xor", "Tensor"}, {Primitive::Not, "bitwise_not", ""},
-    {Primitive::Shl, "bitwise_left_shift", "Tensor"}, {Primitive::Shr, "bitwise_right_shift", "Tensor"},
-    {Primitive::Select, "where", "self"}, {Primitive::IsNan, "isnan", ""}, {Primitive::IsInf, "isinf", ""},
-    {Primitive::SignBit, "signbit", ""}, {Primitive::Sqrt, "sqrt", ""}, {Primitive::Rsqrt, "rsqrt", ""},
-    {Primitive::Reciprocal, "reciprocal", ""}, {Primitive::Exp, "exp", ""}, {Primitive::Exp2, "exp2", ""},
-    {Primitive::Expm1, "expm1", ""}, {Primitive::Log, "log", ""}, {Primitive::Log2, "log2", ""},
-    {Primitive::Log10, "log10", ""}, {Primitive::Log1p, "log1p", ""}, {Primitive::Sin, "sin", ""}, {Primitive::Cos, "cos", ""},
-    {Primitive::Tan, "tan", ""}, {Primitive::Asin, "asin", ""}, {Primitive::Acos, "acos", ""}, {Primitive::Atan, "atan", ""},
-    {Primitive::Atan2, "atan2", ""}, {Primitive::Sinh, "sinh", ""}, {Primitive::Cosh, "cosh", ""}, {Primitive::Tanh, "tanh", ""},
-    {Primitive::Asinh, "asinh", ""}, {Primitive::Acosh, "acosh", ""}, {Primitive::Atanh, "atanh", ""},
-    {Primitive::Sigmoid, "sigmoid", ""}, {Primitive::Erf, "erf", ""}, {Primitive::Erfc, "erfc", ""},
-    {Primitive::Erfinv, "erfinv", ""}, {Primitive::Erfcx, "special_erfcx", ""}, {Primitive::Ndtri, "special_ndtri", ""},
-    {Primitive::Lgamma, "lgamma", ""}, {Primitive::Digamma, "digamma", ""}, {Primitive::Zeta, "special_zeta", ""},
-    {Primitive::I0, "i0", ""}, {Primitive::I0e, "special_i0e", ""}, {Primitive::I1, "special_i1", ""},
-    {Primitive::I1e, "special_i1e", ""}, {Primitive::Pow, "pow", "Tensor_Tensor"}, {Primitive::Hypot, "hypot", ""},
-    {Primitive::Logaddexp, "logaddexp", ""}, {Primitive::Logaddexp2, "logaddexp2", ""}, {Primitive::Floor, "floor", ""},
-    {Primitive::Ceil, "ceil", ""}, {Primitive::Round, "round", ""}, {Primitive::Trunc, "trunc", ""},
-    {Primitive::Frac, "frac", ""}, {Primitive::Gcd, "gcd", ""}, {Primitive::Lcm, "lcm", ""}, {Primitive::Real, "real", ""},
-    {Primitive::Imag, "imag", ""}, {Primitive::Conj, "conj_physical", ""}, {Primitive::Angle, "angle", ""},
-    {Primitive::MakeComplex, "complex", ""},
-};
-
 /// A value on the way: a tensor, or a number not yet met by one.
 struct Term {
     Tensor tensor;
@@ -237,8 +207,9 @@ struct Term {
         Value given[] = {Value(first.tensor), Value(terms[node.operands[1]].number)};
         return {apply("pow", "Tensor_Scalar", given, 2), {}};
     }
-    for (const Spelled& each : spelled) {
-        if (each.primitive != node.primitive) continue;
+    if (const std::string_view spelled = operator_of(node.primitive); !spelled.empty()) {
+        const size_t dot = std::min(spelled.find('.'), spelled.size());
+        const std::string name(spelled.substr(0, dot)), overload(spelled.substr(std::min(dot + 1, spelled.size())));
         int count = operand_count(node.primitive);
         Tensor held[3];
         Value given[3];
@@ -255,7 +226,7 @@ struct Term {
             }
             else { given[i] = either(i); given[i].wrapped = true; }
         }
-        Tensor result = apply(each.name, each.overload, given, static_cast<size_t>(count));
+        Tensor result = apply(name.c_str(), overload.c_str(), given, static_cast<size_t>(count));
         // What comes of numbers alone is one, and not of the default dtype.
         return all_numbers ? Term{{}, result.item_scalar()} : Term{std::move(result), {}};
     }

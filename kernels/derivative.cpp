@@ -11,21 +11,6 @@ namespace {
 
 constexpr double ln2 = 0.6931471805599453, ln10 = 2.302585092994046, two_over_root_pi = 1.1283791670955126;
 
-/// Where torch saves the result for backward. Elsewhere a program may overwrite it.
-bool uses_own_result(Primitive primitive) {
-    switch (primitive) {
-        case Primitive::Exp: case Primitive::Exp2: case Primitive::Expm1: case Primitive::Sqrt: case Primitive::Rsqrt:
-        case Primitive::Reciprocal:
-        case Primitive::Sigmoid:
-        case Primitive::Tanh:
-        case Primitive::Tan:
-        case Primitive::Pow:
-        case Primitive::Hypot: case Primitive::Erfcx: case Primitive::Ndtri:
-            return true;
-        default: return false;
-    }
-}
-
 /// Whether x is below the rounding of its dtype.
 Sym next_to_nothing(Sym x) { return abs(x) <= like(x, x.dtype() == DType::Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07); }
 
@@ -129,7 +114,7 @@ private:
             at = node->operands[0];
             node = &expression_.nodes[static_cast<size_t>(at)];
         }
-        if (uses_own_result(node->primitive)) result_node_ = at;
+        if (derives_by_result(node->primitive)) result_node_ = at;   // elsewhere a program may overwrite it
         if (node->primitive == Primitive::Select) {
             const Node& test = expression_.nodes[static_cast<size_t>(node->operands[0])];
             if ((test.primitive == Primitive::Le || test.primitive == Primitive::Lt) &&

@@ -30,13 +30,17 @@ enum class Rule : uint8_t {
     Special
 };
 
+enum class Fact : uint8_t { Plain, ByResult, Cheap };
+
 struct PrimitiveFacts {
     char name[14];
+    char operator_name[27];
     uint8_t operands;
     Rule rule;
+    Fact fact;
 };
 constexpr PrimitiveFacts facts[] = {
-#define X(NAME, OPERANDS, RULE) {#NAME, OPERANDS, Rule::RULE},
+#define X(NAME, OPERANDS, RULE, OPERATOR, FACT) {#NAME, OPERATOR, OPERANDS, Rule::RULE, Fact::FACT},
     KINDLING_FOR_EACH_PRIMITIVE(X)
 #undef X
 };
@@ -95,6 +99,9 @@ uint64_t mix(uint64_t hash, uint64_t value) {
 
 const char* name(Primitive primitive) { return facts_of(primitive).name; }
 int operand_count(Primitive primitive) { return facts_of(primitive).operands; }
+const char* operator_of(Primitive primitive) { return facts_of(primitive).operator_name; }
+bool derives_by_result(Primitive primitive) { return facts_of(primitive).fact == Fact::ByResult; }
+bool is_cheap(Primitive primitive) { return facts_of(primitive).fact == Fact::Cheap; }
 
 DType primitive_result_type(Primitive primitive, DType type) { return result_type(facts_of(primitive), type); }
 bool primitive_allows(Primitive primitive, DType type) { return allowed(facts_of(primitive).rule, type); }

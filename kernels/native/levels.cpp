@@ -20,12 +20,7 @@ int cost_of(const TileStep& step) {
             }
         case TileTask::Cast: return is_floating(step.task.type) && is_floating(step.task.to) ? 1 : too_dear;
         case TileTask::Compute:
-            if (!is_floating(step.task.type)) return too_dear;
-            switch (static_cast<Primitive>(step.task.which)) {
-                case Primitive::Add: case Primitive::Sub: case Primitive::Mul: case Primitive::Neg: case Primitive::Abs:
-                case Primitive::Fma: return 1;
-                default: return too_dear;
-            }
+            return is_floating(step.task.type) && is_cheap(static_cast<Primitive>(step.task.which)) ? 1 : too_dear;
         case TileTask::Fold: break;
     }
     return too_dear;

@@ -1,4 +1,7 @@
 // Result rules: numbers add no expression, choices and dtypes do, and out= and meta are served without a word from the kernels.
+#include <algorithm>
+#include <string>
+
 #include "core/error.h"
 #include "generated/functions.h"
 #include "generated/out_functions.h"
@@ -76,9 +79,25 @@ void what_does_not_broadcast_is_refused() {
     CHECK_THROWS(_standardized(numbers({2, 3}), numbers({4}), numbers({3}), Tensor(), Tensor()), "does not broadcast to [2, 3]");
 }
 
+/// The operator in a primitive's line is there, and takes as many tensors.
+void primitives_name_their_operators() {
+    int named = 0;
+    for (int i = 0; i < primitive_count; i++) {
+        const auto primitive = static_cast<Primitive>(i);
+        const std::string spelled = operator_of(primitive);
+        if (spelled.empty()) continue;
+        named++;
+        const size_t dot = std::min(spelled.find('.'), spelled.size());
+        const Operator* op = find_operator(spelled.substr(0, dot).c_str(), spelled.substr(std::min(dot + 1, spelled.size())).c_str());
+        CHECK(op && op->tensor_count == operand_count(primitive));
+    }
+    CHECK(named > 80);
+}
+
 }  // namespace
 
 int main() {
+    primitives_name_their_operators();
     numbers_add_no_expression();
     meta_gives_the_same_headers();
     out_is_written_in_place();
