@@ -100,7 +100,28 @@ def _with_aux(result, has_aux, words):
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
         raise RuntimeError(f"{words}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    _only_tensors(tree_flatten(result[1])[0], "Expected tensors")
     return result
+
+
+def _not_empty(leaves, words):
+    if not leaves or leaves == [None]:
+        raise RuntimeError(f"{words}: Expected f to be a function that has non-empty output (got output = {leaves})")
+
+
+class _Recording:
+    """Recorded for a `with` block, without hooks on what is saved: they would see it once, and it may be asked for at any level."""
+
+    def __enter__(self):
+        self.graph = torch.enable_grad()
+        self.hooks = torch.autograd.graph.disable_saved_tensors_hooks(
+            "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case.")
+        self.hooks.__enter__()
+        self.graph.__enter__()
+
+    def __exit__(self, *raised):
+        self.graph.__exit__(*raised)
+        self.hooks.__exit__(*raised)
 
 
 def _only_tensors(leaves, words):
@@ -120,7 +141,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     def wrapper(*args, **kwargs):
         outer, scope = torch.is_grad_enabled(), _Scope()
         places = _argnums(argnums, len(args))
-        with torch.enable_grad():
+        with _Recording():
             given = list(args)
             flat, forms = [], []
             for place in places:
@@ -175,16 +196,15 @@ def vjp(func, *primals, has_aux=False):
     (tensor([1., 1.]),)
     """
     outer, scope = torch.is_grad_enabled(), _Scope()
-    with torch.enable_grad():
+    with _Recording():
         flat, form = tree_flatten(primals)
         inputs = [scope.stand_in(value) for value in flat]
         result = func(*tree_unflatten(inputs, form))
         words = "vjp(f, *primals)"
         output, aux = _with_aux(result, has_aux, words)
         leaves, output_form = tree_flatten(output)
+        _not_empty(leaves, words)
         _only_tensors(leaves, f"{words}: expected f(*primals) to return only tensors")
-        if has_aux:
-            _only_tensors(tree_flatten(aux)[0], "Expected tensors")
 
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
         outer = torch.is_grad_enabled() if create_graph is None else create_graph
@@ -232,16 +252,19 @@ def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None, _preallocate_and_
         outer, scope = torch.is_grad_enabled(), _Scope()
         places = _argnums(argnums, len(args))
         chosen = args[places[0]] if isinstance(argnums, int) else tuple(args[place] for place in places)
-        with torch.enable_grad():
+        with _Recording():
             flat, form = tree_flatten(chosen)
             inputs = [scope.stand_in(value) for value in flat]
             parts = tree_unflatten(inputs, form)
             given = list(args)
             for place, part in zip(places, (parts,) if isinstance(argnums, int) else parts):
                 given[place] = part
+            _only_real(tree_flatten(args)[0], "inputs", "jacrev")
             output, aux = _with_aux(func(*given, **kwargs), has_aux, "vjp(f, *primals)")
             leaves, output_form = tree_flatten(output)
+            _not_empty(leaves, "vjp(f, *primals)")
             _only_tensors(leaves, "vjp(f, *primals): expected f(*primals) to return only tensors")
+            _only_real(leaves, "outputs", "jacrev")
             blocks = []
             for leaf in leaves:
                 if leaf.numel() == 0:
@@ -257,10 +280,10 @@ def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None, _preallocate_and_
     return wrapper
 
 
-def _only_real(leaves, what):
+def _only_real(leaves, what, words):
     for place, leaf in enumerate(leaves):
         if isinstance(leaf, torch.Tensor) and leaf.dtype.is_complex:
-            raise RuntimeError(f"jacfwd: Expected all {what} to be real but received complex tensor at flattened input idx: {place}")
+            raise RuntimeError(f"{words}: Expected all {what} to be real but received complex tensor at flattened input idx: {place}")
 
 
 def _of_all(value):
@@ -289,13 +312,13 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
                 given[place] = part
             return func(*given, **kwargs)
 
-        _only_real(tree_flatten(args)[0], "inputs")
+        _only_real(tree_flatten(args)[0], "inputs", "jacfwd")
         seen = []
 
         def products(*units):
             result = jvp(of_chosen, tuple(flat), units, has_aux=has_aux)
             leaves = tree_flatten(result[0])
-            _only_real(leaves[0], "outputs")
+            _only_real(leaves[0], "outputs", "jacfwd")
             seen[:] = [*leaves, tree_map(_of_all, result[2]) if has_aux else None]
             return tree_flatten(result[1])[0]
         counts = [value.numel() for value in flat]
@@ -372,8 +395,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         duals = [_C._make_dual(value, direction, level) for value, direction in zip(flat, directions)]
         output, aux = _with_aux(func(*tree_unflatten(duals, form)), has_aux, words)
         leaves, output_form = tree_flatten(output)
-        if not leaves or leaves == [None]:
-            raise RuntimeError(f"{words}: Expected f to be a function that has non-empty output (got output = {leaves})")
+        _not_empty(leaves, words)
         _only_tensors(leaves, f"{words}: expected f(*primals) to return only tensors")
         products = [_C._tangent(leaf, level) for leaf in leaves]
         if strict and any(product is None for product in products):

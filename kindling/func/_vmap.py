@@ -213,11 +213,14 @@ def _by_rule(rule, name, args):
         return rule(info, tree_unflatten(dims, spec), *tree_unflatten(below, spec))
     made = _C._vmap_below(level, call, ())
     if not isinstance(made, tuple) or len(made) != 2:
-        raise RuntimeError(f"{name}: the rule for vmap should give (outputs, out_dims), got {type(made)}")
+        got = f"a {type(made)} instead" if not isinstance(made, tuple) else f"{len(made)} returns instead"
+        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the "
+                           f"output. Got {got}: {name}")
     outputs, form = tree_flatten(made[0])
     places = _broadcast_to_and_flatten(made[1], form)
     if places is None:
-        raise RuntimeError(f"{name}: out_dims of the rule for vmap, {made[1]}, do not fit its outputs")
+        raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+                           f"out_dims={made[1]} to be compatible with the structure of `output`: {name}")
     return tree_unflatten([_C._vmap_wrap(value, level, False) if place is None else _C._vmap_wrap(_C._vmap_below(level, value.movedim, (place, 0)), level)
                            for value, place in zip(outputs, places)], form)
 

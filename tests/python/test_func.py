@@ -174,3 +174,31 @@ def test_rearrange_refuses_what_does_not_fit():
     for pattern, lengths in (("(a b) -> a b", {"b": 4}), ("(a b) -> a b", {}), ("a b -> a b", {}), ("a -> b", {}), ("(a -> a", {}), ("a a -> a", {})):
         with pytest.raises(ValueError):
             rearrange(torch.arange(6), pattern, **lengths)
+
+
+REFUSED = r'''
+fn.grad(lambda x: (x.sum(), 1), has_aux=True)(X)
+fn.jvp(lambda x: (x, 'a'), (X,), (Y,), has_aux=True)
+fn.jacrev(lambda x: (x, [x, 1.0]), has_aux=True)(X)
+fn.jacfwd(lambda x: (x, None), has_aux=True)(X)
+fn.vjp(lambda x: None, X)
+fn.vjp(lambda x: (), X)
+fn.jacrev(lambda x: None)(X)
+fn.jvp(lambda x: [], (X,), (Y,))
+fn.jacrev(lambda x: x.conj())(X + 1j)
+fn.jacrev(lambda x: x * 0.5j)(X)
+fn.jacfwd(lambda x: x * 0.5j)(X)
+SAVING(lambda: fn.grad(lambda x: x.sin().sum())(X))
+SAVING(lambda: fn.vjp(torch.sin, X))
+SAVING(lambda: fn.jvp(torch.sin, (X,), (Y,)))
+fn.jacrev(lambda x: SAVING(lambda: x.sin()))(X)
+'''.strip().split("\n")
+
+
+@pytest.mark.parametrize("source", REFUSED)
+def test_what_transforms_refuse(source):
+    setup = SETUP + """
+def SAVING(f):
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x): return f()
+"""
+    assert plain(run("kindling", source, setup)) == plain(run("torch", source, setup))
