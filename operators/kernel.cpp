@@ -325,10 +325,13 @@ bool lies_flat(const KernelCall& call, const Tensor* results) {
 /// Clears the result of a loop that would write zeros everywhere, where it is not so large that threads share it.
 bool clears(const Operator& op, KernelCall& call, const Tensor& result) {
     constexpr size_t large = 1 << 20;
-    if (call.read_count || call.number_count != 1 || call.result_count != 1 || !(call.numbers()[0] == Immediate{}) || thread_state.recording) return false;
+    if (call.read_count || call.choice_count || call.number_count != 1 || call.result_count != 1 || !(call.numbers()[0] == Immediate{}) || thread_state.recording) return false;
     const TensorImpl& impl = *result.impl();
     const size_t bytes = static_cast<size_t>(impl.numel) * item_size(impl.dtype);
-    if (!impl.non_overlapping_dense || bytes > large || !loop_expressions(op, call).one_number) return false;
+    if (!impl.non_overlapping_dense || bytes > large) return false;
+    // Of one number and nothing else, all its expressions are alike but for dtypes.
+    const auto* kept = static_cast<const CachedLoop*>(op.functional->plans.load(std::memory_order_acquire));
+    if (!(kept ? kept->seen : loop_expressions(op, call)).one_number) return false;
     need_memory(&impl);
     if (bytes) std::memset(impl.data(), 0, bytes);
     return true;
